@@ -1,0 +1,23 @@
+// Which vector instructions a kernel may use.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace runnel {
+
+// Each level includes the ones before it. All levels compute the same bits; they differ in speed only.
+enum class Isa : std::uint8_t {
+  reference = 0,   // the plain loops that define the result
+  generic,         // portable code written so that compilers vectorise it
+  avx2,            // AVX2 (and FMA units are NOT used: no contraction)
+  avx512,          // AVX-512 F, BW, VL, DQ
+  avx512vnni,      // the same and AVX512_VNNI
+};
+
+// The best level of this machine (detected once), never below generic.
+Isa best_isa() noexcept;
+// "reference", "generic", "avx2", "avx512", "avx512vnni".
+std::string_view name_of(Isa isa) noexcept;
+
+}  // namespace runnel

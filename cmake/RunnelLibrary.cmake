@@ -1,0 +1,40 @@
+# How runnel's targets are made, so that every folder says only what is special about it.
+
+add_library(runnel_flags INTERFACE)
+# One order of floating-point operations on every machine: no contraction into fused multiply-add, no fast math.
+target_compile_options(runnel_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+if(RUNNEL_WERROR)
+  target_compile_options(runnel_flags INTERFACE -Werror)
+endif()
+if(RUNNEL_DEVICE_FLAGS)
+  target_compile_options(runnel_flags INTERFACE -fno-exceptions -fno-rtti -fno-threadsafe-statics)
+endif()
+if(RUNNEL_SANITIZE)
+  target_compile_options(runnel_flags INTERFACE -fsanitize=${RUNNEL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(runnel_flags INTERFACE -fsanitize=${RUNNEL_SANITIZE})
+endif()
+
+# runnel_library(NAME CLASS device|host SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+# makes runnel_NAME with the alias runnel::NAME. CLASS device promises: no heap after prepare, no exceptions, RTTI, threads or
+# iostream; only these are built by the `device` preset.
+set_property(GLOBAL PROPERTY RUNNEL_LIBRARIES "")
+function(runnel_library name)
+  cmake_parse_arguments(ARG "" "CLASS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(runnel_${name} STATIC ${ARG_SOURCES})
+  add_library(runnel::${name} ALIAS runnel_${name})
+  set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON RUNNEL_CLASS "${ARG_CLASS}")
+  target_include_directories(runnel_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
+                             $<INSTALL_INTERFACE:include/runnel>)
+  target_compile_features(runnel_${name} PUBLIC cxx_std_20)
+  target_link_libraries(runnel_${name} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:runnel_flags> ${ARG_PRIVATE_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY RUNNEL_LIBRARIES runnel_${name})
+endfunction()
+
+# runnel_test(NAME SOURCES ... [DEPENDS ...]): one GoogleTest program; each TEST becomes a CTest entry.
+function(runnel_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE runnel_flags runnel_test_support GTest::gtest_main ${ARG_DEPENDS})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
+                       ENVIRONMENT "RUNNEL_TEST_DATA=${RUNNEL_TEST_DATA};RUNNEL_PROGRAM=${PROJECT_BINARY_DIR}/runnel")
+endfunction()

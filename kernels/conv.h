@@ -1,0 +1,58 @@
+// Convolution, depthwise and grouped convolution, and fully connected layers on integers.
+//
+// Data is frame-major, channels last: x[height][width][channels]. A one-dimensional convolution over time has height 1 and
+// time as width; a two-dimensional one has time as height. Fully connected is the 1x1 case.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cpu.h"
+#include "base/dtype.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "kernels/requantize.h"
+
+namespace runnel::kernels {
+
+// Everything a convolution is. Pointers must stay valid as long as the prepared Conv is used.
+struct ConvSpec {
+  DType dtype = DType::int8;                 // of x, weights and y: int8 or int16
+  std::int32_t in_height = 1, in_width = 1, in_channels = 1;
+  std::int32_t out_height = 1, out_width = 1, out_channels = 1;
+  std::int32_t kernel_height = 1, kernel_width = 1;
+  std::int32_t stride_height = 1, stride_width = 1;
+  std::int32_t dilation_height = 1, dilation_width = 1;
+  // Output (i, j) reads input rows i*stride_height - pad_top + k*dilation_height; rows and columns outside the input are
+  // skipped, which equals reading the input's zero point. Right and bottom padding follow from the output size.
+  std::int32_t pad_top = 0, pad_left = 0;
+  std::int32_t groups = 1;                   // in_channels = out_channels = groups: depthwise
+  const void* weights = nullptr;             // [out_channels][kernel_height][kernel_width][in_channels / groups]
+  const void* bias = nullptr;                // int32 for int8, int64 for int16, [out_channels]; or null
+  std::int32_t in_zero_point = 0;            // subtracted from each input value
+  Requant requant;
+  bool input_non_negative = false;           // every x is known to be >= 0 (behind ReLU): allows the u8 x s8 path
+};
+
+// A convolution bound to its kernel. Trivially destructible; lives as long as the Memory it was prepared from.
+struct Conv {
+  // x: the whole input; y: the whole output; scratch: scratch_bytes, 64-byte aligned. x may be READ up to 64 bytes past
+  // its end (the values do not matter); nothing is written outside y and scratch.
+  void (*run)(const Conv& conv, const void* x, void* y, void* scratch) noexcept = nullptr;
+  std::size_t scratch_bytes = 0;
+  ConvSpec spec;
+  const void* packed = nullptr;              // weights in the kernel's own order, or null when used in place
+  const void* extra = nullptr;               // whatever else the kernel prepared
+};
+
+// Chooses the fastest kernel of at most `isa` that computes exactly what conv_reference does, packs weights into `memory`.
+// Fails with invalid_argument for sizes that cannot be (a kernel larger than ...), out_of_memory when `memory` is exhausted.
+Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept;
+
+// The specification: plain loops, int64 accumulation.
+void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept;
+
+// Multiply-adds of one run.
+std::int64_t macs(const ConvSpec& spec) noexcept;
+
+}  // namespace runnel::kernels
