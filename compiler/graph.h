@@ -1,0 +1,98 @@
+// The graph that importers make, passes change and the writer turns into a model file. Plain data, host only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "inference/model_generated.h"
+#include "kernels/requantize.h"
+
+namespace runnel::compiler {
+
+using TensorId = std::int32_t;
+inline constexpr TensorId kAbsent = -1;
+
+// value = (integer - zero_point) * scale, scale = 2^exponent or a float; one entry, or one per index of channel_axis.
+struct Tensor {
+  std::string name;
+  std::vector<std::int32_t> shape;
+  DType dtype = DType::none;
+  std::vector<std::int8_t> exponents;
+  std::vector<float> scales;
+  std::vector<std::int32_t> zero_points;
+  int channel_axis = -1;
+  bool non_negative = false;
+  std::optional<std::vector<std::byte>> data;   // constants: dense, little endian
+};
+
+// The options of inference/model.fbs as plain structs; same names, same meaning.
+struct ConvOptions {
+  int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
+  int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  int groups = 1;
+  fb::Activation activation = fb::Activation::none;
+};
+struct FullyConnectedOptions { fb::Activation activation = fb::Activation::none; };
+struct BinaryOptions { fb::Activation activation = fb::Activation::none; };
+struct PoolOptions {
+  int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
+  int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  bool count_padding = true, global = false;
+};
+struct LutOptions { bool linear = false; };
+struct ClipOptions { int low = 0, high = 0; };
+struct TransposeOptions { std::vector<std::uint8_t> perm; };
+struct SliceOptions { std::vector<std::int32_t> begin, step; };
+struct AxisOptions { int axis = 0; };
+struct PadOptions {
+  std::vector<std::int32_t> before, after;
+  fb::PadMode mode = fb::PadMode::zero;
+  int value = 0;
+};
+struct ReduceOptions { std::vector<std::uint8_t> axes; };
+
+using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
+                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions>;
+
+struct Node {
+  std::string name;
+  fb::OpCode code = fb::OpCode::none;
+  int version = 1;
+  std::vector<TensorId> inputs, outputs;   // kAbsent: optional input that is not there
+  Options options;
+  kernels::Rounding rounding = kernels::Rounding::half_up;
+};
+
+struct VectorTensor {
+  TensorId tensor = kAbsent;
+  std::vector<std::int32_t> shape;
+  std::vector<std::byte> data;
+};
+struct VectorCase { std::vector<VectorTensor> inputs, outputs; };
+
+// What stands around the model: fields of fb::Pipeline.
+struct PipelineSettings {
+  fb::Usage usage = fb::Usage::stream;
+  int sample_rate = 0;
+  std::string front_end, decision;
+  std::vector<std::string> labels;
+  int window = 0, hop = 0, context = 0;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;                 // in execution order
+  std::vector<TensorId> inputs, outputs;
+  std::vector<VectorCase> vectors;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  PipelineSettings pipeline;
+};
+
+}  // namespace runnel::compiler

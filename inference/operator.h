@@ -1,0 +1,100 @@
+// What an operator is to the runtime: checks, streaming rule, preparation, execution.
+//
+// Operators are listed in explicit tables (OperatorTable) that the application passes in, so that a linker keeps only what a
+// program names. `all_operators()` is the table of everything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "inference/model.h"
+#include "streaming/rule.h"
+
+namespace runnel {
+
+// Where a tensor's block stands in the recording: the logical index of its first frame (negative during warm-up) and the
+// tensor's length; kEndless while the end is unknown.
+inline constexpr std::int64_t kEndless = std::int64_t{1} << 62;
+struct FrameIndex {
+  std::int64_t first = 0;
+  std::int64_t length = kEndless;
+};
+
+// What an operator sees when it runs.
+struct RunContext {
+  std::byte* const* data = nullptr;      // per tensor: first byte of its block
+  const FrameIndex* index = nullptr;     // per tensor
+  std::byte* scratch = nullptr;          // 64-byte aligned, as large as the largest request
+  std::byte* state = nullptr;            // the session's operator state
+};
+
+// An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
+struct BoundOperator {
+  void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
+  // Recurrent operators set their state to its initial value; null where there is none.
+  void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
+};
+
+// How a window node sees one input along time.
+struct TimeWindow {
+  std::int64_t back_bytes = 0;     // the window starts this many bytes in front of the block (negative: behind its start)
+  std::int64_t back_frames = 0;
+  std::int64_t frames = 0;         // frames that may be read from there
+  std::int64_t pad = 0;            // padding in front of the window (whole-clip runs; streamed runs have it in the history)
+};
+
+// What an operator may use while it prepares.
+class PrepareContext {
+ public:
+  [[nodiscard]] virtual const Model& model() const noexcept = 0;
+  [[nodiscard]] virtual const fb::Operator& op() const noexcept = 0;
+  [[nodiscard]] virtual Isa isa() const noexcept = 0;
+  [[nodiscard]] virtual Memory& memory() const noexcept = 0;
+  // Shape of a tensor in this run: the time axis holds the frames per block (streamed) or the length (whole clip).
+  [[nodiscard]] virtual Shape shape(int tensor) const noexcept = 0;
+  // Time axis of a tensor; -1: none.
+  [[nodiscard]] virtual int time_axis(int tensor) const noexcept = 0;
+  // Along time, for input `position` of this operator, given its rule.
+  [[nodiscard]] virtual TimeWindow window(int position) const noexcept = 0;
+  // Scratch memory, shared by all operators, valid during one run().
+  virtual void request_scratch(std::size_t bytes) noexcept = 0;
+  // State that a session keeps for this operator; returns its offset in RunContext::state.
+  virtual std::size_t request_state(std::size_t bytes) noexcept = 0;
+
+ protected:
+  ~PrepareContext() = default;
+};
+
+// Time axes of the tensors, -1 where a tensor is not a stream.
+using TimeAxes = std::span<std::int8_t>;
+
+struct OperatorDefinition {
+  fb::OpCode code = fb::OpCode::none;
+  std::uint8_t version = 1;
+  std::string_view name;
+  // Everything that can be wrong with an operator of a file: number and types of operands, options, and that the shapes of
+  // the outputs follow from those of the inputs. Called once per model, before anything else.
+  Status (*check)(const Model& model, const fb::Operator& op) noexcept = nullptr;
+  // Along time: given the axes of the inputs, sets those of the outputs and fills `rule`. A failure (`unsupported`) says why
+  // this operator cannot be streamed and what would help. Never called when no input is a stream.
+  Status (*stream)(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept = nullptr;
+  // Binds the operator; only after check() has passed. Everything it allocates comes from context.memory().
+  Result<const BoundOperator*> (*prepare)(PrepareContext& context) noexcept = nullptr;
+  // The output may share the memory of the first input: 0 no, 1 in place when sizes agree, 2 it is a view (same bytes).
+  std::uint8_t alias = 0;
+};
+
+using OperatorTable = std::span<const OperatorDefinition* const>;
+
+// The entry for a code and version; null when the table has none.
+const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, int version) noexcept;
+
+// Every operator of this library.
+OperatorTable all_operators() noexcept;
+
+}  // namespace runnel

@@ -1,0 +1,95 @@
+// A model made ready for one way of running it: memory planned, weights packed, kernels chosen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "inference/model.h"
+#include "inference/operator.h"
+
+namespace runnel {
+
+// stream: blocks of N frames, temporal context kept in the session. whole: one clip at once.
+enum class RunMode : std::uint8_t { stream, whole };
+
+struct PrepareOptions {
+  RunMode mode = RunMode::stream;
+  // stream: source frames per block, a positive multiple of the plan's block_multiple; 0: the smallest.
+  // whole: frames of the clip along the inputs' time axis; 0: the length in the file. Others need a streamable graph.
+  std::int64_t frames = 0;
+  Isa isa = best_isa();
+  // true: room for moving histories only every few blocks (hosts: at most twice the bytes); false: the least memory.
+  bool slack = true;
+};
+
+// Where a tensor lives and how it moves along time.
+struct Placement {
+  std::int64_t frames = 1;          // per block (stream), or the length (whole); 1 for tensors without time
+  std::int64_t delay = 0;           // D
+  std::int64_t history = 0;         // frames kept in front of the block
+  std::int64_t capacity = 0;        // frames of the ring: history + frames + slack; 0: in the arena
+  std::size_t frame_bytes = 0;
+  std::size_t bytes = 0;            // of one block
+  std::size_t offset = 0;           // into the arena, or into a session's state when capacity > 0
+  std::int32_t up = 1, down = 1;    // rate
+  std::int8_t time_axis = -1;
+  bool constant = false;
+  bool fill = false;                // frames that are not data are overwritten with the zero point
+};
+
+// Immutable and thread-safe: any number of sessions on any number of threads share one.
+class Prepared {
+ public:
+  // Everything, this object included, is allocated from `memory`, which must outlive it, as must the model.
+  // Fails with `unsupported` naming all operators that `table` lacks, or why the graph cannot be streamed; with
+  // `invalid_argument` for a block size that is not possible; with `out_of_memory`.
+  static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept;
+
+  [[nodiscard]] const Model& model() const noexcept { return *model_; }
+  [[nodiscard]] RunMode mode() const noexcept { return mode_; }
+  // Source frames per block (stream) or of the clip (whole).
+  [[nodiscard]] std::int64_t block() const noexcept { return block_; }
+  [[nodiscard]] const Placement& placement(int tensor) const noexcept { return placements_[tensor]; }
+  // Shape of a tensor in one run.
+  [[nodiscard]] Shape shape(int tensor) const noexcept;
+  // Exact needs. A workspace may serve all sessions of one thread; a session needs its own state.
+  [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_; }
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  [[nodiscard]] std::size_t state_bytes() const noexcept { return state_bytes_; }
+  // Frames of tensor `t` for a recording of `length` source frames.
+  [[nodiscard]] std::int64_t length(int tensor, std::int64_t source_length) const noexcept;
+  // Calls of run() that bring out everything of a recording of `length` source frames.
+  [[nodiscard]] std::int64_t calls(std::int64_t source_length) const noexcept;
+
+ private:
+  friend class Session;
+  friend class Workspace;
+  friend class Preparation;
+  struct Step {                      // one operator in execution order
+    const BoundOperator* bound = nullptr;
+    std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
+    std::uint32_t state_offset = 0;
+  };
+  struct LengthRule {                // how the length of a tensor follows from that of another
+    streaming::NodeRule rule;
+    std::int32_t from = -1, also = -1;
+  };
+  const Model* model_ = nullptr;
+  RunMode mode_ = RunMode::stream;
+  bool indexed_ = false;             // some operator looks at FrameIndex
+  std::int64_t block_ = 0;
+  std::int64_t warm_blocks_ = 0;     // blocks in which some gated tensor still warms up
+  int tensor_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
+  Placement* placements_ = nullptr;
+  Step* steps_ = nullptr;
+  LengthRule* lengths_ = nullptr;
+  std::int32_t* rings_ = nullptr;    // tensors with capacity > 0
+  std::int32_t* gates_ = nullptr;
+  std::size_t arena_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
+};
+
+}  // namespace runnel

@@ -1,0 +1,87 @@
+// Running a prepared model: one session per stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "inference/prepared.h"
+
+namespace runnel {
+
+// Memory for one run: intermediate tensors, scratch and tables. One per thread; sessions of the same Prepared take turns.
+class Workspace {
+ public:
+  // Allocates from `memory`: arena_bytes + scratch_bytes and a few pointers per tensor.
+  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept;
+
+ private:
+  friend class Session;
+  std::byte* arena_ = nullptr;
+  std::byte* scratch_ = nullptr;
+  std::byte** data_ = nullptr;
+  FrameIndex* index_ = nullptr;
+};
+
+// The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
+struct OutputFrames {
+  const std::byte* data = nullptr;   // frame-major, valid until the next run of a session in this workspace
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// One stream (or one clip). Not thread-safe; different sessions are independent. Everything that lasts is in `state`, without
+// pointers, so that it can be copied, saved and moved.
+class Session {
+ public:
+  // `state`: at least prepared.state_bytes(), 16-byte aligned, kept by the caller as long as the session; its contents do not
+  // matter. Starts reset.
+  static Result<Session> make(const Prepared& prepared, Workspace& workspace, std::span<std::byte> state) noexcept;
+
+  // Where the next block of input `position` goes: prepared.placement(t).frames frames. Write there, then run().
+  [[nodiscard]] std::span<std::byte> input(int position) noexcept;
+
+  // Runs one block of which the first `valid` source frames are data. valid < block() says that the recording ended there;
+  // from then on only run(0) makes sense (it flushes). No allocation. In whole mode valid must be block().
+  void run(std::int64_t valid) noexcept;
+
+  // What the last run brought for output `position`.
+  [[nodiscard]] OutputFrames output(int position) const noexcept;
+  // The block of any tensor after a run (dumps, tests); only the last writer of shared memory is still there.
+  [[nodiscard]] std::span<const std::byte> tensor(int index) const noexcept;
+
+  // Calls of run(0) still needed to bring out everything; 0 before the end is known and after it is flushed.
+  [[nodiscard]] std::int64_t flush_calls_left() const noexcept;
+
+  // Back to the beginning, whatever happened before. Does not touch the histories' memory.
+  void reset() noexcept;
+
+  // The state as bytes: a header with size, fingerprint and CRC, then the state. `restore` refuses bytes of another model,
+  // block size or version.
+  [[nodiscard]] std::size_t saved_bytes() const noexcept;
+  Status save(std::span<std::byte> to) const noexcept;
+  Status restore(std::span<const std::byte> from) noexcept;
+
+  [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
+
+ private:
+  struct Header {                    // first bytes of the state
+    std::int64_t block = 0;          // runs since reset
+    std::int64_t length = kEndless;  // source frames, once known
+    std::uint32_t begun = 0;         // the next block's cursors are set
+    std::uint32_t reserved = 0;
+  };
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
+  std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
+  void begin() noexcept;
+  void place() noexcept;
+  void fill(int tensor) noexcept;
+
+  const Prepared* prepared_ = nullptr;
+  Workspace* workspace_ = nullptr;
+  std::byte* state_ = nullptr;
+};
+
+}  // namespace runnel
