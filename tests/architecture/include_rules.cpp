@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <regex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -17,29 +17,82 @@ struct Layer {
   int height;
   bool device;
 };
-// Folders of one height do not include each other. Firmware examples stand beside the apps, on device code alone.
+// Folders of one height do not include each other. Firmware examples stand beside the apps, on device code
+// alone.
 constexpr std::array kLayers = {
-    Layer{"base", 0, true},     Layer{"kernels", 1, true},  Layer{"streaming", 2, true}, Layer{"features", 3, true},
-    Layer{"inference", 4, true}, Layer{"npu", 5, true},      Layer{"pipeline", 6, true},  Layer{"compiler", 6, false},
-    Layer{"apps", 7, false},     Layer{"firmware", 7, true},
+    Layer{"base", 0, true},     Layer{"kernels", 1, true},   Layer{"streaming", 2, true},
+    Layer{"features", 3, true}, Layer{"inference", 4, true}, Layer{"npu", 5, true},
+    Layer{"pipeline", 6, true}, Layer{"compiler", 6, false}, Layer{"apps", 7, false},
+    Layer{"firmware", 7, true},
 };
 // Read for #pragma once only: tests and the like may include what they want.
 constexpr std::array kFreeFolders = {"tests", "bench", "examples"};
 
 // Needs a heap, threads, exceptions, RTTI, text formatting or an operating system.
 const std::set<std::string_view> kHostedLibrary = {
-    "any", "barrier", "condition_variable", "deque", "exception", "filesystem", "format", "forward_list", "fstream",
-    "functional", "future", "iomanip", "ios", "iosfwd", "iostream", "istream", "latch", "list", "locale", "map", "memory",
-    "memory_resource", "mutex", "ostream", "queue", "regex", "semaphore", "set", "shared_mutex", "sstream", "stack",
-    "stdexcept", "stop_token", "streambuf", "string", "syncstream", "system_error", "thread", "typeindex", "typeinfo",
-    "unordered_map", "unordered_set", "valarray", "vector",
-    "cstdio", "stdio.h", "pthread.h", "unistd.h", "fcntl.h", "dlfcn.h",
-    "fmt/core.h", "fmt/format.h", "nlohmann/json.hpp", "sndfile.h", "fftw3.h", "alsa/asoundlib.h", "CLI/CLI.hpp",
+    "any",
+    "barrier",
+    "condition_variable",
+    "deque",
+    "exception",
+    "filesystem",
+    "format",
+    "forward_list",
+    "fstream",
+    "functional",
+    "future",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "latch",
+    "list",
+    "locale",
+    "map",
+    "memory",
+    "memory_resource",
+    "mutex",
+    "ostream",
+    "queue",
+    "regex",
+    "semaphore",
+    "set",
+    "shared_mutex",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "stop_token",
+    "streambuf",
+    "string",
+    "syncstream",
+    "system_error",
+    "thread",
+    "typeindex",
+    "typeinfo",
+    "unordered_map",
+    "unordered_set",
+    "valarray",
+    "vector",
+    "cstdio",
+    "stdio.h",
+    "pthread.h",
+    "unistd.h",
+    "fcntl.h",
+    "dlfcn.h",
+    "fmt/core.h",
+    "fmt/format.h",
+    "nlohmann/json.hpp",
+    "sndfile.h",
+    "fftw3.h",
+    "alsa/asoundlib.h",
+    "CLI/CLI.hpp",
 };
 
 const Layer* layer_of(const fs::path& relative) {
   const std::string first = relative.begin()->string();
-  const auto* found = std::find_if(kLayers.begin(), kLayers.end(), [&](const Layer& layer) { return layer.folder == first; });
+  const auto* found =
+      std::find_if(kLayers.begin(), kLayers.end(), [&](const Layer& layer) { return layer.folder == first; });
   return found == kLayers.end() ? nullptr : found;
 }
 
@@ -49,10 +102,35 @@ bool is_host_part(const fs::path& relative) {
   return std::find(folder.begin(), folder.end(), "host") != folder.end();
 }
 
-bool is_header(const fs::path& path) { return path.extension() == ".h" || path.extension() == ".hpp"; }
+bool is_header(const fs::path& path) {
+  return path.extension() == ".h" || path.extension() == ".hpp";
+}
 bool is_source(const fs::path& path) {
-  static const std::set<std::string> kExtensions = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc", ".ipp", ".tpp"};
+  static const std::set<std::string> kExtensions = {".h",   ".hpp", ".c",   ".cc",
+                                                    ".cpp", ".inc", ".ipp", ".tpp"};
   return kExtensions.contains(path.extension().string());
+}
+
+// What follows a directive of the preprocessor on its line: "# include <x>" for `include` gives "<x>".
+std::optional<std::string_view> after_directive(std::string_view line, std::string_view directive) {
+  const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  skip_blanks();
+  if (!line.starts_with('#')) return std::nullopt;
+  line.remove_prefix(1);
+  skip_blanks();
+  if (!line.starts_with(directive)) return std::nullopt;
+  line.remove_prefix(directive.size());
+  skip_blanks();
+  return line;
+}
+
+// The path of an #include line, without its quotes or angle brackets.
+std::optional<std::string> included_path(std::string_view line) {
+  const std::optional<std::string_view> rest = after_directive(line, "include");
+  if (!rest || rest->empty() || ((*rest)[0] != '"' && (*rest)[0] != '<')) return std::nullopt;
+  const std::size_t end = rest->find((*rest)[0] == '<' ? '>' : '"', 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  return std::string(rest->substr(1, end - 1));
 }
 
 class Checker {
@@ -64,28 +142,25 @@ class Checker {
     ++report_.files;
     std::ifstream in(file);
     if (!in) throw std::runtime_error("cannot read " + file.string());
-    static const std::regex kInclude(R"(^\s*#\s*include\s*(["<])([^">]+)[">].*)");
-    static const std::regex kOnce(R"(^\s*#\s*pragma\s+once\b.*)");
     bool once = false;
     std::size_t number = 0;
     for (std::string line; std::getline(in, line);) {
       ++number;
-      if (line.find('#') == std::string::npos) continue;
-      std::smatch match;
-      if (std::regex_match(line, match, kInclude)) {
+      if (const std::optional<std::string> path = included_path(line)) {
         ++report_.includes;
-        include(number, match[2].str());
-      } else if (std::regex_match(line, kOnce)) {
-        once = true;
+        include(number, *path);
+      } else if (const auto pragma = after_directive(line, "pragma")) {
+        once = once || pragma->starts_with("once");
       }
     }
     if (is_header(file) && !once) add(1, Rule::pragma_once, "a header without #pragma once");
   }
 
   Report finish() && {
-    std::sort(report_.violations.begin(), report_.violations.end(), [](const Violation& a, const Violation& b) {
-      return a.file != b.file ? a.file < b.file : a.line < b.line;
-    });
+    std::sort(report_.violations.begin(), report_.violations.end(),
+              [](const Violation& a, const Violation& b) {
+                return a.file != b.file ? a.file < b.file : a.line < b.line;
+              });
     return std::move(report_);
   }
 
@@ -109,19 +184,22 @@ class Checker {
     const bool device = own->device && !is_host_part(relative_);
 
     if (device && kHostedLibrary.contains(written)) {
-      add(line, Rule::hosted_library, "device code includes <" + written + ">; it belongs below a folder host/");
+      add(line, Rule::hosted_library,
+          "device code includes <" + written + ">; it belongs below a folder host/");
     }
     if (other == nullptr) {
       for (const char* folder : kFreeFolders) {
         if (target.has_parent_path() && *target.begin() == folder) {
-          add(line, Rule::upward, "includes \"" + written + "\": nothing in " + std::string(own->folder) + " may use " + folder);
+          add(line, Rule::upward,
+              "includes \"" + written + "\": nothing in " + std::string(own->folder) + " may use " + folder);
         }
       }
       return;
     }
     if (other->height > own->height || (other->height == own->height && other->folder != own->folder)) {
       add(line, Rule::upward,
-          "includes \"" + written + "\": " + std::string(own->folder) + " may not use " + std::string(other->folder));
+          "includes \"" + written + "\": " + std::string(own->folder) + " may not use " +
+              std::string(other->folder));
     }
     if (device && (!other->device || is_host_part(target))) {
       add(line, Rule::host_header, "device code includes \"" + written + "\", which is host code");

@@ -31,10 +31,12 @@ class PlantedTree : public ::testing::Test {
   [[nodiscard]] std::string only(Rule rule) const {
     const Report found = report();
     if (found.violations.size() != 1) {
-      ADD_FAILURE() << found.violations.size() << " violations, expected one: " << ::testing::PrintToString(found.violations);
+      ADD_FAILURE() << found.violations.size()
+                    << " violations, expected one: " << ::testing::PrintToString(found.violations);
       return {};
     }
-    EXPECT_EQ(static_cast<int>(found.violations[0].rule), static_cast<int>(rule)) << found.violations[0].message();
+    EXPECT_EQ(static_cast<int>(found.violations[0].rule), static_cast<int>(rule))
+        << found.violations[0].message();
     return found.violations[0].message();
   }
 
@@ -47,9 +49,12 @@ TEST_F(PlantedTree, AcceptsWhatGoesDown) {
   plant("base/host/heap.h", "#pragma once\n#include <vector>\n#include \"base/status.h\"\n");
   plant("kernels/conv.cpp", "#include \"kernels/conv.h\"\n#include <cmath>\n#include \"base/status.h\"\n");
   plant("kernels/conv.h", "// A comment first.\n#pragma once\n");
-  plant("pipeline/host/live.cpp", "#include <thread>\n#include \"base/host/heap.h\"\n#include \"inference/session.h\"\n");
-  plant("compiler/fold.cpp", "#include <vector>\n#include \"inference/session.h\"\n#include \"npu/host/compile.h\"\n");
-  plant("apps/main.cpp", "#include <iostream>\n#include \"pipeline/graph.h\"\n#include \"compiler/fold.h\"\n");
+  plant("pipeline/host/live.cpp",
+        "#include <thread>\n#include \"base/host/heap.h\"\n#include \"inference/session.h\"\n");
+  plant("compiler/fold.cpp",
+        "#include <vector>\n#include \"inference/session.h\"\n#include \"npu/host/compile.h\"\n");
+  plant("apps/main.cpp",
+        "#include <iostream>\n#include \"pipeline/graph.h\"\n#include \"compiler/fold.h\"\n");
   plant("tests/any_test.cpp", "#include <string>\n#include \"apps/main.h\"\n#include \"base/host/heap.h\"\n");
   const Report found = report();
   EXPECT_EQ(found.files, 8U);
@@ -59,14 +64,16 @@ TEST_F(PlantedTree, AcceptsWhatGoesDown) {
 
 TEST_F(PlantedTree, RefusesAnIncludeThatGoesUp) {
   plant("kernels/conv.cpp", "#include <cmath>\n\n  #  include \"features/fft.h\"  // a look upstairs\n");
-  EXPECT_EQ(only(Rule::upward), "kernels/conv.cpp:3: includes \"features/fft.h\": kernels may not use features");
+  EXPECT_EQ(only(Rule::upward),
+            "kernels/conv.cpp:3: includes \"features/fft.h\": kernels may not use features");
 }
 
 TEST_F(PlantedTree, RefusesEveryStepUp) {
   const char* const folders[] = {"base", "kernels", "streaming", "features", "inference", "npu", "pipeline"};
   for (std::size_t low = 0; low < std::size(folders); ++low) {
     for (std::size_t high = 0; high < std::size(folders); ++high) {
-      plant(std::string(folders[low]) + "/uses_" + folders[high] + ".cpp", std::string("#include \"") + folders[high] + "/x.h\"\n");
+      plant(std::string(folders[low]) + "/uses_" + folders[high] + ".cpp",
+            std::string("#include \"") + folders[high] + "/x.h\"\n");
     }
   }
   const Report found = report();
@@ -76,12 +83,14 @@ TEST_F(PlantedTree, RefusesEveryStepUp) {
 
 TEST_F(PlantedTree, RefusesPipelineAndCompilerInEachOther) {
   plant("pipeline/host/load.cpp", "#include \"compiler/import.h\"\n");
-  EXPECT_EQ(only(Rule::upward), "pipeline/host/load.cpp:1: includes \"compiler/import.h\": pipeline may not use compiler");
+  EXPECT_EQ(only(Rule::upward),
+            "pipeline/host/load.cpp:1: includes \"compiler/import.h\": pipeline may not use compiler");
 }
 
 TEST_F(PlantedTree, RefusesTheCompilerThatUsesThePipeline) {
   plant("compiler/import.cpp", "#include <vector>\n#include <pipeline/graph.h>\n");
-  EXPECT_EQ(only(Rule::upward), "compiler/import.cpp:2: includes \"pipeline/graph.h\": compiler may not use pipeline");
+  EXPECT_EQ(only(Rule::upward),
+            "compiler/import.cpp:2: includes \"pipeline/graph.h\": compiler may not use pipeline");
 }
 
 TEST_F(PlantedTree, RefusesAHostHeaderInDeviceCode) {
@@ -93,28 +102,33 @@ TEST_F(PlantedTree, RefusesAHostHeaderInDeviceCode) {
 TEST_F(PlantedTree, RefusesAHostHeaderNamedFromItsNeighbour) {
   plant("base/host/heap_memory.h", "#pragma once\n");
   plant("base/memory.cpp", "#include \"host/heap_memory.h\"\n");
-  EXPECT_EQ(only(Rule::host_header), "base/memory.cpp:1: device code includes \"host/heap_memory.h\", which is host code");
+  EXPECT_EQ(only(Rule::host_header),
+            "base/memory.cpp:1: device code includes \"host/heap_memory.h\", which is host code");
 }
 
 TEST_F(PlantedTree, RefusesAHostFolderInFirmware) {
   plant("firmware/node.cpp", "#include \"features/fbank.h\"\n#include \"compiler/import.h\"\n");
-  EXPECT_EQ(only(Rule::host_header), "firmware/node.cpp:2: device code includes \"compiler/import.h\", which is host code");
+  EXPECT_EQ(only(Rule::host_header),
+            "firmware/node.cpp:2: device code includes \"compiler/import.h\", which is host code");
 }
 
 TEST_F(PlantedTree, RefusesTestsInTheCode) {
   plant("apps/main.cpp", "#include \"tests/support/data.h\"\n");
-  EXPECT_EQ(only(Rule::upward), "apps/main.cpp:1: includes \"tests/support/data.h\": nothing in apps may use tests");
+  EXPECT_EQ(only(Rule::upward),
+            "apps/main.cpp:1: includes \"tests/support/data.h\": nothing in apps may use tests");
 }
 
 TEST_F(PlantedTree, RefusesTheHostedLibraryInDeviceCode) {
   plant("streaming/ring.h", "#pragma once\n#include <span>\n#include <vector>\n");
-  EXPECT_EQ(only(Rule::hosted_library), "streaming/ring.h:3: device code includes <vector>; it belongs below a folder host/");
+  EXPECT_EQ(only(Rule::hosted_library),
+            "streaming/ring.h:3: device code includes <vector>; it belongs below a folder host/");
 }
 
 TEST_F(PlantedTree, KnowsTheHostedLibrary) {
-  const char* const names[] = {"vector", "string", "iostream", "thread", "functional", "map", "unordered_map", "memory",
-                               "fstream", "mutex", "sstream", "stdexcept", "filesystem", "deque", "set", "list", "atomic",
-                               "cstdio", "stdio.h", "unistd.h", "future", "any", "queue"};
+  const char* const names[] = {"vector",        "string",   "iostream", "thread", "functional", "map",
+                               "unordered_map", "memory",   "fstream",  "mutex",  "sstream",    "stdexcept",
+                               "filesystem",    "deque",    "set",      "list",   "atomic",     "cstdio",
+                               "stdio.h",       "unistd.h", "future",   "any",    "queue"};
   std::string text;
   for (const char* name : names) text += std::string("#include <") + name + ">\n";
   plant("features/fft.cpp", text);
@@ -140,7 +154,8 @@ TEST_F(PlantedTree, WantsPragmaOnceInTestHeadersToo) {
 
 TEST_F(PlantedTree, RefusesPathsThatClimb) {
   plant("features/mel.cpp", "#include \"../base/status.h\"\n");
-  EXPECT_EQ(only(Rule::spelling), "features/mel.cpp:1: includes \"../base/status.h\"; write the path from the project's root");
+  EXPECT_EQ(only(Rule::spelling),
+            "features/mel.cpp:1: includes \"../base/status.h\"; write the path from the project's root");
 }
 
 TEST_F(PlantedTree, OrdersByFileAndLine) {
@@ -149,7 +164,8 @@ TEST_F(PlantedTree, OrdersByFileAndLine) {
   const Report found = report();
   ASSERT_EQ(found.violations.size(), 5U);
   EXPECT_EQ(found.violations[0].file, "base/a.h");
-  EXPECT_EQ(found.violations[2].message(), "base/b.cpp:1: device code includes <string>; it belongs below a folder host/");
+  EXPECT_EQ(found.violations[2].message(),
+            "base/b.cpp:1: device code includes <string>; it belongs below a folder host/");
   EXPECT_EQ(found.violations[3].line, 2U);
   EXPECT_EQ(found.violations[4].line, 2U);
 }

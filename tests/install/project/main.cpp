@@ -1,4 +1,5 @@
-// A stranger's program: one small use of each library, printed line by line; expected.txt says what must come out.
+// A stranger's program: one small use of each library, printed line by line; expected.txt says what must come
+// out.
 #include <cstdio>
 #include <span>
 #include <string_view>
@@ -23,4 +24,6 @@ void use_base() {
 
 }  // namespace
 
-int main() { use_base(); }
+int main() {
+  use_base();
+}
