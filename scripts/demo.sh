@@ -40,13 +40,16 @@ for candidate in /usr/share/asterisk/sounds/en*/digits; do
 done
 [[ -n $voice ]] || die "no folder /usr/share/asterisk/sounds/en*/digits holds 0.wav to 9.wav (Debian package asterisk-core-sounds-en-wav)"
 
-# Pauses are quiet noise, not zeros, as in any room; -R makes it the same noise in every run.
-sox -R -n -r 8000 -c 1 -b 16 "$folder/pause.wav" synth 0.6 pinknoise vol -50dB
-parts=("$folder/pause.wav")
+# Every prompt at the same level, 12 dB below full scale. Pauses are quiet noise, not zeros, as in any room; -R makes it the same
+# noise in every run.
+pause=$folder/pause.wav
+sox -R -n -r 8000 -c 1 -b 16 "$pause" synth 0.6 pinknoise vol -60dB
+parts=("$pause")
 for digit in 0 1 2 3 4 5 6 7 8 9; do
-  parts+=("$voice/$digit.wav" "$folder/pause.wav")
+  sox -R "$voice/$digit.wav" -r 8000 -c 1 -b 16 "$folder/$digit.wav" norm -12
+  parts+=("$folder/$digit.wav" "$pause")
 done
-sox "${parts[@]}" -r 8000 -c 1 -b 16 "$folder/ten-digits.wav"
+sox "${parts[@]}" "$folder/ten-digits.wav"
 
 say "listening to the digits 0 to 9 (${voice%/digits})"
 "$program" listen "$model" --wav "$folder/ten-digits.wav"

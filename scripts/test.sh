@@ -48,12 +48,14 @@ build() {
     if [[ -n ${RUNNEL_TEST_DATA:-} ]]; then data+=(-D "RUNNEL_TEST_DATA=$RUNNEL_TEST_DATA"); fi
     if [[ $preset == release ]]; then data+=(-D RUNNEL_BENCH=ON); fi
   fi
-  cmake --preset "$preset" ${data[@]+"${data[@]}"} >"configure-$preset.log" 2>&1 || {
-    cat "configure-$preset.log" >&2
-    rm -f "configure-$preset.log"
+  local log
+  log=$(mktemp)
+  if ! cmake --preset "$preset" ${data[@]+"${data[@]}"} >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
     return 1
-  }
-  rm -f "configure-$preset.log"
+  fi
+  rm -f "$log"
   cmake --build --preset "$preset" --parallel "$jobs" "$@"
 }
 run_tests() {
