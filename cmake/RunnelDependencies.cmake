@@ -108,14 +108,15 @@ if(RUNNEL_BENCH)
   runnel_require(benchmark_FOUND "Google Benchmark (or configure with -DRUNNEL_BENCH=OFF)" "libbenchmark-dev")
   # XNNPACK is a yardstick: its operators run beside ours in the same benchmark. It has neither a CMake nor a pkg-config file.
   find_path(RUNNEL_XNNPACK_HEADERS xnnpack.h)
+  find_path(RUNNEL_PTHREADPOOL_HEADERS pthreadpool.h)
   find_library(RUNNEL_XNNPACK_LIBRARY XNNPACK)
   find_library(RUNNEL_PTHREADPOOL_LIBRARY pthreadpool)
-  if(RUNNEL_XNNPACK_HEADERS AND RUNNEL_XNNPACK_LIBRARY AND RUNNEL_PTHREADPOOL_LIBRARY)
+  if(RUNNEL_XNNPACK_HEADERS AND RUNNEL_PTHREADPOOL_HEADERS AND RUNNEL_XNNPACK_LIBRARY AND RUNNEL_PTHREADPOOL_LIBRARY)
     set(RUNNEL_HAVE_XNNPACK TRUE)
     if(NOT TARGET XNNPACK::XNNPACK)
       add_library(XNNPACK::XNNPACK UNKNOWN IMPORTED)
       set_target_properties(XNNPACK::XNNPACK PROPERTIES IMPORTED_LOCATION ${RUNNEL_XNNPACK_LIBRARY}
-                            INTERFACE_INCLUDE_DIRECTORIES ${RUNNEL_XNNPACK_HEADERS}
+                            INTERFACE_INCLUDE_DIRECTORIES "${RUNNEL_XNNPACK_HEADERS};${RUNNEL_PTHREADPOOL_HEADERS}"
                             INTERFACE_LINK_LIBRARIES ${RUNNEL_PTHREADPOOL_LIBRARY})
     endif()
   endif()
