@@ -23,6 +23,7 @@ class Workspace {
   std::byte* scratch_ = nullptr;
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
+  std::int64_t* lengths_ = nullptr;
 };
 
 // The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
@@ -77,7 +78,9 @@ class Session {
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
   void begin() noexcept;
   void place() noexcept;
-  void fill(int tensor) noexcept;
+  void set_index() noexcept;
+  void gate(int tensor) noexcept;
+  void fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept;
 
   const Prepared* prepared_ = nullptr;
   Workspace* workspace_ = nullptr;
