@@ -179,7 +179,7 @@ OutputFrames Session::output(int position) const noexcept {
   const std::int32_t tensor = prepared_->model_->outputs()[static_cast<std::size_t>(position)];
   const Placement& at = prepared_->placements_[tensor];
   OutputFrames out;
-  out.data = workspace_->data_[tensor];
+  out.block = out.data = workspace_->data_[tensor];
   if (prepared_->mode_ == RunMode::whole || at.time_axis < 0) {
     out.count = at.frames;
     return out;
@@ -194,6 +194,7 @@ OutputFrames Session::output(int position) const noexcept {
   const std::int64_t from = std::clamp<std::int64_t>(-start, 0, at.frames);
   const std::int64_t to = std::clamp<std::int64_t>(length - start, from, at.frames);
   out.data += static_cast<std::size_t>(from) * at.frame_bytes;
+  out.offset = from;
   out.first = start + from;
   out.count = to - from;
   return out;

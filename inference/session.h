@@ -28,7 +28,11 @@ class Workspace {
 
 // The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
 struct OutputFrames {
-  const std::byte* data = nullptr;   // frame-major, valid until the next run of a session in this workspace
+  // The whole block, valid until the next run of a session in this workspace; the data starts at frame `offset` of it.
+  const std::byte* block = nullptr;
+  std::int64_t offset = 0;
+  // The first data frame, where frames are contiguous (every dimension in front of the time axis is 1).
+  const std::byte* data = nullptr;
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
