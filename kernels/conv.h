@@ -46,7 +46,9 @@ struct Conv {
 };
 
 // Chooses the fastest kernel of at most `isa` that computes exactly what conv_reference does, packs weights into `memory`.
-// Fails with invalid_argument for sizes that cannot be (a kernel larger than ...), out_of_memory when `memory` is exhausted.
+// Fails with invalid_argument when the sizes, groups, zero points, shifts or clamps cannot be or a pointer is missing, when the
+// rounding does not fit the presence of a multiplier, or when an int64 accumulator could overflow; with out_of_memory when
+// `memory` is exhausted. Needs the weights' and biases' values: they must not change afterwards.
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept;
 
 // The specification: plain loops, int64 accumulation.

@@ -21,7 +21,8 @@ struct BinarySpec {
   int a_exponent = 0, b_exponent = 0, y_exponent = 0;   // value = integer * 2^exponent
   Rounding rounding = Rounding::half_up;
   // false (ESP-DL): add, sub, max, min first round each operand to y's exponent, then combine and saturate; mul goes through
-  // float32: round(float(a*b) * 2^(ea + eb - ey)). true (native): the exact result, rounded once.
+  // float32: round(float(a*b) * 2^(ea + eb - ey)). true (native): the exact result, rounded once (a's and b's exponents may
+  // differ by 45 at most).
   bool exact = false;
   std::int32_t low = -128, high = 127;       // clamp of the result (activation and type range in one)
 };
@@ -29,7 +30,7 @@ struct BinarySpec {
 // The kernels of one instruction level; all levels give the same bits. Obtain with elementwise(isa).
 struct Elementwise {
   void (*binary)(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
-  // y[i] = clamp(round(x[i] * 2^(x_exponent - y_exponent))), integers only; exact shift arithmetic.
+  // y[i] = clamp(round(x[i] * 2^-shift)), shift = y_exponent - x_exponent; int8, int16 and int32, exact shift arithmetic.
   void (*requantize)(DType from, DType to, std::size_t count, const void* x, void* y, int shift, Rounding rounding,
                      std::int32_t low, std::int32_t high) noexcept;
   // y[i] = table[x[i] + 128].

@@ -1,0 +1,75 @@
+#include "kernels/conv_generic.h"
+
+namespace runnel::kernels {
+namespace {
+
+// The taps [first, last) that read inside [0, size) when tap t reads start + t * dilation.
+struct TapRange {
+  std::int32_t first, last;
+};
+TapRange inside(std::int64_t start, std::int32_t dilation, std::int32_t taps, std::int32_t size) noexcept {
+  std::int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
+  std::int64_t last = size - 1 < start ? 0 : (size - 1 - start) / dilation + 1;
+  if (last > taps) last = taps;
+  if (first > last) first = last;
+  return {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)};
+}
+
+// Products of T fit into int32 (|x - zero point| <= 255 and |w| <= 128; or 2^30 for int16 without a zero point).
+template <class T, class Sum>
+Sum dot(const T* x, const T* w, std::int64_t count, std::int32_t zero_point) noexcept {
+  Sum sum = 0;
+  if (zero_point == 0) {
+    for (std::int64_t i = 0; i < count; ++i) sum += std::int32_t{x[i]} * std::int32_t{w[i]};
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) sum += (Sum{x[i]} - zero_point) * Sum{w[i]};
+  }
+  return sum;
+}
+
+template <class T, class Bias, class Sum>
+void run(const ConvSpec& spec, const T* x, T* y) noexcept {
+  const auto* weights = static_cast<const T*>(spec.weights);
+  const auto* bias = static_cast<const Bias*>(spec.bias);
+  const std::int64_t group_inputs = spec.in_channels / spec.groups;
+  const std::int32_t group_outputs = spec.out_channels / spec.groups;
+  // Taps side by side are one run in memory, in x and in the weights.
+  const bool merge = spec.dilation_width == 1 && spec.groups == 1;
+  const std::int64_t row_weights = spec.kernel_width * group_inputs;
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    const std::int64_t top = row * spec.stride_height - spec.pad_top;
+    const TapRange rows = inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
+    for (std::int64_t column = 0; column < spec.out_width; ++column) {
+      const std::int64_t left = column * spec.stride_width - spec.pad_left;
+      const TapRange columns = inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
+      const std::int32_t runs = merge ? (columns.last > columns.first ? 1 : 0) : columns.last - columns.first;
+      const std::int64_t length = merge ? (columns.last - columns.first) * group_inputs : group_inputs;
+      for (std::int32_t out = 0; out < spec.out_channels; ++out) {
+        Sum sum = bias == nullptr ? 0 : static_cast<Sum>(bias[out]);
+        const T* w = weights + out * (spec.kernel_height * row_weights);
+        for (std::int32_t kernel_row = rows.first; kernel_row < rows.last; ++kernel_row) {
+          const std::int64_t in_row = top + std::int64_t{kernel_row} * spec.dilation_height;
+          for (std::int32_t r = 0; r < runs; ++r) {
+            const std::int64_t tap = columns.first + r;
+            const std::int64_t in_column = left + tap * spec.dilation_width;
+            const T* in = x + (in_row * spec.in_width + in_column) * spec.in_channels + out / group_outputs * group_inputs;
+            sum += dot<T, Sum>(in, w + kernel_row * row_weights + tap * group_inputs, length, spec.in_zero_point);
+          }
+        }
+        y[(row * spec.out_width + column) * spec.out_channels + out] = static_cast<T>(requantize(sum, spec.requant, out));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void run_generic_int8(const Conv& conv, const void* x, void* y, void*) noexcept {
+  run<std::int8_t, std::int32_t, std::int32_t>(conv.spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(y));
+}
+
+void run_generic_int16(const Conv& conv, const void* x, void* y, void*) noexcept {
+  run<std::int16_t, std::int64_t, std::int64_t>(conv.spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
+}
+
+}  // namespace runnel::kernels

@@ -1,0 +1,115 @@
+#include <array>
+#include <string_view>
+
+#include "base/checked.h"
+#include "kernels/conv.h"
+#include "kernels/conv_generic.h"
+
+namespace runnel::kernels {
+namespace {
+
+void run_reference(const Conv& conv, const void* x, void* y, void*) noexcept { conv_reference(conv.spec, x, y); }
+
+Status refuse(std::string_view what, std::int64_t found) noexcept {
+  return Status(Code::invalid_argument, "convolution: ") << what << ", found " << found;
+}
+
+Status check_sizes(const ConvSpec& spec) noexcept {
+  if (spec.dtype != DType::int8 && spec.dtype != DType::int16) {
+    return Status(Code::invalid_argument, "convolution: expected int8 or int16, found ") << name_of(spec.dtype);
+  }
+  for (const std::int32_t size : {spec.in_height, spec.in_width, spec.in_channels, spec.out_height, spec.out_width,
+                                  spec.out_channels, spec.kernel_height, spec.kernel_width, spec.stride_height,
+                                  spec.stride_width, spec.dilation_height, spec.dilation_width, spec.groups}) {
+    if (size < 1) return refuse("sizes, strides, dilations and groups must be at least 1", size);
+  }
+  if (spec.in_channels % spec.groups != 0 || spec.out_channels % spec.groups != 0) {
+    return refuse("groups must divide the input and output channels", spec.groups);
+  }
+  // Every product of sizes below fits into 48 bits, so that index arithmetic in int64 cannot overflow.
+  constexpr std::int64_t limit = std::int64_t{1} << 40;
+  for (const auto& sizes : {std::array{spec.in_height, spec.in_width, spec.in_channels, 1},
+                            std::array{spec.out_height, spec.out_width, spec.out_channels, 1},
+                            std::array{spec.kernel_height, spec.kernel_width, spec.in_channels / spec.groups, spec.out_channels}}) {
+    std::int64_t product = 1;
+    for (const std::int32_t size : sizes) {
+      if (!checked_mul<std::int64_t>(product, size, product) || product > limit) {
+        return refuse("a tensor must have fewer than 2^40 elements; one of its sizes is", size);
+      }
+    }
+  }
+  return {};
+}
+
+Status check_requant(const ConvSpec& spec) noexcept {
+  const Requant& how = spec.requant;
+  const std::int32_t highest = spec.dtype == DType::int8 ? 127 : 32767;
+  const auto in_type = [=](std::int32_t value) { return value >= -highest - 1 && value <= highest; };
+  if (how.shift == nullptr || spec.weights == nullptr) {
+    return Status(Code::invalid_argument, "convolution: weights and shifts are required, found none");
+  }
+  if (how.count != 1 && how.count != spec.out_channels) return refuse("shifts must be one or one per output channel", how.count);
+  if (!in_type(how.low) || !in_type(how.high) || how.low > how.high) return refuse("clamp is not a range of the type", how.low);
+  if (!in_type(how.zero_point)) return refuse("output zero point is outside the type", how.zero_point);
+  if (!in_type(spec.in_zero_point)) return refuse("input zero point is outside the type", spec.in_zero_point);
+  const bool wants_multiplier = how.rounding == Rounding::tflite_double || how.rounding == Rounding::single;
+  if (static_cast<std::uint8_t>(how.rounding) > 3 || wants_multiplier != (how.multiplier != nullptr)) {
+    return refuse("rounding does not fit the presence of a multiplier", static_cast<std::int64_t>(how.rounding));
+  }
+  for (std::int32_t i = 0; i < how.count; ++i) {
+    if (how.shift[i] < -31 || how.shift[i] > 62) return refuse("shift must be in [-31, 62]", how.shift[i]);
+    if (wants_multiplier && how.multiplier[i] < 0) return refuse("multiplier must not be negative", how.multiplier[i]);
+  }
+  return {};
+}
+
+// The largest |accumulator| that any input can give, over all output channels.
+Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
+  const std::int64_t inputs = std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
+  const std::int64_t type = spec.dtype == DType::int8 ? 128 : 32768;
+  const std::int64_t zero = spec.in_zero_point < 0 ? -std::int64_t{spec.in_zero_point} : spec.in_zero_point;
+  largest = 0;
+  for (std::int64_t out = 0; out < spec.out_channels; ++out) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      const std::int64_t w = spec.dtype == DType::int8 ? static_cast<const std::int8_t*>(spec.weights)[out * inputs + i]
+                                                       : static_cast<const std::int16_t*>(spec.weights)[out * inputs + i];
+      sum += w < 0 ? -w : w;
+    }
+    std::int64_t bias = 0;
+    if (spec.bias != nullptr) {
+      bias = spec.dtype == DType::int8 ? static_cast<const std::int32_t*>(spec.bias)[out]
+                                       : static_cast<const std::int64_t*>(spec.bias)[out];
+    }
+    constexpr std::int64_t limit = std::int64_t{1} << 62;
+    std::int64_t total = 0;
+    if (bias > limit || bias < -limit || !checked_mul(sum, type + zero, total) || total > limit - (bias < 0 ? -bias : bias)) {
+      return refuse("the 64-bit accumulator can overflow in output channel", out);
+    }
+    total += bias < 0 ? -bias : bias;
+    largest = total > largest ? total : largest;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& /*memory*/, Conv& conv) noexcept {
+  RUNNEL_TRY(check_sizes(spec));
+  RUNNEL_TRY(check_requant(spec));
+  std::int64_t largest = 0;
+  RUNNEL_TRY(largest_accumulator(spec, largest));
+  conv = Conv{};
+  conv.spec = spec;
+  conv.run = run_reference;
+  if (isa == Isa::reference) return {};
+  if (spec.dtype == DType::int16) {
+    conv.run = run_generic_int16;
+    return {};
+  }
+  if (largest >= (std::int64_t{1} << 31)) return {};
+  conv.run = run_generic_int8;
+  return {};
+}
+
+}  // namespace runnel::kernels

@@ -1,0 +1,133 @@
+#include "kernels/movement.h"
+
+#include <cstring>
+
+namespace runnel::kernels {
+namespace {
+
+using Steps = std::array<std::int64_t, kMaxRank>;
+
+// Bytes between neighbours on each axis of a dense tensor.
+Steps dense_steps(std::size_t element_size, int rank, const Dims& dims) noexcept {
+  Steps steps{};
+  auto step = static_cast<std::int64_t>(element_size);
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    steps[axis] = step;
+    step *= dims[axis];
+  }
+  return steps;
+}
+
+template <std::size_t kSize>
+void copy_line(std::int64_t count, const std::byte* x, std::int64_t x_step, std::byte* y, std::int64_t y_step) noexcept {
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(y + i * y_step, x + i * x_step, kSize);
+}
+
+// Copies a box of `dims` elements between two places with their own steps. Axes that are dense on both sides are merged first,
+// so the innermost loop is as long as it can be.
+void copy_box(std::size_t element_size, int rank, const Dims& dims, const void* from, const Steps& from_steps, void* to,
+              const Steps& to_steps) noexcept {
+  std::array<std::int64_t, kMaxRank> sizes{};
+  Steps x_steps{}, y_steps{};
+  int axes = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (dims[axis] <= 0) return;
+    if (dims[axis] == 1) continue;
+    if (axes > 0 && x_steps[axes - 1] == from_steps[axis] * dims[axis] && y_steps[axes - 1] == to_steps[axis] * dims[axis]) {
+      sizes[axes - 1] *= dims[axis];
+      x_steps[axes - 1] = from_steps[axis];
+      y_steps[axes - 1] = to_steps[axis];
+      continue;
+    }
+    sizes[axes] = dims[axis];
+    x_steps[axes] = from_steps[axis];
+    y_steps[axes] = to_steps[axis];
+    ++axes;
+  }
+  const auto size = static_cast<std::int64_t>(element_size);
+  const auto* x = static_cast<const std::byte*>(from);
+  auto* y = static_cast<std::byte*>(to);
+  std::int64_t line = 1, x_step = size, y_step = size;
+  if (axes > 0) {
+    --axes;
+    line = sizes[axes];
+    x_step = x_steps[axes];
+    y_step = y_steps[axes];
+  }
+  std::array<std::int64_t, kMaxRank> index{};
+  while (true) {
+    if (x_step == size && y_step == size) {
+      std::memcpy(y, x, static_cast<std::size_t>(line * size));
+    } else if (size == 1) {
+      copy_line<1>(line, x, x_step, y, y_step);
+    } else if (size == 2) {
+      copy_line<2>(line, x, x_step, y, y_step);
+    } else if (size == 4) {
+      copy_line<4>(line, x, x_step, y, y_step);
+    } else {
+      copy_line<8>(line, x, x_step, y, y_step);
+    }
+    int axis = axes - 1;
+    for (; axis >= 0; --axis) {
+      x += x_steps[axis];
+      y += y_steps[axis];
+      if (++index[axis] < sizes[axis]) break;
+      x -= x_steps[axis] * sizes[axis];
+      y -= y_steps[axis] * sizes[axis];
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+std::int64_t elements(int rank, const Dims& dims) noexcept {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis) count *= dims[axis];
+  return count;
+}
+
+}  // namespace
+
+void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span<const std::uint8_t> perm, const void* x,
+               void* y) noexcept {
+  const Steps x_steps = dense_steps(element_size, rank, x_dims);
+  Dims y_dims{};
+  Steps steps{};
+  for (int axis = 0; axis < rank; ++axis) {
+    y_dims[axis] = x_dims[perm[axis]];
+    steps[axis] = x_steps[perm[axis]];
+  }
+  copy_box(element_size, rank, y_dims, x, steps, y, dense_steps(element_size, rank, y_dims));
+}
+
+void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step, const Dims& y_dims,
+           const void* x, void* y) noexcept {
+  Steps steps = dense_steps(element_size, rank, x_dims);
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    offset += begin[axis] * steps[axis];
+    steps[axis] *= step[axis];
+  }
+  copy_box(element_size, rank, y_dims, static_cast<const std::byte*>(x) + offset, steps, y,
+           dense_steps(element_size, rank, y_dims));
+}
+
+void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims, std::int32_t offset,
+                 const void* x, void* y) noexcept {
+  const Steps y_steps = dense_steps(element_size, rank, y_dims);
+  copy_box(element_size, rank, x_dims, x, dense_steps(element_size, rank, x_dims),
+           static_cast<std::byte*>(y) + offset * y_steps[axis], y_steps);
+}
+
+void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before, const Dims& y_dims,
+                  const void* value, const void* x, void* y) noexcept {
+  const std::int64_t count = elements(rank, y_dims);
+  auto* out = static_cast<std::byte*>(y);
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(out + i * static_cast<std::int64_t>(element_size), value, element_size);
+  const Steps y_steps = dense_steps(element_size, rank, y_dims);
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < rank; ++axis) offset += before[axis] * y_steps[axis];
+  copy_box(element_size, rank, x_dims, x, dense_steps(element_size, rank, x_dims), out + offset, y_steps);
+}
+
+}  // namespace runnel::kernels
