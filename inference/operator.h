@@ -59,12 +59,16 @@ class PrepareContext {
   [[nodiscard]] virtual Shape shape(int tensor) const noexcept = 0;
   // Time axis of a tensor; -1: none.
   [[nodiscard]] virtual int time_axis(int tensor) const noexcept = 0;
+  // Blocks of a stream (true) or whole clips (false).
+  [[nodiscard]] virtual bool streamed() const noexcept = 0;
   // Along time, for input `position` of this operator, given its rule.
   [[nodiscard]] virtual TimeWindow window(int position) const noexcept = 0;
   // Scratch memory, shared by all operators, valid during one run().
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
   virtual std::size_t request_state(std::size_t bytes) noexcept = 0;
+  // This operator reads RunContext::index.
+  virtual void use_frame_index() noexcept = 0;
 
  protected:
   ~PrepareContext() = default;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "inference/model.h"
 #include "inference/operator.h"
+#include "inference/stream_plan.h"
 
 namespace runnel {
 
@@ -60,10 +61,14 @@ class Prepared {
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_; }
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
   [[nodiscard]] std::size_t state_bytes() const noexcept { return state_bytes_; }
-  // Frames of tensor `t` for a recording of `length` source frames.
-  [[nodiscard]] std::int64_t length(int tensor, std::int64_t source_length) const noexcept;
-  // Calls of run() that bring out everything of a recording of `length` source frames.
-  [[nodiscard]] std::int64_t calls(std::int64_t source_length) const noexcept;
+  // Frames of every tensor for a recording of `source_length` source frames; `out` has one entry per tensor.
+  void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
+  // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
+  [[nodiscard]] std::int64_t calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept;
+  // The streaming rule and context of an operator; kind `constant` where nothing is streamed.
+  [[nodiscard]] const StreamStep& stream_step(int op) const noexcept { return stream_steps_[op]; }
+  // Identifies graph, weights, block size and layout of the state.
+  [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
 
  private:
   friend class Session;
@@ -72,11 +77,6 @@ class Prepared {
   struct Step {                      // one operator in execution order
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
-    std::uint32_t state_offset = 0;
-  };
-  struct LengthRule {                // how the length of a tensor follows from that of another
-    streaming::NodeRule rule;
-    std::int32_t from = -1, also = -1;
   };
   const Model* model_ = nullptr;
   RunMode mode_ = RunMode::stream;
@@ -86,10 +86,12 @@ class Prepared {
   int tensor_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
   Placement* placements_ = nullptr;
   Step* steps_ = nullptr;
-  LengthRule* lengths_ = nullptr;
+  StreamTensor* streams_ = nullptr;
+  StreamStep* stream_steps_ = nullptr;
   std::int32_t* rings_ = nullptr;    // tensors with capacity > 0
   std::int32_t* gates_ = nullptr;
   std::size_t arena_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
+  std::uint32_t fingerprint_ = 0;
 };
 
 }  // namespace runnel

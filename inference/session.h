@@ -23,11 +23,16 @@ class Workspace {
   std::byte* scratch_ = nullptr;
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
+  std::int64_t* lengths_ = nullptr;
 };
 
 // The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
 struct OutputFrames {
-  const std::byte* data = nullptr;   // frame-major, valid until the next run of a session in this workspace
+  // The whole block, valid until the next run of a session in this workspace; the data starts at frame `offset` of it.
+  const std::byte* block = nullptr;
+  std::int64_t offset = 0;
+  // The first data frame, where frames are contiguous (every dimension in front of the time axis is 1).
+  const std::byte* data = nullptr;
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
@@ -77,7 +82,9 @@ class Session {
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
   void begin() noexcept;
   void place() noexcept;
-  void fill(int tensor) noexcept;
+  void set_index() noexcept;
+  void gate(int tensor) noexcept;
+  void fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept;
 
   const Prepared* prepared_ = nullptr;
   Workspace* workspace_ = nullptr;

@@ -1,0 +1,215 @@
+#include "inference/host/event_driven.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "inference/frames.h"
+#include "inference/stream_plan.h"
+
+namespace runnel {
+
+// The frames of a tensor that some reader may still need.
+struct EventDriven::Queue {
+  std::size_t frame_bytes = 0;
+  std::deque<std::vector<std::byte>> frames;
+  std::int64_t base = 0;        // logical index of the first frame kept
+  std::int64_t received = 0;    // frames so far
+  std::int64_t length = kEndless;
+  bool stream = false;
+};
+
+// One operator, bound to compute a single frame from the smallest window.
+struct EventDriven::Node final : PrepareContext {
+  const Model* graph = nullptr;
+  const fb::Operator* node = nullptr;
+  Isa level = Isa::reference;
+  HeapMemory* heap = nullptr;
+  StreamStep step;
+  std::vector<StreamTensor> streams;
+  const BoundOperator* bound = nullptr;
+  std::size_t scratch_bytes = 0, state_bytes = 0;
+  std::vector<std::byte> scratch, state;
+  std::vector<std::vector<std::byte>> windows;    // per input
+  std::vector<std::byte*> data;                   // per tensor of the graph
+  std::vector<FrameIndex> index;
+  std::int64_t next = 0;                          // next output frame
+
+  [[nodiscard]] std::int64_t window_frames() const noexcept { return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1; }
+
+  const Model& model() const noexcept override { return *graph; }
+  const fb::Operator& op() const noexcept override { return *node; }
+  Isa isa() const noexcept override { return level; }
+  Memory& memory() const noexcept override { return *heap; }
+  Shape shape(int tensor) const noexcept override {
+    Shape shape = graph->tensor(tensor).shape;
+    const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
+    if (axis >= 0) shape[axis] = 1;
+    return shape;
+  }
+  int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
+  bool streamed() const noexcept override { return true; }
+  TimeWindow window(int) const noexcept override {
+    TimeWindow window;
+    window.frames = window_frames();
+    return window;
+  }
+  void request_scratch(std::size_t bytes) noexcept override { scratch_bytes = std::max(scratch_bytes, bytes); }
+  std::size_t request_state(std::size_t bytes) noexcept override {
+    const std::size_t offset = (state_bytes + 15) / 16 * 16;
+    state_bytes = offset + bytes;
+    return offset;
+  }
+  void use_frame_index() noexcept override {}
+};
+
+EventDriven::~EventDriven() = default;
+
+Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const OwnedModel> owned, Isa isa, Sink sink) {
+  const Model& model = owned->model();
+  if (model.plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
+  const OperatorTable table = all_operators();
+  const auto tensors = static_cast<std::size_t>(model.tensor_count());
+  const auto operators = static_cast<std::size_t>(model.operator_count());
+  std::vector<StreamTensor> streams(tensors);
+  std::vector<StreamStep> steps(operators);
+  std::vector<std::int64_t> lengths(tensors);
+  std::vector<std::int8_t> axes;
+  for (const std::int32_t input : model.inputs()) axes.push_back(model.plan()->tensors()->Get(static_cast<std::uint32_t>(input))->time_axis());
+  std::int64_t multiple = 1;
+  RUNNEL_TRY(plan_streams(model, table, axes, streams, steps, lengths, multiple));
+
+  std::unique_ptr<EventDriven> out(new EventDriven);
+  out->model_ = std::move(owned);
+  out->sink_ = std::move(sink);
+  for (std::size_t t = 0; t < tensors; ++t) {
+    const TensorView view = model.tensor(static_cast<int>(t));
+    auto queue = std::make_unique<Queue>();
+    queue->stream = streams[t].time_axis >= 0;
+    queue->frame_bytes = queue->stream ? view.bytes() / static_cast<std::size_t>(view.shape[streams[t].time_axis]) : view.bytes();
+    out->queues_.push_back(std::move(queue));
+  }
+  for (std::size_t i = 0; i < operators; ++i) {
+    auto node = std::make_unique<Node>();
+    node->graph = &model;
+    node->node = &model.op(static_cast<int>(i));
+    node->level = isa;
+    node->heap = &out->memory_;
+    node->step = steps[i];
+    node->streams = streams;
+    const OperatorDefinition* definition = find_operator(table, node->node->code(), node->node->version());
+    if (definition == nullptr) return operator_status(model, table, static_cast<int>(i), Status(Code::unsupported) << "is not in this build");
+    const Status checked = definition->check(model, *node->node);
+    if (!checked.ok()) return operator_status(model, table, static_cast<int>(i), checked);
+    auto bound = definition->prepare(*node);
+    if (!bound.ok()) return operator_status(model, table, static_cast<int>(i), bound.status());
+    node->bound = *bound;
+    node->scratch.resize(node->scratch_bytes + 128);
+    node->state.resize(node->state_bytes);
+    if (node->bound->reset != nullptr) node->bound->reset(*node->bound, node->state.data());
+    node->data.resize(tensors);
+    node->index.resize(tensors);
+    for (std::uint32_t k = 0; k < node->node->inputs()->size(); ++k) {
+      const std::int32_t tensor = node->node->inputs()->Get(k);
+      const std::size_t bytes =
+          tensor < 0 ? 0 : out->queues_[static_cast<std::size_t>(tensor)]->frame_bytes * static_cast<std::size_t>(node->window_frames());
+      node->windows.emplace_back(bytes + 64);
+      if (tensor < 0) continue;
+      node->data[static_cast<std::size_t>(tensor)] = node->windows.back().data();
+      const TensorView view = model.tensor(tensor);
+      if (view.constant) node->data[static_cast<std::size_t>(tensor)] = const_cast<std::byte*>(view.data.data());
+    }
+    for (const std::int32_t output : *node->node->outputs()) {
+      node->windows.emplace_back(out->queues_[static_cast<std::size_t>(output)]->frame_bytes + 64);
+      node->data[static_cast<std::size_t>(output)] = node->windows.back().data();
+    }
+    out->nodes_.push_back(std::move(node));
+  }
+  return out;
+}
+
+void EventDriven::push(std::span<const std::byte* const> inputs, std::int64_t count) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Queue& queue = *queues_[static_cast<std::size_t>(model_->model().inputs()[i])];
+    for (std::int64_t f = 0; f < count; ++f) {
+      const std::byte* first = inputs[i] + static_cast<std::size_t>(f) * queue.frame_bytes;
+      queue.frames.emplace_back(first, first + queue.frame_bytes);
+      ++queue.received;
+    }
+  }
+  advance();
+}
+
+void EventDriven::finish() {
+  ended_ = true;
+  for (const std::int32_t input : model_->model().inputs()) {
+    Queue& queue = *queues_[static_cast<std::size_t>(input)];
+    queue.length = queue.received;
+  }
+  advance();
+}
+
+void EventDriven::advance() {
+  const Model& model = model_->model();
+  for (const auto& node : nodes_) {
+    const streaming::NodeRule& rule = node->step.rule;
+    if (rule.kind == streaming::Kind::constant) continue;
+    const auto& inputs = *node->node->inputs();
+    std::int64_t received = kEndless, length = kEndless;
+    for (const std::int32_t input : inputs) {
+      if (input < 0 || !queues_[static_cast<std::size_t>(input)]->stream) continue;
+      received = std::min(received, queues_[static_cast<std::size_t>(input)]->received);
+      length = std::min(length, queues_[static_cast<std::size_t>(input)]->length);
+    }
+    const std::int64_t out_length = length == kEndless ? kEndless : streaming::output_length(rule, length);
+    for (;; ++node->next) {
+      const std::int64_t j = node->next;
+      if (length != kEndless ? j >= out_length : streaming::due(rule, j) >= received) break;
+      const std::int64_t first = rule.kind == streaming::Kind::window ? j * rule.stride - rule.left : j;
+      for (std::uint32_t k = 0; k < inputs.size(); ++k) {
+        const std::int32_t tensor = inputs.Get(k);
+        if (tensor < 0 || !queues_[static_cast<std::size_t>(tensor)]->stream) continue;
+        const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
+        const int zero = model.tensor(tensor).zero_point();
+        for (std::int64_t w = 0; w < node->window_frames(); ++w) {
+          std::byte* to = node->windows[k].data() + static_cast<std::size_t>(w) * queue.frame_bytes;
+          const std::int64_t i = first + w;
+          const bool is_data = i >= 0 && i < queue.received;
+          if (is_data) std::memcpy(to, queue.frames[static_cast<std::size_t>(i - queue.base)].data(), queue.frame_bytes);
+          else std::memset(to, zero & 0xFF, queue.frame_bytes);
+        }
+        node->data[static_cast<std::size_t>(tensor)] = node->windows[k].data();
+        node->index[static_cast<std::size_t>(tensor)] = {first, queue.length};
+      }
+      std::byte* scratch = node->scratch.data();
+      scratch += (64 - reinterpret_cast<std::uintptr_t>(scratch) % 64) % 64;
+      const RunContext context{node->data.data(), node->index.data(), scratch, node->state.data()};
+      node->bound->run(*node->bound, context);
+      for (const std::int32_t output : *node->node->outputs()) {
+        Queue& queue = *queues_[static_cast<std::size_t>(output)];
+        const std::byte* frame = node->data[static_cast<std::size_t>(output)];
+        queue.frames.emplace_back(frame, frame + queue.frame_bytes);
+        ++queue.received;
+        for (std::size_t position = 0; position < model.outputs().size(); ++position) {
+          if (model.outputs()[position] == output) sink_(static_cast<int>(position), {frame, queue.frame_bytes});
+        }
+      }
+    }
+    for (const std::int32_t output : *node->node->outputs()) queues_[static_cast<std::size_t>(output)]->length = out_length;
+  }
+  // Forget what nobody reads any more.
+  for (std::size_t t = 0; t < queues_.size(); ++t) {
+    Queue& queue = *queues_[t];
+    std::int64_t keep = queue.received;
+    for (const auto& node : nodes_) {
+      if (node->step.rule.kind == streaming::Kind::constant) continue;
+      for (const std::int32_t input : *node->node->inputs()) {
+        if (input == static_cast<std::int32_t>(t)) keep = std::min(keep, streaming::oldest(node->step.rule, node->next));
+      }
+    }
+    for (; queue.base < keep && !queue.frames.empty(); ++queue.base) queue.frames.pop_front();
+  }
+}
+
+}  // namespace runnel

@@ -1,0 +1,47 @@
+// The reference executor: every operator has a queue and emits a frame as soon as it is determined (docs/streaming.md).
+//
+// Slow and simple; it shares kernels with the lockstep executor, but neither its planner, nor its buffers, nor its idea of
+// blocks. Tests and `runnel check` compare the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "inference/host/engine.h"
+
+namespace runnel {
+
+class EventDriven {
+ public:
+  // A frame of output `position`: bytes of one frame, logical index counting from 0.
+  using Sink = std::function<void(int position, std::span<const std::byte> frame)>;
+
+  // Streams along the axes of the model's plan.
+  static Result<std::unique_ptr<EventDriven>> make(std::shared_ptr<const OwnedModel> model, Isa isa, Sink sink);
+  ~EventDriven();
+
+  // `count` frames of each input, in the input's layout (frames contiguous). Any count, also 0.
+  void push(std::span<const std::byte* const> inputs, std::int64_t count);
+  // The recording ended: everything that is left comes out.
+  void finish();
+
+ private:
+  struct Node;
+  EventDriven() = default;
+  void advance();
+
+  std::shared_ptr<const OwnedModel> model_;
+  Sink sink_;
+  HeapMemory memory_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  struct Queue;
+  std::vector<std::unique_ptr<Queue>> queues_;   // per tensor
+  bool ended_ = false;
+};
+
+}  // namespace runnel

@@ -1,0 +1,18 @@
+#include "inference/ops/definitions.h"
+
+namespace runnel {
+namespace {
+
+const OperatorDefinition* const kAll[] = {
+    &ops::conv_v1,       &ops::fully_connected_v1, &ops::add_v1,         &ops::add_v2,        &ops::sub_v1,        &ops::sub_v2,
+    &ops::mul_v1,        &ops::mul_v2,             &ops::max_v1,         &ops::min_v1,        &ops::relu_v1,       &ops::clip_v1,
+    &ops::requantize_v1, &ops::quantize_v1,        &ops::dequantize_v1,  &ops::lut_v1,        &ops::average_pool_v1, &ops::max_pool_v1,
+    &ops::reshape_v1,    &ops::transpose_v1,       &ops::slice_v1,       &ops::concat_v1,     &ops::split_v1,      &ops::pad_v1,
+    &ops::reduce_mean_v1, &ops::reduce_sum_v1,     &ops::reduce_max_v1,  &ops::reduce_min_v1,
+};
+
+}  // namespace
+
+OperatorTable all_operators() noexcept { return kAll; }
+
+}  // namespace runnel

@@ -1,0 +1,228 @@
+// Convolution in every form (1-D, 2-D, depthwise, grouped) and fully connected layers.
+#include "kernels/conv.h"
+
+#include <algorithm>
+
+#include "inference/ops/definitions.h"
+#include "inference/ops/support.h"
+
+namespace runnel::ops {
+namespace {
+
+struct BoundConv : BoundOperator {
+  kernels::Conv conv;
+  Operand x;
+  std::int32_t y = -1;
+  std::int32_t batch = 1;
+  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
+};
+
+void run_conv(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundConv&>(self);
+  const std::byte* x = op.x.at(context);
+  std::byte* y = context.data[op.y];
+  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) op.conv.run(op.conv, x, y, context.scratch);
+}
+
+// Dimension `back` places before the last one (channels: 0, width: 1, height: 2); 1 where there is none.
+std::int32_t from_end(const Shape& shape, int back) noexcept { return shape.rank > back ? shape[shape.rank - 1 - back] : 1; }
+
+// Weights, bias and scales that convolution and fully connected layers have in common. `channels`: of the output.
+Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
+  const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  RUNNEL_TRY(check_quantized(x, "the input"));
+  RUNNEL_TRY(check_quantized(y, "the output"));
+  if (!w.constant) return Status(Code::unsupported) << "weights that are not a constant";
+  if (w.dtype != x.dtype || y.dtype != x.dtype) {
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
+  }
+  const bool per_channel = static_cast<std::int32_t>(w.exponents.size()) == channels && (channels == 1 || w.channel_axis == 0);
+  if (w.exponents.size() != 1 && !per_channel) return Status(Code::unsupported) << "weights without one exponent for all or per output channel";
+  if (w.zero_point() != 0) return Status(Code::unsupported) << "weights with a zero point";
+  if (input_index(op, 2) >= 0) {
+    const TensorView bias = input(model, op, 2);
+    const DType wide = x.dtype == DType::int8 ? DType::int32 : DType::int64;
+    if (!bias.constant || bias.dtype != wide || bias.shape.elements() != channels) {
+      return Status(Code::invalid_data) << "the bias is not a constant of " << channels << ' ' << name_of(wide);
+    }
+    for (std::size_t i = 0; i < bias.exponents.size(); ++i) {
+      const int expected = x.exponent() + w.exponents[w.exponents.size() == 1 ? 0 : i];
+      if (bias.exponents[i] != expected) {
+        return Status(Code::invalid_data) << "bias exponent " << static_cast<int>(bias.exponents[i]) << " of channel " << i << ", expected " << expected
+                                          << " (input plus weight)";
+      }
+    }
+  }
+  return {};
+}
+
+// The part of a ConvSpec that follows from types and scales.
+Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels::ConvSpec& spec) noexcept {
+  const Model& model = context.model();
+  const fb::Operator& op = context.op();
+  const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  spec.dtype = x.dtype;
+  spec.weights = w.data.data();
+  spec.bias = input_index(op, 2) >= 0 ? static_cast<const void*>(input(model, op, 2).data.data()) : nullptr;
+  spec.input_non_negative = x.non_negative;
+  spec.requant.rounding = rounding_of(op);
+  spec.requant.count = static_cast<std::int32_t>(w.exponents.size());
+  auto* shifts = context.memory().array<std::int32_t>(w.exponents.size());
+  if (shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
+  for (std::size_t i = 0; i < w.exponents.size(); ++i) shifts[i] = y.exponent() - w.exponents[i] - x.exponent();
+  spec.requant.shift = shifts;
+  activation_range(y.dtype, 0, activation, spec.requant.low, spec.requant.high);
+  return {};
+}
+
+Result<const BoundOperator*> finish(PrepareContext& context, const kernels::ConvSpec& spec, BoundConv& bound) noexcept {
+  RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
+  context.request_scratch(bound.conv.scratch_bytes);
+  bound.x = operand(context, 0);
+  bound.y = output_index(context.op());
+  return static_cast<const BoundOperator*>(&bound);
+}
+
+// ---- convolution: x [.., (height,) width, C], weights [N, kernel height, kernel width, C/groups] ----------------------
+
+std::int64_t output_size(std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) noexcept {
+  const std::int64_t room = size + before + after - ((kernel - 1) * dilation + 1);
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+Status check_conv(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 3));
+  RUNNEL_ASSIGN(const fb::ConvOptions* const o, options<fb::ConvOptions>(op));
+  const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  if (x.shape.rank < 2 || w.shape.rank != 4 || y.shape.rank != x.shape.rank) {
+    return Status(Code::invalid_data) << "input rank " << x.shape.rank << ", weights rank " << w.shape.rank << ", output rank " << y.shape.rank
+                                      << ", expected at least 2, exactly 4, and as the input";
+  }
+  constexpr std::int32_t kMost = 1 << 16;
+  for (const std::int32_t positive : {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width(), o->groups()}) {
+    if (positive < 1 || positive > kMost) return Status(Code::invalid_data) << "a stride, dilation or group count of " << positive << ", expected 1 to " << kMost;
+  }
+  for (const std::int32_t pad : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
+    if (pad < -kMost || pad > kMost) return Status(Code::invalid_data) << "padding of " << pad << ", expected at most " << kMost;
+  }
+  const std::int32_t channels = from_end(x.shape, 0);
+  if (channels % o->groups() != 0 || w.shape[0] % o->groups() != 0 || w.shape[3] != channels / o->groups()) {
+    return Status(Code::invalid_data) << "weights for " << w.shape[3] << " channels in " << o->groups() << " groups, but the input has " << channels;
+  }
+  const std::int64_t height = output_size(from_end(x.shape, 2), o->pad_top(), o->pad_bottom(), w.shape[1], o->dilation_height(), o->stride_height());
+  const std::int64_t width = output_size(from_end(x.shape, 1), o->pad_left(), o->pad_right(), w.shape[2], o->dilation_width(), o->stride_width());
+  Shape expected = x.shape;
+  if (x.shape.rank > 2) expected[x.shape.rank - 3] = static_cast<std::int32_t>(height);
+  expected[x.shape.rank - 2] = static_cast<std::int32_t>(width);
+  expected[x.shape.rank - 1] = w.shape[0];
+  RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
+  return check_weighted(model, op, w.shape[0]);
+}
+
+Status stream_conv(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+  const fb::ConvOptions& o = *op.options_as_ConvOptions();
+  const TensorView x = input(model, op, 0), w = input(model, op, 1);
+  const int axis = axes[0];
+  rule.kind = streaming::Kind::window;
+  rule.padding = streaming::Padding::zero_point;
+  if (axis == x.shape.rank - 2) {
+    rule.kernel = w.shape[2];
+    rule.stride = o.stride_width();
+    rule.dilation = o.dilation_width();
+    rule.left = o.pad_left();
+    rule.right = o.pad_right();
+  } else if (axis == x.shape.rank - 3) {
+    rule.kernel = w.shape[1];
+    rule.stride = o.stride_height();
+    rule.dilation = o.dilation_height();
+    rule.left = o.pad_top();
+    rule.right = o.pad_bottom();
+  } else {
+    return Status(Code::unsupported) << "mixes time into its channels: time is axis " << axis << " of " << x.shape.rank;
+  }
+  axes.back() = static_cast<std::int8_t>(axis);
+  return {};
+}
+
+Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const fb::ConvOptions& o = *op.options_as_ConvOptions();
+  const std::int32_t x_tensor = input_index(op, 0);
+  const Shape x = context.shape(x_tensor), y = context.shape(output_index(op)), w = input(context.model(), op, 1).shape;
+  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
+  kernels::ConvSpec spec;
+  spec.in_height = from_end(x, 2);
+  spec.in_width = from_end(x, 1);
+  spec.in_channels = from_end(x, 0);
+  spec.out_height = from_end(y, 2);
+  spec.out_width = from_end(y, 1);
+  spec.out_channels = w[0];
+  spec.kernel_height = w[1];
+  spec.kernel_width = w[2];
+  spec.stride_height = o.stride_height();
+  spec.stride_width = o.stride_width();
+  spec.dilation_height = o.dilation_height();
+  spec.dilation_width = o.dilation_width();
+  spec.pad_top = o.pad_top();
+  spec.pad_left = o.pad_left();
+  spec.groups = o.groups();
+  const TimeWindow window = context.window(0);
+  const int axis = context.time_axis(x_tensor);
+  if (axis == x.rank - 2) {
+    spec.in_width = static_cast<std::int32_t>(window.frames);
+    spec.pad_left = static_cast<std::int32_t>(window.pad);
+  } else if (axis >= 0) {
+    spec.in_height = static_cast<std::int32_t>(window.frames);
+    spec.pad_top = static_cast<std::int32_t>(window.pad);
+  }
+  bound->batch = static_cast<std::int32_t>(x.product(0, std::max(0, x.rank - 3)));
+  const std::size_t element = size_of(input(context.model(), op, 0).dtype);
+  bound->x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
+  bound->y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
+  RUNNEL_TRY(bind_numbers(context, o.activation(), spec));
+  return finish(context, spec, *bound);
+}
+
+// ---- fully connected: x [.., C], weights [N, C], y [.., N] -------------------------------------------------------------
+
+Status check_fully_connected(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 3));
+  RUNNEL_TRY(options<fb::FullyConnectedOptions>(op).status());
+  const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  if (x.shape.rank < 1 || w.shape.rank != 2 || w.shape[1] != x.shape[x.shape.rank - 1]) {
+    return Status(Code::invalid_data) << "weights of rank " << w.shape.rank << " for " << (w.shape.rank == 2 ? w.shape[1] : 0)
+                                      << " channels, expected rank 2 for the input's channels";
+  }
+  Shape expected = x.shape;
+  expected[x.shape.rank - 1] = w.shape[0];
+  RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
+  return check_weighted(model, op, w.shape[0]);
+}
+
+Status stream_fully_connected(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+  const int rank = input(model, op, 0).shape.rank;
+  if (axes[0] == rank - 1) return Status(Code::unsupported) << "sums over time; give it a window of frames (a convolution over time) instead";
+  axes.back() = axes[0];
+  return {};
+}
+
+Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const Shape x = context.shape(input_index(op, 0)), w = input(context.model(), op, 1).shape;
+  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
+  kernels::ConvSpec spec;
+  spec.in_channels = w[1];
+  spec.out_channels = w[0];
+  spec.in_width = spec.out_width = static_cast<std::int32_t>(x.product(0, x.rank - 1));
+  RUNNEL_TRY(bind_numbers(context, op.options_as_FullyConnectedOptions()->activation(), spec));
+  return finish(context, spec, *bound);
+}
+
+}  // namespace
+
+const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, 0};
+const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected, 1, "fully_connected", check_fully_connected, stream_fully_connected,
+                                            prepare_fully_connected, 0};
+
+}  // namespace runnel::ops

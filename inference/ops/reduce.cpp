@@ -1,0 +1,143 @@
+// Reductions over axes: mean, sum, maximum, minimum, of integers.
+#include <algorithm>
+
+#include "inference/ops/definitions.h"
+#include "inference/ops/support.h"
+
+namespace runnel::ops {
+namespace {
+
+enum class Reduction : std::uint8_t { mean, sum, max, min };
+
+struct BoundReduce : BoundOperator {
+  Operand x;
+  std::int32_t y = -1;
+  DType dtype = DType::int8;
+  Reduction kind = Reduction::mean;
+  kernels::Rounding rounding = kernels::Rounding::half_up;
+  int kept_rank = 0, reduced_rank = 0;
+  std::int32_t kept[kMaxRank] = {}, reduced[kMaxRank] = {};
+  std::int64_t kept_stride[kMaxRank] = {}, reduced_stride[kMaxRank] = {};   // elements
+  std::int64_t count = 1;                 // elements per result
+  int shift = 0;
+  int x_exponent = 0, y_exponent = 0;
+};
+
+// Steps a multi-index; `offset` follows. False when it is back at the start.
+bool next(int rank, const std::int32_t* size, const std::int64_t* stride, std::int32_t* at, std::int64_t& offset) noexcept {
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    offset += stride[axis];
+    if (++at[axis] < size[axis]) return true;
+    offset -= stride[axis] * size[axis];
+    at[axis] = 0;
+  }
+  return false;
+}
+
+std::int64_t finish(const BoundReduce& op, std::int64_t value) noexcept {
+  if (op.kind != Reduction::mean) return kernels::round_shift(value, op.shift, op.rounding);
+  // ESP-DL's order: the sum times the input's scale, divided by the count, divided by the output's scale, all in float32.
+  const float total = static_cast<float>(value) * kernels::power_of_two(op.x_exponent);
+  const float mean = total / static_cast<float>(op.count);
+  return kernels::round_float(mean * kernels::power_of_two(-op.y_exponent), op.rounding);
+}
+
+template <class T>
+void reduce(const BoundReduce& op, const T* x, T* y) noexcept {
+  std::int32_t at[kMaxRank] = {};
+  std::int64_t base = 0;
+  do {
+    std::int32_t inner[kMaxRank] = {};
+    std::int64_t offset = base, value = op.kind == Reduction::max || op.kind == Reduction::min ? x[base] : 0;
+    do {
+      const std::int64_t v = x[offset];
+      if (op.kind == Reduction::max) value = std::max(value, v);
+      else if (op.kind == Reduction::min) value = std::min(value, v);
+      else value += v;
+    } while (next(op.reduced_rank, op.reduced, op.reduced_stride, inner, offset));
+    *y++ = kernels::saturate<T>(finish(op, value));
+  } while (next(op.kept_rank, op.kept, op.kept_stride, at, base));
+}
+
+void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundReduce&>(self);
+  const std::byte* x = op.x.at(context);
+  std::byte* y = context.data[op.y];
+  if (op.dtype == DType::int8) reduce(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
+  else reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+}
+
+bool is_reduced(const fb::ReduceOptions& o, int axis) noexcept {
+  return std::find(o.axes()->begin(), o.axes()->end(), axis) != o.axes()->end();
+}
+
+Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 1, 1));
+  RUNNEL_ASSIGN(const fb::ReduceOptions* const o, options<fb::ReduceOptions>(op));
+  const TensorView x = input(model, op, 0), y = output(model, op);
+  RUNNEL_TRY(check_quantized(x, "the input"));
+  RUNNEL_TRY(check_quantized(y, "the output"));
+  if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+  if (o->axes() == nullptr || o->axes()->size() == 0) return Status(Code::invalid_data) << "no axes to reduce over";
+  for (const std::uint8_t axis : *o->axes()) {
+    if (axis >= x.shape.rank) return Status(Code::invalid_data) << "axis " << axis << ", expected 0 to " << x.shape.rank - 1;
+  }
+  std::int64_t expected = 1;
+  for (int axis = 0; axis < x.shape.rank; ++axis) expected *= is_reduced(*o, axis) ? 1 : x.shape[axis];
+  if (y.shape.elements() != expected) return Status(Code::invalid_data) << "the output has " << y.shape.elements() << " elements, expected " << expected;
+  return {};
+}
+
+// Time stays an axis of the output: with kept dimensions at its place, without them moved by the reduced axes in front.
+Status stream_reduce(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+  const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
+  const Shape x = input(model, op, 0).shape, y = output(model, op).shape;
+  if (is_reduced(o, axes[0])) {
+    return Status(Code::unsupported) << "reduces over the whole recording; give it a window of frames, or run the model in usage `window`";
+  }
+  int axis = axes[0];
+  if (y.rank != x.rank) {
+    for (int k = 0; k < axes[0]; ++k) axis -= is_reduced(o, k) ? 1 : 0;
+  }
+  if (axis >= y.rank || y[axis] != x[axes[0]]) return Status(Code::unsupported) << "moves time in a way that is not understood";
+  axes.back() = static_cast<std::int8_t>(axis);
+  return {};
+}
+
+template <Reduction kKind>
+Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
+  RUNNEL_ASSIGN(BoundReduce* const bound, allocate<BoundReduce>(context, run_reduce));
+  const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
+  const Shape shape = context.shape(input_index(op, 0));
+  bound->x = operand(context, 0);
+  bound->y = output_index(op);
+  bound->dtype = x.dtype;
+  bound->kind = kKind;
+  bound->rounding = rounding_of(op);
+  bound->shift = y.exponent() - x.exponent();
+  bound->x_exponent = x.exponent();
+  bound->y_exponent = y.exponent();
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    const std::int64_t stride = shape.product(axis + 1, shape.rank);
+    if (is_reduced(o, axis)) {
+      bound->reduced[bound->reduced_rank] = shape[axis];
+      bound->reduced_stride[bound->reduced_rank++] = stride;
+      bound->count *= shape[axis];
+    } else {
+      bound->kept[bound->kept_rank] = shape[axis];
+      bound->kept_stride[bound->kept_rank++] = stride;
+    }
+  }
+  return static_cast<const BoundOperator*>(bound);
+}
+
+}  // namespace
+
+const OperatorDefinition reduce_mean_v1{fb::OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>, 0};
+const OperatorDefinition reduce_sum_v1{fb::OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>, 0};
+const OperatorDefinition reduce_max_v1{fb::OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>, 0};
+const OperatorDefinition reduce_min_v1{fb::OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>, 0};
+
+}  // namespace runnel::ops

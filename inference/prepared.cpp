@@ -1,0 +1,361 @@
+#include "inference/prepared.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "inference/arena_planner.h"
+#include "inference/stream_plan.h"
+
+namespace runnel {
+namespace {
+
+#ifdef __linux__
+constexpr std::size_t kAlignment = 64;
+#else
+constexpr std::size_t kAlignment = 16;
+#endif
+// Kernels may read (not use) this many bytes behind their input.
+constexpr std::size_t kTail = 64;
+constexpr std::int64_t kMaxFrames = std::int64_t{1} << 30;
+
+Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
+
+}  // namespace
+
+// Gathers what Prepared::make needs on its way; also what operators see while they prepare.
+class Preparation final : public PrepareContext {
+ public:
+  Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept
+      : out_(out), model_(model), table_(table), options_(options), memory_(memory) {}
+
+  Status run() noexcept {
+    RUNNEL_TRY(check_operators());
+    RUNNEL_TRY(allocate_tables());
+    RUNNEL_TRY(plan_time());
+    RUNNEL_TRY(place_tensors());
+    RUNNEL_TRY(prepare_operators());
+    RUNNEL_TRY(place_state());
+    fingerprint();
+    return {};
+  }
+
+  // PrepareContext
+  const Model& model() const noexcept override { return model_; }
+  const fb::Operator& op() const noexcept override { return model_.op(current_); }
+  Isa isa() const noexcept override { return options_.isa; }
+  Memory& memory() const noexcept override { return memory_; }
+  Shape shape(int tensor) const noexcept override { return out_.shape(tensor); }
+  int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
+  bool streamed() const noexcept override { return out_.mode_ == RunMode::stream; }
+  TimeWindow window(int position) const noexcept override {
+    const std::int32_t tensor = op().inputs()->Get(static_cast<std::uint32_t>(position));
+    const Placement& x = out_.placements_[tensor];
+    const StreamStep& step = out_.stream_steps_[current_];
+    TimeWindow window;
+    window.frames = x.frames;
+    if (x.time_axis < 0) return window;
+    if (out_.mode_ == RunMode::whole) {
+      window.pad = step.rule.left;
+      return window;
+    }
+    const Placement& y = out_.placements_[op().outputs()->Get(0)];
+    window.back_frames = step.rule.kind == streaming::Kind::pointwise || step.rule.kind == streaming::Kind::recurrent ? y.delay - x.delay : step.context;
+    window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
+    window.frames += window.back_frames;
+    return window;
+  }
+  void request_scratch(std::size_t bytes) noexcept override { out_.scratch_bytes_ = std::max(out_.scratch_bytes_, bytes); }
+  std::size_t request_state(std::size_t bytes) noexcept override {
+    const std::size_t offset = align_up(operator_state_, 16);
+    operator_state_ = offset + bytes;
+    return offset;
+  }
+  void use_frame_index() noexcept override { out_.indexed_ = true; }
+
+ private:
+  Status check_operators() noexcept {
+    Status missing(Code::unsupported, "operators that this build does not have: ");
+    int count = 0;
+    for (int i = 0; i < model_.operator_count(); ++i) {
+      const fb::Operator& op = model_.op(i);
+      if (find_operator(table_, op.code(), op.version()) != nullptr) continue;
+      missing << (count++ == 0 ? "" : ", ") << fb::EnumNameOpCode(op.code()) << " version " << op.version();
+      if (const std::string_view name = model_.operator_name(i); !name.empty()) missing << " '" << name << '\'';
+    }
+    if (count > 0) return missing;
+    for (int i = 0; i < model_.operator_count(); ++i) {
+      const fb::Operator& op = model_.op(i);
+      const Status status = find_operator(table_, op.code(), op.version())->check(model_, op);
+      if (!status.ok()) return operator_status(model_, table_, i, status);
+    }
+    return {};
+  }
+
+  Status allocate_tables() noexcept {
+    out_.model_ = &model_;
+    out_.mode_ = options_.mode;
+    out_.tensor_count_ = model_.tensor_count();
+    out_.step_count_ = model_.operator_count();
+    const auto tensors = static_cast<std::size_t>(out_.tensor_count_);
+    const auto steps = static_cast<std::size_t>(out_.step_count_);
+    out_.placements_ = memory_.array<Placement>(tensors);
+    out_.steps_ = memory_.array<Prepared::Step>(steps);
+    out_.streams_ = memory_.array<StreamTensor>(tensors);
+    out_.stream_steps_ = memory_.array<StreamStep>(steps);
+    out_.rings_ = memory_.array<std::int32_t>(tensors);
+    out_.gates_ = memory_.array<std::int32_t>(tensors);
+    lengths_ = memory_.array<std::int64_t>(tensors);
+    items_ = memory_.array<ArenaItem>(tensors);
+    root_ = memory_.array<std::int32_t>(tensors);
+    last_use_ = memory_.array<std::int32_t>(tensors);
+    if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
+        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || items_ == nullptr || root_ == nullptr || last_use_ == nullptr) {
+      return exhausted();
+    }
+    streams_ = out_.streams_;
+    return {};
+  }
+
+  // Rates, delays and frames per block or clip.
+  Status plan_time() noexcept {
+    const auto tensors = static_cast<std::size_t>(out_.tensor_count_);
+    const fb::StreamPlan* stored = model_.plan();
+    if (stored == nullptr) {
+      if (options_.mode == RunMode::stream) {
+        return Status(Code::unsupported) << "the model has no streaming plan; run it on whole clips, or import it again to see what prevents streaming";
+      }
+      for (std::size_t t = 0; t < tensors; ++t) streams_[t] = StreamTensor{};
+      if (options_.frames != 0) return Status(Code::unsupported) << "a clip of another length than the file's needs a model that can be streamed";
+      out_.block_ = 0;
+      return {};
+    }
+    std::int8_t axes[kMaxInputs];
+    const std::size_t inputs = model_.inputs().size();
+    if (inputs > kMaxInputs) return Status(Code::unsupported) << inputs << " inputs, expected at most " << kMaxInputs << " for a stream";
+    for (std::size_t i = 0; i < inputs; ++i) axes[i] = stored->tensors()->Get(static_cast<std::uint32_t>(model_.inputs()[i]))->time_axis();
+    std::int64_t multiple = 1;
+    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.step_count_)},
+                            {lengths_, tensors}, multiple));
+    for (std::size_t t = 0; t < tensors; ++t) {
+      const fb::StreamTensor& said = *stored->tensors()->Get(static_cast<std::uint32_t>(t));
+      const StreamTensor& is = streams_[t];
+      if (said.up() != is.stream.up || said.down() != is.stream.down || said.delay() != is.stream.delay || said.history() != is.history ||
+          said.time_axis() != is.time_axis) {
+        return Status(Code::invalid_data) << "section plan: tensor " << t << " is said to have delay " << said.delay() << " and history " << said.history()
+                                          << ", but the graph gives " << is.stream.delay << " and " << is.history;
+      }
+    }
+    if (options_.mode == RunMode::whole) {
+      std::int64_t reference = 0;
+      for (std::size_t i = 0; i < inputs && reference == 0; ++i) {
+        if (axes[i] >= 0) reference = model_.tensor(model_.inputs()[i]).shape[axes[i]];
+      }
+      out_.block_ = options_.frames != 0 ? options_.frames : reference;
+      if (out_.block_ < 1 || out_.block_ > kMaxFrames) return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames, expected 1 to " << kMaxFrames;
+      plan_lengths(model_, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.step_count_)}, out_.block_, {lengths_, tensors});
+      for (std::size_t t = 0; t < tensors; ++t) {
+        if (streams_[t].time_axis >= 0 && lengths_[t] < 1) {
+          return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames is too short: tensor " << t << ' '
+                                                << model_.tensor_name(static_cast<int>(t)) << " would be empty";
+        }
+      }
+      return {};
+    }
+    out_.block_ = options_.frames != 0 ? options_.frames : multiple;
+    if (out_.block_ < 1 || out_.block_ > kMaxFrames || out_.block_ % multiple != 0) {
+      return Status(Code::invalid_argument) << "a block of " << out_.block_ << " frames, expected a positive multiple of " << multiple;
+    }
+    for (std::size_t t = 0; t < tensors; ++t) lengths_[t] = streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block_);
+    return {};
+  }
+
+  Status place_tensors() noexcept {
+    const bool streamed = out_.mode_ == RunMode::stream;
+    for (int t = 0; t < out_.tensor_count_; ++t) {
+      const TensorView view = model_.tensor(t);
+      const StreamTensor& stream = streams_[t];
+      Placement& place = out_.placements_[t];
+      place.constant = view.constant;
+      place.time_axis = stream.time_axis;
+      place.bytes = view.bytes();
+      place.frame_bytes = place.bytes;
+      if (stream.time_axis < 0) continue;
+      place.frames = lengths_[t];
+      place.up = static_cast<std::int32_t>(stream.stream.up);
+      place.down = static_cast<std::int32_t>(stream.stream.down);
+      place.frame_bytes = view.bytes() / static_cast<std::size_t>(view.shape[stream.time_axis]);
+      std::int64_t bytes = 0;
+      if (!checked_mul(place.frames, static_cast<std::int64_t>(place.frame_bytes), bytes) || bytes > (std::int64_t{1} << 40)) {
+        return Status(Code::invalid_argument) << "tensor " << t << " would need " << place.frames << " frames of " << place.frame_bytes << " bytes";
+      }
+      place.bytes = static_cast<std::size_t>(bytes);
+      if (!streamed) continue;
+      place.delay = stream.stream.delay;
+      place.history = stream.history;
+      place.fill = stream.fill;
+      if (place.fill) out_.warm_blocks_ = std::max(out_.warm_blocks_, ceil_div(place.delay, place.frames));
+      if (place.history > 0) {
+        // With slack the history moves back to the start only every few blocks.
+        const std::int64_t blocks = options_.slack ? 1 + place.history / place.frames : 1;
+        place.capacity = place.history + blocks * place.frames;
+        out_.rings_[out_.ring_count_++] = t;
+      }
+    }
+    return plan_memory();
+  }
+
+  // Arena offsets for everything that is neither constant nor a ring.
+  Status plan_memory() noexcept {
+    const int tensors = out_.tensor_count_, steps = out_.step_count_;
+    for (int t = 0; t < tensors; ++t) {
+      root_[t] = t;
+      last_use_[t] = -2;
+      items_[t] = {};
+    }
+    for (int i = 0; i < steps; ++i) {
+      for (const std::int32_t input : *model_.op(i).inputs()) {
+        if (input >= 0) last_use_[input] = i;
+      }
+      for (const std::int32_t output : *model_.op(i).outputs()) last_use_[output] = i;
+    }
+    for (const std::int32_t input : model_.inputs()) last_use_[input] = std::max(last_use_[input], 0);
+    for (const std::int32_t output : model_.outputs()) last_use_[output] = steps;
+    const auto in_arena = [&](int t) { return !out_.placements_[t].constant && out_.placements_[t].capacity == 0; };
+    const auto add = [&](int t, int first) {
+      if (in_arena(t)) items_[t] = {out_.placements_[t].bytes, first, last_use_[t], 0, 0};
+    };
+    for (const std::int32_t input : model_.inputs()) add(input, -1);
+    for (int i = 0; i < steps; ++i) {
+      const fb::Operator& op = model_.op(i);
+      for (const std::int32_t output : *op.outputs()) add(output, i);
+      const OperatorDefinition& definition = *find_operator(table_, op.code(), op.version());
+      const std::int32_t x = op.inputs()->size() > 0 ? op.inputs()->Get(0) : -1;
+      const std::int32_t y = op.outputs()->Get(0);
+      if (definition.alias == 0 || x < 0 || !in_arena(x) || !in_arena(y) || out_.placements_[x].bytes != out_.placements_[y].bytes) continue;
+      ArenaItem& root = items_[root_[x]];
+      const TensorView from = model_.tensor(x), to = model_.tensor(y);
+      const bool same_numbers = from.dtype == to.dtype && from.exponent() == to.exponent() && from.zero_point() == to.zero_point();
+      const bool view = definition.alias == 2 && same_numbers;
+      if (!view && root.last != i) continue;
+      root_[y] = root_[x];
+      root.last = std::max(root.last, items_[y].last);
+      items_[y] = {};
+    }
+    out_.arena_bytes_ = plan_arena({items_, static_cast<std::size_t>(tensors)}, kAlignment);
+    for (int t = 0; t < tensors; ++t) {
+      if (in_arena(t)) out_.placements_[t].offset = items_[root_[t]].offset;
+    }
+    out_.arena_bytes_ += kTail;
+    return {};
+  }
+
+  Status prepare_operators() noexcept {
+    for (current_ = 0; current_ < out_.step_count_; ++current_) {
+      Prepared::Step& step = out_.steps_[current_];
+      const OperatorDefinition& definition = *find_operator(table_, op().code(), op().version());
+      auto bound = definition.prepare(*this);
+      if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
+      step.bound = *bound;
+      step.first_gate = out_.gate_count_;
+      if (out_.mode_ != RunMode::stream) continue;
+      for (const std::int32_t output : *op().outputs()) {
+        if (out_.placements_[output].fill) out_.gates_[out_.gate_count_++] = output;
+      }
+      step.gates = out_.gate_count_ - step.first_gate;
+    }
+    return {};
+  }
+
+  // A session's state: header, cursors, rings, operator state.
+  Status place_state() noexcept {
+    std::size_t bytes = 32;
+    out_.cursors_offset_ = bytes;
+    bytes += static_cast<std::size_t>(out_.ring_count_) * sizeof(std::int64_t);
+    for (int i = 0; i < out_.ring_count_; ++i) {
+      Placement& place = out_.placements_[out_.rings_[i]];
+      bytes = align_up(bytes, kAlignment);
+      place.offset = bytes;
+      bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
+    }
+    bytes = align_up(bytes, kAlignment);
+    out_.operator_state_offset_ = bytes;
+    out_.state_bytes_ = bytes + operator_state_ + kTail;
+    return {};
+  }
+
+  void fingerprint() noexcept {
+    std::uint32_t crc = 0;
+    const auto mix = [&](const auto& value) { crc = crc32c(std::as_bytes(std::span(&value, 1)), crc); };
+    mix(out_.block_);
+    mix(out_.state_bytes_);
+    mix(out_.mode_);
+    for (int i = 0; i < out_.ring_count_; ++i) {
+      const Placement& place = out_.placements_[out_.rings_[i]];
+      mix(place.history);
+      mix(place.capacity);
+      mix(place.frame_bytes);
+    }
+    // The checksums of the sections stand for the graph and its weights.
+    const fb::Model& file = *fb::GetModel(model_.bytes().data());
+    for (const fb::Section* section : *file.sections()) {
+      if (section->kind() == fb::SectionKind::graph || section->kind() == fb::SectionKind::weights) {
+        const std::uint32_t of_section = section->crc32c();
+        mix(of_section);
+      }
+    }
+    out_.fingerprint_ = crc;
+  }
+
+  static constexpr std::size_t kMaxInputs = 64;
+  Prepared& out_;
+  const Model& model_;
+  OperatorTable table_;
+  const PrepareOptions& options_;
+  Memory& memory_;
+  StreamTensor* streams_ = nullptr;
+  std::int64_t* lengths_ = nullptr;
+  ArenaItem* items_ = nullptr;
+  std::int32_t *root_ = nullptr, *last_use_ = nullptr;
+  std::size_t operator_state_ = 0;
+  int current_ = 0;
+};
+
+const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, int version) noexcept {
+  for (const OperatorDefinition* definition : table) {
+    if (definition->code == code && definition->version == version) return definition;
+  }
+  return nullptr;
+}
+
+Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept {
+  void* place = memory.allocate(sizeof(Prepared), alignof(Prepared));
+  if (place == nullptr) return exhausted();
+  auto* prepared = new (place) Prepared();
+  Preparation preparation(*prepared, model, table, options, memory);
+  RUNNEL_TRY(preparation.run());
+  return static_cast<const Prepared*>(prepared);
+}
+
+Shape Prepared::shape(int tensor) const noexcept {
+  Shape shape = model_->tensor(tensor).shape;
+  const Placement& place = placements_[tensor];
+  if (place.time_axis >= 0) shape[place.time_axis] = static_cast<std::int32_t>(place.frames);
+  return shape;
+}
+
+void Prepared::lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept {
+  plan_lengths(*model_, {streams_, static_cast<std::size_t>(tensor_count_)}, {stream_steps_, static_cast<std::size_t>(step_count_)}, source_length, out);
+}
+
+std::int64_t Prepared::calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept {
+  lengths(source_length, lengths_memory);
+  std::int64_t calls = ceil_div(source_length, block_);
+  for (const std::int32_t output : model_->outputs()) {
+    calls = std::max(calls, streaming::calls_for_output(streams_[output].stream, lengths_memory[static_cast<std::size_t>(output)], block_));
+  }
+  return calls;
+}
+
+}  // namespace runnel

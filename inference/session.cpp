@@ -1,0 +1,256 @@
+#include "inference/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+
+namespace runnel {
+namespace {
+
+struct SavedHeader {
+  char magic[4];
+  std::uint32_t version;
+  std::uint32_t fingerprint;
+  std::uint32_t crc32c;
+  std::uint64_t bytes;
+};
+constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
+constexpr std::uint32_t kStateVersion = 1;
+
+}  // namespace
+
+Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& memory) noexcept {
+  const auto tensors = static_cast<std::size_t>(prepared.tensor_count_);
+  void* place = memory.allocate(sizeof(Workspace), alignof(Workspace));
+  if (place == nullptr) return Status(Code::out_of_memory) << "no memory for a workspace";
+  auto* workspace = new (place) Workspace();
+  workspace->arena_ = static_cast<std::byte*>(memory.allocate(prepared.arena_bytes_, 64));
+  workspace->scratch_ = static_cast<std::byte*>(memory.allocate(prepared.scratch_bytes_, 64));
+  workspace->data_ = memory.array<std::byte*>(tensors);
+  workspace->index_ = memory.array<FrameIndex>(tensors);
+  workspace->lengths_ = memory.array<std::int64_t>(tensors);
+  if (workspace->arena_ == nullptr || workspace->scratch_ == nullptr || workspace->data_ == nullptr || workspace->index_ == nullptr ||
+      workspace->lengths_ == nullptr) {
+    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes_ << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch";
+  }
+  std::memset(workspace->arena_, 0, prepared.arena_bytes_);
+  for (std::size_t t = 0; t < tensors; ++t) {
+    const Placement& at = prepared.placements_[t];
+    if (at.constant) {
+      // Constants are never written; the table has one type for all.
+      workspace->data_[t] = const_cast<std::byte*>(prepared.model_->tensor(static_cast<int>(t)).data.data());
+    } else if (at.capacity == 0) {
+      workspace->data_[t] = workspace->arena_ + at.offset;
+    }
+  }
+  return workspace;
+}
+
+Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, std::span<std::byte> state) noexcept {
+  if (state.size() < prepared.state_bytes()) {
+    return Status(Code::out_of_memory) << "a session's state of " << state.size() << " bytes, expected " << prepared.state_bytes();
+  }
+  if (reinterpret_cast<std::uintptr_t>(state.data()) % 16 != 0) return Status(Code::invalid_argument) << "a session's state must start at a multiple of 16";
+  Session session;
+  session.prepared_ = &prepared;
+  session.workspace_ = &workspace;
+  session.state_ = state.data();
+  session.reset();
+  return session;
+}
+
+void Session::reset() noexcept {
+  new (state_) Header();
+  RunContext context;
+  std::byte* const operator_state = state_ + prepared_->operator_state_offset_;
+  for (int i = 0; i < prepared_->step_count_; ++i) {
+    const BoundOperator& bound = *prepared_->steps_[i].bound;
+    if (bound.reset != nullptr) bound.reset(bound, operator_state);
+  }
+}
+
+// Moves every ring on by one block, once per block; histories go back to the start of their memory when it is used up.
+void Session::begin() noexcept {
+  Header& state = header();
+  if (state.begun != 0) return;
+  state.begun = 1;
+  std::int64_t* const cursor = cursors();
+  for (int i = 0; i < prepared_->ring_count_; ++i) {
+    const int tensor = prepared_->rings_[i];
+    const Placement& at = prepared_->placements_[tensor];
+    std::byte* const ring = state_ + at.offset;
+    if (state.block == 0) {
+      // What stands in front of the recording: the zero point, for readers that see it.
+      cursor[i] = at.history;
+      if (at.fill) fill_frames(tensor, ring, at.history);
+    } else {
+      std::int64_t next = cursor[i] + at.frames;
+      if (next + at.frames > at.capacity) {
+        std::memmove(ring, ring + static_cast<std::size_t>(next - at.history) * at.frame_bytes, static_cast<std::size_t>(at.history) * at.frame_bytes);
+        next = at.history;
+      }
+      cursor[i] = next;
+    }
+  }
+  place();
+}
+
+void Session::place() noexcept {
+  const std::int64_t* const cursor = cursors();
+  for (int i = 0; i < prepared_->ring_count_; ++i) {
+    const int tensor = prepared_->rings_[i];
+    const Placement& at = prepared_->placements_[tensor];
+    workspace_->data_[tensor] = state_ + at.offset + static_cast<std::size_t>(cursor[i]) * at.frame_bytes;
+  }
+}
+
+std::span<std::byte> Session::input(int position) noexcept {
+  begin();
+  place();
+  const std::int32_t tensor = prepared_->model_->inputs()[static_cast<std::size_t>(position)];
+  return {workspace_->data_[tensor], prepared_->placements_[tensor].bytes};
+}
+
+void Session::fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept {
+  const Placement& at = prepared_->placements_[tensor];
+  const TensorView view = prepared_->model_->tensor(tensor);
+  const std::size_t bytes = static_cast<std::size_t>(frames) * at.frame_bytes;
+  if (view.dtype == DType::int16 && view.zero_point() != 0) {
+    const auto value = static_cast<std::int16_t>(view.zero_point());
+    for (std::size_t i = 0; i + 1 < bytes; i += 2) std::memcpy(first + i, &value, 2);
+  } else {
+    std::memset(first, view.dtype == DType::float32 ? 0 : view.zero_point() & 0xFF, bytes);
+  }
+}
+
+// Overwrites the frames of a tensor's block that are not data with its zero point.
+void Session::gate(int tensor) noexcept {
+  const Placement& at = prepared_->placements_[tensor];
+  const FrameIndex& index = workspace_->index_[tensor];
+  const std::int64_t from = std::clamp<std::int64_t>(-index.first, 0, at.frames);
+  const std::int64_t to = std::clamp<std::int64_t>(index.length - index.first, from, at.frames);
+  std::byte* const block = workspace_->data_[tensor];
+  if (from > 0) fill_frames(tensor, block, from);
+  if (to < at.frames) fill_frames(tensor, block + static_cast<std::size_t>(to) * at.frame_bytes, at.frames - to);
+}
+
+void Session::set_index() noexcept {
+  const Header& state = header();
+  const bool whole = prepared_->mode_ == RunMode::whole;
+  const bool ended = state.length != kEndless;
+  if (ended && !whole) prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_)});
+  for (int t = 0; t < prepared_->tensor_count_; ++t) {
+    const Placement& at = prepared_->placements_[t];
+    if (at.time_axis < 0) continue;
+    workspace_->index_[t] = whole ? FrameIndex{0, at.frames} : FrameIndex{state.block * at.frames - at.delay, ended ? workspace_->lengths_[t] : kEndless};
+  }
+}
+
+void Session::run(std::int64_t valid) noexcept {
+  const Prepared& prepared = *prepared_;
+  Header& state = header();
+  begin();
+  place();
+  const bool streamed = prepared.mode_ == RunMode::stream;
+  if (streamed && valid < prepared.block_ && state.length == kEndless) state.length = state.block * prepared.block_ + std::max<std::int64_t>(valid, 0);
+  const bool gating = streamed && (state.length != kEndless || state.block < prepared.warm_blocks_);
+  if (gating || prepared.indexed_) set_index();
+  if (gating) {
+    for (const std::int32_t input : prepared.model_->inputs()) {
+      if (prepared.placements_[input].fill) gate(input);
+    }
+  }
+  const RunContext context{workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared.operator_state_offset_};
+  for (int i = 0; i < prepared.step_count_; ++i) {
+    const Prepared::Step& step = prepared.steps_[i];
+    step.bound->run(*step.bound, context);
+    if (gating) {
+      for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
+    }
+  }
+  ++state.block;
+  state.begun = 0;
+}
+
+OutputFrames Session::output(int position) const noexcept {
+  const std::int32_t tensor = prepared_->model_->outputs()[static_cast<std::size_t>(position)];
+  const Placement& at = prepared_->placements_[tensor];
+  OutputFrames out;
+  out.block = out.data = workspace_->data_[tensor];
+  if (prepared_->mode_ == RunMode::whole || at.time_axis < 0) {
+    out.count = at.frames;
+    return out;
+  }
+  const Header& state = header();
+  const std::int64_t start = (state.block - 1) * at.frames - at.delay;
+  std::int64_t length = kEndless;
+  if (state.length != kEndless) {
+    prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_)});
+    length = workspace_->lengths_[tensor];
+  }
+  const std::int64_t from = std::clamp<std::int64_t>(-start, 0, at.frames);
+  const std::int64_t to = std::clamp<std::int64_t>(length - start, from, at.frames);
+  out.data += static_cast<std::size_t>(from) * at.frame_bytes;
+  out.offset = from;
+  out.first = start + from;
+  out.count = to - from;
+  return out;
+}
+
+std::span<const std::byte> Session::tensor(int index) const noexcept {
+  return {workspace_->data_[index], prepared_->placements_[index].bytes};
+}
+
+std::int64_t Session::flush_calls_left() const noexcept {
+  const Header& state = header();
+  if (state.length == kEndless || prepared_->mode_ == RunMode::whole) return 0;
+  const std::span<std::int64_t> lengths(workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_));
+  return std::max<std::int64_t>(0, prepared_->calls(state.length, lengths) - state.block);
+}
+
+std::size_t Session::saved_bytes() const noexcept { return sizeof(SavedHeader) + prepared_->state_bytes(); }
+
+Status Session::save(std::span<std::byte> to) const noexcept {
+  if (to.size() < saved_bytes()) return Status(Code::out_of_memory) << "saving a session needs " << saved_bytes() << " bytes, given " << to.size();
+  const std::span<const std::byte> state(state_, prepared_->state_bytes());
+  SavedHeader head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]}, kStateVersion, prepared_->fingerprint(), crc32c(state), state.size()};
+  std::memcpy(to.data(), &head, sizeof(head));
+  std::memcpy(to.data() + sizeof(head), state.data(), state.size());
+  return {};
+}
+
+Status Session::restore(std::span<const std::byte> from) noexcept {
+  if (from.size() < saved_bytes()) return Status(Code::invalid_data) << "a saved session of " << from.size() << " bytes, expected " << saved_bytes();
+  SavedHeader head;
+  std::memcpy(&head, from.data(), sizeof(head));
+  if (std::memcmp(head.magic, kMagic, sizeof(kMagic)) != 0 || head.version != kStateVersion) {
+    return Status(Code::invalid_data) << "not a saved session of version " << kStateVersion;
+  }
+  if (head.fingerprint != prepared_->fingerprint() || head.bytes != prepared_->state_bytes()) {
+    return Status(Code::mismatch) << "the saved session belongs to another model or block size";
+  }
+  const std::span<const std::byte> state = from.subspan(sizeof(head), prepared_->state_bytes());
+  if (crc32c(state) != head.crc32c) return Status(Code::invalid_data) << "the saved session is damaged: its checksum does not match";
+  // A checksum is no proof: what could lead outside the state is checked as well.
+  Header counters;
+  std::memcpy(&counters, state.data(), sizeof(counters));
+  if (counters.block < 0 || counters.length < 0 || counters.length > kEndless || counters.begun > 1) {
+    return Status(Code::invalid_data) << "the saved session has impossible counters";
+  }
+  for (int i = 0; i < prepared_->ring_count_; ++i) {
+    const Placement& at = prepared_->placements_[prepared_->rings_[i]];
+    std::int64_t cursor = 0;
+    std::memcpy(&cursor, state.data() + prepared_->cursors_offset_ + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
+    const bool used = counters.block > 0 || counters.begun != 0;
+    if (used && (cursor < at.history || cursor > at.capacity - at.frames)) {
+      return Status(Code::invalid_data) << "the saved session has a history outside its memory";
+    }
+  }
+  std::memcpy(state_, state.data(), state.size());
+  return {};
+}
+
+}  // namespace runnel
