@@ -34,7 +34,7 @@ struct ExecutorOptions {
   OnGap on_gap = OnGap::reset;
   Isa isa = best_isa();
   ModelLoader* models = nullptr;
-  OperatorTable operators;
+  OperatorTable operators{};
   const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
 };
 

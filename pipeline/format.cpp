@@ -47,11 +47,17 @@ Clock Clock::windows(std::int64_t step, std::int64_t first, std::int64_t length)
   return reduced(result);
 }
 
-Clock Clock::resampled(std::int64_t up, std::int64_t down) const noexcept {
+Clock Clock::every(std::int64_t up, std::int64_t down) const noexcept {
   Clock result = *this;
   result.denominator = denominator * up;
   result.begin = begin * up;
   result.hop = hop * down;
+  result.span = span * up;
+  return reduced(result);
+}
+
+Clock Clock::resampled(std::int64_t up, std::int64_t down) const noexcept {
+  Clock result = every(up, down);
   result.span = result.hop;
   return reduced(result);
 }

@@ -37,7 +37,9 @@ struct Clock {
 
   // The clock of windows over frames of this clock: window j starts at frame first + j * step and is `length` frames long.
   [[nodiscard]] Clock windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept;
-  // The clock of a stream with `up` frames for every `down` of this one, each as long as its distance to the next one.
+  // The clock of a stream with `up` frames for every `down` of this one. A frame covers what the frame at its place covered.
+  [[nodiscard]] Clock every(std::int64_t up, std::int64_t down) const noexcept;
+  // The same for samples, each of which is as long as its distance to the next one.
   [[nodiscard]] Clock resampled(std::int64_t up, std::int64_t down) const noexcept;
 
   friend bool operator==(const Clock&, const Clock&) = default;

@@ -82,6 +82,9 @@ class Node {
   // The run succeeded: sinks complete their files. A sink that is destroyed without it leaves nothing behind.
   virtual Status finish() noexcept { return {}; }
 
+  // One sentence about what happened and the user should know, without being a failure; empty: nothing.
+  [[nodiscard]] virtual Text note() const noexcept { return {}; }
+
   // Nodes live in a Memory; destroying one runs its destructor and nothing else.
   static void* operator new(std::size_t, void* place) noexcept { return place; }
   static void operator delete(void*) noexcept {}

@@ -13,8 +13,8 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Detect::mode>("mode", "stream|clip", "stream: events as they happen; clip: one decision for the whole recording"),
     parameter<&Detect::threshold>("threshold", "", 0, 1, "smoothed posterior at which an event is made"),
     parameter<&Detect::release>("release", "", -1, 1, "smoothed posterior below which the same label may come again; negative: 0.6 of the threshold"),
-    parameter<&Detect::smoothing>("smoothing", "frames", 1, 100000, "length of the moving average"),
-    parameter<&Detect::refractory>("refractory", "frames", 1, 1000000000, "shortest distance between two events"),
+    parameter<&Detect::smoothing_frames>("smoothing_frames", "frames", 1, 100000, "length of the moving average"),
+    parameter<&Detect::refractory_frames>("refractory_frames", "frames", 1, 1000000000, "shortest distance between two events"),
     text_parameter<&Detect::ignore>("ignore", "", "labels that never make an event in stream mode, with commas between them"),
     text_parameter<&Detect::labels>("labels", "", "names of the classes, with commas between them; empty: those of the model, or numbers"),
     text_parameter<&Detect::activation>("activation", "softmax|none", "softmax: the input is logits; none: it is posteriors already"),
@@ -124,7 +124,7 @@ Status Detect::prepare(PrepareContext& context) noexcept {
     totals_ = context.memory.array<double>(classes);
     if (totals_ == nullptr) return out_of_memory("the sums of the logits");
   } else {
-    history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(smoothing));
+    history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(smoothing_frames));
     sums_ = context.memory.array<std::int64_t>(classes);
     if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
   }
@@ -134,7 +134,7 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   context.output.exponent = 0;
   context.output.labels = {names_, classes};
   // Events keep their distance; one more for the first frame.
-  context.max_output = clip_ ? 1 : context.max_input / refractory + 1;
+  context.max_output = clip_ ? 1 : context.max_input / refractory_frames + 1;
   return {};
 }
 
@@ -146,7 +146,7 @@ std::int64_t Detect::reset(std::int64_t first) noexcept {
   if (clip_) {
     std::fill(totals_, totals_ + classes_, 0.0);
   } else {
-    std::fill(history_, history_ + smoothing * classes_, 0u);
+    std::fill(history_, history_ + smoothing_frames * classes_, 0u);
     std::fill(sums_, sums_ + classes_, std::int64_t{0});
   }
   return 0;   // events have no index of their own
@@ -176,11 +176,11 @@ void Detect::to_posteriors() noexcept {
 }
 
 std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) const noexcept {
-  const std::int64_t length = std::min(seen_, smoothing);
+  const std::int64_t length = std::min(seen_, smoothing_frames);
   std::int64_t best = frame;
   std::uint32_t highest = 0;
   for (std::int64_t t = frame - length + 1; t <= frame; ++t) {
-    const std::uint32_t posterior = history_[(t - first_) % smoothing * classes_ + label];
+    const std::uint32_t posterior = history_[(t - first_) % smoothing_frames * classes_ + label];
     if (posterior >= kHalf) return t;
     if (posterior > highest) {
       highest = posterior;
@@ -191,7 +191,7 @@ std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) cons
 }
 
 bool Detect::smooth_and_decide(std::int64_t frame, Event& event) noexcept {
-  std::uint32_t* slot = history_ + (frame - first_) % smoothing * classes_;
+  std::uint32_t* slot = history_ + (frame - first_) % smoothing_frames * classes_;
   std::int32_t best = -1;
   for (std::int32_t c = 0; c < classes_; ++c) {
     // Also right for NaN, which counts as 0.
@@ -201,9 +201,9 @@ bool Detect::smooth_and_decide(std::int64_t frame, Event& event) noexcept {
     slot[c] = fixed;
     if (!ignored_[c] && (best < 0 || sums_[c] > sums_[best])) best = c;
   }
-  const double mean = static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing));
+  const double mean = static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing_frames));
   if (mean < release_) armed_ = true;
-  const bool ready = last_label_ < 0 || frame - last_ >= refractory;
+  const bool ready = last_label_ < 0 || frame - last_ >= refractory_frames;
   if (mean < threshold || !ready || (!armed_ && best == last_label_)) return false;
   armed_ = false;
   last_ = frame;

@@ -1,12 +1,12 @@
 // From the outputs of a classifier, frame by frame, to events.
 //
-// mode=stream. Per frame t: posteriors (softmax of the logits); for every label their mean over the last `smoothing` frames, where
+// mode=stream. Per frame t: posteriors (softmax of the logits); for every label their mean over the last `smoothing_frames` frames, where
 // frames in front of the start count as 0; the best label c that is not ignored, with the mean p. Then
 //     p < release                                                              re-arms the detector;
 //     p >= threshold, and (armed, or c is not the last event's label), and
-//     at least `refractory` frames since the last event                        makes an event and disarms it.
+//     at least `refractory_frames` frames since the last event                        makes an event and disarms it.
 // The event's score is p; its frame is t; it ends with the last sample of frame t, when the decision could be made, and begins with
-// the first sample of the earliest frame among the last `smoothing` ones in which c itself had a posterior of 1/2 or more (when there
+// the first sample of the earliest frame among the last `smoothing_frames` ones in which c itself had a posterior of 1/2 or more (when there
 // is none: of the frame in which it was highest). So the span lies within the word, or touches its end.
 //
 // mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
@@ -28,8 +28,8 @@ class Detect final : public Node {
   std::string_view mode = "stream";
   double threshold = 0.85;
   double release = -1;
-  std::int64_t smoothing = 25;
-  std::int64_t refractory = 25;
+  std::int64_t smoothing_frames = 25;
+  std::int64_t refractory_frames = 25;
   std::string_view ignore = kUsuallyIgnored;
   std::string_view labels;
   std::string_view activation = "softmax";
@@ -59,7 +59,7 @@ class Detect final : public Node {
   bool* ignored_ = nullptr;
   double* values_ = nullptr;           // [classes]: of the present frame: logits, then posteriors
   double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
-  std::uint32_t* history_ = nullptr;   // [smoothing][classes]: posteriors * 2^30
+  std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
   std::int64_t* sums_ = nullptr;       // [classes]: of the history
   double release_ = 0;
 

@@ -89,8 +89,9 @@ Status Infer::check_input(PrepareContext& context, const Model& loaded) noexcept
   const int tensor = loaded.inputs()[0];
   const Format& given = context.input;
   input_ = loaded.tensor(tensor);
-  model_in_bytes_ = prepared_->placement(tensor).frame_bytes;
-  in_values_ = static_cast<std::int64_t>(model_in_bytes_ / size_of(input_.dtype));
+  const Placement& placement = prepared_->placement(tensor);
+  in_values_ = static_cast<std::int64_t>(placement.frame_bytes / size_of(input_.dtype));
+  in_layout_ = FrameLayout::of(prepared_->shape(tensor), placement.time_axis, input_.dtype);
   in_bytes_ = given.frame_bytes();
   given_ = given.dtype;
   Text model_input;
@@ -130,8 +131,9 @@ Status Infer::describe_output(PrepareContext& context, const Model& loaded) noex
     return Status(Code::unsupported) << "output " << name_of_tensor(loaded, tensor).view() << " of " << model << " is "
                                      << name_of(output_.dtype) << ", which cannot be made float32";
   }
-  model_out_bytes_ = placement.frame_bytes;
-  out_values_ = static_cast<std::int64_t>(model_out_bytes_ / size_of(output_.dtype));
+  out_values_ = static_cast<std::int64_t>(placement.frame_bytes / size_of(output_.dtype));
+  out_layout_ = FrameLayout::of(prepared_->shape(tensor), placement.time_axis, output_.dtype);
+  out_frames_ = placement.frames;
   up_ = placement.up;
   down_ = placement.down;
   Format& format = context.output;
@@ -139,10 +141,8 @@ Status Infer::describe_output(PrepareContext& context, const Model& loaded) noex
   format.dtype = integers && dequantize ? DType::float32 : output_.dtype;
   format.exponent = integers && !dequantize ? output_.exponent() : 0;
   format.channels = static_cast<std::int32_t>(out_values_);
-  const Clock& clock = context.input.clock;
-  format.clock = clock.resampled(up_, down_);
   // A frame keeps the extent of the input frame at its place: how far a model looks back is no property of the event.
-  format.clock.span = clock.span * format.clock.denominator / clock.denominator;
+  format.clock = context.input.clock.every(up_, down_);
   out_bytes_ = format.frame_bytes();
   const std::int64_t block = prepared_->block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * placement.frames;
@@ -188,19 +188,37 @@ std::int64_t Infer::reset(std::int64_t first) noexcept {
   return grid_;
 }
 
-// Appends frames to the block that the session will run next; they fit.
+// Converts values as they come to those of the model's input.
+void Infer::convert_input(const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+  const auto* x = reinterpret_cast<const float*>(from);
+  const auto count = static_cast<std::size_t>(values);
+  if (given_ == input_.dtype) std::memcpy(to, from, count * size_of(given_));
+  else if (power_of_two_scale(input_)) elementwise_->quantize(input_.dtype, count, x, to, input_.exponent(), rounding_);
+  else if (input_.dtype == DType::int8) quantize_affine<std::int8_t>(x, values, input_.scales[0], input_.zero_point(), to);
+  else if (input_.dtype == DType::uint8) quantize_affine<std::uint8_t>(x, values, input_.scales[0], input_.zero_point(), to);
+  else quantize_affine<std::int16_t>(x, values, input_.scales[0], input_.zero_point(), to);
+}
+
+void Infer::convert_output(const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+  auto* y = reinterpret_cast<float*>(to);
+  const auto count = static_cast<std::size_t>(values);
+  if (!dequantize || output_.dtype == DType::float32) std::memcpy(to, from, count * size_of(output_.dtype));
+  else if (power_of_two_scale(output_)) elementwise_->dequantize(output_.dtype, count, from, y, output_.exponent());
+  else if (output_.dtype == DType::int8) dequantize_affine<std::int8_t>(from, values, output_.scales[0], output_.zero_point(), y);
+  else if (output_.dtype == DType::uint8) dequantize_affine<std::uint8_t>(from, values, output_.scales[0], output_.zero_point(), y);
+  else dequantize_affine<std::int16_t>(from, values, output_.scales[0], output_.zero_point(), y);
+}
+
+// Appends frames to the block that the session will run next; they fit. A frame of the pipeline is dense; in the model, dimensions
+// may stand in front of time (channels first), and a frame is then spread over that many rows.
 void Infer::store(const std::byte* frames, std::int64_t count) noexcept {
-  std::byte* to = session_.input(0).data() + static_cast<std::size_t>(pending_) * model_in_bytes_;
-  const std::int64_t values = count * in_values_;
-  if (given_ == input_.dtype) {
-    std::memcpy(to, frames, static_cast<std::size_t>(count) * in_bytes_);
-  } else if (power_of_two_scale(input_)) {
-    elementwise_->quantize(input_.dtype, static_cast<std::size_t>(values), reinterpret_cast<const float*>(frames), to, input_.exponent(), rounding_);
-  } else {
-    const auto* x = reinterpret_cast<const float*>(frames);
-    if (input_.dtype == DType::int8) quantize_affine<std::int8_t>(x, values, input_.scales[0], input_.zero_point(), to);
-    else if (input_.dtype == DType::uint8) quantize_affine<std::uint8_t>(x, values, input_.scales[0], input_.zero_point(), to);
-    else quantize_affine<std::int16_t>(x, values, input_.scales[0], input_.zero_point(), to);
+  std::byte* block = session_.input(0).data();
+  const auto outer = static_cast<std::int64_t>(in_layout_.outer);
+  const std::int64_t runs = outer == 1 ? 1 : count * outer;
+  const std::int64_t values = outer == 1 ? count * in_values_ : in_values_ / outer;
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const std::int64_t place = (i % outer) * prepared_->block() + pending_ + i / outer;
+    convert_input(frames + static_cast<std::size_t>(i * values) * size_of(given_), values, block + static_cast<std::size_t>(place) * in_layout_.inner_bytes);
   }
   pending_ += count;
 }
@@ -212,16 +230,13 @@ void Infer::run(Output& out) noexcept {
   if (frames.count == 0) return;
   if (out.count == 0) out.first = grid_ + frames.first;
   std::byte* to = out.data + static_cast<std::size_t>(out.count) * out_bytes_;
-  const std::int64_t values = frames.count * out_values_;
-  if (!dequantize || output_.dtype == DType::float32) {
-    std::memcpy(to, frames.data, static_cast<std::size_t>(frames.count) * out_bytes_);
-  } else if (power_of_two_scale(output_)) {
-    elementwise_->dequantize(output_.dtype, static_cast<std::size_t>(values), frames.data, reinterpret_cast<float*>(to), output_.exponent());
-  } else {
-    auto* y = reinterpret_cast<float*>(to);
-    if (output_.dtype == DType::int8) dequantize_affine<std::int8_t>(frames.data, values, output_.scales[0], output_.zero_point(), y);
-    else if (output_.dtype == DType::uint8) dequantize_affine<std::uint8_t>(frames.data, values, output_.scales[0], output_.zero_point(), y);
-    else dequantize_affine<std::int16_t>(frames.data, values, output_.scales[0], output_.zero_point(), y);
+  const auto outer = static_cast<std::int64_t>(out_layout_.outer);
+  const std::int64_t runs = outer == 1 ? 1 : frames.count * outer;
+  const std::int64_t values = outer == 1 ? frames.count * out_values_ : out_values_ / outer;
+  const std::size_t value_bytes = out_bytes_ / static_cast<std::size_t>(out_values_);
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const std::int64_t place = (i % outer) * out_frames_ + frames.offset + i / outer;
+    convert_output(frames.block + static_cast<std::size_t>(place) * out_layout_.inner_bytes, values, to + static_cast<std::size_t>(i * values) * value_bytes);
   }
   out.count += frames.count;
 }

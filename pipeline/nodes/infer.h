@@ -1,7 +1,9 @@
 // A streamed model: frames in, the frames of one of its outputs out.
 #pragma once
 
+#include "inference/frames.h"
 #include "inference/session.h"
+#include "kernels/elementwise.h"
 #include "pipeline/node.h"
 
 namespace runnel::pipeline {
@@ -25,6 +27,8 @@ class Infer final : public Node {
   Status choose_output(const Model& loaded) noexcept;
   Status check_input(PrepareContext& context, const Model& loaded) noexcept;
   Status describe_output(PrepareContext& context, const Model& loaded) noexcept;
+  void convert_input(const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+  void convert_output(const std::byte* from, std::int64_t values, std::byte* to) noexcept;
   void store(const std::byte* frames, std::int64_t count) noexcept;
   void run(Output& out) noexcept;
 
@@ -35,8 +39,10 @@ class Infer final : public Node {
   kernels::Rounding rounding_ = kernels::Rounding::half_up;
   DType given_ = DType::none;
   int position_ = 0;                 // of the output
-  std::size_t in_bytes_ = 0, model_in_bytes_ = 0, model_out_bytes_ = 0, out_bytes_ = 0;   // per frame
-  std::int64_t in_values_ = 0, out_values_ = 0;                                          // per frame
+  FrameLayout in_layout_, out_layout_;
+  std::size_t in_bytes_ = 0, out_bytes_ = 0;        // per frame, in the pipeline
+  std::int64_t in_values_ = 0, out_values_ = 0;     // per frame
+  std::int64_t out_frames_ = 0;      // of the output's block
   std::int64_t up_ = 1, down_ = 1;
 
   std::int64_t skip_ = 0;            // input still to be dropped

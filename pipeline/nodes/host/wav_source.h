@@ -22,10 +22,7 @@ class WavSource final : public Node {
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
 
-  // Samples that were infinite or not a number and were replaced by 0.
-  [[nodiscard]] std::int64_t replaced() const noexcept { return replaced_; }
-  // Samples per channel that the header promises and the file does not have.
-  [[nodiscard]] std::int64_t missing() const noexcept { return missing_; }
+  Text note() const noexcept override;
 
  private:
   Status check_finite(float* samples, std::int64_t frames) noexcept;
@@ -36,7 +33,8 @@ class WavSource final : public Node {
   int channels_ = 1;
   std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
   std::int64_t position_ = 0;
-  std::int64_t replaced_ = 0, missing_ = 0;
+  std::int64_t replaced_ = 0;        // samples that were not finite
+  std::int64_t missing_ = 0;         // frames that the header promises and the file does not have
 };
 
 }  // namespace runnel::pipeline
