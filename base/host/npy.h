@@ -1,0 +1,32 @@
+// Arrays in NumPy's .npy format, versions 1 to 3, little endian, C order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+
+namespace runnel {
+
+struct NpyArray {
+  DType dtype = DType::none;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> data;
+};
+
+// Errors: not a .npy file, an element type or order that is not supported, fewer bytes than the shape says; all name the file.
+Result<NpyArray> read_npy(const std::filesystem::path& path);
+
+// The header of an array, padded to a multiple of 64 bytes. `reserve` > 0: at least that long, so that it can be overwritten
+// by the header of a longer array.
+std::string npy_header(DType dtype, std::span<const std::int64_t> shape, std::size_t reserve = 0);
+
+// Written whole or not at all.
+Status write_npy(const std::filesystem::path& path, DType dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data);
+
+}  // namespace runnel

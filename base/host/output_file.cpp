@@ -1,0 +1,81 @@
+#include "base/host/output_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace runnel {
+namespace fs = std::filesystem;
+
+OutputFile::OutputFile(OutputFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+OutputFile::~OutputFile() {
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  std::error_code ignored;
+  fs::remove(partial(path_), ignored);
+}
+
+fs::path OutputFile::partial(const fs::path& path) {
+  fs::path name = path;
+  name += ".part";
+  return name;
+}
+
+Status OutputFile::failed(std::string_view what) const {
+  return Status(Code::io_error) << path_.string() << ": cannot " << what << ": " << std::strerror(errno);
+}
+
+Result<OutputFile> OutputFile::create(const fs::path& path) {
+  OutputFile file;
+  file.path_ = path;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
+  file.file_ = std::fopen(partial(path).c_str(), "wb");
+  if (file.file_ == nullptr) return file.failed("create");
+  return file;
+}
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  if (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size()) return {};
+  return failed("write");
+}
+
+Status OutputFile::write_at(long position, std::span<const std::byte> bytes) {
+  const long end = std::ftell(file_);
+  if (end < 0 || std::fseek(file_, position, SEEK_SET) != 0) return failed("seek");
+  RUNNEL_TRY(write(bytes));
+  return std::fseek(file_, end, SEEK_SET) == 0 ? Status() : failed("seek");
+}
+
+Status OutputFile::commit() {
+  std::FILE* const file = std::exchange(file_, nullptr);
+  std::error_code error;
+  if (std::fflush(file) != 0 || std::ferror(file) != 0) {
+    const Status status = failed("write");
+    std::fclose(file);
+    fs::remove(partial(path_), error);
+    return status;
+  }
+  if (std::fclose(file) != 0) return failed("close");
+  fs::rename(partial(path_), path_, error);
+  if (error) {
+    const std::string reason = error.message();
+    fs::remove(partial(path_), error);
+    return Status(Code::io_error) << path_.string() << ": cannot rename into place: " << reason;
+  }
+  return {};
+}
+
+Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  RUNNEL_ASSIGN(OutputFile file, OutputFile::create(path));
+  RUNNEL_TRY(file.write(bytes));
+  return file.commit();
+}
+
+}  // namespace runnel

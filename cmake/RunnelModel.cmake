@@ -1,0 +1,39 @@
+# Bundled models: build/models/NAME/NAME.rnl, made by `runnel import`.
+
+# runnel_split_graph(FILE FRONT_END DECISION): a text graph `... ! infer ... ! ...` from a file, cut at its infer node. Lines
+# that start with # are comments.
+function(runnel_split_graph file front_end decision)
+  file(STRINGS ${file} lines)
+  list(FILTER lines EXCLUDE REGEX "^[ \t]*#")
+  list(JOIN lines " " graph)
+  string(REGEX REPLACE "[ \t]+" " " graph "${graph}")
+  string(STRIP "${graph}" graph)
+  if(NOT graph MATCHES "^([^!].*[^ ]) ! infer( [^!]*)? ! (.+)$")
+    message(FATAL_ERROR "${file}: expected a graph of the form \"FRONT END ! infer ... ! DECISION\", found \"${graph}\"")
+  endif()
+  set(${front_end} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  set(${decision} "${CMAKE_MATCH_3}" PARENT_SCOPE)
+endfunction()
+
+# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE): imports SOURCE with the front end and decision of GRAPH and the labels,
+# one per line, of LABELS. Part of the target runnel_models, which is built by default.
+function(runnel_model name)
+  cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS" "" ${ARGN})
+  foreach(file SOURCE GRAPH LABELS)
+    cmake_path(ABSOLUTE_PATH ARG_${file} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  endforeach()
+  runnel_split_graph(${ARG_GRAPH} front_end decision)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_GRAPH})
+  set(model ${PROJECT_BINARY_DIR}/models/${name}/${name}.rnl)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/models/${name})
+  add_custom_command(OUTPUT ${model}
+                     COMMAND runnel_program import ${ARG_SOURCE} -o ${model} --front-end "${front_end}" --decision "${decision}"
+                             --labels ${ARG_LABELS}
+                     DEPENDS runnel_program ${ARG_SOURCE} ${ARG_LABELS} ${ARG_GRAPH}
+                     COMMENT "Importing ${name}.rnl" VERBATIM)
+  add_custom_target(runnel_model_${name} ALL DEPENDS ${model})
+  if(NOT TARGET runnel_models)
+    add_custom_target(runnel_models)
+  endif()
+  add_dependencies(runnel_models runnel_model_${name})
+endfunction()

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# demo.sh: builds runnel and lets it listen to ten spoken digits; one JSON object per line on stdout, talk on stderr.
+#
+# The recording is made of the ten digit prompts of Debian's asterisk-core-sounds-en-wav, with a pause around each.
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+if [[ $# -gt 0 ]]; then die "takes no arguments"; fi
+
+"$root/scripts/install.sh" build demo
+cd "$root"
+
+# A build folder that is there keeps its settings; a new one gets the program and the model only.
+settings=()
+if [[ ! -f build/CMakeCache.txt ]]; then settings=(-D RUNNEL_TESTS=OFF -D RUNNEL_BENCH=OFF); fi
+log=$(mktemp)
+folder=$(mktemp -d)
+trap 'rm -rf "$log" "$folder"' EXIT
+say "building"
+if ! cmake --preset release ${settings[@]+"${settings[@]}"} >"$log" 2>&1 ||
+  ! cmake --build --preset release --parallel "$jobs" --target runnel_program runnel_models >"$log" 2>&1; then
+  tail -n 40 "$log" >&2
+  die "the build failed; its last lines are above"
+fi
+program=build/runnel
+model=build/models/digits/digits.rnl
+for file in "$program" "$model"; do
+  [[ -f $file ]] || die "the build made no $file"
+done
+
+# The voices of the package lie in folders en*; take the first that speaks all ten digits.
+voice=
+for candidate in /usr/share/asterisk/sounds/en*/digits; do
+  complete=1
+  for digit in 0 1 2 3 4 5 6 7 8 9; do
+    [[ -f $candidate/$digit.wav ]] || complete=0
+  done
+  if [[ $complete -eq 1 ]]; then
+    voice=$candidate
+    break
+  fi
+done
+[[ -n $voice ]] || die "no folder /usr/share/asterisk/sounds/en*/digits holds 0.wav to 9.wav (Debian package asterisk-core-sounds-en-wav)"
+
+# Every prompt at the same level, 12 dB below full scale. Pauses are quiet noise, not zeros, as in any room; -R makes it the same
+# noise in every run.
+pause=$folder/pause.wav
+sox -R -n -r 8000 -c 1 -b 16 "$pause" synth 0.6 pinknoise vol -60dB
+parts=("$pause")
+for digit in 0 1 2 3 4 5 6 7 8 9; do
+  sox -R "$voice/$digit.wav" -r 8000 -c 1 -b 16 "$folder/$digit.wav" norm -12
+  parts+=("$folder/$digit.wav" "$pause")
+done
+sox "${parts[@]}" "$folder/ten-digits.wav"
+
+say "listening to the digits 0 to 9 (${voice%/digits})"
+"$program" listen "$model" --wav "$folder/ten-digits.wav"

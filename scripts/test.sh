@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# test.sh [--all]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
+#
+#   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
+#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer,
+#                  and the tests labelled `threads` under ThreadSanitizer
+#
+# Tests labelled `fuzz` replay the seeds of the fuzzers and are part of every run. A stage that fails does not keep the next
+# one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
+# RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data.
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+all=0
+case "$*" in
+  "") ;;
+  --all) all=1 ;;
+  -h | --help)
+    sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+  *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
+esac
+
+"$root/scripts/install.sh" build test bench
+cd "$root"
+
+failed=()
+# stage NAME COMMAND...: runs it, says how long it took, and remembers a failure.
+stage() {
+  local what=$1 start=$SECONDS
+  shift
+  say "$what"
+  if "$@"; then
+    say "$what: done in $((SECONDS - start)) s"
+  else
+    say "$what: FAILED after $((SECONDS - start)) s"
+    failed+=("$what")
+    return 1
+  fi
+}
+# build PRESET [TARGETS]: configures and builds; quick when nothing changed.
+build() {
+  local preset=$1
+  shift
+  local data=()
+  if [[ $preset != device ]]; then
+    data=(-D RUNNEL_TESTS=ON)
+    if [[ -n ${RUNNEL_TEST_DATA:-} ]]; then data+=(-D "RUNNEL_TEST_DATA=$RUNNEL_TEST_DATA"); fi
+    if [[ $preset == release ]]; then data+=(-D RUNNEL_BENCH=ON); fi
+  fi
+  local log
+  log=$(mktemp)
+  if ! cmake --preset "$preset" ${data[@]+"${data[@]}"} >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+  cmake --build --preset "$preset" --parallel "$jobs" "$@"
+}
+run_tests() {
+  local preset=$1
+  shift
+  ctest --preset "$preset" --parallel "$jobs" "$@"
+}
+labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
+
+# Without this build nothing else makes sense.
+stage "building release" build release || exit 1
+if stage "building the device libraries" build device; then
+  stage "checking the symbols of the device libraries" scripts/check_device_symbols.sh build-device || true
+fi
+
+if [[ $all -eq 1 ]]; then
+  if stage "building with AddressSanitizer" build asan; then
+    stage "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
+  fi
+  if [[ $(labelled threads) -gt 0 ]]; then
+    if stage "building with ThreadSanitizer" build tsan --target thread_tests; then
+      stage "testing with ThreadSanitizer" run_tests tsan -L '^threads$' || true
+    fi
+  else
+    say "no test is labelled threads: nothing to run under ThreadSanitizer"
+  fi
+fi
+
+selection=(-LE '^long$')
+if [[ $all -eq 1 ]]; then selection=(); fi
+stage_name="testing release"
+say "$stage_name"
+run_tests release ${selection[@]+"${selection[@]}"} || failed+=("$stage_name")
+
+if [[ ${#failed[@]} -gt 0 ]]; then
+  for what in "${failed[@]}"; do say "FAILED: $what"; done
+  exit 1
+fi

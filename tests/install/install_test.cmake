@@ -1,0 +1,47 @@
+# cmake -P: installs BUILD into SCRATCH/prefix and lets PROJECT, which knows nothing but that prefix, use it.
+cmake_minimum_required(VERSION 3.25)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${code}):\n${out}\n${err}")
+  endif()
+  set(output "${out}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${SCRATCH})
+run("installing" ${CMAKE_COMMAND} --install ${BUILD} --config ${CONFIG} --prefix ${SCRATCH}/prefix)
+
+# The installed tree names no folder of the tree it came from.
+file(GLOB_RECURSE package_files ${SCRATCH}/prefix/*.cmake)
+foreach(file IN LISTS package_files)
+  file(READ ${file} text)
+  string(FIND "${text}" "${BUILD}" place)
+  if(NOT place EQUAL -1)
+    message(FATAL_ERROR "${file} names the build folder ${BUILD}, so it works on this machine only")
+  endif()
+endforeach()
+foreach(name LICENSE NOTICE)
+  file(GLOB found ${SCRATCH}/prefix/share/doc/*/${name})
+  if(NOT found)
+    message(FATAL_ERROR "${name} was not installed")
+  endif()
+endforeach()
+
+set(flags "")
+if(SANITIZE)
+  set(flags "-fsanitize=${SANITIZE}")
+endif()
+run("configuring the stranger's project" ${CMAKE_COMMAND} -S ${PROJECT} -B ${SCRATCH}/build -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_BUILD_TYPE=${CONFIG} -D CMAKE_CXX_FLAGS=${flags}
+    -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -D FETCHCONTENT_FULLY_DISCONNECTED=ON -D EXPECTED_PREFIX=${SCRATCH}/prefix
+    -D EXPECTED_VERSION=${VERSION} -D COMPONENTS=${COMPONENTS})
+run("building the stranger's project" ${CMAKE_COMMAND} --build ${SCRATCH}/build --parallel 1)
+run("running the stranger's program" ${SCRATCH}/build/stranger)
+
+file(READ ${PROJECT}/expected.txt expected)
+string(REPLACE "@VERSION@" "${VERSION}" expected "${expected}")
+if(NOT output STREQUAL expected)
+  message(FATAL_ERROR "the stranger's program printed\n${output}\nbut expected was\n${expected}")
+endif()
+message(STATUS "the stranger's program printed what was expected:\n${output}")
