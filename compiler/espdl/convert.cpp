@@ -1,0 +1,150 @@
+#include "compiler/espdl/convert.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "compiler/espdl/builder.h"
+#include "compiler/espdl/tables.h"
+
+namespace runnel::compiler::espdl_source {
+namespace {
+
+struct Conversion {
+  std::string_view op;
+  Status (*convert)(Builder& builder, const Node& node);
+};
+
+constexpr std::array kConversions = {
+    Conversion{"Conv", convert_conv},
+    Conversion{"AveragePool", convert_pool},
+    Conversion{"GlobalAveragePool", convert_pool},
+    Conversion{"MaxPool", convert_pool},
+    Conversion{"StreamingCache", convert_cache},
+    Conversion{"Gemm", convert_gemm},
+    Conversion{"MatMul", convert_matmul},
+    Conversion{"Add", convert_binary},
+    Conversion{"Sub", convert_binary},
+    Conversion{"Mul", convert_binary},
+    Conversion{"Div", convert_binary},
+    Conversion{"Max", convert_binary},
+    Conversion{"Min", convert_binary},
+    Conversion{"LUT", convert_function},
+    Conversion{"Relu", convert_relu},
+    Conversion{"Clip", convert_clip},
+    Conversion{"PRelu", convert_prelu},
+    Conversion{"QuantizeLinear", convert_quantize},
+    Conversion{"DequantizeLinear", convert_quantize},
+    Conversion{"RequantizeLinear", convert_quantize},
+    Conversion{"Softmax", convert_softmax},
+    Conversion{"LogSoftmax", convert_softmax},
+    Conversion{"ReduceMean", convert_reduce},
+    Conversion{"ReduceSum", convert_reduce},
+    Conversion{"ReduceMax", convert_reduce},
+    Conversion{"ReduceMin", convert_reduce},
+    Conversion{"Reshape", convert_reshape},
+    Conversion{"Flatten", convert_reshape},
+    Conversion{"Squeeze", convert_reshape},
+    Conversion{"Unsqueeze", convert_reshape},
+    Conversion{"Identity", convert_reshape},
+    Conversion{"Transpose", convert_transpose},
+    Conversion{"Slice", convert_slice},
+    Conversion{"Concat", convert_concat},
+    Conversion{"Split", convert_split},
+    Conversion{"Pad", convert_pad},
+    Conversion{"DepthToSpace", convert_depth_to_space},
+    Conversion{"SpaceToDepth", convert_space_to_depth},
+    Conversion{"InsertZeros", convert_insert_zeros},
+    Conversion{"Resize", convert_resize},
+};
+
+const Conversion* find_conversion(const Node& node) {
+  const auto* found = std::find_if(kConversions.begin(), kConversions.end(), [&](const Conversion& entry) { return entry.op == node.op; });
+  if (found != kConversions.end()) return found;
+  static constexpr Conversion kFunction{"", convert_function};
+  return is_function(node.op) ? &kFunction : nullptr;
+}
+
+bool on_floats(const Model& model, const Node& node) {
+  const auto is_float = [&](const std::vector<std::string>& names) {
+    const auto value = names.empty() ? model.values.end() : model.values.find(names[0]);
+    return value != model.values.end() && value->second.dtype == DType::float32;
+  };
+  return is_float(node.inputs) || is_float(node.outputs);
+}
+
+// Why a node cannot be converted, as a group for the message: "GRU", "Sqrt on float32". Empty: it can, as far as its type tells.
+std::string obstacle(const Model& model, const Node& node) {
+  if (find_conversion(node) == nullptr) return node.op;
+  const bool needs_integers = is_function(node.op) || node.op == "LUT" || node.op == "Clip" || node.op == "PRelu";
+  if (needs_integers && on_floats(model, node)) return node.op + " on float32";
+  return {};
+}
+
+// One vector case from the recorded values, when every value fits its tensor and every input has one.
+void add_vectors(Builder& builder, const Model& model) {
+  VectorCase recorded;
+  const auto add = [&](const std::vector<Constant>& values, std::vector<VectorTensor>& to) {
+    for (const Constant& value : values) {
+      const TensorId id = builder.find(value.name);
+      if (id == kAbsent) return false;
+      const Tensor& tensor = builder.at(id);
+      if (tensor.dtype != value.dtype || !std::equal(tensor.shape.begin(), tensor.shape.end(), value.dims.begin(), value.dims.end())) return false;
+      to.push_back({id, tensor.shape, value.data});
+    }
+    return !values.empty();
+  };
+  if (!add(model.test_inputs, recorded.inputs) || !add(model.test_outputs, recorded.outputs)) return;
+  for (const TensorId input : builder.graph.inputs) {
+    if (std::none_of(recorded.inputs.begin(), recorded.inputs.end(), [&](const VectorTensor& value) { return value.tensor == input; })) return;
+  }
+  builder.graph.vectors.push_back(std::move(recorded));
+}
+
+}  // namespace
+
+Status check_operators(const Model& model) {
+  std::map<std::string, int> obstacles;
+  for (const Node& node : model.nodes) {
+    if (const std::string why = obstacle(model, node); !why.empty()) ++obstacles[why];
+  }
+  if (obstacles.empty()) return {};
+  Status failure(Code::unsupported, "operators that cannot be imported: ");
+  bool first = true;
+  for (const auto& [why, count] : obstacles) {
+    failure << (first ? "" : ", ") << why;
+    if (count > 1) failure << " (" << count << " nodes)";
+    first = false;
+  }
+  return failure;
+}
+
+Result<Graph> convert(const Model& model, EspdlTarget target) {
+  RUNNEL_TRY(check_operators(model));
+  Builder builder(model, target);
+  builder.graph.name = model.name;
+  for (const std::string& input : model.inputs) RUNNEL_TRY(builder.add_input(input));
+  for (const Node& node : model.nodes) RUNNEL_TRY(find_conversion(node)->convert(builder, node));
+  for (const std::string& name : model.outputs) {
+    TensorId id = builder.find(name);
+    if (id == kAbsent) {
+      return Status(Code::unsupported) << "output \"" << name << "\" of the graph is a StreamingCache, expected a value that is computed";
+    }
+    const bool copy = std::find(builder.graph.inputs.begin(), builder.graph.inputs.end(), id) != builder.graph.inputs.end() || builder.at(id).data;
+    if (copy) {
+      // Passed through: an output of its own, so that every output is computed.
+      const TensorId own = builder.intermediate(id, name, builder.at(id).shape);
+      builder.at(own).name = name;
+      Node pass;
+      pass.name = name;
+      pass.op = "Identity";
+      RUNNEL_TRY(builder.emit(pass, fb::OpCode::reshape, {id}, {own}));
+      id = own;
+    }
+    builder.graph.outputs.push_back(id);
+  }
+  add_vectors(builder, model);
+  return std::move(builder.graph);
+}
+
+}  // namespace runnel::compiler::espdl_source

@@ -1,0 +1,18 @@
+// From the nodes of an .espdl file to a graph.
+#pragma once
+
+#include "base/status.h"
+#include "compiler/espdl/importer.h"
+#include "compiler/espdl/source.h"
+#include "compiler/graph.h"
+
+namespace runnel::compiler::espdl_source {
+
+// Ok, or unsupported naming every operator of the model that cannot be converted, each once, with the number of its nodes.
+Status check_operators(const Model& model);
+
+// The graph as this target computes it (`target` is not `automatic`). Test values become its vectors when their shapes fit.
+// Errors: those of the first node that cannot be converted, with its name.
+Result<Graph> convert(const Model& model, EspdlTarget target);
+
+}  // namespace runnel::compiler::espdl_source

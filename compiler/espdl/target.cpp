@@ -1,0 +1,82 @@
+#include "compiler/espdl/target.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/host/heap_memory.h"
+#include "compiler/espdl/layout.h"
+#include "compiler/writer.h"
+#include "inference/operator.h"
+#include "inference/prepared.h"
+#include "inference/session.h"
+
+namespace runnel::compiler::espdl_source {
+
+std::string_view name_of(EspdlTarget target) {
+  switch (target) {
+    case EspdlTarget::c: return "c";
+    case EspdlTarget::esp32s3: return "esp32s3";
+    case EspdlTarget::esp32p4: return "esp32p4";
+    case EspdlTarget::automatic: break;
+  }
+  return "automatic";
+}
+
+EspdlTarget target_named(std::string_view name) {
+  if (name == "c" || name == "esp32") return EspdlTarget::c;
+  if (name == "esp32s3") return EspdlTarget::esp32s3;
+  if (name == "esp32p4") return EspdlTarget::esp32p4;
+  return EspdlTarget::automatic;
+}
+
+TargetChoice target_from_contents(const Model& model) {
+  for (const auto& [key, value] : model.metadata) {
+    if (key != "target") continue;
+    if (const EspdlTarget target = target_named(value); target != EspdlTarget::automatic) return {target, "metadata says " + value};
+  }
+  for (const auto& [name, constant] : model.constants) {
+    const auto layout = parse_weight_layout(constant.layout);
+    if (layout.ok() && layout->order != WeightLayout::Order::blocked) {
+      return {EspdlTarget::c, "weight layout " + constant.layout + " of \"" + name + "\" is that of c"};
+    }
+    if (layout.ok() && constant.exponents.size() > 1) {
+      return {EspdlTarget::esp32p4, "\"" + name + "\" has one exponent per channel, which only esp32p4 has"};
+    }
+  }
+  return {};
+}
+
+Result<bool> reproduces_vectors(const Graph& graph) {
+  if (graph.vectors.empty()) return false;
+  WriteOptions options;
+  options.blocks.clear();
+  RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, options));
+  RUNNEL_ASSIGN(const runnel::Model model, runnel::Model::open(written.bytes));
+  HeapMemory memory;
+  PrepareOptions whole;
+  whole.mode = RunMode::whole;
+  RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), whole, memory));
+  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
+  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes() + 1, 64)), prepared->state_bytes());
+  RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));
+
+  // The writer numbers tensors anew; the file's own vectors carry its numbers.
+  const fb::VectorCase& recorded = *model.vectors()->cases()->Get(0);
+  const auto position_of = [](std::span<const std::int32_t> list, std::int32_t tensor) { return std::find(list.begin(), list.end(), tensor) - list.begin(); };
+  for (const fb::VectorTensor* value : *recorded.inputs()) {
+    const auto position = position_of(model.inputs(), value->tensor());
+    if (position == static_cast<std::ptrdiff_t>(model.inputs().size())) continue;
+    const std::span<std::byte> to = session.input(static_cast<int>(position));
+    if (to.size() != value->data()->size()) return false;
+    std::memcpy(to.data(), value->data()->data(), to.size());
+  }
+  session.run(prepared->block());
+  for (const fb::VectorTensor* value : *recorded.outputs()) {
+    const auto position = position_of(model.outputs(), value->tensor());
+    if (position == static_cast<std::ptrdiff_t>(model.outputs().size())) continue;   // its memory may have been used again
+    if (std::memcmp(session.output(static_cast<int>(position)).data, value->data()->data(), value->data()->size()) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace runnel::compiler::espdl_source

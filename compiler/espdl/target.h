@@ -1,0 +1,29 @@
+// Which chip an .espdl file was made for: it decides the rounding, and files do not record it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "compiler/espdl/importer.h"
+#include "compiler/espdl/source.h"
+
+namespace runnel::compiler::espdl_source {
+
+struct TargetChoice {
+  EspdlTarget target = EspdlTarget::automatic;
+  std::string reason;
+};
+
+// From what stands in the file: metadata "target", weight layouts, exponents per channel. `automatic` when that leaves it open.
+TargetChoice target_from_contents(const Model& model);
+
+// "c", "esp32s3", "esp32p4" ("automatic" for automatic).
+std::string_view name_of(EspdlTarget target);
+// `automatic` for an unknown name; "esp32" is a synonym of "c".
+EspdlTarget target_named(std::string_view name);
+
+// Does the graph, run as a whole, give its first test vector exactly? Errors: those of writing or preparing it.
+Result<bool> reproduces_vectors(const Graph& graph);
+
+}  // namespace runnel::compiler::espdl_source

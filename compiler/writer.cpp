@@ -1,0 +1,402 @@
+#include "compiler/writer.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/host/heap_memory.h"
+#include "inference/model.h"
+#include "inference/operator.h"
+#include "inference/prepared.h"
+#include "inference/stream_plan.h"
+
+namespace runnel::compiler {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+constexpr std::size_t kConstantAlignment = 64;
+constexpr std::size_t kSectionAlignment = 16;
+
+// The tensors in the order of the file: the graph's inputs, then per operator its constants and its outputs. What nothing
+// refers to is left out.
+class Numbering {
+ public:
+  explicit Numbering(const Graph& graph) : graph_(graph), index_(graph.tensors.size(), -1) {}
+
+  Status number() {
+    for (const TensorId id : graph_.inputs) RUNNEL_TRY(append(id, "graph input", {}));
+    for (const Node& node : graph_.nodes) {
+      for (const TensorId id : node.inputs) {
+        if (id == kAbsent) continue;
+        RUNNEL_TRY(check(id, "operator", node.name));
+        if (index_[static_cast<std::size_t>(id)] >= 0) continue;
+        if (!graph_.tensors[static_cast<std::size_t>(id)].data) {
+          return Status(Code::invalid_argument) << "operator \"" << node.name << "\" reads tensor \"" << graph_.tensors[static_cast<std::size_t>(id)].name
+                                                << "\", which nothing before it computes";
+        }
+        RUNNEL_TRY(append(id, "operator", node.name));
+      }
+      for (const TensorId id : node.outputs) RUNNEL_TRY(append(id, "operator", node.name));
+    }
+    for (const TensorId id : graph_.outputs) {
+      RUNNEL_TRY(check(id, "graph output", {}));
+      if (index_[static_cast<std::size_t>(id)] < 0) {
+        return Status(Code::invalid_argument) << "graph output \"" << graph_.tensors[static_cast<std::size_t>(id)].name << "\" is computed by nothing";
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] const std::vector<TensorId>& order() const { return order_; }
+  // In the file; -1 for absent operands and tensors that were left out.
+  [[nodiscard]] std::int32_t of(TensorId id) const {
+    return id < 0 || static_cast<std::size_t>(id) >= index_.size() ? -1 : index_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] std::vector<std::int32_t> of(const std::vector<TensorId>& ids) const {
+    std::vector<std::int32_t> result;
+    for (const TensorId id : ids) result.push_back(of(id));
+    return result;
+  }
+
+ private:
+  Status check(TensorId id, std::string_view what, std::string_view name) const {
+    if (id >= 0 && static_cast<std::size_t>(id) < graph_.tensors.size()) return {};
+    return Status(Code::invalid_argument) << what << " \"" << name << "\" refers to tensor " << id << ", the graph has " << graph_.tensors.size();
+  }
+  Status append(TensorId id, std::string_view what, std::string_view name) {
+    RUNNEL_TRY(check(id, what, name));
+    if (index_[static_cast<std::size_t>(id)] >= 0) {
+      return Status(Code::invalid_argument) << what << " \"" << name << "\" computes tensor \"" << graph_.tensors[static_cast<std::size_t>(id)].name << "\" a second time";
+    }
+    index_[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(order_.size());
+    order_.push_back(id);
+    return {};
+  }
+
+  const Graph& graph_;
+  std::vector<std::int32_t> index_;
+  std::vector<TensorId> order_;
+};
+
+// The weights section: each constant at a multiple of 64, identical ones once.
+class Weights {
+ public:
+  fb::Range add(const std::vector<std::byte>& data) {
+    auto& candidates = known_[{crc32c(data), data.size()}];
+    for (const std::uint64_t offset : candidates) {
+      if (std::equal(data.begin(), data.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset))) return {offset, data.size()};
+    }
+    bytes_.resize((bytes_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment, std::byte{0});
+    const std::uint64_t offset = bytes_.size();
+    bytes_.insert(bytes_.end(), data.begin(), data.end());
+    candidates.push_back(offset);
+    return {offset, data.size()};
+  }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::map<std::pair<std::uint32_t, std::size_t>, std::vector<std::uint64_t>> known_;
+};
+
+struct WrittenOptions {
+  fb::Options type = fb::Options::NONE;
+  Offset<void> value;
+};
+
+struct OptionsWriter {
+  FlatBufferBuilder& builder;
+
+  template <class T>
+  WrittenOptions done(fb::Options type, Offset<T> value) const {
+    return {type, value.Union()};
+  }
+  WrittenOptions operator()(const std::monostate&) const { return {}; }
+  WrittenOptions operator()(const ConvOptions& o) const {
+    return done(fb::Options::ConvOptions,
+                fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.pad_top, o.pad_left,
+                                      o.pad_bottom, o.pad_right, o.groups, o.activation));
+  }
+  WrittenOptions operator()(const FullyConnectedOptions& o) const {
+    return done(fb::Options::FullyConnectedOptions, fb::CreateFullyConnectedOptions(builder, o.activation));
+  }
+  WrittenOptions operator()(const BinaryOptions& o) const { return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, o.activation)); }
+  WrittenOptions operator()(const PoolOptions& o) const {
+    return done(fb::Options::PoolOptions,
+                fb::CreatePoolOptions(builder, o.kernel_height, o.kernel_width, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width,
+                                      o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
+  }
+  WrittenOptions operator()(const LutOptions& o) const { return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear)); }
+  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high)); }
+  WrittenOptions operator()(const TransposeOptions& o) const {
+    return done(fb::Options::TransposeOptions, fb::CreateTransposeOptionsDirect(builder, &o.perm));
+  }
+  WrittenOptions operator()(const SliceOptions& o) const {
+    return done(fb::Options::SliceOptions, fb::CreateSliceOptionsDirect(builder, &o.begin, &o.step));
+  }
+  WrittenOptions operator()(const AxisOptions& o) const { return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis)); }
+  WrittenOptions operator()(const PadOptions& o) const {
+    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value));
+  }
+  WrittenOptions operator()(const ReduceOptions& o) const {
+    return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes));
+  }
+};
+
+// One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
+class SectionList {
+ public:
+  template <class T>
+  void add(fb::SectionKind kind, FlatBufferBuilder& builder, Offset<T> root) {
+    builder.Finish(root);
+    const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+    add(kind, std::vector<std::byte>(first, first + builder.GetSize()));
+  }
+  void add(fb::SectionKind kind, std::vector<std::byte> data) { sections_.emplace_back(kind, std::move(data)); }
+
+  [[nodiscard]] std::vector<std::byte> file() const {
+    FlatBufferBuilder builder;
+    std::vector<Offset<fb::Section>> written;
+    for (const auto& [kind, data] : sections_) {
+      builder.ForceVectorAlignment(data.size(), 1, kind == fb::SectionKind::weights ? kConstantAlignment : kSectionAlignment);
+      const auto vector = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
+      written.push_back(fb::CreateSection(builder, kind, crc32c(data), vector));
+    }
+    fb::FinishModelBuffer(builder, fb::CreateModel(builder, 1, builder.CreateVector(written)));
+    const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
+    return {first, first + builder.GetSize()};
+  }
+
+ private:
+  std::vector<std::pair<fb::SectionKind, std::vector<std::byte>>> sections_;
+};
+
+void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sections) {
+  FlatBufferBuilder builder;
+  Weights weights;
+  std::vector<Offset<fb::Tensor>> tensors;
+  for (const TensorId id : numbering.order()) {
+    const Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
+    const auto shape = builder.CreateVector(tensor.shape);
+    const auto exponents = tensor.exponents.empty() ? 0 : builder.CreateVector(tensor.exponents);
+    const auto scales = tensor.scales.empty() ? 0 : builder.CreateVector(tensor.scales);
+    const auto zero_points = tensor.zero_points.empty() ? 0 : builder.CreateVector(tensor.zero_points);
+    fb::TensorBuilder out(builder);
+    out.add_shape(shape);
+    out.add_dtype(static_cast<std::uint8_t>(tensor.dtype));
+    if (!tensor.exponents.empty()) out.add_exponents(exponents);
+    if (!tensor.scales.empty()) out.add_scales(scales);
+    if (!tensor.zero_points.empty()) out.add_zero_points(zero_points);
+    out.add_channel_axis(static_cast<std::int8_t>(tensor.channel_axis));
+    out.add_non_negative(tensor.non_negative);
+    if (tensor.data) {
+      const fb::Range range = weights.add(*tensor.data);
+      out.add_data(&range);
+    }
+    tensors.push_back(out.Finish());
+  }
+  std::vector<Offset<fb::Operator>> operators;
+  for (const Node& node : graph.nodes) {
+    const auto inputs = builder.CreateVector(numbering.of(node.inputs));
+    const auto outputs = builder.CreateVector(numbering.of(node.outputs));
+    const WrittenOptions options = std::visit(OptionsWriter{builder}, node.options);
+    operators.push_back(fb::CreateOperator(builder, node.code, static_cast<std::uint8_t>(node.version), inputs, outputs, options.type, options.value,
+                                           static_cast<std::uint8_t>(node.rounding)));
+  }
+  const auto tensor_list = builder.CreateVector(tensors);
+  const auto operator_list = builder.CreateVector(operators);
+  const auto inputs = builder.CreateVector(numbering.of(graph.inputs));
+  const auto outputs = builder.CreateVector(numbering.of(graph.outputs));
+  sections.add(fb::SectionKind::graph, builder, fb::CreateGraph(builder, tensor_list, operator_list, inputs, outputs));
+  sections.add(fb::SectionKind::weights, weights.bytes());
+}
+
+void add_names(const Graph& graph, const Numbering& numbering, SectionList& sections) {
+  FlatBufferBuilder builder;
+  std::vector<std::string> tensors, operators;
+  for (const TensorId id : numbering.order()) tensors.push_back(graph.tensors[static_cast<std::size_t>(id)].name);
+  for (const Node& node : graph.nodes) operators.push_back(node.name);
+  const auto model = builder.CreateString(graph.name);
+  const auto tensor_names = builder.CreateVectorOfStrings(tensors);
+  const auto operator_names = builder.CreateVectorOfStrings(operators);
+  sections.add(fb::SectionKind::names, builder, fb::CreateNames(builder, model, tensor_names, operator_names));
+}
+
+void add_pipeline(const PipelineSettings& settings, SectionList& sections) {
+  FlatBufferBuilder builder;
+  const auto front_end = builder.CreateString(settings.front_end);
+  const auto decision = builder.CreateString(settings.decision);
+  const auto labels = builder.CreateVectorOfStrings(settings.labels);
+  sections.add(fb::SectionKind::pipeline, builder,
+               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context));
+}
+
+Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {
+  if (graph.vectors.empty()) return {};
+  FlatBufferBuilder builder;
+  std::vector<Offset<fb::VectorCase>> cases;
+  for (const VectorCase& recorded : graph.vectors) {
+    std::vector<Offset<fb::VectorTensor>> lists[2];
+    for (int side = 0; side < 2; ++side) {
+      for (const VectorTensor& value : side == 0 ? recorded.inputs : recorded.outputs) {
+        const std::int32_t index = numbering.of(value.tensor);
+        if (index < 0) return Status(Code::invalid_argument) << "a test vector names tensor " << value.tensor << ", which is not in the graph";
+        const auto shape = builder.CreateVector(value.shape);
+        const auto data = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(value.data.data()), value.data.size());
+        lists[side].push_back(fb::CreateVectorTensor(builder, index, shape, data));
+      }
+    }
+    const auto inputs = builder.CreateVector(lists[0]);
+    const auto outputs = builder.CreateVector(lists[1]);
+    cases.push_back(fb::CreateVectorCase(builder, inputs, outputs));
+  }
+  sections.add(fb::SectionKind::vectors, builder, fb::CreateVectors(builder, builder.CreateVector(cases)));
+  return {};
+}
+
+void add_metadata(const Graph& graph, SectionList& sections) {
+  if (graph.metadata.empty()) return;
+  FlatBufferBuilder builder;
+  std::vector<Offset<fb::Entry>> entries;
+  for (const auto& [key, value] : graph.metadata) {
+    const auto written_key = builder.CreateString(key);
+    const auto written_value = builder.CreateString(value);
+    entries.push_back(fb::CreateEntry(builder, written_key, written_value));
+  }
+  sections.add(fb::SectionKind::metadata, builder, fb::CreateMetadata(builder, builder.CreateVector(entries)));
+}
+
+// Every operator's own checks, those that are missing all at once.
+Status check_operators(const Model& model) {
+  Status missing(Code::unsupported, "operators that this build does not have: ");
+  std::vector<std::string> names;
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    if (find_operator(all_operators(), op.code(), op.version()) != nullptr) continue;
+    const std::string name = std::string(fb::EnumNameOpCode(op.code())) + " version " + std::to_string(op.version());
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    missing << (names.empty() ? "" : ", ") << name;
+    names.push_back(name);
+  }
+  if (!names.empty()) return missing;
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    if (const Status status = find_operator(all_operators(), op.code(), op.version())->check(model, op); !status.ok()) {
+      return operator_status(model, all_operators(), i, status);
+    }
+  }
+  return {};
+}
+
+// Axis 1 behind a batch of one, else axis 0. Streams share one clock: an input of another length than the first is none.
+Result<std::vector<std::int8_t>> time_axes(const Model& model, const std::vector<int>& given) {
+  std::vector<std::int8_t> axes;
+  const std::span<const std::int32_t> inputs = model.inputs();
+  if (!given.empty() && given.size() != inputs.size()) {
+    return Status(Code::invalid_argument) << given.size() << " time axes for " << inputs.size() << " inputs";
+  }
+  std::int32_t length = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape shape = model.tensor(inputs[i]).shape;
+    if (!given.empty()) {
+      if (given[i] < -1 || given[i] >= shape.rank) return Status(Code::invalid_argument) << "time axis " << given[i] << " of input " << i << ", which has rank " << shape.rank;
+      axes.push_back(static_cast<std::int8_t>(given[i]));
+      continue;
+    }
+    int axis = shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1;
+    if (axis >= 0 && length == 0) length = shape[axis];
+    if (axis >= 0 && shape[axis] != length) axis = -1;
+    axes.push_back(static_cast<std::int8_t>(axis));
+  }
+  return axes;
+}
+
+class Refusals final : public RefusalSink {
+ public:
+  explicit Refusals(std::vector<std::string>& lines) : lines_(lines) {}
+  void refuse(int, const Status& why) noexcept override { lines_.emplace_back(why.text()); }
+
+ private:
+  std::vector<std::string>& lines_;
+};
+
+// Adds the plan section, or says why there is none.
+Status add_plan(const Model& model, const WriteOptions& options, std::vector<std::string>& refusals, SectionList& sections) {
+  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, time_axes(model, options.time_axes));
+  const auto count = static_cast<std::size_t>(model.tensor_count());
+  std::vector<StreamTensor> tensors(count);
+  std::vector<StreamStep> steps(static_cast<std::size_t>(model.operator_count()));
+  std::vector<std::int64_t> lengths(count);
+  std::int64_t multiple = 1;
+  Refusals sink(refusals);
+  const Status planned = plan_streams(model, all_operators(), axes, tensors, steps, lengths, multiple, &sink);
+  if (planned.code() == Code::unsupported || planned.code() == Code::mismatch) {
+    if (refusals.empty()) refusals.emplace_back(planned.text());
+    return {};
+  }
+  RUNNEL_TRY(planned);
+  FlatBufferBuilder builder;
+  std::vector<fb::StreamTensor> written;
+  for (const StreamTensor& tensor : tensors) {
+    written.emplace_back(static_cast<std::int32_t>(tensor.stream.up), static_cast<std::int32_t>(tensor.stream.down), tensor.stream.delay,
+                         tensor.history, tensor.time_axis);
+  }
+  const auto list = builder.CreateVectorOfStructs(written);
+  sections.add(fb::SectionKind::plan, builder, fb::CreateStreamPlan(builder, list, static_cast<std::int32_t>(multiple)));
+  return {};
+}
+
+// Exact memory for the block sizes asked for, as far as the plan allows them.
+Status add_arenas(const std::vector<std::byte>& file, const std::vector<int>& blocks, SectionList& sections) {
+  RUNNEL_ASSIGN(const Model model, Model::open(file));
+  if (model.plan() == nullptr) return {};
+  FlatBufferBuilder builder;
+  std::vector<Offset<fb::ArenaPlan>> plans;
+  for (const int block : blocks) {
+    if (block < 1 || block % model.plan()->block_multiple() != 0) continue;
+    HeapMemory memory;
+    PrepareOptions options;
+    options.frames = block;
+    options.slack = false;
+    options.isa = Isa::generic;
+    RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), options, memory));
+    const auto target = builder.CreateString("generic");
+    plans.push_back(fb::CreateArenaPlan(builder, target, block, prepared->arena_bytes() + prepared->scratch_bytes(), prepared->state_bytes()));
+  }
+  if (plans.empty()) return {};
+  sections.add(fb::SectionKind::arenas, builder, fb::CreateArenas(builder, builder.CreateVector(plans)));
+  return {};
+}
+
+}  // namespace
+
+Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
+  Numbering numbering(graph);
+  RUNNEL_TRY(numbering.number());
+  SectionList sections;
+  add_graph(graph, numbering, sections);
+  if (!options.strip_names) add_names(graph, numbering, sections);
+  add_pipeline(graph.pipeline, sections);
+  RUNNEL_TRY(add_vectors(graph, numbering, sections));
+  add_metadata(graph, sections);
+
+  WrittenModel written;
+  written.bytes = sections.file();
+  {
+    RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
+    RUNNEL_TRY(check_operators(model));
+    RUNNEL_TRY(add_plan(model, options, written.refusals, sections));
+  }
+  if (!written.refusals.empty()) return written;
+  written.bytes = sections.file();
+  RUNNEL_TRY(add_arenas(written.bytes, options.blocks, sections));
+  written.bytes = sections.file();
+  RUNNEL_TRY(Model::open(written.bytes).status());
+  return written;
+}
+
+}  // namespace runnel::compiler
