@@ -27,11 +27,13 @@ const NodeType Jsonl::type = {
 Status Jsonl::prepare(PrepareContext& context) noexcept {
   source_ = json_string(source.empty() ? context.input.source : source);
   sample_rate_ = context.input.clock.sample_rate;
-  return path.empty() ? Status() : file_.open(path);
+  if (path.empty()) return {};
+  RUNNEL_ASSIGN(file_, OutputFile::create(path));
+  return {};
 }
 
 Status Jsonl::write(const std::string& line) {
-  if (!path.empty()) return file_.write(line.data(), line.size());
+  if (!path.empty()) return file_.write(line);
   // A reader of a live stream wants each line at once.
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
     return Status(Code::io_error) << "cannot write to standard output: " << std::strerror(errno);

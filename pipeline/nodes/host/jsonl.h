@@ -1,8 +1,10 @@
 // Events as JSON lines (docs/pipeline.md, events).
 #pragma once
 
+#include <string>
+
+#include "base/host/output_file.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/host/output_file.h"
 
 namespace runnel::pipeline {
 
