@@ -9,7 +9,8 @@
 namespace runnel::pipeline {
 
 NodeTable device_nodes() noexcept {
-  static constexpr const NodeType* kNodes[] = {&Fbank::type, &Infer::type, &Detect::type, &Downmix::type, &Null::type};
+  static constexpr const NodeType* kNodes[] = {&Downmix::type, &Fbank::type, &Null::type,
+                                               &Infer::type,   &Detect::type};
   return kNodes;
 }
 

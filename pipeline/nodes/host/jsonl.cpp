@@ -27,11 +27,13 @@ const NodeType Jsonl::type = {
 Status Jsonl::prepare(PrepareContext& context) noexcept {
   source_ = json_string(source.empty() ? context.input.source : source);
   sample_rate_ = context.input.clock.sample_rate;
-  return path.empty() ? Status() : file_.open(path);
+  if (path.empty()) return {};
+  RUNNEL_ASSIGN(file_, OutputFile::create(path));
+  return {};
 }
 
 Status Jsonl::write(const std::string& line) {
-  if (!path.empty()) return file_.write(line.data(), line.size());
+  if (!path.empty()) return file_.write(line);
   if (sink) {
     sink(std::string_view(line).substr(0, line.size() - 1));
     return {};

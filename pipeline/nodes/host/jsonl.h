@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/host/output_file.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/host/output_file.h"
 
 namespace runnel::pipeline {
 

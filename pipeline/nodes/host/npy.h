@@ -1,8 +1,8 @@
 // NumPy files: one row per frame.
 #pragma once
 
+#include "base/host/output_file.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/host/output_file.h"
 
 namespace runnel::pipeline {
 
@@ -18,10 +18,9 @@ class Npy final : public Node {
   Status finish() noexcept override;
 
  private:
-  [[nodiscard]] std::string header() const;
-
   OutputFile file_;
   Format format_;
+  std::size_t header_bytes_ = 0;
   std::int64_t rows_ = 0;
 };
 

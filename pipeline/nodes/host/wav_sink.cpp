@@ -28,12 +28,12 @@ Status WavSink::refused() const { return Status(Code::io_error) << path << ": ca
 Status WavSink::prepare(PrepareContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
   if (rate == 0) return Status(Code::unsupported) << path << ": a WAV file has a whole number of samples per second";
-  RUNNEL_TRY(file_.open(path, false));
+  RUNNEL_ASSIGN(file_, OutputFile::create(path));
   SF_INFO info{};
   info.channels = context.input.channels;
   info.samplerate = static_cast<int>(rate);
   info.format = SF_FORMAT_WAV | (encoding == "int16" ? SF_FORMAT_PCM_16 : encoding == "int24" ? SF_FORMAT_PCM_24 : SF_FORMAT_FLOAT);
-  sound_ = sf_open(file_.part().c_str(), SFM_WRITE, &info);
+  sound_ = sf_open(OutputFile::partial(path).c_str(), SFM_WRITE, &info);
   if (sound_ == nullptr) return refused();
   sf_command(sound_, SFC_SET_CLIPPING, nullptr, SF_TRUE);
   return {};

@@ -3,8 +3,8 @@
 
 #include <sndfile.h>
 
+#include "base/host/output_file.h"
 #include "pipeline/node.h"
-#include "pipeline/nodes/host/output_file.h"
 
 namespace runnel::pipeline {
 
