@@ -125,8 +125,11 @@ std::string escaped(const std::string& text) {
 }
 
 void draw(const Drawing& drawing, bool dot) {
-  fmt::print("{}\n", dot ? "digraph runnel {\n  node [shape=box];" : "flowchart TD");
-  for (std::size_t i = 0; i < drawing.boxes.size(); ++i) fmt::print(dot ? "  n{} [label=\"{}\"];\n" : "  n{}[\"{}\"]\n", i, escaped(drawing.boxes[i]));
+  std::puts(dot ? "digraph runnel {\n  node [shape=box];" : "flowchart TD");
+  for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
+    if (dot) fmt::print("  n{} [label=\"{}\"];\n", i, escaped(drawing.boxes[i]));
+    else fmt::print("  n{}[\"{}\"]\n", i, escaped(drawing.boxes[i]));
+  }
   for (const auto& arrow : drawing.arrows) {
     if (dot) fmt::print("  n{} -> n{} [label=\"{}\"];\n", arrow.from, arrow.to, escaped(arrow.label));
     else fmt::print("  n{} -->|\"{}\"| n{}\n", arrow.from, escaped(arrow.label), arrow.to);
