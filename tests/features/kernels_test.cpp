@@ -116,7 +116,7 @@ TEST(Kernels, HaveTheSameBitsOnEveryInstructionSet) {
     }
     double sum = 0;
     for (const float value : x) sum += value;
-    EXPECT_NEAR(expected[0], sum, 1e-2);
+    EXPECT_NEAR(expected[0], sum, 0.2) << "of terms up to 32768";
   }
 }
 

@@ -103,7 +103,14 @@ TEST(MelBank, EmptyFiltersGiveZeroWhenAllowed) {
     std::vector<float> power(129, 1.0F), energies(bank.padded_filters());
     power[128] = 0;
     bank.apply(kernels_for(isa), power.data(), energies.data());
-    EXPECT_EQ(energies[1], 0.0F);
+    int empty = 0;
+    for (int b = 0; b < 128; ++b) {
+      const Triangle triangle = triangle_of(spec, b);
+      if (triangle.first != triangle.last) continue;
+      EXPECT_EQ(energies[static_cast<std::size_t>(b)], 0.0F) << b;
+      ++empty;
+    }
+    EXPECT_GT(empty, 0);
     EXPECT_GT(energies[127], 0.0F);
   }
 }
