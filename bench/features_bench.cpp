@@ -1,5 +1,6 @@
-// The front end's speed as multiples of the time that FFTW (single precision) takes for the bare transform of 512 points, which is
-// measured in the same run: counter xFFTW. Each benchmark alternates with the yardstick, so that a busy machine slows both.
+// The front end's speed as multiples of the time that FFTW (single precision) takes for the bare transform of
+// 512 points, which is measured in the same run: counter xFFTW. Each benchmark alternates with the yardstick,
+// so that a busy machine slows both.
 #include <benchmark/benchmark.h>
 #include <fftw3.h>
 #include <time.h>
@@ -28,7 +29,9 @@ std::vector<float> recording(std::size_t count) {
   std::vector<float> x(count);
   for (std::size_t i = 0; i < count; ++i) {
     const double noise = static_cast<double>(static_cast<std::int32_t>(random())) / 2147483648.0;
-    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) * std::sin(0.3 * static_cast<double>(i)) + 0.03 * noise);
+    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) *
+                                  std::sin(0.3 * static_cast<double>(i)) +
+                              0.03 * noise);
   }
   return x;
 }
@@ -66,7 +69,8 @@ class Yardstick {
 
 double median(std::vector<double>& values) {
   if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -136,7 +140,9 @@ void fbank(benchmark::State& state) {
     std::size_t frames = 0;
     for (std::size_t at = 0; at < x.size(); at += piece) {
       const std::size_t size = std::min(piece, x.size() - at);
-      frames += features.push(std::span(x).subspan(at, size), std::span(out).subspan(frames * features.dims())).frames;
+      frames +=
+          features.push(std::span(x).subspan(at, size), std::span(out).subspan(frames * features.dims()))
+              .frames;
     }
     if (frames != kFrames) state.SkipWithError("wrong number of frames");
     benchmark::ClobberMemory();
@@ -146,7 +152,8 @@ void fbank(benchmark::State& state) {
 // range: in, out rate; the unit is 10 ms of audio
 void resample(benchmark::State& state) {
   HeapMemory memory;
-  const ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(state.range(0)), .out_rate = static_cast<std::int32_t>(state.range(1))};
+  const ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(state.range(0)),
+                           .out_rate = static_cast<std::int32_t>(state.range(1))};
   Result<Resampler> made = Resampler::make(spec, best_isa(), memory);
   if (!made.ok()) return state.SkipWithError(std::string(made.status().text()).c_str());
   Resampler& resampler = made.value();
@@ -160,7 +167,8 @@ void resample(benchmark::State& state) {
   });
 }
 
-constexpr int kGeneric = static_cast<int>(Isa::generic), kAvx2 = static_cast<int>(Isa::avx2), kAvx512 = static_cast<int>(Isa::avx512);
+constexpr int kGeneric = static_cast<int>(Isa::generic), kAvx2 = static_cast<int>(Isa::avx2),
+              kAvx512 = static_cast<int>(Isa::avx512);
 BENCHMARK(own_rfft)->Arg(kGeneric)->Arg(kAvx2)->Arg(kAvx512)->UseManualTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(fbank)
     ->ArgNames({"isa", "bins", "piece"})
