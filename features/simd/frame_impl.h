@@ -193,13 +193,16 @@ template <int W>
 void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride,
                   float* to) noexcept {
   for (std::size_t k = 0; k < stride; k += W) {
-    F<W> sums[4] = {};
+    F<W> sums[8] = {};
     std::size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-      for (std::size_t j = 0; j < 4; ++j) sums[j] += load<W>(matrix + (i + j) * stride + k) * x[i + j];
+    for (; i + 8 <= count; i += 8) {
+      for (std::size_t j = 0; j < 8; ++j) sums[j] += load<W>(matrix + (i + j) * stride + k) * x[i + j];
     }
     for (std::size_t j = 0; i < count; ++i, ++j) sums[j] += load<W>(matrix + i * stride + k) * x[i];
-    store<W>(to + k, (sums[0] + sums[2]) + (sums[1] + sums[3]));
+    for (std::size_t half = 4; half > 0; half /= 2) {
+      for (std::size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+    }
+    store<W>(to + k, sums[0]);
   }
 }
 

@@ -57,8 +57,8 @@ struct Kernels {
   void (*floor_at)(float* x, std::size_t count, float floor) noexcept;
   // x = ln(max(x, floor)), floor a normal number > 0; NaN gives ln(floor), infinity ln(FLT_MAX)
   void (*log)(float* x, std::size_t count, float floor) noexcept;
-  // to[k] = sum over i of x[i] * matrix[i][k], in four partial sums of every fourth i, added (0 + 2) + (1 +
-  // 3); rows of `stride` floats, a multiple of 16; to has room for stride
+  // to[k] = sum over i of x[i] * matrix[i][k], in eight partial sums of every eighth i, then halves added. Rows of
+  // `stride` floats, a multiple of 16; to has room for stride.
   void (*times_matrix)(const float* x, std::size_t count, const float* matrix, std::size_t stride,
                        float* to) noexcept;
   // to = x * gain, with x that are not finite replaced by 0; returns how many
