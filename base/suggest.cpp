@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::size_t kLongest = 64;
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool begins_with(std::string_view text, std::string_view start) noexcept {
   if (start.size() > text.size()) return false;
@@ -44,7 +46,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
 
 void Suggestion::consider(std::string_view known) noexcept {
   std::size_t distance = edit_distance(name_, known);
-  const bool extends = name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
+  const bool extends =
+      name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
   if (!extends && distance > std::max<std::size_t>(2, name_.size() / 3)) return;
   if (!extends && distance >= std::max(name_.size(), known.size())) return;  // nothing in common
   if (extends) distance = std::min<std::size_t>(distance, 2);

@@ -1,4 +1,5 @@
-// Mean and variance normalisation of frames with fixed statistics: (x - mean) / standard deviation, per dimension, in place.
+// Mean and variance normalisation of frames with fixed statistics: (x - mean) / standard deviation, per
+// dimension, in place.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +17,13 @@ class Cmvn {
  public:
   // `inverse_deviation` may be empty: only the mean is subtracted. The values are copied.
   // Errors: invalid_argument when a value is not finite; mismatch of the sizes; out_of_memory.
-  Status init(std::span<const float> mean, std::span<const float> inverse_deviation, Isa isa, Memory& memory) noexcept;
-  // From sums over `frames` frames, the way Kaldi stores them: mean = sum / frames, variance = sum_of_squares / frames - mean^2, at
-  // least `variance_floor`. Errors: as init(), and invalid_argument when frames < 1 or the floor is not positive.
-  Status init_from_sums(std::span<const double> sum, std::span<const double> sum_of_squares, double frames, double variance_floor,
-                        Isa isa, Memory& memory) noexcept;
+  Status init(std::span<const float> mean, std::span<const float> inverse_deviation, Isa isa,
+              Memory& memory) noexcept;
+  // From sums over `frames` frames, the way Kaldi stores them: mean = sum / frames, variance = sum_of_squares
+  // / frames - mean^2, at least `variance_floor`. Errors: as init(), and invalid_argument when frames < 1 or
+  // the floor is not positive.
+  Status init_from_sums(std::span<const double> sum, std::span<const double> sum_of_squares, double frames,
+                        double variance_floor, Isa isa, Memory& memory) noexcept;
 
   // frames: a whole number of frames of dims() values. Stateless: any partition gives the same.
   void apply(std::span<float> frames) const noexcept;

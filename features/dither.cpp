@@ -17,8 +17,10 @@ std::uint64_t scatter(std::uint64_t x) noexcept {
 
 }  // namespace
 
-void add_noise(const float* from, std::size_t count, float deviation, std::int32_t seed, std::int64_t frame, float* to) noexcept {
-  const std::uint64_t stream = scatter(scatter(static_cast<std::uint64_t>(seed)) ^ static_cast<std::uint64_t>(frame));
+void add_noise(const float* from, std::size_t count, float deviation, std::int32_t seed, std::int64_t frame,
+               float* to) noexcept {
+  const std::uint64_t stream =
+      scatter(scatter(static_cast<std::uint64_t>(seed)) ^ static_cast<std::uint64_t>(frame));
   for (std::size_t i = 0; i < count; i += 2) {
     const std::uint64_t random = scatter(stream + i);
     const double radius = std::sqrt(-2 * log((static_cast<double>(random >> 32) + 0.5) / 4294967296.0));

@@ -31,7 +31,8 @@ SinCos turn(std::int64_t k, std::int64_t n) noexcept {
   if (k < 0) k += n;
   const std::int64_t eighths = 8 * k, whole = eighths / n, rest = eighths - whole * n;
   const auto size = static_cast<double>(n);
-  return unfold(static_cast<int>(whole), static_cast<double>(rest) / size, static_cast<double>(n - rest) / size);
+  return unfold(static_cast<int>(whole), static_cast<double>(rest) / size,
+                static_cast<double>(n - rest) / size);
 }
 
 SinCos turn(double x) noexcept {
@@ -60,7 +61,8 @@ double log(double x) noexcept {
   const double f = (m - 1) / (m + 1), x2 = f * f;
   double series = 0;
   for (int k = 23; k >= 3; k -= 2) series = (series + 1.0 / k) * x2;
-  constexpr double kHigh = 6.93147180369123816490e-01, kLow = 1.90821492927058770002e-10;  // ln 2 in two parts
+  constexpr double kHigh = 6.93147180369123816490e-01,
+                   kLow = 1.90821492927058770002e-10;  // ln 2 in two parts
   return exponent * kHigh + (2 * f + (2 * f * series + exponent * kLow));
 }
 

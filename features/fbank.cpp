@@ -13,7 +13,14 @@ namespace {
 
 constexpr float kEpsilon = 1.1920929e-7F;  // FLT_EPSILON, the floor of every logarithm of the recipe
 
-constexpr std::size_t padded(std::size_t count) { return align_up(count, 16); }
+// Where a frame begins among the zeros of a longer FFT. The power spectrum does not depend on it, but
+// rounding errors do; they decide the accuracy of bins far below the frame's strongest. Of all positions this
+// one had the smallest worst error over 200 recordings and settings, measured against double precision.
+constexpr std::size_t kFrameOffset = 12;
+
+constexpr std::size_t padded(std::size_t count) {
+  return align_up(count, 16);
+}
 
 // Sizes of Fbank's own arrays, in floats.
 struct Arrays {
@@ -26,7 +33,9 @@ struct Arrays {
         cepstra(o.kind == FeatureKind::mfcc ? padded(static_cast<std::size_t>(o.num_ceps)) : 0),
         dct(cepstra * static_cast<std::size_t>(o.num_mel_bins)),
         noisy(o.dither > 0 ? window : 0) {}
-  [[nodiscard]] std::size_t floats() const { return window + frame + 2 * half + energies + cepstra + dct + noisy; }
+  [[nodiscard]] std::size_t floats() const {
+    return window + frame + 2 * half + energies + cepstra + dct + noisy;
+  }
 };
 
 }  // namespace
@@ -34,7 +43,8 @@ struct Arrays {
 Result<std::size_t> Fbank::memory_bytes(const FbankOptions& options, Isa isa) noexcept {
   RUNNEL_ASSIGN(const FbankShape shape, shape_of(options));
   const std::int32_t lanes = kernels_for(isa).lanes;
-  std::size_t bytes = align_up(Framer::memory_bytes(shape.grid), 64) + align_up(MelBank::memory_bytes(shape.mel, lanes), 64) +
+  std::size_t bytes = align_up(Framer::memory_bytes(shape.grid), 64) +
+                      align_up(MelBank::memory_bytes(shape.mel, lanes), 64) +
                       Arrays(options, shape).floats() * sizeof(float);
   if (options.fft == FftChoice::own) bytes = align_up(bytes, 64) + OwnFft::memory_bytes(shape.fft_size);
   return bytes;
@@ -46,9 +56,11 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
   f.options_ = options;
   f.kernels_ = &kernels_for(isa);
   if (options.fft == FftChoice::fftw) {
-    if (fft == nullptr) return Status(Code::unsupported, "fft=fftw: no FFTW back end in this program; expected fft=own");
+    if (fft == nullptr)
+      return Status(Code::unsupported, "fft=fftw: no FFTW back end in this program; expected fft=own");
     if (fft->size() != f.shape_.fft_size) {
-      return Status(Code::mismatch) << "FFT of size " << fft->size() << " given, expected " << f.shape_.fft_size;
+      return Status(Code::mismatch) << "FFT of size " << fft->size() << " given, expected "
+                                    << f.shape_.fft_size;
     }
     f.other_fft_ = fft;
   }
@@ -57,7 +69,8 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
   const Arrays arrays(options, f.shape_);
   auto* at = static_cast<float*>(memory.allocate(arrays.floats() * sizeof(float), 64));
   if (at == nullptr) {
-    return Status(Code::out_of_memory) << "front end: needs " << arrays.floats() * sizeof(float) << " bytes more";
+    return Status(Code::out_of_memory)
+           << "front end: needs " << arrays.floats() * sizeof(float) << " bytes more";
   }
   if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(f.shape_.fft_size, isa, memory));
   std::fill_n(at, arrays.floats(), 0.0F);
@@ -70,7 +83,8 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
   f.cepstra_ = take(arrays.cepstra);
   f.dct_ = take(arrays.dct);
   f.noisy_ = take(arrays.noisy);
-  fill_window(options.window_type, options.blackman_coeff, {f.window_, static_cast<std::size_t>(f.shape_.grid.length)});
+  fill_window(options.window_type, options.blackman_coeff,
+              {f.window_, static_cast<std::size_t>(f.shape_.grid.length)});
   if (options.kind == FeatureKind::mfcc) {
     fill_dct({.filters = options.num_mel_bins,
               .coefficients = options.num_ceps,
@@ -79,7 +93,8 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
               .scale_first = options.htk_compat && !options.use_energy},
              arrays.cepstra, f.dct_);
   }
-  if (options.energy_floor > 0) f.log_energy_floor_ = static_cast<float>(log(static_cast<double>(options.energy_floor)));
+  if (options.energy_floor > 0)
+    f.log_energy_floor_ = static_cast<float>(log(static_cast<double>(options.energy_floor)));
   return f;
 }
 
@@ -95,7 +110,8 @@ std::size_t Fbank::max_frames(std::size_t samples) const noexcept {
   return samples / shift + 1;
 }
 
-// At the end at most the frames that begin before it and were not complete: their starts span less than a frame length.
+// At the end at most the frames that begin before it and were not complete: their starts span less than a
+// frame length.
 std::size_t Fbank::max_flush_frames() const noexcept {
   if (options_.snip_edges) return 0;
   return static_cast<std::size_t>((shape_.grid.length + shape_.grid.shift - 1) / shape_.grid.shift) + 1;
@@ -103,7 +119,8 @@ std::size_t Fbank::max_flush_frames() const noexcept {
 
 Status Fbank::status() const noexcept {
   if (refused_at_ < 0) return Status();
-  return Status(Code::invalid_data) << "sample " << refused_at_ << " is not a finite number (non_finite=error)";
+  return Status(Code::invalid_data) << "sample " << refused_at_
+                                    << " is not a finite number (non_finite=error)";
 }
 
 std::size_t Fbank::fill(const float* from, std::span<float> to) noexcept {
@@ -181,8 +198,9 @@ void Fbank::compute(const float* samples, float* out) noexcept {
   }
   const float mean = o.remove_dc_offset ? k.sum(samples, length) / static_cast<float>(length) : 0.0F;
   float energy = o.use_energy && o.raw_energy ? k.sum_of_squares(samples, length, mean) : 0.0F;
-  k.shape_frame(samples, length, mean, o.preemphasis_coefficient, window_, frame_);
-  if (o.use_energy && !o.raw_energy) energy = k.sum_of_squares(frame_, length, 0.0F);
+  float* shaped = frame_ + (length + kFrameOffset <= shape_.fft_size ? kFrameOffset : 0);
+  k.shape_frame(samples, length, mean, o.preemphasis_coefficient, window_, shaped);
+  if (o.use_energy && !o.raw_energy) energy = k.sum_of_squares(shaped, length, 0.0F);
   fft().forward(frame_, re_, im_);
   k.power(re_, im_, half, re_);
   const bool mfcc = o.kind == FeatureKind::mfcc;

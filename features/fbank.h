@@ -1,8 +1,9 @@
-// Log-mel filter banks and MFCC of a stream, by Kaldi's recipe (D. Povey et al., The Kaldi Speech Recognition Toolkit, 2011), in this
-// order: dither, mean removal, energy, pre-emphasis, window, FFT, power, mel bank, logarithm; for MFCC the orthonormal DCT-II and the lifter.
+// Log-mel filter banks and MFCC of a stream, by Kaldi's recipe (D. Povey et al., The Kaldi Speech Recognition
+// Toolkit, 2011), in this order: dither, mean removal, energy, pre-emphasis, window, FFT, power, mel bank,
+// logarithm; for MFCC the orthonormal DCT-II and the lifter.
 //
-// The same recording gives the same bits however it is cut into pieces, on every instruction set and machine. Memory is taken once,
-// in make(); nothing allocates afterwards.
+// The same recording gives the same bits however it is cut into pieces, on every instruction set and machine.
+// Memory is taken once, in make(); nothing allocates afterwards.
 //
 //     Result<Fbank> fbank = Fbank::make(options, best_isa(), memory);
 //     while (read(samples)) { auto step = fbank->push(samples, frames); use(frames, step.frames); }
@@ -26,10 +27,11 @@ namespace runnel::features {
 // One stream. Not thread-safe; movable; the Memory (and an FFT brought along) must outlive it.
 class Fbank {
  public:
-  // `fft`: a transform of the size shape_of(options) says, required when options.fft is fftw, otherwise nullptr for runnel's own.
-  // Errors: those of shape_of() and MelBank; unsupported when options.fft is fftw and none is given; mismatch when its size differs;
-  // out_of_memory.
-  static Result<Fbank> make(const FbankOptions& options, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
+  // `fft`: a transform of the size shape_of(options) says, required when options.fft is fftw, otherwise
+  // nullptr for runnel's own. Errors: those of shape_of() and MelBank; unsupported when options.fft is fftw
+  // and none is given; mismatch when its size differs; out_of_memory.
+  static Result<Fbank> make(const FbankOptions& options, Isa isa, Memory& memory,
+                            RealFft* fft = nullptr) noexcept;
   // Bytes that make() takes of a 64-byte aligned Memory.
   static Result<std::size_t> memory_bytes(const FbankOptions& options, Isa isa) noexcept;
 
@@ -40,14 +42,15 @@ class Fbank {
     std::size_t samples;  // taken
     std::size_t frames;   // written
   };
-  // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete, dims() values each, one after
-  // the other. It stops early only when frames_out is full, or at a sample that is not finite under non_finite=error (see status()).
-  // Room for max_frames(samples.size()) frames is always enough.
+  // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete,
+  // dims() values each, one after the other. It stops early only when frames_out is full, or at a sample that
+  // is not finite under non_finite=error (see status()). Room for max_frames(samples.size()) frames is always
+  // enough.
   Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
   // The same for 16-bit samples: exactly what the floats sample / 32768 would give.
   Step push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept;
-  // The recording has ended: writes the frames that are still missing, as many as fit; 0 when there are none left. After flush() only
-  // flush() and reset() are of use: push() takes nothing.
+  // The recording has ended: writes the frames that are still missing, as many as fit; 0 when there are none
+  // left. After flush() only flush() and reset() are of use: push() takes nothing.
   std::size_t flush(std::span<float> frames_out) noexcept;
   // As new: the next sample is number 0.
   void reset() noexcept;
@@ -58,7 +61,8 @@ class Fbank {
   // Most frames that one push of this many samples can give, or a flush with samples = frame length.
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept;
   [[nodiscard]] std::size_t max_flush_frames() const noexcept;
-  // Number of the next frame since reset. Frame f begins at sample shape().grid.start_of(f); its middle is length / 2 later.
+  // Number of the next frame since reset. Frame f begins at sample shape().grid.start_of(f); its middle is
+  // length / 2 later.
   [[nodiscard]] std::int64_t next_frame() const noexcept { return framer_.next_frame(); }
   [[nodiscard]] std::int64_t samples_received() const noexcept { return framer_.received(); }
   [[nodiscard]] std::int64_t non_finite_samples() const noexcept { return non_finite_; }
@@ -84,7 +88,7 @@ class Fbank {
   RealFft* other_fft_ = nullptr;
   MelBank mel_;
   float* window_ = nullptr;    // [length]
-  float* frame_ = nullptr;     // [fft_size], zeros behind the frame
+  float* frame_ = nullptr;     // [fft_size], zeros around the frame
   float* re_ = nullptr;        // [fft_size / 2 + 1], then the power
   float* im_ = nullptr;        // [fft_size / 2 + 1]
   float* energies_ = nullptr;  // [padded filters]

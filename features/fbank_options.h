@@ -1,5 +1,5 @@
-// Everything that decides what a log-mel or MFCC front end computes. Names are those of torchaudio.compliance.kaldi; they are the same
-// in command lines, graph text, model files and here.
+// Everything that decides what a log-mel or MFCC front end computes. Names are those of
+// torchaudio.compliance.kaldi; they are the same in command lines, graph text, model files and here.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,13 @@
 namespace runnel::features {
 
 enum class FeatureKind : std::uint8_t { fbank, mfcc };
-// The range in which the recipe sees samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768 and moves floors and dither.
+// The range in which the recipe sees samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768
+// and moves floors and dither.
 enum class SampleScale : std::uint8_t { unit, int16 };
 enum class FftChoice : std::uint8_t { own, fftw };
 enum class EmptyFilters : std::uint8_t { refuse, floor };
-// Samples that are infinite or not a number: replaced by 0 and counted, or the end of the stream with an error.
+// Samples that are infinite or not a number: replaced by 0 and counted, or the end of the stream with an
+// error.
 enum class NonFinite : std::uint8_t { zero, error };
 
 // The defaults are those of Kaldi's fbank, without dither.
@@ -35,7 +37,8 @@ struct FbankOptions {
   WindowType window_type = WindowType::povey;
   float blackman_coeff = 0.42F;
   bool round_to_power_of_two = true;
-  std::int32_t n_fft = 0;  // 0: the frame length, rounded up if round_to_power_of_two; else even and at least the frame length
+  std::int32_t n_fft =
+      0;  // 0: the frame length, rounded up if round_to_power_of_two; else even and at least the frame length
   FftChoice fft = FftChoice::own;
   bool use_power = true;
   std::int32_t num_mel_bins = 23;
@@ -61,8 +64,9 @@ struct FbankShape {
   std::size_t dims = 0;  // values per frame
 };
 
-// Checks every parameter and the ones that depend on each other. Errors: invalid_argument with the parameter, its value and its range.
-// The frame length in samples is int(float(rate) * 0.001f * ms), in single precision, as in Kaldi.
+// Checks every parameter and the ones that depend on each other. Errors: invalid_argument with the parameter,
+// its value and its range. The frame length in samples is int(float(rate) * 0.001f * ms), in single
+// precision, as in Kaldi.
 Result<FbankShape> shape_of(const FbankOptions& options) noexcept;
 
 }  // namespace runnel::features

@@ -16,13 +16,17 @@ double get_member(const FbankOptions& options) noexcept {
 template <auto Member>
 void put_member(FbankOptions& options, double value) noexcept {
   using T = std::remove_reference_t<decltype(options.*Member)>;
-  if constexpr (std::is_same_v<T, bool>) options.*Member = value != 0;
-  else if constexpr (std::is_enum_v<T>) options.*Member = static_cast<T>(static_cast<int>(value));
-  else options.*Member = static_cast<T>(value);
+  if constexpr (std::is_same_v<T, bool>)
+    options.*Member = value != 0;
+  else if constexpr (std::is_enum_v<T>)
+    options.*Member = static_cast<T>(static_cast<int>(value));
+  else
+    options.*Member = static_cast<T>(value);
 }
 
 template <auto Member>
-constexpr Parameter real(std::string_view name, std::string_view unit, double least, double most, std::string_view help) {
+constexpr Parameter real(std::string_view name, std::string_view unit, double least, double most,
+                         std::string_view help) {
   return {name, Type::real, unit, least, most, {}, help, get_member<Member>, put_member<Member>};
 }
 template <auto Member>
@@ -42,34 +46,46 @@ using O = FbankOptions;
 constexpr Parameter kParameters[] = {
     choice<&O::kind>("kind", "fbank|mfcc", "log-mel energies, or cepstral coefficients made of them"),
     real<&O::sample_frequency>("sample_frequency", "Hz", 10, 768000, "rate of the samples"),
-    real<&O::frame_length>("frame_length", "ms", 0.01, 100000, "length of a frame; rounded down to whole samples"),
-    real<&O::frame_shift>("frame_shift", "ms", 0.01, 100000, "distance of frames; rounded down to whole samples"),
-    boolean<&O::snip_edges>("snip_edges", "only frames that lie wholly inside; false: one frame per shift, edges mirrored"),
-    choice<&O::scale>("scale", "unit|int16", "range in which the recipe sees samples: [-1, 1) or [-32768, 32767]"),
-    real<&O::dither>("dither", "", 0, 10000, "standard deviation of added noise, in the range of scale; 0: none"),
-    integer<&O::seed>("seed", 0, 2147483647, "of the noise: the same seed gives the same noise for the same frame"),
+    real<&O::frame_length>("frame_length", "ms", 0.01, 100000,
+                           "length of a frame; rounded down to whole samples"),
+    real<&O::frame_shift>("frame_shift", "ms", 0.01, 100000,
+                          "distance of frames; rounded down to whole samples"),
+    boolean<&O::snip_edges>("snip_edges",
+                            "only frames that lie wholly inside; false: one frame per shift, edges mirrored"),
+    choice<&O::scale>("scale", "unit|int16",
+                      "range in which the recipe sees samples: [-1, 1) or [-32768, 32767]"),
+    real<&O::dither>("dither", "", 0, 10000,
+                     "standard deviation of added noise, in the range of scale; 0: none"),
+    integer<&O::seed>("seed", 0, 2147483647,
+                      "of the noise: the same seed gives the same noise for the same frame"),
     boolean<&O::remove_dc_offset>("remove_dc_offset", "subtract the mean of each frame"),
     real<&O::preemphasis_coefficient>("preemphasis_coefficient", "", 0, 1, "c in x[i] - c x[i-1]"),
     choice<&O::window_type>("window_type", "povey|hamming|hanning|hann|blackman|sine|rectangular",
                             "hanning is symmetric, hann periodic"),
     real<&O::blackman_coeff>("blackman_coeff", "", 0, 1, "constant term of the blackman window"),
-    boolean<&O::round_to_power_of_two>("round_to_power_of_two", "pad frames with zeros to the next power of two"),
+    boolean<&O::round_to_power_of_two>("round_to_power_of_two",
+                                       "pad frames with zeros to the next power of two"),
     integer<&O::n_fft>("n_fft", 0, 1048576, "FFT size, even; 0: from the frame length"),
     choice<&O::fft>("fft", "own|fftw", "own: same bits everywhere; fftw: FFTW, hosts only, GPL"),
     boolean<&O::use_power>("use_power", "power spectrum; false: magnitude (fbank only)"),
     integer<&O::num_mel_bins>("num_mel_bins", 1, 4096, "mel filters"),
     real<&O::low_freq>("low_freq", "Hz", 0, 384000, "lower end of the mel bank"),
-    real<&O::high_freq>("high_freq", "Hz", -384000, 384000, "upper end; 0 and below: relative to half the sample frequency"),
-    choice<&O::empty_filters>("empty_filters", "refuse|floor", "a mel filter without FFT bins: an error, or always the floor"),
+    real<&O::high_freq>("high_freq", "Hz", -384000, 384000,
+                        "upper end; 0 and below: relative to half the sample frequency"),
+    choice<&O::empty_filters>("empty_filters", "refuse|floor",
+                              "a mel filter without FFT bins: an error, or always the floor"),
     boolean<&O::htk_mode>("htk_mode", "mel energies are at least 1"),
     boolean<&O::use_log_fbank>("use_log_fbank", "natural logarithm of mel energies (fbank only)"),
-    boolean<&O::use_energy>("use_energy", "log energy of the frame: one more value (fbank), or in place of C0 (mfcc)"),
+    boolean<&O::use_energy>("use_energy",
+                            "log energy of the frame: one more value (fbank), or in place of C0 (mfcc)"),
     boolean<&O::raw_energy>("raw_energy", "energy before pre-emphasis and window"),
     real<&O::energy_floor>("energy_floor", "", 0, 1e30, "least energy; 0: 1.1920929e-7"),
     boolean<&O::htk_compat>("htk_compat", "energy or C0 last; C0 times sqrt(2)"),
     integer<&O::num_ceps>("num_ceps", 1, 4096, "cepstral coefficients, C0 included (mfcc only)"),
-    real<&O::cepstral_lifter>("cepstral_lifter", "", 0, 10000, "Q in 1 + Q/2 sin(pi k / Q); 0: none (mfcc only)"),
-    choice<&O::non_finite>("non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
+    real<&O::cepstral_lifter>("cepstral_lifter", "", 0, 10000,
+                              "Q in 1 + Q/2 sin(pi k / Q); 0: none (mfcc only)"),
+    choice<&O::non_finite>("non_finite", "zero|error",
+                           "samples that are infinite or not a number: read as 0, or refused"),
 };
 
 // The i-th of names separated by '|', empty beyond the last.
@@ -90,10 +106,12 @@ void append_number(Text& text, double value, bool single) noexcept {
 }
 
 bool in_range(const Parameter& parameter, double value) noexcept {
-  if (parameter.type == Type::choice) return value >= 0 && !choice_at(parameter.choices, static_cast<std::size_t>(value)).empty();
+  if (parameter.type == Type::choice)
+    return value >= 0 && !choice_at(parameter.choices, static_cast<std::size_t>(value)).empty();
   // A limit such as 0.01 has no exact single-precision value: compare in the precision of the option.
   return static_cast<float>(value) >= static_cast<float>(parameter.least) &&
-         (parameter.type == Type::integer ? value <= parameter.most : static_cast<float>(value) <= static_cast<float>(parameter.most));
+         (parameter.type == Type::integer ? value <= parameter.most
+                                          : static_cast<float>(value) <= static_cast<float>(parameter.most));
 }
 
 bool parse(const Parameter& parameter, std::string_view text, double& value) noexcept {
@@ -134,21 +152,33 @@ Status refuse(const Parameter& parameter, std::string_view value) noexcept {
 
 }  // namespace
 
-std::span<const Parameter> parameters() noexcept { return kParameters; }
+std::span<const Parameter> parameters() noexcept {
+  return kParameters;
+}
 
 void append_value(Text& text, const Parameter& parameter, const FbankOptions& options) noexcept {
   const double value = parameter.get(options);
   switch (parameter.type) {
-    case Type::boolean: text << (value != 0 ? "true" : "false"); return;
-    case Type::choice: text << choice_at(parameter.choices, static_cast<std::size_t>(value)); return;
-    case Type::integer: text << static_cast<std::int64_t>(value); return;
-    case Type::real: append_number(text, value, true); return;
+    case Type::boolean:
+      text << (value != 0 ? "true" : "false");
+      return;
+    case Type::choice:
+      text << choice_at(parameter.choices, static_cast<std::size_t>(value));
+      return;
+    case Type::integer:
+      text << static_cast<std::int64_t>(value);
+      return;
+    case Type::real:
+      append_number(text, value, true);
+      return;
   }
 }
 
 void append_range(Text& text, const Parameter& parameter) noexcept {
   switch (parameter.type) {
-    case Type::boolean: text << "true or false"; return;
+    case Type::boolean:
+      text << "true or false";
+      return;
     case Type::choice:
       for (std::size_t i = 0;; ++i) {
         const std::string_view name = choice_at(parameter.choices, i);
@@ -168,8 +198,10 @@ void append_range(Text& text, const Parameter& parameter) noexcept {
 Status check(const Parameter& parameter, const FbankOptions& options) noexcept {
   if (in_range(parameter, parameter.get(options))) return Status();
   Text value;
-  if (parameter.type == Type::choice) value << static_cast<std::int64_t>(parameter.get(options));
-  else append_value(value, parameter, options);
+  if (parameter.type == Type::choice)
+    value << static_cast<std::int64_t>(parameter.get(options));
+  else
+    append_value(value, parameter, options);
   return refuse(parameter, value.view());
 }
 
@@ -188,7 +220,8 @@ Status set(FbankOptions& options, std::string_view name, std::string_view value)
   Status status = Status(Code::not_found) << "unknown parameter '" << name << "'";
   if (!suggestion.best().empty()) return status << "; did you mean " << suggestion.best() << "?";
   status << "; known are ";
-  for (const Parameter& parameter : kParameters) status << (&parameter == kParameters ? "" : ", ") << parameter.name;
+  for (const Parameter& parameter : kParameters)
+    status << (&parameter == kParameters ? "" : ", ") << parameter.name;
   return status;
 }
 

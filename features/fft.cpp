@@ -24,16 +24,20 @@ OwnFft::Shape OwnFft::shape_of(std::size_t n) noexcept {
   return shape;
 }
 
-std::size_t OwnFft::memory_bytes(std::size_t n) noexcept { return shape_of(n).floats * sizeof(float); }
+std::size_t OwnFft::memory_bytes(std::size_t n) noexcept {
+  return shape_of(n).floats * sizeof(float);
+}
 
 Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
   const Shape shape = shape_of(n);
   if (shape.floats == 0) {
-    return Status(Code::invalid_argument) << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
+    return Status(Code::invalid_argument)
+           << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
   }
   float* at = static_cast<float*>(memory.allocate(shape.floats * sizeof(float), 64));
   if (at == nullptr) {
-    return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << shape.floats * sizeof(float) << " bytes";
+    return Status(Code::out_of_memory)
+           << "FFT of size " << n << ": needs " << shape.floats * sizeof(float) << " bytes";
   }
   size_ = n;
   kernels_ = &kernels_for(isa);
@@ -55,8 +59,11 @@ Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
   for (int i = 0; i < passes_; ++i) {
     const auto radix = static_cast<std::size_t>(shape.radix[i]);
     groups /= radix;
-    pass_[i] = {.radix = shape.radix[i], .groups = static_cast<std::int32_t>(groups), .stride = static_cast<std::int32_t>(stride),
-                .twiddles = at, .roots = nullptr};
+    pass_[i] = {.radix = shape.radix[i],
+                .groups = static_cast<std::int32_t>(groups),
+                .stride = static_cast<std::int32_t>(stride),
+                .twiddles = at,
+                .roots = nullptr};
     for (std::size_t k = 1; k < radix; ++k) {
       for (std::size_t p = 0; p < groups; ++p) exponential(k * p, radix * groups, at[p], at[groups + p], 1.0);
       at += 2 * groups;
@@ -78,8 +85,10 @@ void OwnFft::forward(const float* in, float* re, float* im) noexcept {
   bool in_workspace = passes_ % 2 == 0;
   kernels_->deinterleave(in, count, in_workspace ? work_re : re, in_workspace ? work_im : im);
   for (int i = 0; i < passes_; ++i) {
-    if (in_workspace) kernels_->fft_pass(pass_[i], work_re, work_im, re, im);
-    else kernels_->fft_pass(pass_[i], re, im, work_re, work_im);
+    if (in_workspace)
+      kernels_->fft_pass(pass_[i], work_re, work_im, re, im);
+    else
+      kernels_->fft_pass(pass_[i], re, im, work_re, work_im);
     in_workspace = !in_workspace;
   }
   kernels_->unpack_real(work_re, work_im, count, factors_, re, im);

@@ -4,14 +4,15 @@
 
 namespace runnel::features {
 
-// Room for one incomplete frame, the sample before it (an odd length mirrors that far back at the end), and two shifts so that the
-// kept samples are moved to the front only every other frame.
+// Room for one incomplete frame, the sample before it (an odd length mirrors that far back at the end), and
+// two shifts so that the kept samples are moved to the front only every other frame.
 std::size_t Framer::capacity_of(const FrameGrid& grid) noexcept {
   return static_cast<std::size_t>(grid.length + 2 * grid.shift + 1);
 }
 
 std::size_t Framer::memory_bytes(const FrameGrid& grid) noexcept {
-  return (capacity_of(grid) + (grid.mirror_edges ? static_cast<std::size_t>(grid.length) : 0)) * sizeof(float);
+  return (capacity_of(grid) + (grid.mirror_edges ? static_cast<std::size_t>(grid.length) : 0)) *
+         sizeof(float);
 }
 
 Status Framer::init(const FrameGrid& grid, Memory& memory) noexcept {
@@ -23,7 +24,8 @@ Status Framer::init(const FrameGrid& grid, Memory& memory) noexcept {
   grid_ = grid;
   capacity_ = capacity_of(grid);
   samples_ = static_cast<float*>(memory.allocate(memory_bytes(grid), 64));
-  if (samples_ == nullptr) return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid) << " bytes";
+  if (samples_ == nullptr)
+    return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid) << " bytes";
   mirrored_ = samples_ + capacity_;
   reset();
   return Status();
@@ -50,7 +52,9 @@ std::span<float> Framer::room() noexcept {
   return {samples_ + used, finished_ ? 0 : capacity_ - used};
 }
 
-void Framer::written(std::size_t samples) noexcept { received_ += static_cast<std::int64_t>(samples); }
+void Framer::written(std::size_t samples) noexcept {
+  received_ += static_cast<std::int64_t>(samples);
+}
 
 const float* Framer::frame() noexcept {
   const std::int64_t start = grid_.start_of(next_);
@@ -60,8 +64,8 @@ const float* Framer::frame() noexcept {
   return nullptr;
 }
 
-// What the frame reads is still here: before a mirrored frame at the start nothing has been dropped, and at the end
-// received - start >= floor(length / 2), so that the mirror reaches back to start - 1 at most.
+// What the frame reads is still here: before a mirrored frame at the start nothing has been dropped, and at
+// the end received - start >= floor(length / 2), so that the mirror reaches back to start - 1 at most.
 const float* Framer::assemble(std::int64_t start) noexcept {
   const std::int64_t n = received_;
   for (std::int64_t i = 0; i < grid_.length; ++i) {

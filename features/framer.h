@@ -1,4 +1,5 @@
-// Cuts a stream of samples into overlapping frames on a fixed grid, whatever the sizes of the pieces in which it arrives.
+// Cuts a stream of samples into overlapping frames on a fixed grid, whatever the sizes of the pieces in which
+// it arrives.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,9 @@ namespace runnel::features {
 struct FrameGrid {
   std::int64_t length = 400, shift = 160;
   // false: frame f starts at f * shift, and only whole frames exist (snip_edges).
-  // true: frame f is centred on the middle of its shift, it starts at f * shift + floor(shift/2) - floor(length/2); what it reads outside
-  // of the recording is the recording mirrored with its edge samples repeated (-1 -> 0, n -> n-1), as often as needed.
+  // true: frame f is centred on the middle of its shift, it starts at f * shift + floor(shift/2) -
+  // floor(length/2); what it reads outside of the recording is the recording mirrored with its edge samples
+  // repeated (-1 -> 0, n -> n-1), as often as needed.
   bool mirror_edges = false;
 
   [[nodiscard]] constexpr std::int64_t start_of(std::int64_t frame) const noexcept {
@@ -28,18 +30,20 @@ struct FrameGrid {
   }
 };
 
-// Usage: write samples into room(), say how many with written(), then take frames while frame() gives one. After finish() the frames
-// that need the end of the recording follow. Not thread-safe; one per stream.
+// Usage: write samples into room(), say how many with written(), then take frames while frame() gives one.
+// After finish() the frames that need the end of the recording follow. Not thread-safe; one per stream.
 class Framer {
  public:
   // length and shift: 1 .. 2^24. Errors: invalid_argument, out_of_memory.
   Status init(const FrameGrid& grid, Memory& memory) noexcept;
   static std::size_t memory_bytes(const FrameGrid& grid) noexcept;
 
-  // Free space for the samples that come next. Never empty while frame() is nullptr and the stream is not finished.
+  // Free space for the samples that come next. Never empty while frame() is nullptr and the stream is not
+  // finished.
   std::span<float> room() noexcept;
   void written(std::size_t samples) noexcept;
-  // `length` samples of the next frame, or nullptr while it is not complete. Valid until room(), advance() or reset().
+  // `length` samples of the next frame, or nullptr while it is not complete. Valid until room(), advance() or
+  // reset().
   const float* frame() noexcept;
   void advance() noexcept { ++next_; }
   // The recording has ended: received() is its length.

@@ -20,7 +20,7 @@ bool is_empty(const Triangle& triangle, const MelSpec& spec) noexcept {
 }
 
 struct Size {
-  std::size_t rows = 0;     // of `lanes` weights
+  std::size_t rows = 0;  // of `lanes` weights
   std::size_t groups = 0;
 };
 
@@ -53,22 +53,23 @@ Status check(const MelSpec& spec) noexcept {
   const double nyquist = spec.rate_hz / 2;
   const auto whole = [](double v) { return static_cast<std::int64_t>(v < 0 ? v - 0.5 : v + 0.5); };
   if (!(spec.low_hz >= 0 && spec.low_hz < nyquist)) {
-    return Status(Code::invalid_argument) << "low_freq " << whole(spec.low_hz) << " Hz: expected 0 up to below " << whole(nyquist)
-                                          << " Hz, half the sample frequency";
+    return Status(Code::invalid_argument)
+           << "low_freq " << whole(spec.low_hz) << " Hz: expected 0 up to below " << whole(nyquist)
+           << " Hz, half the sample frequency";
   }
   if (!(spec.high_hz > spec.low_hz && spec.high_hz <= nyquist)) {
-    return Status(Code::invalid_argument) << "high_freq " << whole(spec.high_hz) << " Hz: expected above low_freq "
-                                          << whole(spec.low_hz) << " Hz and at most " << whole(nyquist)
-                                          << " Hz, half the sample frequency";
+    return Status(Code::invalid_argument)
+           << "high_freq " << whole(spec.high_hz) << " Hz: expected above low_freq " << whole(spec.low_hz)
+           << " Hz and at most " << whole(nyquist) << " Hz, half the sample frequency";
   }
   if (spec.allow_empty) return Status();
   for (std::int32_t b = 0; b < spec.filters; ++b) {
     const Triangle triangle = triangle_of(spec, b);
     if (!is_empty(triangle, spec)) continue;
     return Status(Code::invalid_argument)
-           << "num_mel_bins " << spec.filters << ": filter " << b << ", " << whole(hz_of(triangle.left)) << " to "
-           << whole(hz_of(triangle.right)) << " Hz, holds no bin of the FFT of size " << spec.fft_size << " (one each "
-           << whole(spec.rate_hz / static_cast<double>(spec.fft_size))
+           << "num_mel_bins " << spec.filters << ": filter " << b << ", " << whole(hz_of(triangle.left))
+           << " to " << whole(hz_of(triangle.right)) << " Hz, holds no bin of the FFT of size "
+           << spec.fft_size << " (one each " << whole(spec.rate_hz / static_cast<double>(spec.fft_size))
            << " Hz); use fewer mel bins, a longer FFT or a higher low_freq, or set empty_filters=floor";
   }
   return Status();
@@ -76,8 +77,12 @@ Status check(const MelSpec& spec) noexcept {
 
 }  // namespace
 
-double mel_of(double hz) noexcept { return 1127.0 * log1p(hz / 700.0); }
-double hz_of(double mel) noexcept { return 700.0 * (exp(mel / 1127.0) - 1.0); }
+double mel_of(double hz) noexcept {
+  return 1127.0 * log1p(hz / 700.0);
+}
+double hz_of(double mel) noexcept {
+  return 700.0 * (exp(mel / 1127.0) - 1.0);
+}
 
 double Triangle::weight(std::int32_t k, const MelSpec& spec) const noexcept {
   const double mel = mel_of_bin(k, spec);
@@ -87,7 +92,8 @@ double Triangle::weight(std::int32_t k, const MelSpec& spec) const noexcept {
 Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcept {
   const double low = mel_of(spec.low_hz), step = (mel_of(spec.high_hz) - low) / (spec.filters + 1);
   Triangle t{low + filter * step, low + (filter + 1) * step, low + (filter + 2) * step, 0, 0};
-  // From the corner frequencies to bins; the comparison in mel decides, so begin one bin early and end when it says so.
+  // From the corner frequencies to bins; the comparison in mel decides, so begin one bin early and end when
+  // it says so.
   const auto half = static_cast<std::int32_t>(spec.fft_size / 2);
   const double bins_per_hz = static_cast<double>(spec.fft_size) / spec.rate_hz;
   const double guess = hz_of(t.left) * bins_per_hz - 2;
@@ -109,7 +115,8 @@ Status MelBank::init(const MelSpec& spec, std::int32_t lanes, Memory& memory) no
   const std::size_t words = words_of(size, lanes);
   static_assert(sizeof(float) == sizeof(std::int32_t));
   auto* block = static_cast<std::byte*>(memory.allocate(words * sizeof(float), 64));
-  if (block == nullptr) return Status(Code::out_of_memory) << "mel bank: needs " << words * sizeof(float) << " bytes";
+  if (block == nullptr)
+    return Status(Code::out_of_memory) << "mel bank: needs " << words * sizeof(float) << " bytes";
   const auto wide = static_cast<std::size_t>(lanes);
   const std::size_t count = size.rows * wide;
   auto* weights = new (block) float[count > 0 ? count : 1];
@@ -129,7 +136,8 @@ Status MelBank::init(const MelSpec& spec, std::int32_t lanes, Memory& memory) no
       if (t.last - t.first > longest) longest = t.last - t.first;
       if (lanes == 1) bins[group] = t.first;
       for (std::int32_t k = t.first; k < t.last; ++k) {
-        const std::size_t at = static_cast<std::size_t>(row + k - t.first) * wide + static_cast<std::size_t>(lane);
+        const std::size_t at =
+            static_cast<std::size_t>(row + k - t.first) * wide + static_cast<std::size_t>(lane);
         weights[at] = empty ? 0.0F : static_cast<float>(t.weight(k, spec));
         if (lanes > 1) bins[at] = k;
       }

@@ -1,4 +1,5 @@
-// Mel filter bank of the Kaldi (HTK) recipe: triangles that are linear in mel, equally spaced between two frequencies.
+// Mel filter bank of the Kaldi (HTK) recipe: triangles that are linear in mel, equally spaced between two
+// frequencies.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +24,25 @@ struct MelSpec {
   bool allow_empty = false;
 };
 
-// Weights exist for bins strictly inside a triangle; the Nyquist bin is never used. Weights are computed in double precision and
-// rounded once, so that the bank is the same on every machine.
+// Weights exist for bins strictly inside a triangle; the Nyquist bin is never used. Weights are computed in
+// double precision and rounded once, so that the bank is the same on every machine.
 class MelBank {
  public:
-  // Errors: invalid_argument naming the parameter (num_mel_bins, low_freq, high_freq), its value and what is allowed, among them a
-  // triangle without FFT bins; out_of_memory.
+  // Errors: invalid_argument naming the parameter (num_mel_bins, low_freq, high_freq), its value and what is
+  // allowed, among them a triangle without FFT bins; out_of_memory.
   Status init(const MelSpec& spec, std::int32_t lanes, Memory& memory) noexcept;
   // Bytes that init() takes; 0 when it would fail.
   static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
 
-  // power[0 .. fft_size/2): bins; power[fft_size/2] must be 0. Writes padded_filters() energies, those beyond the last filter 0.
-  void apply(const Kernels& kernels, const float* power, float* energies) const noexcept { kernels.mel(rows_, power, energies); }
+  // power[0 .. fft_size/2): bins; power[fft_size/2] must be 0. Writes padded_filters() energies, those beyond
+  // the last filter 0.
+  void apply(const Kernels& kernels, const float* power, float* energies) const noexcept {
+    kernels.mel(rows_, power, energies);
+  }
   [[nodiscard]] std::int32_t filters() const noexcept { return rows_.filters; }
-  [[nodiscard]] std::size_t padded_filters() const noexcept { return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16; }
+  [[nodiscard]] std::size_t padded_filters() const noexcept {
+    return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16;
+  }
   [[nodiscard]] const MelRows& rows() const noexcept { return rows_; }
 
  private:

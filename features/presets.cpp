@@ -44,11 +44,12 @@ constexpr FbankOptions changed(FbankOptions options, Change change) {
 constexpr Preset kPresets[] = {
     {"kaldi", "Kaldi fbank: 23 bins, 20 Hz to Nyquist", kKaldi},
     {"kaldi80", "Kaldi fbank with 80 bins", changed(kKaldi, [](FbankOptions& o) { o.num_mel_bins = 80; })},
-    {"kaldi-mfcc", "Kaldi MFCC: 13 coefficients, energy in place of C0", changed(kKaldi,
-                                                                               [](FbankOptions& o) {
-                                                                                 o.kind = FeatureKind::mfcc;
-                                                                                 o.use_energy = true;
-                                                                               })},
+    {"kaldi-mfcc", "Kaldi MFCC: 13 coefficients, energy in place of C0",
+     changed(kKaldi,
+             [](FbankOptions& o) {
+               o.kind = FeatureKind::mfcc;
+               o.use_energy = true;
+             })},
     {"zipformer", "sherpa-onnx and icefall: 80 bins, 20 to 7600 Hz, one frame per 10 ms",
      changed(kKaldi,
              [](FbankOptions& o) {
@@ -56,23 +57,27 @@ constexpr Preset kPresets[] = {
                o.high_freq = -400;
                o.snip_edges = false;
              })},
-    {"wenet", "WeNet: 80 bins, int16 range", changed(kKaldi,
-                                                     [](FbankOptions& o) {
-                                                       o.num_mel_bins = 80;
-                                                       o.scale = SampleScale::int16;
-                                                     })},
-    {"espdl", "ESP-DL: 26 bins, 80 Hz to Nyquist, hanning", changed(kKaldi,
-                                                                    [](FbankOptions& o) {
-                                                                      o.num_mel_bins = 26;
-                                                                      o.low_freq = 80;
-                                                                      o.window_type = WindowType::hanning;
-                                                                    })},
+    {"wenet", "WeNet: 80 bins, int16 range",
+     changed(kKaldi,
+             [](FbankOptions& o) {
+               o.num_mel_bins = 80;
+               o.scale = SampleScale::int16;
+             })},
+    {"espdl", "ESP-DL: 26 bins, 80 Hz to Nyquist, hanning",
+     changed(kKaldi,
+             [](FbankOptions& o) {
+               o.num_mel_bins = 26;
+               o.low_freq = 80;
+               o.window_type = WindowType::hanning;
+             })},
     {"torchaudio-kaldi", "torchaudio.compliance.kaldi: as kaldi; its MFCC keep C0", kKaldi},
 };
 
 }  // namespace
 
-std::span<const Preset> presets() noexcept { return kPresets; }
+std::span<const Preset> presets() noexcept {
+  return kPresets;
+}
 
 Result<FbankOptions> preset(std::string_view name) noexcept {
   Suggestion suggestion(name);

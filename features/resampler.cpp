@@ -20,15 +20,21 @@ struct Resampler::Shape {
 };
 
 Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept {
-  for (const auto& [name, rate] : {std::pair("in_rate", spec.in_rate), std::pair("out_rate", spec.out_rate)}) {
-    if (rate < 1 || rate > 768000) return Status(Code::invalid_argument) << name << " " << rate << ": expected 1 to 768000 Hz";
+  for (const auto& [name, rate] :
+       {std::pair("in_rate", spec.in_rate), std::pair("out_rate", spec.out_rate)}) {
+    if (rate < 1 || rate > 768000)
+      return Status(Code::invalid_argument) << name << " " << rate << ": expected 1 to 768000 Hz";
   }
-  const auto percent = [](float x) { return x > -1e6F && x < 1e6F ? static_cast<std::int64_t>(x * 100) : -1; };
+  const auto percent = [](float x) {
+    return x > -1e6F && x < 1e6F ? static_cast<std::int64_t>(x * 100) : -1;
+  };
   if (!(spec.pass_band >= 0.5F && spec.pass_band <= 0.99F)) {
-    return Status(Code::invalid_argument) << "pass_band " << percent(spec.pass_band) << "/100: expected 0.5 to 0.99";
+    return Status(Code::invalid_argument)
+           << "pass_band " << percent(spec.pass_band) << "/100: expected 0.5 to 0.99";
   }
   if (!(spec.stop_band_db >= 20 && spec.stop_band_db <= 120)) {
-    return Status(Code::invalid_argument) << "stop_band_db " << percent(spec.stop_band_db) << "/100: expected 20 to 120";
+    return Status(Code::invalid_argument)
+           << "stop_band_db " << percent(spec.stop_band_db) << "/100: expected 20 to 120";
   }
   Shape shape{};
   const std::int32_t common = std::gcd(spec.in_rate, spec.out_rate);
@@ -37,7 +43,8 @@ Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept
   if (shape.up == shape.down) {
     shape.half = 1;
   } else {
-    const double nyquist = 0.5 * std::min(1.0, static_cast<double>(shape.up) / static_cast<double>(shape.down));
+    const double nyquist =
+        0.5 * std::min(1.0, static_cast<double>(shape.up) / static_cast<double>(shape.down));
     const double pass = spec.pass_band, transition = 2 * kPi * nyquist * (1 - pass);
     const double length = (spec.stop_band_db - 7.95) / (2.285 * transition) + 1;
     shape.width = length / 2;
@@ -47,8 +54,9 @@ Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept
   shape.row = align_up(static_cast<std::size_t>(2 * shape.half), 16);
   shape.capacity = 2 * shape.row + 256;
   if (shape.row > kMostCoefficients / static_cast<std::size_t>(shape.up)) {
-    return Status(Code::unsupported) << "resampling from " << spec.in_rate << " to " << spec.out_rate << " Hz: " << shape.up << " phases of "
-                                     << shape.row << " coefficients, expected at most " << kMostCoefficients << " in all";
+    return Status(Code::unsupported) << "resampling from " << spec.in_rate << " to " << spec.out_rate
+                                     << " Hz: " << shape.up << " phases of " << shape.row
+                                     << " coefficients, expected at most " << kMostCoefficients << " in all";
   }
   return shape;
 }
@@ -61,7 +69,8 @@ Result<std::size_t> Resampler::memory_bytes(const ResamplerSpec& spec) noexcept 
 Result<Resampler> Resampler::make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept {
   RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
   auto* block = static_cast<float*>(memory.allocate(shape.floats() * sizeof(float), 64));
-  if (block == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.floats() * sizeof(float) << " bytes";
+  if (block == nullptr)
+    return Status(Code::out_of_memory) << "resampler: needs " << shape.floats() * sizeof(float) << " bytes";
   Resampler r;
   r.kernels_ = &kernels_for(isa);
   r.up_ = shape.up;
@@ -77,9 +86,10 @@ Result<Resampler> Resampler::make(const ResamplerSpec& spec, Isa isa, Memory& me
 }
 
 void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) const noexcept {
-  const double beta = spec.stop_band_db > 50   ? 0.1102 * (spec.stop_band_db - 8.7)
-                      : spec.stop_band_db > 21 ? 0.5842 * pow(spec.stop_band_db - 21.0, 0.4) + 0.07886 * (spec.stop_band_db - 21.0)
-                                               : 0.0;
+  const double beta = spec.stop_band_db > 50 ? 0.1102 * (spec.stop_band_db - 8.7)
+                      : spec.stop_band_db > 21
+                          ? 0.5842 * pow(spec.stop_band_db - 21.0, 0.4) + 0.07886 * (spec.stop_band_db - 21.0)
+                          : 0.0;
   const auto weight = [&](double t) {  // of a sample t input samples before the output's time
     if (shape.up == shape.down) return t == 0 ? 1.0 : 0.0;
     const double edge = t / shape.width;
@@ -110,11 +120,15 @@ void Resampler::reset() noexcept {
   std::fill_n(samples_, static_cast<std::size_t>(-base_), 0.0F);
 }
 
-std::int64_t Resampler::outputs_of(std::int64_t samples) const noexcept { return ceil_div(samples * up_, down_); }
+std::int64_t Resampler::outputs_of(std::int64_t samples) const noexcept {
+  return ceil_div(samples * up_, down_);
+}
 std::size_t Resampler::max_outputs(std::size_t samples) const noexcept {
   return static_cast<std::size_t>(outputs_of(static_cast<std::int64_t>(samples))) + 1;
 }
-std::size_t Resampler::max_flush_outputs() const noexcept { return max_outputs(static_cast<std::size_t>(half_)); }
+std::size_t Resampler::max_flush_outputs() const noexcept {
+  return max_outputs(static_cast<std::size_t>(half_));
+}
 
 // Writes outputs whose last sample is before `certain`.
 std::size_t Resampler::take(std::span<float> out, std::size_t already, std::int64_t certain) noexcept {
@@ -138,7 +152,8 @@ void Resampler::make_room() noexcept {
   std::int64_t keep = next_ * down_ / up_ + half_ + 1 - static_cast<std::int64_t>(row_);
   keep = std::min(keep, filled_);
   if (keep > base_) {
-    std::memmove(samples_, samples_ + (keep - base_), static_cast<std::size_t>(filled_ - keep) * sizeof(float));
+    std::memmove(samples_, samples_ + (keep - base_),
+                 static_cast<std::size_t>(filled_ - keep) * sizeof(float));
     base_ = keep;
   }
 }

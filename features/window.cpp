@@ -12,15 +12,24 @@ void fill_window(WindowType type, double blackman_coeff, std::span<float> window
     if (count > 1) {
       const double cosine = turn(i, period).cos;
       switch (type) {
-        case WindowType::povey: value = pow(0.5 - 0.5 * cosine, 0.85); break;
-        case WindowType::hamming: value = 0.54 - 0.46 * cosine; break;
+        case WindowType::povey:
+          value = pow(0.5 - 0.5 * cosine, 0.85);
+          break;
+        case WindowType::hamming:
+          value = 0.54 - 0.46 * cosine;
+          break;
         case WindowType::hanning:
-        case WindowType::hann: value = 0.5 - 0.5 * cosine; break;
+        case WindowType::hann:
+          value = 0.5 - 0.5 * cosine;
+          break;
         case WindowType::blackman:
           value = blackman_coeff - 0.5 * cosine + (0.5 - blackman_coeff) * turn(2 * i, period).cos;
           break;
-        case WindowType::sine: value = turn(i, 2 * period).sin; break;
-        case WindowType::rectangular: break;
+        case WindowType::sine:
+          value = turn(i, 2 * period).sin;
+          break;
+        case WindowType::rectangular:
+          break;
       }
     }
     window[static_cast<std::size_t>(i)] = static_cast<float>(value);

@@ -26,9 +26,11 @@ FftwArray<T> fftw_array(std::size_t count) {
 
 class FftwFft final : public RealFft {
  public:
-  FftwFft(std::size_t n, FftwArray<float> in, FftwArray<float> out) : size_(n), in_(std::move(in)), out_(std::move(out)) {
+  FftwFft(std::size_t n, FftwArray<float> in, FftwArray<float> out)
+      : size_(n), in_(std::move(in)), out_(std::move(out)) {
     const std::lock_guard lock(planner);
-    plan_ = fftwf_plan_dft_r2c_1d(static_cast<int>(n), in_.get(), reinterpret_cast<fftwf_complex*>(out_.get()), FFTW_ESTIMATE);
+    plan_ = fftwf_plan_dft_r2c_1d(static_cast<int>(n), in_.get(),
+                                  reinterpret_cast<fftwf_complex*>(out_.get()), FFTW_ESTIMATE);
   }
   ~FftwFft() {
     const std::lock_guard lock(planner);
@@ -54,13 +56,18 @@ class FftwFft final : public RealFft {
   fftwf_plan plan_ = nullptr;
 };
 
-void FftwFftDeleter::operator()(FftwFft* fft) const noexcept { delete fft; }
+void FftwFftDeleter::operator()(FftwFft* fft) const noexcept {
+  delete fft;
+}
 
-bool have_fftw() noexcept { return true; }
+bool have_fftw() noexcept {
+  return true;
+}
 
 Result<FftwFftPointer> make_fftw_fft(std::size_t n) {
   if (n < 2 || n % 2 != 0 || n > kMaxFftSize) {
-    return Status(Code::invalid_argument) << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
+    return Status(Code::invalid_argument)
+           << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
   }
   FftwArray<float> in = fftw_array<float>(n), out = fftw_array<float>(n + 2);
   if (in == nullptr || out == nullptr) return Status(Code::out_of_memory) << "FFTW of size " << n;
@@ -69,6 +76,8 @@ Result<FftwFftPointer> make_fftw_fft(std::size_t n) {
   return fft;
 }
 
-RealFft* as_real_fft(const FftwFftPointer& fft) noexcept { return fft.get(); }
+RealFft* as_real_fft(const FftwFftPointer& fft) noexcept {
+  return fft.get();
+}
 
 }  // namespace runnel::features

@@ -1,5 +1,6 @@
-// FFTW (single precision) behind RealFft: fft=fftw. FFTW is GPL, so a program that links this is too; hence RUNNEL_FFTW=OFF.
-// Its results differ from runnel's own transform in the last bits and may differ between machines.
+// FFTW (single precision) behind RealFft: fft=fftw. FFTW is GPL, so a program that links this is too; hence
+// RUNNEL_FFTW=OFF. Its results differ from runnel's own transform in the last bits and may differ between
+// machines.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@ namespace runnel::features {
 // Does this build contain FFTW?
 bool have_fftw() noexcept;
 
-// Any n from 2 to kMaxFftSize that is even. Planning is deterministic (FFTW_ESTIMATE) and may be done from any thread.
-// Errors: unsupported in a build without FFTW; invalid_argument; out_of_memory.
+// Any n from 2 to kMaxFftSize that is even. Planning is deterministic (FFTW_ESTIMATE) and may be done from
+// any thread. Errors: unsupported in a build without FFTW; invalid_argument; out_of_memory.
 class FftwFft;
 struct FftwFftDeleter {
   void operator()(FftwFft* fft) const noexcept;

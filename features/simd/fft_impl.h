@@ -77,8 +77,10 @@ RUNNEL_INLINE void gather_points(Complex<W>* x, const float* re, const float* im
 
 // stride % W == 0: a vector holds neighbours that share their twiddles.
 template <int W, int R>
-void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
-  const std::size_t groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
+void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+               float* to_im) noexcept {
+  const std::size_t groups = static_cast<std::size_t>(pass.groups),
+                    stride = static_cast<std::size_t>(pass.stride);
   const std::size_t step = groups * stride;
   for (std::size_t p = 0; p < groups; ++p) {
     Complex<W> w[R];
@@ -104,7 +106,8 @@ void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, 
 
 // Stride 1, groups % W == 0, radix 4: a vector holds W groups, whose results are interleaved lane by lane.
 template <int W>
-void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                 float* to_im) noexcept {
   const std::size_t groups = static_cast<std::size_t>(pass.groups);
   for (std::size_t p = 0; p < groups; p += W) {
     Complex<W> x[4];
@@ -131,7 +134,8 @@ void pass_first4(const FftPass& pass, const float* from_re, const float* from_im
 
 // Stride 4, groups % (W/4) == 0, radix 4: a vector holds W/4 groups of four neighbours.
 template <int W>
-void pass_second4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+void pass_second4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                  float* to_im) noexcept {
   const std::size_t groups = static_cast<std::size_t>(pass.groups);
   for (std::size_t p = 0; p < groups; p += W / 4) {
     Complex<W> x[4];
@@ -157,13 +161,17 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
 }
 
 template <int W, int R>
-void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                   float* to_im) noexcept {
   if constexpr (W > 1) {
     if (pass.stride % W == 0) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
-    if constexpr (R == 4) {
-      if (pass.stride == 1 && pass.groups % W == 0) return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
+    // Eight lanes are two halves of four on AVX2, between which shuffles are slow: fours do better there.
+    if constexpr (R == 4 && W != 8) {
+      if (pass.stride == 1 && pass.groups % W == 0)
+        return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
       if constexpr (W > 4) {
-        if (pass.stride == 4 && pass.groups % (W / 4) == 0) return pass_second4<W>(pass, from_re, from_im, to_re, to_im);
+        if (pass.stride == 4 && pass.groups % (W / 4) == 0)
+          return pass_second4<W>(pass, from_re, from_im, to_re, to_im);
       }
     }
     return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
@@ -173,8 +181,10 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
 }
 
 // Any radix, by the definition of the DFT: for sizes with large prime factors.
-void pass_any_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
-  const std::size_t radix = static_cast<std::size_t>(pass.radix), groups = static_cast<std::size_t>(pass.groups);
+void pass_any_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                    float* to_im) noexcept {
+  const std::size_t radix = static_cast<std::size_t>(pass.radix),
+                    groups = static_cast<std::size_t>(pass.groups);
   const std::size_t stride = static_cast<std::size_t>(pass.stride), step = groups * stride;
   for (std::size_t p = 0; p < groups; ++p) {
     for (std::size_t q = 0; q < stride; ++q) {
@@ -185,7 +195,8 @@ void pass_any_radix(const FftPass& pass, const float* from_re, const float* from
         for (std::size_t j = 1; j < radix; ++j) {
           root += k;
           if (root >= radix) root -= radix;
-          sum = sum + Complex<1>{re[j * step], im[j * step]} * Complex<1>{pass.roots[2 * root], pass.roots[2 * root + 1]};
+          sum = sum + Complex<1>{re[j * step], im[j * step]} *
+                          Complex<1>{pass.roots[2 * root], pass.roots[2 * root + 1]};
         }
         if (groups > 1 && k > 0) {
           const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
@@ -199,13 +210,19 @@ void pass_any_radix(const FftPass& pass, const float* from_re, const float* from
 }
 
 template <int W>
-void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+              float* to_im) noexcept {
   switch (pass.radix) {
-    case 2: return pass_of_radix<W, 2>(pass, from_re, from_im, to_re, to_im);
-    case 3: return pass_of_radix<W, 3>(pass, from_re, from_im, to_re, to_im);
-    case 4: return pass_of_radix<W, 4>(pass, from_re, from_im, to_re, to_im);
-    case 5: return pass_of_radix<W, 5>(pass, from_re, from_im, to_re, to_im);
-    default: return pass_any_radix(pass, from_re, from_im, to_re, to_im);
+    case 2:
+      return pass_of_radix<W, 2>(pass, from_re, from_im, to_re, to_im);
+    case 3:
+      return pass_of_radix<W, 3>(pass, from_re, from_im, to_re, to_im);
+    case 4:
+      return pass_of_radix<W, 4>(pass, from_re, from_im, to_re, to_im);
+    case 5:
+      return pass_of_radix<W, 5>(pass, from_re, from_im, to_re, to_im);
+    default:
+      return pass_any_radix(pass, from_re, from_im, to_re, to_im);
   }
 }
 
@@ -226,11 +243,11 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
   }
 }
 
-// Z[k] = E + iO holds the spectra E, O of the even and odd points; X[k] = E[k] + exp(-pi i k / count) O[k], and
-// X[count-k] = conj(E[k] - exp(..) O[k]).
+// Z[k] = E + iO holds the spectra E, O of the even and odd points; X[k] = E[k] + exp(-pi i k / count) O[k],
+// and X[count-k] = conj(E[k] - exp(..) O[k]).
 template <int W>
-RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k, const float* cosine,
-                               const float* sine, float* re, float* im) {
+RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k,
+                               const float* cosine, const float* sine, float* re, float* im) {
   const std::size_t mirror = count - k - (W - 1);
   const F<W> a = load<W>(z_re + k), b = load<W>(z_im + k);
   const F<W> c = reverse<W>(load<W>(z_re + mirror)), d = reverse<W>(load<W>(z_im + mirror));
@@ -243,7 +260,8 @@ RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t
 }
 
 template <int W>
-void unpack_real(const float* z_re, const float* z_im, std::size_t count, const float* factors, float* re, float* im) noexcept {
+void unpack_real(const float* z_re, const float* z_im, std::size_t count, const float* factors, float* re,
+                 float* im) noexcept {
   const std::size_t half = count / 2;
   const float *cosine = factors, *sine = factors + half + 1;
   re[0] = z_re[0] + z_im[0];

@@ -1,4 +1,5 @@
-// Everything of a frame but the FFT, for any width. See kernels.h for the meaning and lanes.h for how this file is compiled.
+// Everything of a frame but the FFT, for any width. See kernels.h for the meaning and lanes.h for how this
+// file is compiled.
 #pragma once
 
 #include "features/simd/kernels.h"
@@ -28,7 +29,8 @@ RUNNEL_INLINE float sum_lanes(std::size_t count, Term term) {
   F<W> sums[kSumLanes / W] = {};
   std::size_t i = 0;
   for (; i + kSumLanes <= count; i += kSumLanes) {
-    for (int j = 0; j < kSumLanes / W; ++j) sums[j] += term.template at<W>(i + static_cast<std::size_t>(j) * W);
+    for (int j = 0; j < kSumLanes / W; ++j)
+      sums[j] += term.template at<W>(i + static_cast<std::size_t>(j) * W);
   }
   float lanes[kSumLanes];
   for (int j = 0; j < kSumLanes / W; ++j) store<W>(lanes + j * W, sums[j]);
@@ -39,7 +41,9 @@ RUNNEL_INLINE float sum_lanes(std::size_t count, Term term) {
 struct PlainTerm {
   const float* x;
   template <int W>
-  RUNNEL_INLINE F<W> at(std::size_t i) const { return load<W>(x + i); }
+  RUNNEL_INLINE F<W> at(std::size_t i) const {
+    return load<W>(x + i);
+  }
 };
 struct SquareTerm {
   const float* x;
@@ -71,29 +75,24 @@ RUNNEL_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step
 }
 
 template <int W>
-void shape_frame(const float* x, std::size_t count, float mean, float emphasis, const float* window, float* to) noexcept {
-  const float rest = 1.0F - emphasis, first = x[0] - mean;
-  if (emphasis > 0.5F) {
-    to[0] = (rest * first) * window[0];
-    for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-      const F<V> now = load<V>(x + i), before = load<V>(x + i - 1);
-      store<V>(to + i, ((now - before) + (before - mean) * rest) * load<V>(window + i));
-    });
-  } else {
-    to[0] = (first - emphasis * first) * window[0];
-    for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-      const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
-      store<V>(to + i, (now - before * emphasis) * load<V>(window + i));
-    });
-  }
+void shape_frame(const float* x, std::size_t count, float mean, float emphasis, const float* window,
+                 float* to) noexcept {
+  const float first = x[0] - mean;
+  to[0] = (first - emphasis * first) * window[0];
+  for_each_lane<W>(
+      1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+        const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
+        store<V>(to + i, (now - before * emphasis) * load<V>(window + i));
+      });
 }
 
 template <int W>
 void power(const float* re, const float* im, std::size_t count, float* to) noexcept {
-  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-    const F<V> a = load<V>(re + i), b = load<V>(im + i);
-    store<V>(to + i, a * a + b * b);
-  });
+  for_each_lane<W>(
+      0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+        const F<V> a = load<V>(re + i), b = load<V>(im + i);
+        store<V>(to + i, a * a + b * b);
+      });
 }
 
 template <int W>
@@ -108,16 +107,18 @@ RUNNEL_INLINE F<W> larger(F<W> x, F<W> floor) {  // NaN gives floor
 
 template <int W>
 void floor_at(float* x, std::size_t count, float floor) noexcept {
-  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-    store<V>(x + i, larger<V>(load<V>(x + i), splat<V>(floor)));
-  });
+  for_each_lane<W>(
+      0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+        store<V>(x + i, larger<V>(load<V>(x + i), splat<V>(floor)));
+      });
 }
 
-// x = 2^e m with m in [0.75, 1.5): ln x = e ln 2 + ln(1 + f), f = m - 1. ln(1 + f) = f - f^2/2 + f^3 P(f); P was fitted in the
-// minimax sense on [-0.25, 0.5], with less than 2^-27 of the logarithm as its error. The parts are added from small to large.
-constexpr float kLogCoefficients[] = {0.03767276182770729F, -0.09116173535585403F, 0.1170065850019455F,
-                                      -0.12727780640125275F, 0.14276239275932312F, -0.16655296087265015F,
-                                      0.19999605417251587F, -0.2500016391277313F, 0.33333340287208557F};
+// x = 2^e m with m in [0.75, 1.5): ln x = e ln 2 + ln(1 + f), f = m - 1. ln(1 + f) = f - f^2/2 + f^3 P(f); P
+// was fitted in the minimax sense on [-0.25, 0.5], with less than 2^-27 of the logarithm as its error. The
+// parts are added from small to large.
+constexpr float kLogCoefficients[] = {0.03767276182770729F,  -0.09116173535585403F, 0.1170065850019455F,
+                                      -0.12727780640125275F, 0.14276239275932312F,  -0.16655296087265015F,
+                                      0.19999605417251587F,  -0.2500016391277313F,  0.33333340287208557F};
 
 template <int W>
 RUNNEL_INLINE F<W> log_of(F<W> x) {
@@ -128,16 +129,18 @@ RUNNEL_INLINE F<W> log_of(F<W> x) {
   const F<W> f = float_of_bits<W>(bits - (exponent << 23)) - 1.0F, e = to_float<W>(exponent), square = f * f;
   F<W> p = splat<W>(kLogCoefficients[0]);
   for (int i = 1; i < 9; ++i) p = p * f + kLogCoefficients[i];
-  constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;  // the high part times any exponent is exact
+  constexpr float kLn2High = 0.693359375F,
+                  kLn2Low = -2.12194440e-4F;  // the high part times any exponent is exact
   const F<W> tail = (p * f * square + e * kLn2Low) - square * 0.5F;
   return (tail + f) + e * kLn2High;
 }
 
 template <int W>
 void log(float* x, std::size_t count, float floor) noexcept {
-  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-    store<V>(x + i, log_of<V>(larger<V>(load<V>(x + i), splat<V>(floor))));
-  });
+  for_each_lane<W>(
+      0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+        store<V>(x + i, log_of<V>(larger<V>(load<V>(x + i), splat<V>(floor))));
+      });
 }
 
 // Filters one after the other.
@@ -187,15 +190,19 @@ void mel(const MelRows& rows, const float* power, float* to) noexcept {
 }
 
 template <int W>
-void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride, float* to) noexcept {
+void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride,
+                  float* to) noexcept {
   for (std::size_t k = 0; k < stride; k += W) {
-    F<W> sums[4] = {};
+    F<W> sums[8] = {};
     std::size_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-      for (std::size_t j = 0; j < 4; ++j) sums[j] += load<W>(matrix + (i + j) * stride + k) * x[i + j];
+    for (; i + 8 <= count; i += 8) {
+      for (std::size_t j = 0; j < 8; ++j) sums[j] += load<W>(matrix + (i + j) * stride + k) * x[i + j];
     }
     for (std::size_t j = 0; i < count; ++i, ++j) sums[j] += load<W>(matrix + i * stride + k) * x[i];
-    store<W>(to + k, (sums[0] + sums[2]) + (sums[1] + sums[3]));
+    for (std::size_t half = 4; half > 0; half /= 2) {
+      for (std::size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+    }
+    store<W>(to + k, sums[0]);
   }
 }
 
@@ -243,9 +250,10 @@ float dot(const float* x, const float* taps, std::size_t count) noexcept {
 
 template <int W>
 void normalize(float* x, const float* mean, const float* scale, std::size_t count) noexcept {
-  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-    store<V>(x + i, (load<V>(x + i) - load<V>(mean + i)) * load<V>(scale + i));
-  });
+  for_each_lane<W>(
+      0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+        store<V>(x + i, (load<V>(x + i) - load<V>(mean + i)) * load<V>(scale + i));
+      });
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Vectors of floats of 1, 4, 8 or 16 lanes with the same element-wise meaning, from which every kernel is instantiated once per
-// instruction set. An element-wise operation rounds the same way in any lane, so the width changes speed and never a bit.
+// Vectors of floats of 1, 4, 8 or 16 lanes with the same element-wise meaning, from which every kernel is
+// instantiated once per instruction set. An element-wise operation rounds the same way in any lane, so the
+// width changes speed and never a bit.
 //
-// Only simd/kernels_*.cpp include this header. Everything sits in an unnamed namespace on purpose: each of those files is
-// compiled for another instruction set, and a shared inline function could otherwise be linked from the wrong one.
+// Only simd/kernels_*.cpp include this header. Everything sits in an unnamed namespace on purpose: each of
+// those files is compiled for another instruction set, and a shared inline function could otherwise be linked
+// from the wrong one.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +43,17 @@ RUNNEL_INLINE void store(float* p, F<W> v) {
 }
 template <int W>
 RUNNEL_INLINE F<W> splat(float x) {
-  if constexpr (W == 1) return x;
-  else return x - F<W>{};  // x - 0 is x for every x, also -0 and NaN
+  if constexpr (W == 1)
+    return x;
+  else
+    return x - F<W>{};  // x - 0 is x for every x, also -0 and NaN
 }
 template <int W>
 RUNNEL_INLINE I<W> splat_int(std::int32_t x) {
-  if constexpr (W == 1) return x;
-  else return x - I<W>{};
+  if constexpr (W == 1)
+    return x;
+  else
+    return x - I<W>{};
 }
 template <int W>
 RUNNEL_INLINE I<W> bits_of(F<W> v) {
@@ -63,17 +69,23 @@ RUNNEL_INLINE F<W> float_of_bits(I<W> v) {
 }
 template <int W>
 RUNNEL_INLINE F<W> to_float(I<W> v) {
-  if constexpr (W == 1) return static_cast<float>(v);
-  else return __builtin_convertvector(v, F<W>);
+  if constexpr (W == 1)
+    return static_cast<float>(v);
+  else
+    return __builtin_convertvector(v, F<W>);
 }
 
 // Reversed order of lanes.
 template <int W>
 RUNNEL_INLINE F<W> reverse(F<W> v) {
-  if constexpr (W == 1) return v;
-  else if constexpr (W == 4) return __builtin_shufflevector(v, v, 3, 2, 1, 0);
-  else if constexpr (W == 8) return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
-  else return __builtin_shufflevector(v, v, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  if constexpr (W == 1)
+    return v;
+  else if constexpr (W == 4)
+    return __builtin_shufflevector(v, v, 3, 2, 1, 0);
+  else if constexpr (W == 8)
+    return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0);
+  else
+    return __builtin_shufflevector(v, v, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
 }
 
 // even: a0 a2 .. b0 b2 ..; odd: a1 a3 .. b1 b3 .. (W > 1)

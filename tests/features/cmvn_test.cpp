@@ -55,7 +55,8 @@ TEST(Cmvn, RefusesBadStatistics) {
   const std::vector<float> two(2, 1.0F), three(3, 1.0F), bad{1, std::nanf("")};
   EXPECT_EQ(cmvn.init({}, {}, best_isa(), memory).code(), Code::invalid_argument);
   EXPECT_EQ(cmvn.init(two, three, best_isa(), memory).code(), Code::mismatch);
-  EXPECT_EQ(cmvn.init(bad, {}, best_isa(), memory).text(), "cmvn: the statistics of dimension 1 are not finite");
+  EXPECT_EQ(cmvn.init(bad, {}, best_isa(), memory).text(),
+            "cmvn: the statistics of dimension 1 are not finite");
   const std::vector<double> sums(2, 1.0);
   EXPECT_EQ(cmvn.init_from_sums(sums, sums, 0, 1e-3, best_isa(), memory).code(), Code::invalid_argument);
   EXPECT_EQ(cmvn.init_from_sums(sums, sums, 5, 0, best_isa(), memory).code(), Code::invalid_argument);

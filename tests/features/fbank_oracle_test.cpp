@@ -1,4 +1,5 @@
-// The front end against double precision on the oracle cases: at least as accurate as the single-precision implementation that made them.
+// The front end against double precision on the oracle cases: at least as accurate as the single-precision
+// implementation that made them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,8 +93,10 @@ TEST(FbankOracle, IsAsAccurateAsTheImplementationThatMadeTheCases) {
       const double above = below + 1 < sorted.size() ? sorted[below + 1] : sorted[below];
       return sorted[below] + (at - static_cast<double>(below)) * (above - sorted[below]);
     };
-    const double most = one["err_vs_f64"]["max"].get<double>(), most999 = one["err_vs_f64"]["p999"].get<double>();
-    EXPECT_NEAR(their_errors.back(), most, 1e-6 + 1e-3 * most) << "the reference of this test is not the one of the cases";
+    const double most = one["err_vs_f64"]["max"].get<double>(),
+                 most999 = one["err_vs_f64"]["p999"].get<double>();
+    EXPECT_NEAR(their_errors.back(), most, 1e-6 + 1e-3 * most)
+        << "the reference of this test is not the one of the cases";
     EXPECT_LE(errors.back(), 1.5 * most + 1e-5);
     EXPECT_LE(p999(errors), 1.5 * most999 + 1e-5);
     worst_ratio = std::max(worst_ratio, errors.back() / (1.5 * most + 1e-5));

@@ -30,10 +30,16 @@ std::string value_of(const FbankOptions& options, std::string_view name) {
 
 TEST(FbankParameters, AreSetByName) {
   FbankOptions o;
-  for (const auto& [name, value] : std::vector<std::pair<const char*, const char*>>{
-           {"num_mel_bins", "40"}, {"window_type", "hann"}, {"snip_edges", "false"}, {"preemphasis_coefficient", "0.95"},
-           {"high_freq", "-400"},  {"scale", "int16"},      {"fft", "fftw"},         {"kind", "mfcc"},
-           {"energy_floor", "1e-3"}}) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<const char*, const char*>>{{"num_mel_bins", "40"},
+                                                        {"window_type", "hann"},
+                                                        {"snip_edges", "false"},
+                                                        {"preemphasis_coefficient", "0.95"},
+                                                        {"high_freq", "-400"},
+                                                        {"scale", "int16"},
+                                                        {"fft", "fftw"},
+                                                        {"kind", "mfcc"},
+                                                        {"energy_floor", "1e-3"}}) {
     const Status status = set(o, name, value);
     EXPECT_TRUE(status.ok()) << status.text();
   }
@@ -59,7 +65,8 @@ TEST(FbankParameters, ErrorsNameParameterValueAndRange) {
   EXPECT_EQ(set_text("window_type", "kaiser"),
             "window_type=kaiser: expected povey, hamming, hanning, hann, blackman, sine, rectangular");
   EXPECT_EQ(set_text("num_mels_bins", "40"), "unknown parameter 'num_mels_bins'; did you mean num_mel_bins?");
-  EXPECT_TRUE(set_text("zzzzzzzzzz", "1").starts_with("unknown parameter 'zzzzzzzzzz'; known are kind, sample_frequency"));
+  EXPECT_TRUE(set_text("zzzzzzzzzz", "1")
+                  .starts_with("unknown parameter 'zzzzzzzzzz'; known are kind, sample_frequency"));
 }
 
 TEST(FbankParameters, EveryValueReadsBackAndEveryRangeIsKept) {
@@ -78,7 +85,8 @@ TEST(FbankParameters, EveryValueReadsBackAndEveryRangeIsKept) {
     for (const double bad : {parameter.least - 1, parameter.most * 1.01 + 1}) {
       FbankOptions options;
       parameter.put(options, bad);
-      if (parameter.get(options) >= parameter.least && parameter.get(options) <= parameter.most) continue;  // beyond the type
+      if (parameter.get(options) >= parameter.least && parameter.get(options) <= parameter.most)
+        continue;  // beyond the type
       const Status status = shape_of(options).status();
       EXPECT_EQ(status.code(), Code::invalid_argument) << parameter.name << " " << bad;
       EXPECT_EQ(status.text().substr(0, parameter.name.size()), parameter.name) << status.text();
@@ -87,7 +95,8 @@ TEST(FbankParameters, EveryValueReadsBackAndEveryRangeIsKept) {
 }
 
 TEST(FbankParameters, PresetsAreCompleteAndWork) {
-  for (const char* name : {"kaldi", "kaldi80", "zipformer", "espdl", "torchaudio-kaldi", "kaldi-mfcc", "wenet"}) {
+  for (const char* name :
+       {"kaldi", "kaldi80", "zipformer", "espdl", "torchaudio-kaldi", "kaldi-mfcc", "wenet"}) {
     const Result<FbankOptions> options = preset(name);
     ASSERT_TRUE(options.ok()) << name;
     HeapMemory memory;
@@ -96,7 +105,8 @@ TEST(FbankParameters, PresetsAreCompleteAndWork) {
   }
   EXPECT_EQ(preset("kaldy80").status().text(), "unknown preset 'kaldy80'; did you mean kaldi80?");
   EXPECT_EQ(preset("kaldy80").status().code(), Code::not_found);
-  EXPECT_TRUE(preset("qqqqqqqqq").status().text().starts_with("unknown preset 'qqqqqqqqq'; known are kaldi, "));
+  EXPECT_TRUE(
+      preset("qqqqqqqqq").status().text().starts_with("unknown preset 'qqqqqqqqq'; known are kaldi, "));
 }
 
 TEST(FbankOptions, RefusesCombinationsThatMakeNoSense) {
@@ -106,10 +116,12 @@ TEST(FbankOptions, RefusesCombinationsThatMakeNoSense) {
     HeapMemory memory;
     const Result<Fbank> fbank = Fbank::make(options, best_isa(), memory);
     EXPECT_EQ(fbank.status().code(), Code::invalid_argument);
-    EXPECT_FALSE(Fbank::memory_bytes(options, best_isa()).ok() && Fbank::memory_bytes(options, best_isa()).value() == 0);
+    EXPECT_FALSE(Fbank::memory_bytes(options, best_isa()).ok() &&
+                 Fbank::memory_bytes(options, best_isa()).value() == 0);
     return std::string(fbank.status().text());
   };
-  EXPECT_EQ(text([](FbankOptions& o) { o.n_fft = 256; }), "n_fft 256: expected at least the frame length, 400 samples");
+  EXPECT_EQ(text([](FbankOptions& o) { o.n_fft = 256; }),
+            "n_fft 256: expected at least the frame length, 400 samples");
   EXPECT_EQ(text([](FbankOptions& o) { o.n_fft = 401; }), "n_fft 401: expected an even number up to 1048576");
   EXPECT_EQ(text([](FbankOptions& o) {
               o.round_to_power_of_two = false;
@@ -118,8 +130,9 @@ TEST(FbankOptions, RefusesCombinationsThatMakeNoSense) {
             "frame_length gives an FFT size of 401: expected an even number up to 1048576");
   EXPECT_EQ(text([](FbankOptions& o) { o.low_freq = 8000; }),
             "low_freq 8000 Hz: expected 0 up to below 8000 Hz, half the sample frequency");
-  EXPECT_EQ(text([](FbankOptions& o) { o.high_freq = 9000; }),
-            "high_freq 9000 Hz: expected above low_freq 20 Hz and at most 8000 Hz, half the sample frequency");
+  EXPECT_EQ(
+      text([](FbankOptions& o) { o.high_freq = 9000; }),
+      "high_freq 9000 Hz: expected above low_freq 20 Hz and at most 8000 Hz, half the sample frequency");
   EXPECT_EQ(text([](FbankOptions& o) { o.high_freq = -7990; }),
             "high_freq 10 Hz: expected above low_freq 20 Hz and at most 8000 Hz, half the sample frequency");
   EXPECT_EQ(text([](FbankOptions& o) {
@@ -127,7 +140,8 @@ TEST(FbankOptions, RefusesCombinationsThatMakeNoSense) {
               o.num_ceps = 24;
             }),
             "num_ceps 24: expected 1 to num_mel_bins, 23");
-  EXPECT_EQ(text([](FbankOptions& o) { o.frame_shift = 0.05F; }), "frame_shift: less than one sample, expected at least 1");
+  EXPECT_EQ(text([](FbankOptions& o) { o.frame_shift = 0.05F; }),
+            "frame_shift: less than one sample, expected at least 1");
 }
 
 TEST(FbankOptions, FrameLengthsFollowKaldisSinglePrecision) {

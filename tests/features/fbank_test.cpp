@@ -30,7 +30,8 @@ std::vector<float> speech_like(std::size_t count) {
   return x;
 }
 
-// Settings that take every path: both edges, both kinds, no power of two, a shift longer than the frame, energy, dither.
+// Settings that take every path: both edges, both kinds, no power of two, a shift longer than the frame,
+// energy, dither.
 std::vector<FbankOptions> varied_options() {
   std::vector<FbankOptions> all(10);
   all[1].snip_edges = false;
@@ -66,7 +67,8 @@ TEST(Fbank, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
     for (const std::size_t length : {0, 1, 79, 80, 81, 150, 399, 400, 401, 4001}) {
       const std::vector<float> x = speech_like(length);
       const std::vector<float> whole = test::run_whole(options, Isa::reference, x);
-      const auto frames = static_cast<std::size_t>(shape_of(options)->grid.frames_of(static_cast<std::int64_t>(length)));
+      const auto frames =
+          static_cast<std::size_t>(shape_of(options)->grid.frames_of(static_cast<std::int64_t>(length)));
       ASSERT_EQ(whole.size(), frames * shape_of(options)->dims);
       for (const Isa isa : test::isas()) {
         HeapMemory memory;
@@ -75,8 +77,8 @@ TEST(Fbank, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
         std::mt19937 random(1);
         for (const std::size_t piece : {1, 7, 160, 333, 100000, 0}) {
           fbank->reset();  // from a dirty state
-          const std::vector<float> got =
-              test::run_in_pieces(fbank.value(), x, [&](std::size_t) { return piece > 0 ? piece : random() % 700; });
+          const std::vector<float> got = test::run_in_pieces(
+              fbank.value(), x, [&](std::size_t) { return piece > 0 ? piece : random() % 700; });
           ASSERT_EQ(got.size(), whole.size());
           if (whole.empty()) continue;
           EXPECT_EQ(std::memcmp(got.data(), whole.data(), got.size() * sizeof(float)), 0)
@@ -122,14 +124,17 @@ TEST(Fbank, StopsWhenTheOutputIsFullAndGoesOn) {
   for (;;) {
     const Fbank::Step step = fbank->push(rest, one);
     rest = rest.subspan(step.samples);
-    if (step.frames > 0) got.insert(got.end(), one.begin(), one.end());
-    else if (rest.empty()) break;
+    if (step.frames > 0)
+      got.insert(got.end(), one.begin(), one.end());
+    else if (rest.empty())
+      break;
     ASSERT_TRUE(step.samples > 0 || step.frames > 0) << "no progress";
   }
   EXPECT_EQ(fbank->push(rest, {}).frames, 0u);
   while (fbank->flush(one) > 0) got.insert(got.end(), one.begin(), one.end());
   EXPECT_EQ(got, whole);
-  EXPECT_EQ(fbank->next_frame() * static_cast<std::int64_t>(fbank->dims()), static_cast<std::int64_t>(whole.size()));
+  EXPECT_EQ(fbank->next_frame() * static_cast<std::int64_t>(fbank->dims()),
+            static_cast<std::int64_t>(whole.size()));
   EXPECT_EQ(fbank->push(x, one).samples, 0u) << "after the flush";
 }
 
@@ -159,7 +164,8 @@ TEST(Fbank, ReadsSamplesThatAreNotFiniteAsZeroOrRefusesThem) {
   x[1501] = std::numeric_limits<float>::quiet_NaN();
   zeroed[700] = zeroed[1501] = 0;
   FbankOptions options;
-  for (const Isa isa : test::isas()) EXPECT_EQ(test::run_whole(options, isa, x), test::run_whole(options, isa, zeroed));
+  for (const Isa isa : test::isas())
+    EXPECT_EQ(test::run_whole(options, isa, x), test::run_whole(options, isa, zeroed));
 
   HeapMemory memory;
   Result<Fbank> counting = Fbank::make(options, best_isa(), memory);
@@ -223,7 +229,8 @@ TEST(Fbank, WithFftwIsTheSameWithinRounding) {
   HeapMemory memory;
   EXPECT_EQ(Fbank::make(options, best_isa(), memory).status().code(), Code::unsupported);
   Result<FftwFftPointer> other = make_fftw_fft(256);
-  EXPECT_EQ(Fbank::make(options, best_isa(), memory, as_real_fft(other.value())).status().code(), Code::mismatch);
+  EXPECT_EQ(Fbank::make(options, best_isa(), memory, as_real_fft(other.value())).status().code(),
+            Code::mismatch);
 }
 
 TEST(Fbank, SaysWhenMemoryIsShort) {

@@ -43,8 +43,8 @@ double snr_db(const std::vector<float>& got, const std::vector<float>& x) {
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all;
   for (std::size_t n = 2; n <= 130; n += 2) all.push_back(n);  // among them primes times two
-  for (const std::size_t n : {160, 200, 240, 250, 256, 320, 400, 480, 512, 550, 600, 640, 720, 800, 882, 960, 1000, 1024, 1102, 1200,
-                              1250, 1440, 1458, 1536, 2048, 2500, 4096}) {
+  for (const std::size_t n : {160, 200, 240,  250,  256,  320,  400,  480,  512,  550,  600,  640,  720, 800,
+                              882, 960, 1000, 1024, 1102, 1200, 1250, 1440, 1458, 1536, 2048, 2500, 4096}) {
     all.push_back(n);
   }
   return all;
@@ -76,7 +76,8 @@ TEST(OwnFft, HasTheSameBitsOnEveryInstructionSet) {
       ASSERT_TRUE(fft.init(n, isa, memory).ok());
       const std::vector<float> got = run(fft, x);
       if (expected.empty()) expected = got;
-      EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0) << n << " " << name_of(isa);
+      EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0)
+          << n << " " << name_of(isa);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The Kaldi recipe stated once more in double precision, with a DFT by definition where the size is no power of two: what the front
-// end is judged by. It shares no code with it.
+// The Kaldi recipe stated once more in double precision, with a DFT by definition where the size is no power
+// of two: what the front end is judged by. It shares no code with it.
 #pragma once
 
 #include <complex>
@@ -13,6 +13,7 @@ namespace runnel::test {
 std::vector<std::complex<double>> dft(const std::vector<double>& x);
 
 // [frames][dims]; samples in the range of options.scale.
-std::vector<std::vector<double>> reference_features(const std::vector<float>& samples, const features::FbankOptions& options);
+std::vector<std::vector<double>> reference_features(const std::vector<float>& samples,
+                                                    const features::FbankOptions& options);
 
 }  // namespace runnel::test

@@ -19,7 +19,8 @@ constexpr double kPi = std::numbers::pi;
 
 std::vector<float> tone(double hz, double rate, std::size_t count) {
   std::vector<float> x(count);
-  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(0.5 * std::sin(2 * kPi * hz / rate * static_cast<double>(i) + 0.3));
+  for (std::size_t i = 0; i < count; ++i)
+    x[i] = static_cast<float>(0.5 * std::sin(2 * kPi * hz / rate * static_cast<double>(i) + 0.3));
   return x;
 }
 
@@ -54,10 +55,13 @@ double bessel(double x) {
   return sum / 2000;
 }
 
-// The definition: a windowed sinc around each output's time, scaled to pass a constant, over a recording with zeros around it.
+// The definition: a windowed sinc around each output's time, scaled to pass a constant, over a recording with
+// zeros around it.
 std::vector<double> direct(const ResamplerSpec& spec, std::span<const float> x) {
-  const std::int64_t common = std::gcd(spec.in_rate, spec.out_rate), up = spec.out_rate / common, down = spec.in_rate / common;
-  const double pass = spec.pass_band, nyquist = 0.5 * std::min(1.0, static_cast<double>(up) / static_cast<double>(down));
+  const std::int64_t common = std::gcd(spec.in_rate, spec.out_rate), up = spec.out_rate / common,
+                     down = spec.in_rate / common;
+  const double pass = spec.pass_band,
+               nyquist = 0.5 * std::min(1.0, static_cast<double>(up) / static_cast<double>(down));
   const double half = ((spec.stop_band_db - 7.95) / (2.285 * 2 * kPi * nyquist * (1 - pass)) + 1) / 2;
   const double beta = 0.1102 * (spec.stop_band_db - 8.7), cutoff = nyquist * (1 + pass) / 2;
   std::vector<double> out;
@@ -65,10 +69,12 @@ std::vector<double> direct(const ResamplerSpec& spec, std::span<const float> x) 
   for (std::int64_t m = 0; m * down < n * up; ++m) {
     const double time = static_cast<double>(m * down) / static_cast<double>(up);
     double sum = 0, norm = 0;
-    for (auto i = static_cast<std::int64_t>(std::floor(time - half)); i <= static_cast<std::int64_t>(time + half) + 1; ++i) {
+    for (auto i = static_cast<std::int64_t>(std::floor(time - half));
+         i <= static_cast<std::int64_t>(time + half) + 1; ++i) {
       const double t = time - static_cast<double>(i), a = 2 * kPi * cutoff * t;
       if (std::abs(t) >= half) continue;
-      const double weight = (t == 0 ? 1 : std::sin(a) / a) * bessel(beta * std::sqrt(1 - t * t / half / half));
+      const double weight =
+          (t == 0 ? 1 : std::sin(a) / a) * bessel(beta * std::sqrt(1 - t * t / half / half));
       norm += weight;
       if (i >= 0 && i < n) sum += weight * x[static_cast<std::size_t>(i)];
     }
@@ -77,7 +83,8 @@ std::vector<double> direct(const ResamplerSpec& spec, std::span<const float> x) 
   return out;
 }
 
-constexpr ResamplerSpec kPairs[] = {{8000, 16000}, {16000, 8000}, {44100, 16000}, {48000, 16000}, {16000, 16000}, {11025, 16000}, {3, 7}};
+constexpr ResamplerSpec kPairs[] = {{8000, 16000},  {16000, 8000},  {44100, 16000}, {48000, 16000},
+                                    {16000, 16000}, {11025, 16000}, {3, 7}};
 
 TEST(Resampler, IsTheWindowedSincOfItsDefinition) {
   for (const ResamplerSpec& spec : {kPairs[0], kPairs[1], kPairs[2], kPairs[6]}) {
@@ -88,7 +95,8 @@ TEST(Resampler, IsTheWindowedSincOfItsDefinition) {
     const std::vector<double> expected = direct(spec, x);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t m = 0; m < got.size(); ++m) {
-      EXPECT_NEAR(got[m], expected[m], 2e-6) << spec.in_rate << " to " << spec.out_rate << " Hz, output " << m;
+      EXPECT_NEAR(got[m], expected[m], 2e-6)
+          << spec.in_rate << " to " << spec.out_rate << " Hz, output " << m;
     }
   }
 }
@@ -105,15 +113,18 @@ TEST(Resampler, KeepsTonesInPlaceAndStopsAliases) {
         error += std::pow(got[m] - expected[m], 2);
         signal += std::pow(expected[m], 2);
       }
-      EXPECT_GT(10 * std::log10(signal / error), 80.0) << spec.in_rate << " to " << spec.out_rate << " at " << share;
+      EXPECT_GT(10 * std::log10(signal / error), 80.0)
+          << spec.in_rate << " to " << spec.out_rate << " at " << share;
     }
     if (spec.in_rate < spec.out_rate) continue;
     for (const double share : {1.0, 1.3, 1.9}) {  // above the output's Nyquist frequency
       if (share * nyquist > 0.5 * spec.in_rate) continue;
       const std::vector<float> got = run(spec, best_isa(), tone(share * nyquist, spec.in_rate, 8000), 160);
       double rest = 0;
-      for (std::size_t m = got.size() / 4; m < got.size() * 3 / 4; ++m) rest = std::max(rest, std::abs(static_cast<double>(got[m])));
-      EXPECT_LT(20 * std::log10(rest / 0.5), -80.0) << spec.in_rate << " to " << spec.out_rate << " at " << share;
+      for (std::size_t m = got.size() / 4; m < got.size() * 3 / 4; ++m)
+        rest = std::max(rest, std::abs(static_cast<double>(got[m])));
+      EXPECT_LT(20 * std::log10(rest / 0.5), -80.0)
+          << spec.in_rate << " to " << spec.out_rate << " at " << share;
     }
   }
 }
@@ -123,8 +134,9 @@ TEST(Resampler, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
     for (const std::size_t length : {0, 1, 2, 63, 1000}) {
       const std::vector<float> x = tone(440, 8000, length);
       const std::vector<float> whole = run(spec, Isa::reference, x, length + 1);
-      const auto outputs = (length * static_cast<std::size_t>(spec.out_rate) + static_cast<std::size_t>(spec.in_rate) - 1) /
-                           static_cast<std::size_t>(spec.in_rate);
+      const auto outputs =
+          (length * static_cast<std::size_t>(spec.out_rate) + static_cast<std::size_t>(spec.in_rate) - 1) /
+          static_cast<std::size_t>(spec.in_rate);
       ASSERT_EQ(whole.size(), outputs);
       for (const Isa isa : test::isas()) {
         for (const std::size_t piece : {1, 7, 160, 999}) {
@@ -132,7 +144,8 @@ TEST(Resampler, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
           ASSERT_EQ(got.size(), whole.size());
           if (whole.empty()) continue;
           EXPECT_EQ(std::memcmp(got.data(), whole.data(), got.size() * sizeof(float)), 0)
-              << spec.in_rate << " to " << spec.out_rate << ", " << length << " samples by " << piece << ", " << name_of(isa);
+              << spec.in_rate << " to " << spec.out_rate << ", " << length << " samples by " << piece << ", "
+              << name_of(isa);
         }
       }
     }
@@ -177,8 +190,10 @@ TEST(Resampler, RefusesBadParametersByName) {
   };
   EXPECT_EQ(text({.in_rate = 0, .out_rate = 16000}), "in_rate 0: expected 1 to 768000 Hz");
   EXPECT_EQ(text({.in_rate = 8000, .out_rate = 768001}), "out_rate 768001: expected 1 to 768000 Hz");
-  EXPECT_NE(text({.in_rate = 8000, .out_rate = 16000, .pass_band = 1.0F}).find("pass_band 100/100"), std::string::npos);
-  EXPECT_NE(text({.in_rate = 8000, .out_rate = 16000, .stop_band_db = 200}).find("stop_band_db"), std::string::npos);
+  EXPECT_NE(text({.in_rate = 8000, .out_rate = 16000, .pass_band = 1.0F}).find("pass_band 100/100"),
+            std::string::npos);
+  EXPECT_NE(text({.in_rate = 8000, .out_rate = 16000, .stop_band_db = 200}).find("stop_band_db"),
+            std::string::npos);
   EXPECT_NE(text({.in_rate = 767999, .out_rate = 767998}).find("expected at most"), std::string::npos);
   HeapMemory small(100);
   EXPECT_EQ(Resampler::make(kPairs[0], best_isa(), small).status().code(), Code::out_of_memory);

@@ -16,7 +16,8 @@ std::vector<Isa> isas() {
   return all;
 }
 
-std::vector<float> run_in_pieces(Fbank& fbank, std::span<const float> samples, const std::function<std::size_t(std::size_t)>& piece) {
+std::vector<float> run_in_pieces(Fbank& fbank, std::span<const float> samples,
+                                 const std::function<std::size_t(std::size_t)>& piece) {
   std::vector<float> all;
   std::size_t number = 0;
   while (!samples.empty()) {
@@ -24,7 +25,8 @@ std::vector<float> run_in_pieces(Fbank& fbank, std::span<const float> samples, c
     std::vector<float> frames(fbank.max_frames(size) * fbank.dims());
     const Fbank::Step step = fbank.push(samples.first(size), frames);
     EXPECT_EQ(step.samples, size) << "max_frames is too small";
-    all.insert(all.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(step.frames * fbank.dims()));
+    all.insert(all.end(), frames.begin(),
+               frames.begin() + static_cast<std::ptrdiff_t>(step.frames * fbank.dims()));
     samples = samples.subspan(size);
   }
   std::vector<float> frames(fbank.max_flush_frames() * fbank.dims());
@@ -35,7 +37,8 @@ std::vector<float> run_in_pieces(Fbank& fbank, std::span<const float> samples, c
   return all;
 }
 
-std::vector<float> run_whole(const features::FbankOptions& options, Isa isa, std::span<const float> samples, features::RealFft* fft) {
+std::vector<float> run_whole(const features::FbankOptions& options, Isa isa, std::span<const float> samples,
+                             features::RealFft* fft) {
   const Result<std::size_t> bytes = Fbank::memory_bytes(options, isa);
   EXPECT_TRUE(bytes.ok()) << bytes.status().text();
   if (!bytes.ok()) return {};

@@ -16,7 +16,8 @@ std::string value_of(const std::string& header, const std::string& key) {
 }  // namespace
 
 void Npy::copy_to(void* to, std::size_t size) const {
-  if (size != bytes.size()) ADD_FAILURE() << ".npy: " << bytes.size() << " bytes are not a whole number of the asked type";
+  if (size != bytes.size())
+    ADD_FAILURE() << ".npy: " << bytes.size() << " bytes are not a whole number of the asked type";
   if (size > 0) std::memcpy(to, bytes.data(), std::min(size, bytes.size()));
 }
 
@@ -28,7 +29,9 @@ Npy read_npy(const std::filesystem::path& path) {
     ADD_FAILURE() << path << " is not a .npy file";
     return npy;
   }
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(text[i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(text[i]));
+  };
   const bool long_header = byte(6) >= 2;
   const std::size_t start = long_header ? 12 : 10;
   const std::size_t length = byte(8) | byte(9) << 8 | (long_header ? byte(10) << 16 | byte(11) << 24 : 0);
@@ -37,10 +40,12 @@ Npy read_npy(const std::filesystem::path& path) {
     return npy;
   }
   const std::string header(text + start, length);
-  const std::string descr = value_of(header, "descr"), order = value_of(header, "fortran_order"), shape = value_of(header, "shape");
+  const std::string descr = value_of(header, "descr"), order = value_of(header, "fortran_order"),
+                    shape = value_of(header, "shape");
   const std::size_t quote = descr.find('\'');
   npy.dtype = descr.substr(quote + 1, descr.find('\'', quote + 1) - quote - 1);
-  if (order.find("False") > 2 || npy.dtype.starts_with('>')) ADD_FAILURE() << path << " is not C-ordered little-endian";
+  if (order.find("False") > 2 || npy.dtype.starts_with('>'))
+    ADD_FAILURE() << path << " is not C-ordered little-endian";
   std::size_t number = 0;
   bool digits = false;
   for (const char c : shape) {

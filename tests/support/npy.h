@@ -10,8 +10,8 @@ namespace runnel::test {
 
 struct Npy {
   std::vector<std::size_t> shape;
-  std::string dtype;              // as in the file: "<f4", "<u2", "|i1", ...
-  std::vector<std::byte> bytes;   // C order
+  std::string dtype;             // as in the file: "<f4", "<u2", "|i1", ...
+  std::vector<std::byte> bytes;  // C order
 
   // The values as T; a test failure and an empty result when the sizes do not fit.
   template <class T>

@@ -18,10 +18,13 @@ Wav read_wav(const std::filesystem::path& path) {
   Wav wav;
   const auto number = [&](std::size_t at, int bytes) {
     std::uint32_t value = 0;
-    for (int i = bytes; i-- > 0;) value = value << 8 | static_cast<std::uint32_t>(file[at + static_cast<std::size_t>(i)]);
+    for (int i = bytes; i-- > 0;)
+      value = value << 8 | static_cast<std::uint32_t>(file[at + static_cast<std::size_t>(i)]);
     return value;
   };
-  const auto is = [&](std::size_t at, const char* name) { return std::memcmp(file.data() + at, name, 4) == 0; };
+  const auto is = [&](std::size_t at, const char* name) {
+    return std::memcmp(file.data() + at, name, 4) == 0;
+  };
   if (file.size() < 12 || !is(0, "RIFF") || !is(8, "WAVE")) {
     ADD_FAILURE() << path << " is not a WAVE file";
     return wav;
