@@ -72,12 +72,20 @@ RUNNEL_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step
 
 template <int W>
 void shape_frame(const float* x, std::size_t count, float mean, float emphasis, const float* window, float* to) noexcept {
-  const float first = x[0] - mean;
-  to[0] = (first - emphasis * first) * window[0];
-  for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
-    const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
-    store<V>(to + i, (now - emphasis * before) * load<V>(window + i));
-  });
+  const float rest = 1.0F - emphasis, first = x[0] - mean;
+  if (emphasis > 0.5F) {
+    to[0] = (rest * first) * window[0];
+    for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+      const F<V> now = load<V>(x + i), before = load<V>(x + i - 1);
+      store<V>(to + i, ((now - before) + (before - mean) * rest) * load<V>(window + i));
+    });
+  } else {
+    to[0] = (first - emphasis * first) * window[0];
+    for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+      const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
+      store<V>(to + i, (now - before * emphasis) * load<V>(window + i));
+    });
+  }
 }
 
 template <int W>
@@ -181,9 +189,13 @@ void mel(const MelRows& rows, const float* power, float* to) noexcept {
 template <int W>
 void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride, float* to) noexcept {
   for (std::size_t k = 0; k < stride; k += W) {
-    F<W> sums = {};
-    for (std::size_t i = 0; i < count; ++i) sums += load<W>(matrix + i * stride + k) * x[i];
-    store<W>(to + k, sums);
+    F<W> sums[4] = {};
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) sums[j] += load<W>(matrix + (i + j) * stride + k) * x[i + j];
+    }
+    for (std::size_t j = 0; i < count; ++i, ++j) sums[j] += load<W>(matrix + i * stride + k) * x[i];
+    store<W>(to + k, (sums[0] + sums[2]) + (sums[1] + sums[3]));
   }
 }
 

@@ -41,8 +41,9 @@ struct Kernels {
   float (*sum)(const float* x, std::size_t count) noexcept;
   // The same of (x - offset)^2.
   float (*sum_of_squares)(const float* x, std::size_t count, float offset) noexcept;
-  // to[i] = ((x[i] - mean) - emphasis * (x[i-1] - mean)) * window[i], with x[-1] = x[0]
-  void (*shape_frame)(const float* x, std::size_t count, float mean, float emphasis, const float* window, float* to) noexcept;
+  // to[i] = ((x[i] - mean) - c (x[i-1] - mean)) window[i], with x[-1] = x[0]. For c > 1/2 computed as ((x[i] - x[i-1]) + (x[i-1] - mean) (1 - c)),
+  // whose first difference is exact for most neighbours: less than half the rounding noise.
+  void (*shape_frame)(const float* x, std::size_t count, float mean, float c, const float* window, float* to) noexcept;
   // to = re^2 + im^2; to may be re
   void (*power)(const float* re, const float* im, std::size_t count, float* to) noexcept;
   void (*square_root)(float* x, std::size_t count) noexcept;
@@ -51,7 +52,7 @@ struct Kernels {
   void (*floor_at)(float* x, std::size_t count, float floor) noexcept;
   // x = ln(max(x, floor)), floor a normal number > 0; NaN gives ln(floor), infinity ln(FLT_MAX)
   void (*log)(float* x, std::size_t count, float floor) noexcept;
-  // to[k] = sum over i (in order) of x[i] * matrix[i][k]; rows of `stride` floats, a multiple of 16; to has room for stride
+  // to[k] = sum over i of x[i] * matrix[i][k], in four partial sums of every fourth i, added (0 + 2) + (1 + 3); rows of `stride` floats, a multiple of 16; to has room for stride
   void (*times_matrix)(const float* x, std::size_t count, const float* matrix, std::size_t stride, float* to) noexcept;
   // to = x * gain, with x that are not finite replaced by 0; returns how many
   std::size_t (*copy_finite)(const float* x, std::size_t count, float gain, float* to) noexcept;

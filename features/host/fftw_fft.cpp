@@ -1,0 +1,74 @@
+#include "features/host/fftw_fft.h"
+
+#include <fftw3.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace runnel::features {
+namespace {
+
+// FFTW's planner has global state.
+std::mutex planner;
+
+struct FftwFree {
+  void operator()(void* memory) const noexcept { fftwf_free(memory); }
+};
+template <class T>
+using FftwArray = std::unique_ptr<T[], FftwFree>;
+
+template <class T>
+FftwArray<T> fftw_array(std::size_t count) {
+  return FftwArray<T>(static_cast<T*>(fftwf_malloc(sizeof(T) * count)));
+}
+
+}  // namespace
+
+class FftwFft final : public RealFft {
+ public:
+  FftwFft(std::size_t n, FftwArray<float> in, FftwArray<float> out) : size_(n), in_(std::move(in)), out_(std::move(out)) {
+    const std::lock_guard lock(planner);
+    plan_ = fftwf_plan_dft_r2c_1d(static_cast<int>(n), in_.get(), reinterpret_cast<fftwf_complex*>(out_.get()), FFTW_ESTIMATE);
+  }
+  ~FftwFft() {
+    const std::lock_guard lock(planner);
+    if (plan_ != nullptr) fftwf_destroy_plan(plan_);
+  }
+  FftwFft(const FftwFft&) = delete;
+  FftwFft& operator=(const FftwFft&) = delete;
+
+  void forward(const float* in, float* re, float* im) noexcept override {
+    std::copy_n(in, size_, in_.get());  // the plan counts on FFTW's alignment
+    fftwf_execute(plan_);
+    for (std::size_t k = 0; k <= size_ / 2; ++k) {
+      re[k] = out_[2 * k];
+      im[k] = out_[2 * k + 1];
+    }
+  }
+  [[nodiscard]] std::size_t size() const noexcept override { return size_; }
+  [[nodiscard]] bool planned() const noexcept { return plan_ != nullptr; }
+
+ private:
+  std::size_t size_;
+  FftwArray<float> in_, out_;
+  fftwf_plan plan_ = nullptr;
+};
+
+void FftwFftDeleter::operator()(FftwFft* fft) const noexcept { delete fft; }
+
+bool have_fftw() noexcept { return true; }
+
+Result<FftwFftPointer> make_fftw_fft(std::size_t n) {
+  if (n < 2 || n % 2 != 0 || n > kMaxFftSize) {
+    return Status(Code::invalid_argument) << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
+  }
+  FftwArray<float> in = fftw_array<float>(n), out = fftw_array<float>(n + 2);
+  if (in == nullptr || out == nullptr) return Status(Code::out_of_memory) << "FFTW of size " << n;
+  FftwFftPointer fft(new FftwFft(n, std::move(in), std::move(out)));
+  if (!fft->planned()) return Status(Code::unsupported) << "FFTW has no plan for size " << n;
+  return fft;
+}
+
+RealFft* as_real_fft(const FftwFftPointer& fft) noexcept { return fft.get(); }
+
+}  // namespace runnel::features
