@@ -34,15 +34,6 @@ struct Values {
   std::vector<std::byte> bytes;
 };
 
-// Floats become the tensor's integers; rounding as the model's operators round.
-std::vector<std::byte> quantized(const Model& model, const TensorView& tensor, const std::vector<std::byte>& floats) {
-  const std::size_t count = floats.size() / sizeof(float);
-  std::vector<std::byte> out(count * size_of(tensor.dtype));
-  const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;
-  kernels::elementwise(best_isa()).quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(), tensor.exponent(), rounding);
-  return out;
-}
-
 Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading) {
   const TensorView tensor = model.tensor(index);
   Values values;
@@ -52,7 +43,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     if (array.dtype == tensor.dtype) {
       values.bytes = std::move(array.data);
     } else if (array.dtype == DType::float32 && (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.exponents.size() == 1) {
-      values.bytes = quantized(model, tensor, array.data);
+      values.bytes = quantize_for(model, tensor, array.data);
     } else {
       return Status(Code::mismatch) << path.string() << ": " << name_of(array.dtype) << ", expected " << name_of(tensor.dtype)
                                     << " or float32 for input " << tensor_label(model, index);

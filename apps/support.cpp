@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "kernels/elementwise.h"
+
 namespace runnel::apps {
 
 int fail(const Status& status) {
@@ -28,6 +30,14 @@ std::string shape_text(const Shape& shape) {
   std::string text = "[";
   for (int axis = 0; axis < shape.rank; ++axis) text += (axis > 0 ? "," : "") + std::to_string(shape[axis]);
   return text + "]";
+}
+
+std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats) {
+  const std::size_t count = floats.size() / sizeof(float);
+  std::vector<std::byte> out(count * size_of(tensor.dtype));
+  const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;
+  kernels::elementwise(best_isa()).quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(), tensor.exponent(), rounding);
+  return out;
 }
 
 std::string file_name_of(const std::string& tensor) {

@@ -292,14 +292,22 @@ Status check_operators(const Model& model) {
   return {};
 }
 
-// Axis 1 behind a batch of one, else axis 0. Streams share one clock: an input of another length than the first is none.
+// Axis 1 behind a batch of one, else axis 0. Streams share one clock: an input of another length than the largest is none.
 Result<std::vector<std::int8_t>> time_axes(const Model& model, const std::vector<int>& given) {
   std::vector<std::int8_t> axes;
   const std::span<const std::int32_t> inputs = model.inputs();
   if (!given.empty() && given.size() != inputs.size()) {
     return Status(Code::invalid_argument) << given.size() << " time axes for " << inputs.size() << " inputs";
   }
+  const auto default_axis = [](const Shape& shape) { return shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1; };
+  std::int64_t elements = 0;
   std::int32_t length = 0;
+  for (const std::int32_t input : inputs) {
+    const Shape shape = model.tensor(input).shape;
+    if (shape.rank == 0 || shape.elements() <= elements) continue;
+    elements = shape.elements();
+    length = shape[default_axis(shape)];
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape shape = model.tensor(inputs[i]).shape;
     if (!given.empty()) {
@@ -307,8 +315,7 @@ Result<std::vector<std::int8_t>> time_axes(const Model& model, const std::vector
       axes.push_back(static_cast<std::int8_t>(given[i]));
       continue;
     }
-    int axis = shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1;
-    if (axis >= 0 && length == 0) length = shape[axis];
+    int axis = default_axis(shape);
     if (axis >= 0 && shape[axis] != length) axis = -1;
     axes.push_back(static_cast<std::int8_t>(axis));
   }

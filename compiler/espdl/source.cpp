@@ -169,7 +169,10 @@ Attribute read_attribute(const espdl::Attribute& from) {
 Status read_values(const flatbuffers::Vector<flatbuffers::Offset<espdl::ValueInfo>>* from, Model& model, std::vector<std::string>* names) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
     const std::string name = text_of(from->Get(i)->name());
-    if (name.empty()) return Status(Code::invalid_data) << "a value without name (number " << i << ")";
+    if (name.empty()) {   // absent optional operands leave such entries behind
+      if (names == nullptr) continue;
+      return Status(Code::invalid_data) << "a graph input or output without name (number " << i << ")";
+    }
     if (names != nullptr) names->push_back(name);
     RUNNEL_ASSIGN(Value value, read_value(name, *from->Get(i)));
     model.values.insert_or_assign(name, std::move(value));

@@ -79,6 +79,20 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   return expect_shape(y.shape, expected, "the output");
 }
 
+// Along time every operand is a stream of the output's length, or the same for all frames.
+Status stream_binary(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+  RUNNEL_TRY(stream_pointwise(model, op, axes, rule));
+  const int axis = axes.back();
+  const Shape y = output(model, op).shape;
+  for (int i = 0; i < 2; ++i) {
+    const std::int32_t frames = aligned(input(model, op, i).shape, y.rank)[axis];
+    if (axes[static_cast<std::size_t>(i)] < 0 ? frames != 1 : frames != y[axis]) {
+      return Status(Code::unsupported) << "input " << i << " has a fixed number of " << frames << " frames beside a stream";
+    }
+  }
+  return {};
+}
+
 template <kernels::BinaryOp kOp, bool kExact>
 Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
@@ -146,7 +160,7 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
 
 template <kernels::BinaryOp kOp, bool kExact>
 constexpr OperatorDefinition define(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
-  return {code, version, name, check_binary, stream_pointwise, prepare_binary<kOp, kExact>, 1};
+  return {code, version, name, check_binary, stream_binary, prepare_binary<kOp, kExact>, 1};
 }
 
 }  // namespace

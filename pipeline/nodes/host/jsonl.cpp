@@ -34,6 +34,10 @@ Status Jsonl::prepare(PrepareContext& context) noexcept {
 
 Status Jsonl::write(const std::string& line) {
   if (!path.empty()) return file_.write(line);
+  if (sink) {
+    sink(std::string_view(line).substr(0, line.size() - 1));
+    return {};
+  }
   // A reader of a live stream wants each line at once.
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
     return Status(Code::io_error) << "cannot write to standard output: " << std::strerror(errno);

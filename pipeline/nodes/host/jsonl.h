@@ -1,7 +1,9 @@
 // Events as JSON lines (docs/pipeline.md, events).
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/host/output_file.h"
 #include "pipeline/node.h"
@@ -15,6 +17,8 @@ class Jsonl final : public Node {
 
   std::string_view path;             // empty: standard output
   std::string_view source;           // empty: the name of the recording or device
+  // For programs that gather records themselves: takes each line, without the newline, instead of the standard output.
+  std::function<void(std::string_view)> sink;
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
