@@ -92,7 +92,7 @@ Item process(const std::string& file, const std::string& around, compiler::FileL
     item.lines += "{\"type\":\"error\",\"source\":" + pipeline::json_string(file) + ",\"reason\":" + pipeline::json_string(status.text()) + "}\n";
     return item;
   };
-  auto built = pipeline::Graph::build("wav path=" + quoted(file) + " ! " + around + " ! jsonl source=" + quoted(file), options);
+  auto built = pipeline::Graph::build("wav path=" + quote_value(file) + " ! " + around + " ! jsonl source=" + quote_value(file), options);
   if (!built.ok()) return finish(built.status());
   pipeline::Graph& graph = **built;
   gather_lines(graph, [&](std::string_view line) { item.lines.append(line).push_back('\n'); });

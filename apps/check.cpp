@@ -31,7 +31,7 @@ Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   const auto run = [&]() -> Result<NpyArray> {
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quoted(wav) + " ! " + model.pipeline()->front_end()->str() + " ! npy path=" + quoted(file.string()), options));
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(wav) + " ! " + model.pipeline()->front_end()->str() + " ! npy path=" + quote_value(file.string()), options));
     RUNNEL_TRY(graph->run());
     return read_npy(file);
   };

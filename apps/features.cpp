@@ -13,11 +13,11 @@ struct FeaturesCall {
 };
 
 Status run_features(const FeaturesCall& call) {
-  std::string node = call.kind + " preset=" + quoted(call.preset);
+  std::string node = call.kind + " preset=" + quote_value(call.preset);
   for (const std::string& setting : call.set) {
     const std::size_t at = setting.find('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
-    node += " " + setting.substr(0, at) + "=" + quoted(setting.substr(at + 1));
+    node += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
   }
   const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
   if (many) {
@@ -30,7 +30,7 @@ Status run_features(const FeaturesCall& call) {
     const std::string output = many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output;
     pipeline::GraphOptions options = graph_options(loader);
     options.insert_conversions = true;
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quoted(input) + " ! " + node + " ! npy path=" + quoted(output), options));
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(input) + " ! " + node + " ! npy path=" + quote_value(output), options));
     RUNNEL_TRY(graph->run());
   }
   return {};

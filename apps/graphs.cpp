@@ -8,7 +8,7 @@ namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
 
-std::string quoted(std::string_view value) {
+std::string quote_value(std::string_view value) {
   std::string text = "\"";
   for (const char letter : value) {
     if (letter == '"' || letter == '\\') text += '\\';
@@ -30,7 +30,7 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
     return Status(Code::invalid_argument) << graph.model << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
                                           << "`runnel import --decision`";
   }
-  return front_end + " ! infer model=" + quoted(graph.model) + " ! " + decision;
+  return front_end + " ! infer model=" + quote_value(graph.model) + " ! " + decision;
 }
 
 void catch_signals() {

@@ -13,7 +13,7 @@
 namespace runnel::apps {
 
 // A value as it stands in a text graph, whatever is in it.
-std::string quoted(std::string_view value);
+std::string quote_value(std::string_view value);
 
 // What stands around a model: taken from its file, or given.
 struct ModelGraph {

@@ -21,9 +21,9 @@ Status run_listen(const ListenCall& call) {
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
   RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
-  std::string source = "alsa device=" + quoted(call.device);
+  std::string source = "alsa device=" + quote_value(call.device);
   if (call.duration > 0) source += " duration=" + std::to_string(call.duration);
-  if (!call.wav.empty()) source = "wav path=" + quoted(call.wav);
+  if (!call.wav.empty()) source = "wav path=" + quote_value(call.wav);
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   CLI::App app("runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.", "runnel");
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
-    std::string text = "runnel " RUNNEL_VERSION "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";
+    std::string text = "runnel " + std::string(runnel::kVersion) + "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";
 #ifdef RUNNEL_HAVE_FFTW
     text += "This program links FFTW (GPL-2.0-or-later): as a binary it is GPL-3.0-or-later. Built without FFTW it is Apache-2.0.";
 #else

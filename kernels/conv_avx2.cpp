@@ -14,6 +14,16 @@ struct Avx2 {
   static constexpr int kLanes = 8;
   static constexpr int kFrames = 2;   // 8 sums and 4 weights leave 4 of 16 registers
 
+  // Zero point and clamp, as store_group and store_vector want them.
+  struct Limits {
+    Int zero_points, low, high;
+    std::int32_t zero_point, lowest, highest;
+  };
+  RUNNEL_VECTOR Limits limits(std::int32_t zero_point, std::int32_t low, std::int32_t high) noexcept {
+    return {_mm256_set1_epi16(static_cast<std::int16_t>(zero_point)), _mm256_set1_epi8(static_cast<std::int8_t>(low)),
+            _mm256_set1_epi8(static_cast<std::int8_t>(high)), zero_point, low, high};
+  }
+
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(to), a); }
@@ -43,14 +53,12 @@ struct Avx2 {
   }
 
   // 32 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points are 8 bits.
-  RUNNEL_VECTOR void store_group(const Int* v, std::int32_t zero_point, std::int32_t low, std::int32_t high, std::int8_t* y,
-                                 std::int32_t count) noexcept {
-    const Int zero_points = _mm256_set1_epi16(static_cast<std::int16_t>(zero_point));
-    const Int a = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), zero_points);
-    const Int b = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), zero_points);
+  RUNNEL_VECTOR void store_group(const Int* v, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+    const Int a = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), limits.zero_points);
+    const Int b = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), limits.zero_points);
     Int bytes = _mm256_packs_epi16(a, b);
-    bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(static_cast<std::int8_t>(low)));
-    bytes = _mm256_min_epi8(bytes, _mm256_set1_epi8(static_cast<std::int8_t>(high)));
+    bytes = _mm256_max_epi8(bytes, limits.low);
+    bytes = _mm256_min_epi8(bytes, limits.high);
     if (count == 32) {
       store(y, bytes);
       return;
@@ -60,11 +68,10 @@ struct Avx2 {
     for (std::int32_t i = 0; i < count; ++i) y[i] = all[i];
   }
   // 8 channels in plain order.
-  RUNNEL_VECTOR void store_vector(Int a, std::int32_t zero_point, std::int32_t low, std::int32_t high, std::int8_t* y,
-                                  std::int32_t count) noexcept {
-    a = _mm256_add_epi32(a, _mm256_set1_epi32(zero_point));
-    a = _mm256_max_epi32(a, _mm256_set1_epi32(low));
-    a = _mm256_min_epi32(a, _mm256_set1_epi32(high));
+  RUNNEL_VECTOR void store_vector(Int a, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+    a = _mm256_add_epi32(a, _mm256_set1_epi32(limits.zero_point));
+    a = _mm256_max_epi32(a, _mm256_set1_epi32(limits.lowest));
+    a = _mm256_min_epi32(a, _mm256_set1_epi32(limits.highest));
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     const __m128i bytes = _mm_packs_epi16(words, words);
     std::int64_t eight = _mm_cvtsi128_si64(bytes);

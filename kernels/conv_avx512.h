@@ -15,6 +15,16 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kFrames = 4;
 
+  // Zero point and clamp, as store_group and store_vector want them.
+  struct Limits {
+    Int zero_points, low, high;
+    std::int32_t zero_point, lowest, highest;
+  };
+  RUNNEL_VECTOR Limits limits(std::int32_t zero_point, std::int32_t low, std::int32_t high) noexcept {
+    return {_mm512_set1_epi16(static_cast<std::int16_t>(zero_point)), _mm512_set1_epi8(static_cast<std::int8_t>(low)),
+            _mm512_set1_epi8(static_cast<std::int8_t>(high)), zero_point, low, high};
+  }
+
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm512_storeu_si512(to, a); }
@@ -46,23 +56,20 @@ struct Avx512 {
   }
 
   // 64 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points are 8 bits.
-  RUNNEL_VECTOR void store_group(const Int* v, std::int32_t zero_point, std::int32_t low, std::int32_t high, std::int8_t* y,
-                                 std::int32_t count) noexcept {
-    const Int zero_points = _mm512_set1_epi16(static_cast<std::int16_t>(zero_point));
-    const Int a = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero_points);
-    const Int b = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero_points);
+  RUNNEL_VECTOR void store_group(const Int* v, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+    const Int a = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), limits.zero_points);
+    const Int b = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), limits.zero_points);
     Int bytes = _mm512_packs_epi16(a, b);
-    bytes = _mm512_max_epi8(bytes, _mm512_set1_epi8(static_cast<std::int8_t>(low)));
-    bytes = _mm512_min_epi8(bytes, _mm512_set1_epi8(static_cast<std::int8_t>(high)));
+    bytes = _mm512_max_epi8(bytes, limits.low);
+    bytes = _mm512_min_epi8(bytes, limits.high);
     if (count == 64) _mm512_storeu_si512(y, bytes);
     else _mm512_mask_storeu_epi8(y, (std::uint64_t{1} << count) - 1, bytes);
   }
   // 16 channels in plain order.
-  RUNNEL_VECTOR void store_vector(Int a, std::int32_t zero_point, std::int32_t low, std::int32_t high, std::int8_t* y,
-                                  std::int32_t count) noexcept {
-    a = _mm512_add_epi32(a, _mm512_set1_epi32(zero_point));
-    a = _mm512_max_epi32(a, _mm512_set1_epi32(low));
-    a = _mm512_min_epi32(a, _mm512_set1_epi32(high));
+  RUNNEL_VECTOR void store_vector(Int a, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+    a = _mm512_add_epi32(a, _mm512_set1_epi32(limits.zero_point));
+    a = _mm512_max_epi32(a, _mm512_set1_epi32(limits.lowest));
+    a = _mm512_min_epi32(a, _mm512_set1_epi32(limits.highest));
     _mm_mask_storeu_epi8(y, static_cast<__mmask16>((std::uint32_t{1} << count) - 1), _mm512_cvtepi32_epi8(a));
   }
 

@@ -27,10 +27,46 @@ Sum dot(const T* x, const T* w, std::int64_t count, std::int32_t zero_point) noe
   return sum;
 }
 
+// One channel in, one out: blocks of channels side by side, so that x is read in order.
+template <class T, class Bias, class Sum>
+void run_depthwise(const ConvSpec& spec, const T* x, T* y) noexcept {
+  constexpr std::int32_t kBlock = 32;
+  const auto* weights = static_cast<const T*>(spec.weights);
+  const auto* bias = static_cast<const Bias*>(spec.bias);
+  const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    const std::int64_t top = row * spec.stride_height - spec.pad_top;
+    const TapRange rows = inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
+    for (std::int64_t column = 0; column < spec.out_width; ++column) {
+      const std::int64_t left = column * spec.stride_width - spec.pad_left;
+      const TapRange columns = inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
+      T* out = y + (row * spec.out_width + column) * spec.out_channels;
+      for (std::int32_t first = 0; first < spec.out_channels; first += kBlock) {
+        const std::int32_t lanes = spec.out_channels - first < kBlock ? spec.out_channels - first : kBlock;
+        Sum sum[kBlock];
+        for (std::int32_t c = 0; c < lanes; ++c) sum[c] = bias == nullptr ? 0 : static_cast<Sum>(bias[first + c]);
+        for (std::int32_t i = rows.first; i < rows.last; ++i) {
+          for (std::int32_t j = columns.first; j < columns.last; ++j) {
+            const std::int64_t position = (top + std::int64_t{i} * spec.dilation_height) * spec.in_width + left + std::int64_t{j} * spec.dilation_width;
+            const T* in = x + position * spec.in_channels + first;
+            const T* w = weights + first * taps + i * spec.kernel_width + j;
+            for (std::int32_t c = 0; c < lanes; ++c) sum[c] += (Sum{in[c]} - spec.in_zero_point) * Sum{w[c * taps]};
+          }
+        }
+        for (std::int32_t c = 0; c < lanes; ++c) out[first + c] = static_cast<T>(requantize(sum[c], spec.requant, first + c));
+      }
+    }
+  }
+}
+
 template <class T, class Bias, class Sum>
 void run(const ConvSpec& spec, const T* x, T* y) noexcept {
   const auto* weights = static_cast<const T*>(spec.weights);
   const auto* bias = static_cast<const Bias*>(spec.bias);
+  if (spec.groups > 1 && spec.groups == spec.in_channels && spec.groups == spec.out_channels) {
+    run_depthwise<T, Bias, Sum>(spec, x, y);
+    return;
+  }
   const std::int64_t group_inputs = spec.in_channels / spec.groups;
   const std::int32_t group_outputs = spec.out_channels / spec.groups;
   // Taps side by side are one run in memory, in x and in the weights.

@@ -23,6 +23,7 @@ struct ConvPlan {
   std::int32_t dilation_height, dilation_width;
   std::int32_t pad_top, pad_left;
   std::int32_t in_zero_point;
+  std::int32_t inner, outer;          // output columns [inner, outer) have their whole window inside a row of x
 
   // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are zero.
   // Depthwise: `runs` taps.

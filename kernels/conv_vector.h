@@ -18,127 +18,150 @@ struct Block {
   std::int64_t y_step;
 };
 
-// Rounds int32 accumulators of the lanes from `lane` on.
-template <class V>
-[[gnu::always_inline]] inline typename V::Int round_lanes(const ConvPlan& plan, typename V::Int sum, std::int64_t lane) noexcept {
-  using Int = typename V::Int;
-  const Int shift = V::load(plan.shift + lane);
-  switch (plan.finish) {
-    case Finish::half_up: return V::shift_right(sum, shift);
-    case Finish::half_even: {
-      // The half is already in `sum`; where that leaves no bits below, it was a tie and the result must be even.
-      const Int rounded = V::shift_right(sum, shift);
-      return V::make_even_where_zero(rounded, V::bit_and(sum, V::load(plan.mask + lane)));
-    }
-    case Finish::tflite_double: {
-      const Int high = V::multiply_high31(sum, V::load(plan.multiplier + lane), V::load(plan.nudge + lane));
-      const Int mask = V::load(plan.mask + lane);
-      const Int negative = V::sign(high);
-      const Int threshold = V::sub(V::half_of(mask), negative);
-      return V::add_where_greater(V::shift_right(high, shift), V::bit_and(high, mask), threshold);
-    }
-    default: {
-      const Int high = V::multiply_high31(sum, V::load(plan.multiplier + lane), V::load(plan.nudge + lane));
-      return V::shift_right(V::add(high, V::load(plan.half + lane)), shift);
-    }
-  }
-}
-
-// Requantizes and stores `kVectors` vectors of one position: channels [first, first + count).
+// Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels [first, first + count).
+// Everything that does not change between positions is loaded once. This one is for half_up: a shift is all that is left to do.
 template <class V, int kVectors>
-[[gnu::always_inline]] inline void finish(const Conv& conv, const ConvPlan& plan, typename V::Int* sums, std::int64_t lane,
-                                          std::int32_t first, std::int32_t count, std::int8_t* y) noexcept {
-  if (plan.finish == Finish::scalar) {
-    alignas(64) std::int32_t sum[kVectors * V::kLanes];
-    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) V::store(sum + v * V::kLanes, sums[v]);
-    finish_scalar(conv.spec, sum, plan.channel + lane, kVectors * V::kLanes, y);
-    return;
+struct HalfUp {
+  typename V::Int shift[kVectors];
+  typename V::Limits limits;
+  std::int32_t first, count;
+
+  [[gnu::always_inline]] HalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel,
+                                std::int32_t channels) noexcept
+      : limits(V::limits(plan.zero_point, plan.low, plan.high)), first(first_channel), count(channels) {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) shift[v] = V::load(plan.shift + lane + v * V::kLanes);
   }
-  RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = round_lanes<V>(plan, sums[v], lane + v * V::kLanes);
-  if constexpr (kVectors == 4) {
-    V::store_group(sums, plan.zero_point, plan.low, plan.high, y + first, count);
-  } else {
-    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-      const std::int32_t left = count - v * V::kLanes;
-      V::store_vector(sums[v], plan.zero_point, plan.low, plan.high, y + first + v * V::kLanes, left < V::kLanes ? left : V::kLanes);
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    store(sums, y);
+  }
+  [[gnu::always_inline]] void store(const typename V::Int* sums, std::int8_t* y) const noexcept {
+    if constexpr (kVectors == 4) {
+      V::store_group(sums, limits, y + first, count);
+    } else {
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
+        const std::int32_t left = count - v * V::kLanes;
+        V::store_vector(sums[v], limits, y + first + v * V::kLanes, left < V::kLanes ? left : V::kLanes);
+      }
     }
   }
-}
+};
 
-// kFrames positions times kVectors vectors of output channels. Where few accumulators would wait for each other, each is
-// split into kChains.
-template <class V, class Dot, int kVectors, int kFrames>
-[[gnu::noinline]] void dense_block(const Conv& conv, const ConvPlan& plan, const Block& block, const std::int8_t* weights,
-                                   std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
+// Every other rounding, chosen at run time.
+template <class V, int kVectors>
+struct AnyRounding {
+  using Int = typename V::Int;
+  const Conv& conv;
+  const ConvPlan& plan;
+  std::int64_t lane;
+  HalfUp<V, kVectors> shifts;
+
+  [[gnu::always_inline]] AnyRounding(const Conv& of, const ConvPlan& its, std::int64_t at, std::int32_t first,
+                                     std::int32_t count) noexcept
+      : conv(of), plan(its), lane(at), shifts(of, its, at, first, count) {}
+  [[gnu::noinline]] void operator()(Int* sums, std::int8_t* y) const noexcept {
+    if (plan.finish == Finish::scalar) {
+      alignas(64) std::int32_t sum[kVectors * V::kLanes];
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) V::store(sum + v * V::kLanes, sums[v]);
+      finish_scalar(conv.spec, sum, plan.channel + lane, kVectors * V::kLanes, y);
+      return;
+    }
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = round(sums[v], lane + v * V::kLanes, shifts.shift[v]);
+    shifts.store(sums, y);
+  }
+  [[gnu::always_inline]] Int round(Int sum, std::int64_t at, Int shift) const noexcept {
+    if (plan.finish == Finish::half_even) {
+      // The half is already in `sum`; where that leaves no bits below, it was a tie and the result must be even.
+      return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
+    }
+    const Int high = V::multiply_high31(sum, V::load(plan.multiplier + at), V::load(plan.nudge + at));
+    if (plan.finish == Finish::single) return V::shift_right(V::add(high, V::load(plan.half + at)), shift);
+    const Int mask = V::load(plan.mask + at);
+    const Int threshold = V::sub(V::half_of(mask), V::sign(high));
+    return V::add_where_greater(V::shift_right(high, shift), V::bit_and(high, mask), threshold);
+  }
+};
+
+// As many times kFrames positions as there are, times kVectors vectors of output channels; advances `block` and `frames`. Where
+// few sums would wait for each other, each is split into kChains.
+//
+// The floor for 64 x 64 with VNNI: 64 multiply-add instructions at two per cycle are 32 cycles per frame, requantization adds 6 on
+// the same ports. Four frames share each load of weights (a single frame is bound by the 64 loads at two per cycle).
+template <class V, class Dot, int kVectors, int kFrames, class Finisher>
+[[gnu::always_inline]] inline void dense_blocks(const ConvPlan& plan, const Finisher& finish, Block& block, std::int64_t& frames,
+                                                const std::int8_t* packed, std::int64_t lane) noexcept {
   using Int = typename V::Int;
   constexpr int kChains = Dot::template chains<kVectors * kFrames>();
-  Int sum[kChains][kFrames][kVectors];
-  RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
+  for (; frames >= kFrames; frames -= kFrames) {
+    const std::int8_t* weights = packed;
+    Int sum[kChains][kFrames][kVectors];
+    RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][f][v] = c == 0 ? V::load(plan.bias + lane + v * V::kLanes) : V::zero();
+      }
+    }
+    const auto step = [&](const std::int8_t* x, int chain) __attribute__((always_inline)) {
+      typename Dot::Weights w[kVectors];
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
+      weights += kVectors * Dot::kVectorBytes;
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+        const auto in = Dot::input(V::repeat4(x + f * block.x_step));
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] = Dot::add(sum[chain][f][v], in, w[v]);
+      }
+    };
+    for (std::int32_t run = 0; run < plan.runs; ++run) {
+      const std::int8_t* x = block.x + block.offset[run];
+      std::int32_t quad = 0;
+      for (; quad + kChains <= plan.quads; quad += kChains) {
+        RUNNEL_UNROLL for (int c = 0; c < kChains; ++c, x += 4) step(x, c);
+      }
+      if constexpr (kChains > 1) {
+        for (; quad < plan.quads; ++quad, x += 4) step(x, 0);
+      }
+    }
     RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][f][v] = c == 0 ? V::load(plan.bias + lane + v * V::kLanes) : V::zero();
+      RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
+      }
+      finish(sum[0][f], block.y + f * block.y_step);
     }
-  }
-  const auto step = [&](const std::int8_t* x, int chain) __attribute__((always_inline)) {
-    typename Dot::Weights w[kVectors];
-    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
-    weights += kVectors * Dot::kVectorBytes;
-    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-      const auto in = Dot::input(V::repeat4(x + f * block.x_step));
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] = Dot::add(sum[chain][f][v], in, w[v]);
-    }
-  };
-  for (std::int32_t run = 0; run < plan.runs; ++run) {
-    const std::int8_t* x = block.x + block.offset[run];
-    std::int32_t quad = 0;
-    for (; quad + kChains <= plan.quads; quad += kChains) {
-      RUNNEL_UNROLL for (int c = 0; c < kChains; ++c, x += 4) step(x, c);
-    }
-    if constexpr (kChains > 1) {
-      for (; quad < plan.quads; ++quad, x += 4) step(x, 0);
-    }
-  }
-  RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-    RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
-    }
-    finish<V, kVectors>(conv, plan, sum[0][f], lane, first, count, block.y + f * block.y_step);
+    block.x += kFrames * block.x_step;
+    block.y += kFrames * block.y_step;
   }
 }
 
-template <class V, class Dot, int kVectors>
-void dense_frames(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames, const std::int8_t* weights,
-                  std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
-  const auto advance = [&](std::int64_t by) __attribute__((always_inline)) {
-    frames -= by;
-    block.x += by * block.x_step;
-    block.y += by * block.y_step;
-  };
-  if constexpr (V::kFrames >= 6) {
-    for (; frames >= 6; advance(6)) dense_block<V, Dot, kVectors, 6>(conv, plan, block, weights, lane, first, count);
-  }
-  if constexpr (V::kFrames >= 4) {
-    for (; frames >= 4; advance(4)) dense_block<V, Dot, kVectors, 4>(conv, plan, block, weights, lane, first, count);
-  }
-  for (; frames >= 2; advance(2)) dense_block<V, Dot, kVectors, 2>(conv, plan, block, weights, lane, first, count);
-  if (frames > 0) dense_block<V, Dot, kVectors, 1>(conv, plan, block, weights, lane, first, count);
+template <class V, class Dot, int kVectors, class Finisher>
+[[gnu::noinline]] void dense_group(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames,
+                                   const std::int8_t* weights, std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
+  const Finisher finish(conv, plan, lane, first, count);
+  if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
 }
 
 template <class V, class Dot>
 struct Dense {
+  template <int kVectors>
+  static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
+                    std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
+    if (plan.finish == Finish::half_up) {
+      dense_group<V, Dot, kVectors, HalfUp<V, kVectors>>(conv, plan, block, frames, weights, lane, first, count);
+    } else {
+      dense_group<V, Dot, kVectors, AnyRounding<V, kVectors>>(conv, plan, block, frames, weights, lane, first, count);
+    }
+  }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
     const std::int8_t* weights = plan.weights;
-    std::int64_t lane = 0;
     for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes) {
       const std::int32_t rest = plan.out_channels - first;
       const std::int32_t count = rest < 4 * V::kLanes ? rest : 4 * V::kLanes;
       switch ((count + V::kLanes - 1) / V::kLanes) {
-        case 4: dense_frames<V, Dot, 4>(conv, plan, block, frames, weights, lane, first, count); break;
-        case 3: dense_frames<V, Dot, 3>(conv, plan, block, frames, weights, lane, first, count); break;
-        case 2: dense_frames<V, Dot, 2>(conv, plan, block, frames, weights, lane, first, count); break;
-        default: dense_frames<V, Dot, 1>(conv, plan, block, frames, weights, lane, first, count); break;
+        case 4: group<4>(conv, plan, block, frames, weights, first, first, count); break;
+        case 3: group<3>(conv, plan, block, frames, weights, first, first, count); break;
+        case 2: group<2>(conv, plan, block, frames, weights, first, first, count); break;
+        default: group<1>(conv, plan, block, frames, weights, first, first, count); break;
       }
       weights += plan.group_weights;
-      lane += 4 * V::kLanes;
     }
   }
 };
@@ -146,40 +169,48 @@ struct Dense {
 // Four taps of a channel become the four bytes of an int32 lane, by interleaving rows.
 template <class V, class Dot>
 struct Depthwise {
-  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
+  template <class Finisher>
+  static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* packed,
+                    std::int32_t first, std::int32_t count) noexcept {
     using Int = typename V::Int;
+    const Finisher finish(conv, plan, first, first, count);
     const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes) {
+    const std::int8_t* x = block.x + first;
+    std::int8_t* y = block.y;
+    for (std::int64_t frame = 0; frame < frames; ++frame, x += block.x_step, y += block.y_step) {
+      const std::int8_t* weights = packed;
+      const std::int64_t* offset = block.offset;
+      Int sum[4], in[4];
+      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = V::load(plan.bias + first + v * V::kLanes);
+      const auto add = [&]() __attribute__((always_inline)) {
+        RUNNEL_UNROLL for (int v = 0; v < 4; ++v) {
+          sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
+        }
+        weights += 4 * Dot::kVectorBytes;
+        offset += 4;
+      };
+      for (std::int32_t q = 0; q < whole; ++q) {
+        V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), Dot::row(x + offset[2]), Dot::row(x + offset[3]), in);
+        add();
+      }
+      if (rest == 1) {
+        V::spread_bytes(Dot::row(x + offset[0]), in);
+        add();
+      } else if (rest > 1) {
+        const Int third = rest > 2 ? Dot::row(x + offset[2]) : V::zero();
+        V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
+        add();
+      }
+      finish(sum, y);
+    }
+  }
+  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
+    const std::int8_t* weights = plan.weights;
+    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = plan.out_channels - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      const std::int8_t* group = plan.weights + first / (4 * V::kLanes) * plan.group_weights;
-      for (std::int64_t frame = 0; frame < frames; ++frame) {
-        const std::int8_t* x = block.x + frame * block.x_step + first;
-        const std::int8_t* weights = group;
-        const std::int64_t* offset = block.offset;
-        Int sum[4], in[4];
-        RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = V::load(plan.bias + first + v * V::kLanes);
-        const auto add = [&]() __attribute__((always_inline)) {
-          RUNNEL_UNROLL for (int v = 0; v < 4; ++v) {
-            sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
-          }
-          weights += 4 * Dot::kVectorBytes;
-          offset += 4;
-        };
-        for (std::int32_t q = 0; q < whole; ++q) {
-          V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), Dot::row(x + offset[2]), Dot::row(x + offset[3]), in);
-          add();
-        }
-        if (rest == 1) {
-          V::spread_bytes(Dot::row(x + offset[0]), in);
-          add();
-        } else if (rest > 1) {
-          const Int third = rest > 2 ? Dot::row(x + offset[2]) : V::zero();
-          V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
-          add();
-        }
-        finish<V, 4>(conv, plan, sum, first, first, count, block.y + frame * block.y_step);
-      }
+      if (plan.finish == Finish::half_up) group<HalfUp<V, 4>>(conv, plan, block, frames, weights, first, count);
+      else group<AnyRounding<V, 4>>(conv, plan, block, frames, weights, first, count);
     }
   }
 };
@@ -206,13 +237,7 @@ void run(const Conv& conv, const void* x_void, void* y_void, void* scratch) noex
   auto* y = static_cast<std::int8_t*>(y_void);
   auto* patches = static_cast<std::int8_t*>(scratch);
   const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height};
-  const std::int64_t reach_columns = (plan.kernel_width - 1) * std::int64_t{plan.dilation_width};
-  // Columns [inner, outer) have their whole window inside a row.
-  const std::int64_t room = plan.in_width - 1 - reach_columns + plan.pad_left;
-  std::int64_t inner = plan.pad_left > 0 ? (std::int64_t{plan.pad_left} + plan.stride_width - 1) / plan.stride_width : 0;
-  std::int64_t outer = room < 0 ? 0 : room / plan.stride_width + 1;
-  if (outer > plan.out_width) outer = plan.out_width;
-  if (inner > outer) inner = outer;
+  const std::int64_t inner = plan.inner, outer = plan.outer;
   const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels;
   for (std::int64_t row = 0; row < plan.out_height; ++row) {
     const std::int64_t top = row * plan.stride_height - plan.pad_top;

@@ -178,6 +178,17 @@ bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& mem
   return true;
 }
 
+void find_inner_columns(ConvPlan& plan) noexcept {
+  const std::int64_t reach = (plan.kernel_width - 1) * std::int64_t{plan.dilation_width};
+  const std::int64_t room = plan.in_width - 1 - reach + plan.pad_left;
+  std::int64_t inner = plan.pad_left > 0 ? ceil_div(plan.pad_left, plan.stride_width) : 0;
+  std::int64_t outer = room < 0 ? 0 : room / plan.stride_width + 1;
+  if (outer > plan.out_width) outer = plan.out_width;
+  if (inner > outer) inner = outer;
+  plan.inner = static_cast<std::int32_t>(inner);
+  plan.outer = static_cast<std::int32_t>(outer);
+}
+
 }  // namespace
 
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept {
@@ -192,11 +203,16 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
 
   auto* plan = memory.array<ConvPlan>(1);
   if (plan == nullptr) return exhausted;
-  *plan = ConvPlan{spec.in_height, spec.in_width, spec.in_channels, spec.out_height, spec.out_width, spec.out_channels,
-                   spec.kernel_height, spec.kernel_width, spec.stride_height, spec.stride_width, spec.dilation_height,
-                   spec.dilation_width, spec.pad_top, spec.pad_left, spec.in_zero_point,
-                   0, 0, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                   choose_finish(spec, largest), spec.requant.zero_point, spec.requant.low, spec.requant.high};
+  *plan = ConvPlan{};
+  plan->in_height = spec.in_height, plan->in_width = spec.in_width, plan->in_channels = spec.in_channels;
+  plan->out_height = spec.out_height, plan->out_width = spec.out_width, plan->out_channels = spec.out_channels;
+  plan->kernel_height = spec.kernel_height, plan->kernel_width = spec.kernel_width;
+  plan->stride_height = spec.stride_height, plan->stride_width = spec.stride_width;
+  plan->dilation_height = spec.dilation_height, plan->dilation_width = spec.dilation_width;
+  plan->pad_top = spec.pad_top, plan->pad_left = spec.pad_left;
+  plan->in_zero_point = spec.in_zero_point;
+  plan->zero_point = spec.requant.zero_point, plan->low = spec.requant.low, plan->high = spec.requant.high;
+  plan->finish = choose_finish(spec, largest);
   const bool one_row = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
                        spec.pad_top == 0 && spec.pad_left == 0 && spec.in_height == spec.out_height &&
                        spec.in_width == spec.out_width && std::int64_t{spec.in_height} * spec.in_width < (1 << 30);
@@ -204,6 +220,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
     plan->in_width = plan->out_width = spec.in_height * spec.in_width;
     plan->in_height = plan->out_height = 1;
   }
+  find_inner_columns(*plan);
 
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
   const bool merged = !depthwise && spec.dilation_width == 1;
