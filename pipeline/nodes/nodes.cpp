@@ -1,16 +1,18 @@
 #include "pipeline/nodes/nodes.h"
 
+#include "pipeline/nodes/cmvn.h"
 #include "pipeline/nodes/detect.h"
 #include "pipeline/nodes/downmix.h"
 #include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/infer.h"
 #include "pipeline/nodes/null.h"
+#include "pipeline/nodes/resample.h"
 
 namespace runnel::pipeline {
 
 NodeTable device_nodes() noexcept {
-  static constexpr const NodeType* kNodes[] = {&Downmix::type, &Fbank::type, &Null::type,
-                                               &Infer::type,   &Detect::type};
+  static constexpr const NodeType* kNodes[] = {&Downmix::type, &Resample::type, &Fbank::type, &Cmvn::type,
+                                               &Infer::type,   &Detect::type,   &Null::type};
   return kNodes;
 }
 

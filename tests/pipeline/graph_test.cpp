@@ -55,5 +55,104 @@ TEST(Graph, WritesTheFeaturesOfARecordingWhateverTheTick) {
   }
 }
 
+class Negotiation : public testing::Test {
+ protected:
+  std::string wav(int rate, int channels) const {
+    const fs::path path = folder_.path() / "a.wav";
+    write_recording(path, make_samples(static_cast<std::size_t>(rate * channels)), rate, channels);
+    return "wav path=" + path.string();
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Negotiation, ErrorsNameBothEndsAndTheNodeThatHelps) {
+  EXPECT_EQ(failure_of(wav(8000, 1) + " ! fbank ! null"),
+            "wav gives audio 8000 Hz, fbank preset=kaldi wants 16000 Hz: put `resample rate=16000` between them");
+  EXPECT_EQ(failure_of(wav(16000, 2) + " name=mic ! fbank preset=kaldi name=front ! null"),
+            "mic gives audio with 2 channels, front preset=kaldi wants 1 channel: put `downmix` between them");
+  EXPECT_EQ(failure_of(wav(16000, 2) + " ! resample rate=8000 ! null"),
+            "wav gives audio with 2 channels, resample wants 1 channel: put `downmix` between them");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! detect ! jsonl"),
+            "wav gives audio 16000 Hz, 1 channel, float32, detect wants frames: put `fbank` between them");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! fbank ! jsonl"),
+            "fbank gives frames of 23 float32 values, 100 per second, jsonl wants events: put `detect` between them");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! fbank ! wav path=x"), "fbank gives frames of 23 float32 values, 100 per second, wav wants audio");
+}
+
+TEST_F(Negotiation, NamesAndValuesAreLookedUpWithSuggestions) {
+  EXPECT_EQ(failure_of("wav path=a ! fbnak ! null"), "line 1, column 14: there is no node 'fbnak', did you mean 'fbank'?");
+  EXPECT_EQ(failure_of("wav path=a !\nfbank num_mel_bin=3 ! null"),
+            "line 2, column 7: fbank: there is no parameter 'num_mel_bin', did you mean 'num_mel_bins'?");
+  const std::string preset = failure_of("wav path=a ! fbank preset=kaldy ! null");
+  EXPECT_NE(preset.find("line 1, column 20: fbank: "), std::string::npos) << preset;
+  EXPECT_NE(preset.find("kaldi"), std::string::npos) << preset;
+  const std::string range = failure_of("wav path=a ! fbank num_mel_bins=0 ! null");
+  EXPECT_EQ(range, "line 1, column 20: fbank: num_mel_bins=0: expected a whole number from 1 to 4096");
+  EXPECT_EQ(failure_of("wav ! null"), "line 1, column 1: wav needs path=, recording to read");
+  EXPECT_EQ(failure_of("fbank ! null"), "line 1, column 1: fbank needs an input: put a source and `!` in front of it");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! npy path=/tmp/x ! null"), "npy is a sink: nothing comes out of it for null");
+  EXPECT_NE(failure_of(wav(16000, 1) + " ! fbank").find("the output of fbank goes nowhere: end the chain with a sink, such as `null`"), std::string::npos);
+  EXPECT_NE(failure_of("wav path=a ! null wav path=b ! null").find("wav begins a second stream: expected one source"), std::string::npos);
+  EXPECT_NE(failure_of("wav path=a ! null  downmix name=x ! x.").find("is part of a loop"), std::string::npos);
+}
+
+TEST_F(Negotiation, ValuesArePutInTheOrderOfTheTable) {
+  // The preset would overwrite the option if it came second.
+  const auto graph = run_graph(wav(16000, 1) + " ! fbank num_mel_bins=7 preset=kaldi ! null");
+  EXPECT_EQ(graph->executor().format(1).channels, 7);
+}
+
+TEST_F(Negotiation, ReadyMadeGraphsGetTheirConversions) {
+  std::vector<std::string> notes;
+  GraphOptions options;
+  options.insert_conversions = true;
+  options.note = [&](std::string_view note) { notes.emplace_back(note); };
+  const std::string out = (folder_.path() / "a.npy").string(), by_hand = (folder_.path() / "b.npy").string();
+  const std::string source = wav(44100, 2);
+  const auto graph = run_graph(source + " ! fbank ! npy path=" + out, options);
+  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` in front of fbank", "put `resample rate=16000` in front of fbank"}));
+  EXPECT_EQ(graph->inserted().size(), 2u);
+  run_graph(source + " ! downmix ! resample rate=16000 ! fbank ! npy path=" + by_hand);
+  EXPECT_EQ(read_npy(out).bytes, read_npy(by_hand).bytes);
+  EXPECT_EQ(read_npy(out).rows, 98);
+  // Nothing helps here.
+  EXPECT_NE(failure_of(source + " ! jsonl", options).find("jsonl wants events"), std::string::npos);
+}
+
+TEST_F(Negotiation, ResampledTimesAreThoseOfTheSource) {
+  GraphOptions options;
+  options.nodes = test_nodes();
+  run_graph(wav(44100, 1) + " ! resample rate=16000 ! fbank ! keep", options);
+  EXPECT_EQ(Keep::format.clock.sample_rate, 44100);
+  EXPECT_EQ(Keep::format.clock.first_sample(100), 44100);
+}
+
+TEST(Graph, ReadsFiles) {
+  const TemporaryFolder folder;
+  write_recording(folder.path() / "a.wav", make_samples(1600));
+  const fs::path rnlg = folder.path() / "a.rnlg";
+  std::ofstream(rnlg) << "# features\nwav path=" << (folder.path() / "a.wav").string() << "\n! fbank\n! null\n";
+  auto graph = Graph::load(rnlg.string(), {});
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  EXPECT_TRUE((*graph)->run().ok());
+  std::ofstream(rnlg) << "wav path=a !\n! null";
+  EXPECT_EQ(Graph::load(rnlg.string(), {}).status().text(), rnlg.string() + ": line 2, column 1: expected a node, found '!'");
+  EXPECT_EQ(Graph::load((folder.path() / "no").string(), {}).status().code(), Code::not_found);
+}
+
+TEST(Cmvn, NormalisesWithOneNumberOrOnePerDimension) {
+  Rows::dims = 3;
+  Rows::values = {1, 2, 3, 5, 6, 7};
+  GraphOptions options;
+  options.nodes = test_nodes();
+  run_graph("rows ! cmvn mean=1 deviation=2 ! keep", options);
+  EXPECT_EQ(Keep::values, (std::vector<float>{0, 0.5f, 1, 2, 2.5f, 3}));
+  run_graph("rows ! cmvn mean=1,2,3 deviation=1,2,4 ! keep", options);
+  EXPECT_EQ(Keep::values, (std::vector<float>{0, 0, 0, 4, 2, 1}));
+  EXPECT_EQ(failure_of("rows ! cmvn mean=1,2 ! keep", options), "mean of cmvn has 2 numbers, its input has 3 dimensions");
+  EXPECT_EQ(failure_of("rows ! cmvn deviation=0 ! keep", options), "cmvn: deviation: every number must be above 0");
+  EXPECT_EQ(failure_of("rows ! cmvn mean=1,,2 ! keep", options), "cmvn: mean: '' is no number; expected numbers with commas between them");
+}
+
 }  // namespace
 }  // namespace runnel::pipeline::test

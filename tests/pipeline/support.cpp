@@ -29,6 +29,7 @@ void write_recording(const fs::path& path, const std::vector<std::int16_t>& samp
   info.format = format == 0 ? SF_FORMAT_WAV | SF_FORMAT_PCM_16 : format;
   SNDFILE* file = sf_open(path.c_str(), SFM_WRITE, &info);
   ASSERT_NE(file, nullptr) << path << ": " << sf_strerror(nullptr);
+  sf_command(file, SFC_SET_SCALE_INT_FLOAT_WRITE, nullptr, SF_TRUE);   // float files hold [-1, 1)
   const auto frames = static_cast<sf_count_t>(samples.size()) / channels;
   EXPECT_EQ(sf_writef_short(file, samples.data(), frames), frames);
   EXPECT_EQ(sf_close(file), 0);

@@ -56,8 +56,8 @@ Status Alsa::set_hardware() noexcept {
   if (const int error = snd_pcm_hw_params_set_rate_near(pcm_, params, &actual_rate, nullptr); error < 0) return refused("set the rate", error);
   period_frames_ = std::max<snd_pcm_uframes_t>(1, static_cast<snd_pcm_uframes_t>(period * 1e-3 * actual_rate));
   if (const int error = snd_pcm_hw_params_set_period_size_near(pcm_, params, &period_frames_, nullptr); error < 0) return refused("set the period", error);
-  auto buffer_frames = std::max<snd_pcm_uframes_t>(2 * period_frames_, static_cast<snd_pcm_uframes_t>(buffer * 1e-3 * actual_rate));
-  if (const int error = snd_pcm_hw_params_set_buffer_size_near(pcm_, params, &buffer_frames); error < 0) return refused("set the buffer", error);
+  buffer_frames_ = std::max<snd_pcm_uframes_t>(2 * period_frames_, static_cast<snd_pcm_uframes_t>(buffer * 1e-3 * actual_rate));
+  if (const int error = snd_pcm_hw_params_set_buffer_size_near(pcm_, params, &buffer_frames_); error < 0) return refused("set the buffer", error);
   if (const int error = snd_pcm_hw_params(pcm_, params); error < 0) return refused("be configured", error);
   rate = static_cast<std::int32_t>(actual_rate);
   channels = static_cast<std::int32_t>(actual_channels);
@@ -168,9 +168,10 @@ Status Alsa::process(const Block&, Output& out) noexcept {
     if (const int error = snd_pcm_start(pcm_); error < 0) return refused("start", error);
     remember_position();
   }
-  std::int64_t wanted = out.capacity;
+  // Some plug-ins give nothing to who asks for more than the buffer holds.
+  const std::int64_t most = std::min(out.capacity, static_cast<std::int64_t>(buffer_frames_));
   while (out.count == 0) {
-    if (last_sample_ > 0) wanted = std::min(out.capacity, last_sample_ - position_);
+    const std::int64_t wanted = last_sample_ > 0 ? std::min(most, last_sample_ - position_) : most;
     out.end = gone_ || wanted <= 0 || (stop_ != nullptr && stop_->load(std::memory_order_relaxed));
     if (out.end) break;
     const snd_pcm_sframes_t read = snd_pcm_readi(pcm_, samples_.data(), static_cast<snd_pcm_uframes_t>(wanted));

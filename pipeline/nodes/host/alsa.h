@@ -47,7 +47,7 @@ class Alsa final : public Node {
   std::string name_;
   std::vector<std::int16_t> samples_;
   const std::atomic<bool>* stop_ = nullptr;
-  snd_pcm_uframes_t period_frames_ = 0;
+  snd_pcm_uframes_t period_frames_ = 0, buffer_frames_ = 0;
   std::int64_t last_sample_ = 0;     // position at which `duration` is over; 0: never
   std::int64_t position_ = 0;        // samples delivered and lost so far
   std::int64_t pending_lost_ = 0;

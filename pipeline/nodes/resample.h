@@ -1,0 +1,32 @@
+// Another sample rate: features::Resampler as a node.
+#pragma once
+
+#include <optional>
+
+#include "features/resampler.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Output sample m lies at the input time m * in / out, m counting from the start of the recording. Behind a gap, samples up to the next
+// point that both rates share are dropped.
+class Resample final : public Node {
+ public:
+  static const NodeType type;
+
+  std::int32_t rate = 16000;
+  float pass_band = 0.9F;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  std::optional<features::Resampler> resampler_;
+  std::int64_t up_ = 1, down_ = 1;
+  std::int64_t skip_ = 0;            // input still to be dropped
+  std::int64_t grid_ = 0;            // index of the output sample that was number 0 of resampler_
+};
+
+}  // namespace runnel::pipeline
