@@ -222,6 +222,7 @@ class Preparation final : public PrepareContext {
     }
     for (const std::int32_t input : model_.inputs()) last_use_[input] = std::max(last_use_[input], 0);
     for (const std::int32_t output : model_.outputs()) last_use_[output] = steps;
+    if (!options_.share) std::fill_n(last_use_, tensors, steps);
     const auto in_arena = [&](int t) { return !out_.placements_[t].constant && out_.placements_[t].capacity == 0; };
     const auto add = [&](int t, int first) {
       if (in_arena(t)) items_[t] = {out_.placements_[t].bytes, first, last_use_[t], 0, 0};
@@ -238,7 +239,7 @@ class Preparation final : public PrepareContext {
       const TensorView from = model_.tensor(x), to = model_.tensor(y);
       const bool same_numbers = from.dtype == to.dtype && from.exponent() == to.exponent() && from.zero_point() == to.zero_point();
       const bool view = definition.alias == 2 && same_numbers;
-      if (!view && root.last != i) continue;
+      if (!options_.share || (!view && root.last != i)) continue;
       root_[y] = root_[x];
       root.last = std::max(root.last, items_[y].last);
       items_[y] = {};

@@ -25,6 +25,8 @@ struct PrepareOptions {
   Isa isa = best_isa();
   // true: room for moving histories only every few blocks (hosts: at most twice the bytes); false: the least memory.
   bool slack = true;
+  // false: every tensor keeps memory of its own, so that all of them can be looked at after a run.
+  bool share = true;
 };
 
 // Where a tensor lives and how it moves along time.

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "kernels/conv.h"
 #include "kernels/conv_generic.h"
+#include "kernels/conv_plan.h"
 
 namespace runnel::kernels {
 namespace {
@@ -94,7 +95,7 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
 
 }  // namespace
 
-Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& /*memory*/, Conv& conv) noexcept {
+Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept {
   RUNNEL_TRY(check_sizes(spec));
   RUNNEL_TRY(check_requant(spec));
   std::int64_t largest = 0;
@@ -109,6 +110,11 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& /*memory*/, Conv& con
   }
   if (largest >= (std::int64_t{1} << 31)) return {};
   conv.run = run_generic_int8;
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx2) return prepare_vector_conv(isa, largest, memory, conv);
+#else
+  static_cast<void>(memory);
+#endif
   return {};
 }
 

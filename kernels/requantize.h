@@ -82,9 +82,8 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, s
   if (rounding == Rounding::single) {
     if (shift > 0) return round_shift(floor, shift, Rounding::half_up);
     const std::int64_t left = round_shift(floor, shift, Rounding::half_up);
-    constexpr std::int64_t far = std::int64_t{1} << 62;
-    if (left >= far || left < -far) return left;
-    return left + round_shift(rest, 31 + shift, Rounding::half_up);
+    std::int64_t sum = 0;
+    return __builtin_add_overflow(left, round_shift(rest, 31 + shift, Rounding::half_up), &sum) ? left : sum;
   }
   // Doubling high multiplication: rounded to nearest, ties up (gemmlowp's truncation of a nudged product is the same).
   const std::int64_t high = floor + (rest >= (std::int64_t{1} << 30) ? 1 : 0);

@@ -111,6 +111,14 @@ inline Status stream_pointwise(const Model& model, const fb::Operator& op, TimeA
     if (axis >= 0 && aligned != axis) return Status(Code::unsupported) << "its inputs have time on different axes";
     axis = aligned;
   }
+  for (int i = 0; i < inputs; ++i) {
+    if (axes[static_cast<std::size_t>(i)] >= 0 || input_index(op, i) < 0) continue;
+    const Shape fixed = input(model, op, i).shape;
+    const int aligned = axis - (rank - fixed.rank);
+    if (aligned >= 0 && aligned < fixed.rank && fixed[aligned] != 1) {
+      return Status(Code::unsupported) << "combines the stream with a constant of " << fixed[aligned] << " frames";
+    }
+  }
   for (std::size_t i = static_cast<std::size_t>(inputs); i < axes.size(); ++i) axes[i] = static_cast<std::int8_t>(axis);
   return {};
 }

@@ -1,0 +1,117 @@
+// runnel check: proves a model on this machine. One JSON result on stdout, the story on stderr.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/graphs.h"
+#include "apps/verbs.h"
+#include "base/host/npy.h"
+#include "inference/host/check.h"
+#include "inference/host/describe.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CheckCall {
+  std::string model, wav, target;
+  std::int64_t frames = 0;
+  std::uint32_t seed = 1;
+};
+
+// A recording through the model's own front end, as the model's input.
+Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
+  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr) return Status(Code::invalid_argument) << "the model brings no front end for " << wav;
+  std::string name = (fs::temp_directory_path() / "runnel-check-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) return Status(Code::io_error) << name << ": cannot be created";
+  const fs::path file = fs::path(name) / "frames.npy";
+  compiler::FileLoader loader;
+  pipeline::GraphOptions options = graph_options(loader);
+  options.insert_conversions = true;
+  const auto run = [&]() -> Result<NpyArray> {
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quoted(wav) + " ! " + model.pipeline()->front_end()->str() + " ! npy path=" + quoted(file.string()), options));
+    RUNNEL_TRY(graph->run());
+    return read_npy(file);
+  };
+  auto frames = run();
+  std::error_code ignored;
+  fs::remove_all(name, ignored);
+  return frames;
+}
+
+std::string tell(const Model& model, const Difference& difference) {
+  return fmt::format("{}: tensor {}, frame {}, element {}: expected {}, found {}", difference.run, difference.tensor < 0 ? "-" : tensor_label(model, difference.tensor),
+                     difference.frame, difference.element, difference.expected, difference.found);
+}
+
+Status run_check(const CheckCall& call, bool& exact) {
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  const Model& model = owned->model();
+  nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
+  std::vector<Difference> differences;
+
+  RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned));
+  result["vectors"] = {{"cases", vectors.cases}, {"exact", vectors.exact}};
+  differences = vectors.differences;
+  say(vectors.cases == 0 ? std::string("no self-test vectors in the model") : fmt::format("{} of {} self-test vectors reproduced exactly", vectors.exact, vectors.cases));
+
+  RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned));
+  result["streamed"] = about.streamed;
+  if (!about.streamed) {
+    say("the model runs on whole clips; there is no stream to compare");
+  } else {
+    std::vector<std::vector<std::byte>> inputs;
+    std::int64_t frames = call.frames > 0 ? call.frames : 200;
+    if (!call.wav.empty()) {
+      RUNNEL_ASSIGN(NpyArray array, front_end_frames(model, call.wav));
+      const TensorView input = model.tensor(model.inputs()[0]);
+      const std::size_t values = input.bytes() / size_of(input.dtype) / static_cast<std::size_t>(input.shape[about.tensors[static_cast<std::size_t>(model.inputs()[0])].time_axis]);
+      if (model.inputs().size() != 1 || array.shape.size() != 2 || array.shape[1] != static_cast<std::int64_t>(values)) {
+        return Status(Code::mismatch) << "the front end gives " << (array.shape.size() == 2 ? array.shape[1] : 0) << " values per frame, the model wants " << values;
+      }
+      frames = array.shape[0];
+      inputs.push_back(array.dtype == input.dtype ? array.data : quantize_for(model, input, array.data));
+    }
+    RUNNEL_ASSIGN(const StreamReport stream, check_streaming(owned, frames, inputs, call.seed));
+    differences.insert(differences.end(), stream.differences.begin(), stream.differences.end());
+    result["frames"] = stream.frames;
+    result["output_frames"] = stream.output_frames;
+    result["blocks"] = stream.blocks;
+    result["delay_frames"] = about.delay;
+    result["lookahead_frames"] = about.lookahead;
+    result["state_bytes"] = about.state_bytes;
+    std::string blocks;
+    for (const std::int64_t block : stream.blocks) blocks += (blocks.empty() ? "" : ", ") + std::to_string(block);
+    say(fmt::format("{} frames of {}: streamed in blocks of {}, after resets, interleaved, saved and restored, and event-driven: {}", stream.frames,
+                    call.wav.empty() ? "seeded random input" : call.wav, blocks, stream.differences.empty() ? "equal to the whole run, bit for bit" : "DIFFERENT from the whole run"));
+  }
+  exact = differences.empty();
+  result["exact"] = exact;
+  if (!exact) {
+    result["first_difference"] = tell(model, differences.front());
+    for (std::size_t i = 0; i < differences.size() && i < 10; ++i) say(tell(model, differences[i]));
+  }
+  std::printf("%s\n", result.dump().c_str());
+  return {};
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<CheckCall>();
+  CLI::App* verb = app.add_subcommand("check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
+  verb->add_option("WAV", call->wav, "A recording for the model's own front end (default: seeded random input)");
+  verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", call->seed, "Seed of the random input");
+  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  verb->callback([call, &exit_code] {
+    bool exact = false;
+    if (const Status status = run_check(*call, exact); !status.ok()) exit_code = fail(status);
+    else if (!exact) exit_code = 1;
+  });
+}
+
+}  // namespace runnel::apps

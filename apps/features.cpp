@@ -1,0 +1,54 @@
+// runnel features: recordings to feature matrices.
+#include "apps/graphs.h"
+#include "apps/verbs.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FeaturesCall {
+  std::vector<std::string> inputs, set;
+  std::string output, preset = "kaldi", kind = "fbank";
+};
+
+Status run_features(const FeaturesCall& call) {
+  std::string node = call.kind + " preset=" + quoted(call.preset);
+  for (const std::string& setting : call.set) {
+    const std::size_t at = setting.find('=');
+    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
+    node += " " + setting.substr(0, at) + "=" + quoted(setting.substr(at + 1));
+  }
+  const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
+  if (many) {
+    std::error_code error;
+    fs::create_directories(call.output, error);
+    if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
+  }
+  compiler::FileLoader loader;
+  for (const std::string& input : call.inputs) {
+    const std::string output = many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output;
+    pipeline::GraphOptions options = graph_options(loader);
+    options.insert_conversions = true;
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quoted(input) + " ! " + node + " ! npy path=" + quoted(output), options));
+    RUNNEL_TRY(graph->run());
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_features(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<FeaturesCall>();
+  CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy");
+  verb->add_option("INPUT", call->inputs, "Recordings")->required();
+  verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
+  verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
+  verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
+  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)");
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

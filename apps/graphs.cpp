@@ -1,0 +1,63 @@
+#include "apps/graphs.h"
+
+#include <csignal>
+
+#include "pipeline/nodes/host/jsonl.h"
+
+namespace runnel::apps {
+
+std::atomic<bool> stop_requested{false};
+
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + '"';
+}
+
+Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
+  const auto stored = [](const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); };
+  const fb::Pipeline* pipeline = model.pipeline();
+  const std::string front_end = !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
+  const std::string decision = !graph.decision.empty() || pipeline == nullptr ? graph.decision : stored(pipeline->decision());
+  if (front_end.empty()) {
+    return Status(Code::invalid_argument) << graph.model << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
+                                          << "`runnel import --front-end`";
+  }
+  if (decision.empty()) {
+    return Status(Code::invalid_argument) << graph.model << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
+                                          << "`runnel import --decision`";
+  }
+  return front_end + " ! infer model=" + quoted(graph.model) + " ! " + decision;
+}
+
+void catch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop_requested = true; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+pipeline::GraphOptions graph_options(compiler::FileLoader& loader) {
+  pipeline::GraphOptions options;
+  options.models = &loader;
+  options.operators = all_operators();
+  options.stop = &stop_requested;
+  options.note = say;
+  return options;
+}
+
+bool gather_lines(pipeline::Graph& graph, std::function<void(std::string_view)> sink) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (auto* jsonl = dynamic_cast<pipeline::Jsonl*>(graph.stage(i).node); jsonl != nullptr) {
+      jsonl->sink = std::move(sink);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace runnel::apps

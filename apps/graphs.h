@@ -1,0 +1,37 @@
+// Text graphs around a model, for the ready-made verbs.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apps/support.h"
+#include "pipeline/host/graph.h"
+
+namespace runnel::apps {
+
+// A value as it stands in a text graph, whatever is in it.
+std::string quoted(std::string_view value);
+
+// What stands around a model: taken from its file, or given.
+struct ModelGraph {
+  std::string model;                // path
+  std::string front_end, decision;  // empty: as stored in the model
+};
+
+// "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or decision and none is given.
+Result<std::string> text_around(const ModelGraph& graph, const Model& model);
+
+// Set by SIGINT and SIGTERM once catch_signals() was called.
+extern std::atomic<bool> stop_requested;
+void catch_signals();
+
+// Options of every graph that the program runs.
+pipeline::GraphOptions graph_options(compiler::FileLoader& loader);
+
+// Gives the lines of the graph's jsonl node to `sink`. False when it has none.
+bool gather_lines(pipeline::Graph& graph, std::function<void(std::string_view)> sink);
+
+}  // namespace runnel::apps

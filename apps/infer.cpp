@@ -1,0 +1,315 @@
+// runnel infer: raw tensors in and out; whole, streamed in blocks, or step by step.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "apps/support.h"
+#include "apps/verbs.h"
+#include "base/host/npy.h"
+#include "base/host/output_file.h"
+#include "inference/frames.h"
+#include "inference/host/engine.h"
+#include "inference/reblocker.h"
+#include "kernels/elementwise.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InferCall {
+  std::string model, output, target, dump;
+  std::vector<std::string> inputs, states;
+  std::int64_t chunk = 0;
+  bool sequence = false, dequantize = false;
+};
+
+// A tensor's values on their way in or out, in the model's type; `shape` may have another length than the model says, or one more
+// leading axis (sequences).
+struct Values {
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading) {
+  const TensorView tensor = model.tensor(index);
+  Values values;
+  if (path.extension() == ".npy") {
+    RUNNEL_ASSIGN(NpyArray array, read_npy(path));
+    values.shape = array.shape;
+    if (array.dtype == tensor.dtype) {
+      values.bytes = std::move(array.data);
+    } else if (array.dtype == DType::float32 && (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.exponents.size() == 1) {
+      values.bytes = quantize_for(model, tensor, array.data);
+    } else {
+      return Status(Code::mismatch) << path.string() << ": " << name_of(array.dtype) << ", expected " << name_of(tensor.dtype)
+                                    << " or float32 for input " << tensor_label(model, index);
+    }
+  } else {
+    RUNNEL_ASSIGN(values.bytes, read_whole_file(path));
+    for (int axis = 0; axis < tensor.shape.rank; ++axis) values.shape.push_back(tensor.shape[axis]);
+    // A raw file has no shape: its size says how long the time axis (or the sequence) is.
+    if (tensor.bytes() == 0 || values.bytes.size() % tensor.bytes() != 0) {
+      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : -1;
+      const std::size_t frame = axis < 0 ? tensor.bytes() : tensor.bytes() / static_cast<std::size_t>(tensor.shape[axis]);
+      if (axis < 0 || leading > 0 || values.bytes.size() % frame != 0) {
+        return Status(Code::mismatch) << path.string() << ": " << values.bytes.size() << " bytes, expected a multiple of " << (axis < 0 ? tensor.bytes() : frame)
+                                      << " for input " << tensor_label(model, index);
+      }
+      values.shape[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(values.bytes.size() / frame);
+    } else if (leading > 0) {
+      values.shape.insert(values.shape.begin(), static_cast<std::int64_t>(values.bytes.size() / tensor.bytes()));
+    } else if (values.bytes.size() != tensor.bytes()) {
+      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : -1;
+      if (axis < 0) return Status(Code::mismatch) << path.string() << ": " << values.bytes.size() << " bytes, expected " << tensor.bytes();
+      values.shape[static_cast<std::size_t>(axis)] *= static_cast<std::int64_t>(values.bytes.size() / tensor.bytes());
+    }
+  }
+  if (values.shape.size() != static_cast<std::size_t>(tensor.shape.rank + leading)) {
+    return Status(Code::mismatch) << path.string() << ": rank " << values.shape.size() << ", expected " << tensor.shape.rank + leading << " for input "
+                                  << tensor_label(model, index) << ' ' << shape_text(tensor.shape) << (leading > 0 ? " and one leading axis of steps" : "");
+  }
+  const int time = leading > 0 || model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis();
+  for (int axis = 0; axis < tensor.shape.rank; ++axis) {
+    const std::int64_t found = values.shape[static_cast<std::size_t>(axis + leading)];
+    if (axis != time && found != tensor.shape[axis]) {
+      return Status(Code::mismatch) << path.string() << ": " << found << " on axis " << axis + leading << ", expected " << tensor.shape[axis] << " for input "
+                                    << tensor_label(model, index) << ' ' << shape_text(tensor.shape);
+    }
+  }
+  return values;
+}
+
+Status write_values(const InferCall& call, const Model& model, int index, Values values) {
+  const TensorView tensor = model.tensor(index);
+  DType dtype = tensor.dtype;
+  if (call.dequantize && (dtype == DType::int8 || dtype == DType::int16) && tensor.exponents.size() == 1) {
+    const std::size_t count = values.bytes.size() / size_of(dtype);
+    std::vector<std::byte> floats(count * sizeof(float));
+    kernels::elementwise(best_isa()).dequantize(dtype, count, values.bytes.data(), reinterpret_cast<float*>(floats.data()), tensor.exponent());
+    values.bytes = std::move(floats);
+    dtype = DType::float32;
+  }
+  return write_npy(fs::path(call.output) / (file_name_of(tensor_label(model, index)) + ".npy"), dtype, values.shape, values.bytes);
+}
+
+std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims.begin(), shape.dims.begin() + shape.rank}; }
+
+// Which tensors are written: the outputs, or everything that is computed.
+std::vector<int> wanted(const InferCall& call, const Model& model) {
+  std::vector<int> list(model.outputs().begin(), model.outputs().end());
+  if (call.dump != "all") return list;
+  for (int op = 0; op < model.operator_count(); ++op) {
+    for (const std::int32_t output : *model.op(op).outputs()) {
+      if (std::find(list.begin(), list.end(), output) == list.end()) list.push_back(output);
+    }
+  }
+  return list;
+}
+
+using InputMap = std::map<int, Values>;
+
+// One clip at once. Tensors share memory once they are no longer needed; a dump keeps all of them apart.
+Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames) {
+  const Model& model = owned->model();
+  if (model.plan() != nullptr && frames == 0) return Status(Code::invalid_argument) << "an input of 0 frames, expected at least 1 for a whole run";
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  options.frames = model.plan() != nullptr ? frames : 0;
+  options.share = call.dump != "all";
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+  Session& session = runner->session();
+  for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+    const Values& values = inputs.at(model.inputs()[i]);
+    std::memcpy(session.input(static_cast<int>(i)).data(), values.bytes.data(), values.bytes.size());
+  }
+  session.run(engine->prepared().block());
+  for (const int tensor : wanted(call, model)) {
+    const auto bytes = session.tensor(tensor);
+    RUNNEL_TRY(write_values(call, model, tensor, {dims_of(engine->prepared().shape(tensor)), {bytes.begin(), bytes.end()}}));
+  }
+  return {};
+}
+
+// One long input through blocks; the outputs are the concatenated valid frames.
+Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames) {
+  const Model& model = owned->model();
+  PrepareOptions options;
+  options.mode = RunMode::stream;
+  options.frames = call.chunk;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  const Prepared& prepared = engine->prepared();
+  RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(model.tensor_count()));
+  prepared.lengths(frames, lengths);
+  std::vector<Values> outputs;
+  std::vector<std::int64_t> got(model.outputs().size());
+  for (const std::int32_t tensor : model.outputs()) {
+    Values values;
+    Shape shape = prepared.shape(tensor);
+    shape[prepared.placement(tensor).time_axis] = static_cast<std::int32_t>(lengths[static_cast<std::size_t>(tensor)]);
+    values.shape = dims_of(shape);
+    values.bytes.resize(static_cast<std::size_t>(shape.elements()) * size_of(model.tensor(tensor).dtype));
+    outputs.push_back(std::move(values));
+  }
+  const auto sink = [&] {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::int32_t tensor = model.outputs()[i];
+      const OutputFrames out = runner->session().output(static_cast<int>(i));
+      const TensorView view = model.tensor(tensor);
+      copy_frames(FrameLayout::of(view.shape, prepared.placement(tensor).time_axis, view.dtype), out.block, prepared.placement(tensor).frames, out.offset,
+                  outputs[i].bytes.data(), lengths[static_cast<std::size_t>(tensor)], out.first, out.count);
+      got[i] += out.count;
+    }
+  };
+  std::vector<const std::byte*> pointers;
+  for (const std::int32_t input : model.inputs()) pointers.push_back(inputs.at(input).bytes.data());
+  Reblocker reblocker(runner->session());
+  reblocker.push(pointers, frames, sink);
+  reblocker.finish(sink);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::int32_t tensor = model.outputs()[i];
+    if (got[i] != lengths[static_cast<std::size_t>(tensor)]) {
+      return Status(Code::mismatch) << "output " << tensor_label(model, tensor) << ": " << got[i] << " frames came out, expected "
+                                    << lengths[static_cast<std::size_t>(tensor)];
+    }
+    RUNNEL_TRY(write_values(call, model, tensor, std::move(outputs[i])));
+  }
+  return {};
+}
+
+// Every step is a whole run; explicit state outputs are copied to their inputs.
+Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t steps,
+                    const std::map<int, int>& states) {
+  const Model& model = owned->model();
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+  Session& session = runner->session();
+  std::map<int, std::vector<std::byte>> carried;
+  for (const auto& [out, in] : states) {
+    const auto given = inputs.find(in);
+    if (given != inputs.end()) {
+      carried[in].assign(given->second.bytes.begin(), given->second.bytes.begin() + static_cast<std::ptrdiff_t>(model.tensor(in).bytes()));
+    } else {
+      carried[in].assign(model.tensor(in).bytes(), std::byte{0});
+    }
+  }
+  std::vector<Values> outputs(model.outputs().size());
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+      const std::int32_t tensor = model.inputs()[i];
+      const auto state = carried.find(tensor);
+      const std::size_t bytes = model.tensor(tensor).bytes();
+      const std::byte* from = state != carried.end() ? state->second.data() : inputs.at(tensor).bytes.data() + static_cast<std::size_t>(step) * bytes;
+      std::memcpy(session.input(static_cast<int>(i)).data(), from, bytes);
+    }
+    session.run(engine->prepared().block());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto bytes = session.tensor(model.outputs()[i]);
+      outputs[i].bytes.insert(outputs[i].bytes.end(), bytes.begin(), bytes.end());
+    }
+    for (const auto& [out, in] : states) {
+      const auto bytes = session.tensor(out);
+      carried[in].assign(bytes.begin(), bytes.end());
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].shape = dims_of(model.tensor(model.outputs()[i]).shape);
+    outputs[i].shape.insert(outputs[i].shape.begin(), steps);
+    RUNNEL_TRY(write_values(call, model, model.outputs()[i], std::move(outputs[i])));
+  }
+  return {};
+}
+
+Result<int> find_port(const Model& model, const std::string& name, std::span<const std::int32_t> ports, std::string_view what) {
+  std::string known;
+  for (const std::int32_t port : ports) {
+    if (tensor_label(model, port) == name) return static_cast<int>(port);
+    known += (known.empty() ? "" : ", ") + tensor_label(model, port);
+  }
+  return Status(Code::not_found) << "no " << what << " \"" << name << "\"; the model has " << known;
+}
+
+Result<std::pair<std::string, std::string>> split(const std::string& text, std::string_view what) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) return Status(Code::invalid_argument) << "\"" << text << "\", expected " << what;
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+Status run_infer(const InferCall& call) {
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  const Model& model = owned->model();
+  if (!call.dump.empty() && call.dump != "all") return Status(Code::invalid_argument) << "--dump " << call.dump << ", expected all";
+  if (call.dump == "all" && (call.chunk > 0 || call.sequence)) return Status(Code::invalid_argument) << "--dump all works on whole runs, not with --chunk or --sequence";
+  std::map<int, int> states;
+  for (const std::string& text : call.states) {
+    RUNNEL_ASSIGN(const auto pair, split(text, "OUTPUT=INPUT"));
+    RUNNEL_ASSIGN(const int out, find_port(model, pair.first, model.outputs(), "output"));
+    RUNNEL_ASSIGN(const int in, find_port(model, pair.second, model.inputs(), "input"));
+    if (model.tensor(out).bytes() != model.tensor(in).bytes()) {
+      return Status(Code::mismatch) << "state " << text << ": " << model.tensor(out).bytes() << " and " << model.tensor(in).bytes() << " bytes";
+    }
+    states[out] = in;
+  }
+  if (!states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
+
+  InputMap inputs;
+  for (const std::string& text : call.inputs) {
+    RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
+    RUNNEL_ASSIGN(const int tensor, find_port(model, pair.first, model.inputs(), "input"));
+    RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, pair.second, call.sequence ? 1 : 0));
+  }
+  std::int64_t frames = 0, steps = -1;
+  for (const std::int32_t tensor : model.inputs()) {
+    const auto found = inputs.find(tensor);
+    if (found == inputs.end()) {
+      const bool is_state = std::any_of(states.begin(), states.end(), [&](const auto& pair) { return pair.second == tensor; });
+      if (is_state) continue;
+      return Status(Code::invalid_argument) << "no file for input " << tensor_label(model, tensor) << ' ' << shape_text(model.tensor(tensor).shape)
+                                            << ": give -i " << tensor_label(model, tensor) << "=FILE";
+    }
+    if (call.sequence) {
+      if (steps >= 0 && steps != found->second.shape[0]) return Status(Code::mismatch) << "inputs of " << steps << " and " << found->second.shape[0] << " steps";
+      steps = found->second.shape[0];
+      continue;
+    }
+    const int axis = model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+    if (axis < 0) continue;
+    const std::int64_t length = found->second.shape[static_cast<std::size_t>(axis)];
+    if (frames != 0 && frames != length) return Status(Code::mismatch) << "inputs of " << frames << " and " << length << " frames";
+    frames = length;
+  }
+  std::error_code error;
+  fs::create_directories(call.output, error);
+  if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
+  if (call.sequence) return run_sequence(call, owned, inputs, std::max<std::int64_t>(steps, 0), states);
+  if (call.chunk > 0) return run_streamed(call, owned, inputs, frames);
+  return run_whole(call, owned, inputs, frames);
+}
+
+}  // namespace
+
+void add_infer(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<InferCall>();
+  CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order)");
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
+  verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale");
+  verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
+  verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: whole)")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--sequence", call->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
+  verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero");
+  verb->add_option("--target", call->target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb->add_option("--dump", call->dump, "all: write every tensor, not only the outputs");
+  verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_infer(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

@@ -1,0 +1,223 @@
+// runnel inspect: everything that is known before it runs, of a model, a graph or a node.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/graphs.h"
+#include "apps/verbs.h"
+#include "inference/host/describe.h"
+#include "pipeline/host/registry.h"
+
+namespace runnel::apps {
+namespace {
+
+struct InspectCall {
+  std::string what, target;
+  std::int64_t block = 0;
+  bool json = false, dot = false, mermaid = false;
+};
+
+std::string exponents_text(const TensorDescription& tensor) {
+  if (tensor.exponents.empty()) return "";
+  const auto [low, high] = std::minmax_element(tensor.exponents.begin(), tensor.exponents.end());
+  return *low == *high ? fmt::format("2^{}", *low) : fmt::format("2^{}..{}", *low, *high);
+}
+
+std::string rate_text(const TensorDescription& tensor) {
+  if (tensor.time_axis < 0 || tensor.up == 0) return "";
+  return tensor.down == 1 ? std::to_string(tensor.up) : fmt::format("{}/{}", tensor.up, tensor.down);
+}
+
+void print_table(const ModelDescription& about, const Model& model) {
+  fmt::print("{}\n", about.name.empty() ? "(no name)" : about.name);
+  for (const int input : about.inputs) {
+    const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(input)];
+    fmt::print("  input   {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape), exponents_text(tensor));
+  }
+  for (const int output : about.outputs) {
+    const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(output)];
+    fmt::print("  output  {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape), exponents_text(tensor));
+  }
+  if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr) {
+    if (pipeline->front_end() != nullptr) fmt::print("  front end  {}\n", pipeline->front_end()->str());
+    if (pipeline->decision() != nullptr) fmt::print("  decision   {}\n", pipeline->decision()->str());
+    if (pipeline->labels() != nullptr && pipeline->labels()->size() > 0) {
+      std::string labels;
+      for (const auto* label : *pipeline->labels()) labels += " " + label->str();
+      fmt::print("  labels    {}\n", labels);
+    }
+  }
+  if (model.metadata() != nullptr && model.metadata()->entries() != nullptr) {
+    for (const fb::Entry* entry : *model.metadata()->entries()) fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
+  }
+  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", "MAC/frame");
+  for (std::size_t i = 0; i < about.operators.size(); ++i) {
+    const OperatorDescription& op = about.operators[i];
+    const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
+    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8.0f}\n", i, op.type, y.name, shape_text(y.shape), exponents_text(y), rate_text(y),
+               about.streamed ? std::to_string(y.delay) : "-", about.streamed ? std::to_string(op.context) : "-", y.state_bytes, about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
+  }
+  fmt::print("\n");
+  if (about.streamed) {
+    std::size_t contexts = 0;
+    for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
+    fmt::print("streamed in blocks of {} (multiples of {})\n", about.block, about.block_multiple);
+    fmt::print("  look-ahead {:g} frames, delay {} frames, first output after {} frames, receptive field {}\n", about.lookahead, about.delay, about.cold_start,
+               about.receptive_field > 0 ? fmt::format("{:g} frames", about.receptive_field) : "unbounded");
+    fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
+    fmt::print("  state {} bytes per stream (context alone: {})\n", about.state_bytes, contexts);
+  } else {
+    fmt::print("whole clips only\n  {} multiply-adds per clip\n", about.macs);
+  }
+  fmt::print("  arena {} bytes, scratch {} bytes, prepared weights and tables {} bytes\n", about.arena_bytes, about.scratch_bytes, about.prepared_bytes);
+  fmt::print("  file {} bytes, weights {} bytes\n", about.file_bytes, about.weight_bytes);
+}
+
+void print_json(const ModelDescription& about) {
+  nlohmann::ordered_json out = {{"type", "model"}, {"name", about.name}, {"streamed", about.streamed}};
+  const auto names = [&](const std::vector<int>& indices) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const int index : indices) list.push_back(index < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(about.tensors[static_cast<std::size_t>(index)].name));
+    return list;
+  };
+  out["inputs"] = names(about.inputs);
+  out["outputs"] = names(about.outputs);
+  out["block"] = about.block;
+  out["block_multiple"] = about.block_multiple;
+  out["delay_frames"] = about.delay;
+  out["lookahead_frames"] = about.lookahead;
+  out["receptive_field_frames"] = about.receptive_field;
+  out["macs"] = about.macs;
+  out["macs_per_frame"] = about.macs_per_frame;
+  out["arena_bytes"] = about.arena_bytes;
+  out["scratch_bytes"] = about.scratch_bytes;
+  out["state_bytes"] = about.state_bytes;
+  out["prepared_bytes"] = about.prepared_bytes;
+  out["file_bytes"] = about.file_bytes;
+  out["weight_bytes"] = about.weight_bytes;
+  for (const OperatorDescription& op : about.operators) {
+    out["operators"].push_back({{"type", op.type}, {"name", op.name}, {"inputs", names(op.inputs)}, {"outputs", names(op.outputs)}, {"macs", op.macs},
+                                {"macs_per_frame", op.macs_per_frame}, {"context", op.context}});
+  }
+  for (const TensorDescription& tensor : about.tensors) {
+    out["tensors"].push_back({{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", std::vector<int>(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank)},
+                              {"exponents", tensor.exponents}, {"constant", tensor.constant}, {"bytes", tensor.bytes}, {"time_axis", tensor.time_axis},
+                              {"rate", {tensor.up, tensor.down}}, {"delay", tensor.delay}, {"history", tensor.history}, {"state_bytes", tensor.state_bytes}});
+  }
+  fmt::print("{}\n", out.dump());
+}
+
+// Boxes and arrows; labels of edges say what flows.
+struct Drawing {
+  std::vector<std::string> boxes;
+  struct Arrow {
+    int from, to;
+    std::string label;
+  };
+  std::vector<Arrow> arrows;
+};
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char letter : text) out += letter == '"' ? std::string("'") : std::string(1, letter);
+  return out;
+}
+
+void draw(const Drawing& drawing, bool dot) {
+  fmt::print("{}\n", dot ? "digraph runnel {\n  node [shape=box];" : "flowchart TD");
+  for (std::size_t i = 0; i < drawing.boxes.size(); ++i) fmt::print(dot ? "  n{} [label=\"{}\"];\n" : "  n{}[\"{}\"]\n", i, escaped(drawing.boxes[i]));
+  for (const auto& arrow : drawing.arrows) {
+    if (dot) fmt::print("  n{} -> n{} [label=\"{}\"];\n", arrow.from, arrow.to, escaped(arrow.label));
+    else fmt::print("  n{} -->|\"{}\"| n{}\n", arrow.from, escaped(arrow.label), arrow.to);
+  }
+  if (dot) fmt::print("}}\n");
+}
+
+Drawing drawing_of(const ModelDescription& about) {
+  Drawing out;
+  std::vector<int> made_by(about.tensors.size(), -1);
+  for (const int input : about.inputs) {
+    made_by[static_cast<std::size_t>(input)] = static_cast<int>(out.boxes.size());
+    out.boxes.push_back(about.tensors[static_cast<std::size_t>(input)].name);
+  }
+  for (const OperatorDescription& op : about.operators) {
+    const int box = static_cast<int>(out.boxes.size());
+    out.boxes.push_back(op.context > 0 ? fmt::format("{} (context {})", op.type, op.context) : op.type);
+    for (const int input : op.inputs) {
+      if (input < 0 || made_by[static_cast<std::size_t>(input)] < 0) continue;
+      const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(input)];
+      out.arrows.push_back({made_by[static_cast<std::size_t>(input)], box, about.streamed ? fmt::format("{} D={}", shape_text(tensor.shape), tensor.delay) : shape_text(tensor.shape)});
+    }
+    for (const int output : op.outputs) made_by[static_cast<std::size_t>(output)] = box;
+  }
+  return out;
+}
+
+Status inspect_model(const InspectCall& call) {
+  RUNNEL_ASSIGN(const auto owned, load(call.what, call.target));
+  RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, call.block));
+  if (call.json) print_json(about);
+  else if (call.dot || call.mermaid) draw(drawing_of(about), call.dot);
+  else print_table(about, owned->model());
+  return {};
+}
+
+Status inspect_graph(const InspectCall& call) {
+  compiler::FileLoader loader;
+  pipeline::GraphOptions options = graph_options(loader);
+  auto built = call.what.ends_with(".rnlg") ? pipeline::Graph::load(call.what, options) : pipeline::Graph::build(call.what, options);
+  for (const std::string& note : loader.take_notes()) say(note);
+  if (!built.ok()) return built.status();
+  const pipeline::Graph& graph = **built;
+  Drawing drawing;
+  nlohmann::ordered_json json = {{"type", "graph"}, {"memory_bytes", graph.memory_bytes()}};
+  for (int i = 0; i < graph.size(); ++i) {
+    const pipeline::Stage& stage = graph.stage(i);
+    const bool has_output = stage.type->output.kinds != 0;
+    const std::string format = has_output ? std::string(pipeline::describe(graph.executor().format(i)).view()) : "";
+    drawing.boxes.emplace_back(stage.type->name);
+    const int input = i == 0 ? -1 : stage.input;
+    if (input >= 0) drawing.arrows.push_back({input, i, std::string(pipeline::describe(graph.executor().format(input)).view())});
+    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.executor().capacity(i)}});
+    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.executor().capacity(i)) : "ends here");
+  }
+  if (call.json) fmt::print("{}\n", json.dump());
+  else if (call.dot || call.mermaid) draw(drawing, call.dot);
+  else fmt::print("nodes and buffers: {} bytes\n", graph.memory_bytes());
+  return {};
+}
+
+Status inspect(const InspectCall& call) {
+  if (call.what.ends_with(".rnlg") || call.what.find('!') != std::string::npos) return inspect_graph(call);
+  std::error_code ignored;
+  if (std::filesystem::exists(call.what, ignored)) return inspect_model(call);
+  bool any = false;
+  for (const bool has_input : {false, true}) {
+    const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, has_input);
+    if (!type.ok()) continue;
+    fmt::print("{}{}", any ? "\n" : "", pipeline::describe_node(**type));
+    any = true;
+  }
+  if (any) return {};
+  const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, true);
+  return Status(Code::not_found) << call.what << ": no such file, and as a node: " << type.status().text();
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<InspectCall>();
+  CLI::App* verb = app.add_subcommand("inspect", "What is known before it runs: of a model file, a graph, or a node");
+  verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")->required();
+  verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  auto* json = verb->add_flag("--json", call->json, "One JSON object");
+  auto* dot = verb->add_flag("--dot", call->dot, "A Graphviz drawing")->excludes(json);
+  verb->add_flag("--mermaid", call->mermaid, "A Mermaid drawing")->excludes(json)->excludes(dot);
+  verb->callback([call, &exit_code] {
+    if (const Status status = inspect(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

@@ -1,0 +1,51 @@
+// runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit code 0 only when
+// everything asked for was done.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "apps/verbs.h"
+#include "base/cpu.h"
+#include "base/version.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.", "runnel");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", [] {
+    std::string text = "runnel " RUNNEL_VERSION "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";
+#ifdef RUNNEL_HAVE_FFTW
+    text += "This program links FFTW (GPL-2.0-or-later): as a binary it is GPL-3.0-or-later. Built without FFTW it is Apache-2.0.";
+#else
+    text += "Licence: Apache-2.0.";
+#endif
+    return text;
+  });
+  app.get_formatter()->column_width(34);
+  app.option_defaults()->always_capture_default();
+
+  int exit_code = 0;
+  runnel::apps::add_run(app, exit_code);
+  runnel::apps::add_listen(app, exit_code);
+  runnel::apps::add_batch(app, exit_code);
+  runnel::apps::add_features(app, exit_code);
+  runnel::apps::add_infer(app, exit_code);
+  runnel::apps::add_import(app, exit_code);
+  runnel::apps::add_inspect(app, exit_code);
+  runnel::apps::add_check(app, exit_code);
+  runnel::apps::add_bench(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are answers on stdout; anything else is a wrong call.
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "runnel: %s\n", error.what());
+    return 1;
+  }
+  if (std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "runnel: stdout cannot be written\n");
+    return 1;
+  }
+  return exit_code;
+}

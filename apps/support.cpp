@@ -1,0 +1,53 @@
+#include "apps/support.h"
+
+#include <cstdio>
+
+#include "kernels/elementwise.h"
+
+namespace runnel::apps {
+
+int fail(const Status& status) {
+  say(status.text());
+  return 1;
+}
+
+void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }
+
+Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const std::string& target) {
+  compiler::LoadOptions options;
+  options.target = target;
+  RUNNEL_ASSIGN(compiler::LoadedModel loaded, compiler::load_model(path, options));
+  for (const std::string& note : loaded.notes) say(path + ": " + note);
+  return loaded.model;
+}
+
+std::string tensor_label(const Model& model, int tensor) {
+  const std::string_view name = model.tensor_name(tensor);
+  return name.empty() ? "#" + std::to_string(tensor) : std::string(name);
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text = "[";
+  for (int axis = 0; axis < shape.rank; ++axis) text += (axis > 0 ? "," : "") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
+std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats) {
+  const std::size_t count = floats.size() / sizeof(float);
+  std::vector<std::byte> out(count * size_of(tensor.dtype));
+  const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;
+  kernels::elementwise(best_isa()).quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(), tensor.exponent(), rounding);
+  return out;
+}
+
+std::string file_name_of(const std::string& tensor) {
+  std::string name = tensor.substr(0, 200);
+  for (char& letter : name) {
+    const bool keep = (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '.' ||
+                      letter == '_' || letter == '-';
+    if (!keep) letter = '_';
+  }
+  return name;
+}
+
+}  // namespace runnel::apps

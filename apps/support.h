@@ -1,0 +1,32 @@
+// What the verbs share: talk on stderr, exit codes, model loading.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/load.h"
+
+namespace runnel::apps {
+
+// Says why on stderr ("runnel: <text>") and gives the exit code for it: 1.
+int fail(const Status& status);
+// A line for people on stderr.
+void say(std::string_view text);
+
+// Loads a model and tells its notes.
+Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const std::string& target);
+
+// "name" of a tensor, or "#index" when the names were stripped.
+std::string tensor_label(const Model& model, int tensor);
+// "[1,98,40]"
+std::string shape_text(const Shape& shape);
+// float32 values as the tensor's integers, rounded as the model's operators round.
+std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats);
+// A tensor's name as a file name: characters outside [A-Za-z0-9._-] become "_", at most 200 of them.
+std::string file_name_of(const std::string& tensor);
+
+}  // namespace runnel::apps

@@ -1,0 +1,18 @@
+// The verbs of the program. Each adds its subcommand; its callback leaves the exit code behind.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace runnel::apps {
+
+void add_import(CLI::App& app, int& exit_code);
+void add_infer(CLI::App& app, int& exit_code);
+void add_inspect(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_listen(CLI::App& app, int& exit_code);
+void add_batch(CLI::App& app, int& exit_code);
+void add_features(CLI::App& app, int& exit_code);
+
+}  // namespace runnel::apps

@@ -1,0 +1,63 @@
+#include "base/suggest.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace runnel {
+namespace {
+
+constexpr std::size_t kLongest = 64;
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool begins_with(std::string_view text, std::string_view start) noexcept {
+  if (start.size() > text.size()) return false;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    if (lower(text[i]) != lower(start[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
+  a = a.substr(0, kLongest);
+  b = b.substr(0, kLongest);
+  // Rows i-2, i-1 and i of the table of distances between prefixes (optimal string alignment).
+  std::uint8_t rows[3][kLongest + 1];
+  for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = static_cast<std::uint8_t>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    const std::uint8_t *before = rows[(i - 1) % 3], *earlier = rows[(i + 1) % 3];
+    std::uint8_t* row = rows[i % 3];
+    row[0] = static_cast<std::uint8_t>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int replaced = before[j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      int least = std::min({before[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1])) {
+        least = std::min(least, earlier[j - 2] + 1);
+      }
+      row[j] = static_cast<std::uint8_t>(least);
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+void Suggestion::consider(std::string_view known) noexcept {
+  std::size_t distance = edit_distance(name_, known);
+  const bool extends = name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
+  if (!extends && distance > std::max<std::size_t>(2, name_.size() / 3)) return;
+  if (!extends && distance >= std::max(name_.size(), known.size())) return;  // nothing in common
+  if (extends) distance = std::min<std::size_t>(distance, 2);
+  if (distance < distance_) {
+    distance_ = distance;
+    best_ = known;
+  }
+}
+
+std::string_view suggest(std::string_view name, std::span<const std::string_view> known) noexcept {
+  Suggestion suggestion(name);
+  for (const std::string_view one : known) suggestion.consider(one);
+  return suggestion.best();
+}
+
+}  // namespace runnel

@@ -1,0 +1,89 @@
+#include "compiler/load.h"
+
+#include <cstring>
+#include <utility>
+
+#include "compiler/espdl/importer.h"
+#include "compiler/writer.h"
+
+namespace runnel::compiler {
+namespace {
+
+bool starts_with(const std::vector<std::byte>& bytes, std::string_view magic, std::size_t at = 0) {
+  return bytes.size() >= at + magic.size() && std::memcmp(bytes.data() + at, magic.data(), magic.size()) == 0;
+}
+bool is_rnl(const std::vector<std::byte>& bytes) { return starts_with(bytes, "RNL1", 4); }
+bool is_espdl(const std::vector<std::byte>& bytes) { return starts_with(bytes, "EDL") || starts_with(bytes, "PDL"); }
+
+Result<EspdlTarget> parse_target(const std::string& name) {
+  if (name.empty()) return EspdlTarget::automatic;
+  if (name == "c" || name == "esp32" || name == "generic") return EspdlTarget::c;
+  if (name == "esp32s3") return EspdlTarget::esp32s3;
+  if (name == "esp32p4") return EspdlTarget::esp32p4;
+  return Status(Code::invalid_argument) << "target \"" << name << "\", expected c (or esp32, generic), esp32s3 or esp32p4 for an .espdl file";
+}
+
+Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
+  if (!is_espdl(bytes)) {
+    if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2 at byte 0)";
+  }
+  EspdlOptions espdl;
+  RUNNEL_ASSIGN(espdl.target, parse_target(options.target));
+  RUNNEL_ASSIGN(EspdlImport imported, import_espdl(bytes, espdl));
+  ImportedGraph out;
+  out.graph = std::move(imported.graph);
+  out.notes.push_back(imported.target_reason);
+  return out;
+}
+
+}  // namespace
+
+Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+  auto imported = import_bytes(bytes, options);
+  if (!imported.ok()) return imported.status().at(path.string());
+  if (imported->graph.name.empty()) imported->graph.name = path.stem().string();
+  return imported;
+}
+
+Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+  LoadedModel out;
+  if (is_rnl(bytes)) {
+    auto model = OwnedModel::from_bytes(bytes);
+    if (!model.ok()) return model.status().at(path.string());
+    out.model = std::move(model).value();
+    return out;
+  }
+  auto imported = import_bytes(bytes, options);
+  if (!imported.ok()) return imported.status().at(path.string());
+  out.notes = std::move(imported->notes);
+  if (imported->graph.name.empty()) imported->graph.name = path.stem().string();
+  auto written = write_model(imported->graph);
+  if (!written.ok()) return written.status().at(path.string());
+  for (const std::string& refusal : written->refusals) out.notes.push_back("cannot be streamed: " + refusal);
+  auto model = OwnedModel::from_bytes(written->bytes);
+  if (!model.ok()) return model.status().at(path.string());
+  out.model = std::move(model).value();
+  return out;
+}
+
+Result<const Model*> FileLoader::load(std::string_view path) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = models_.find(path);
+  if (known != models_.end()) return &known->second.model->model();
+  auto loaded = load_model(std::filesystem::path(path), options_);
+  if (!loaded.ok()) return loaded.status();
+  for (const std::string& note : loaded->notes) notes_.push_back(std::string(path) + ": " + note);
+  const Model* model = &loaded->model->model();
+  models_.emplace(path, std::move(loaded).value());
+  return model;
+}
+
+std::vector<std::string> FileLoader::take_notes() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(notes_, {});
+}
+
+}  // namespace runnel::compiler

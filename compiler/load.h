@@ -1,0 +1,56 @@
+// Any model file that runnel understands, ready to prepare: .rnl as it is, others imported in memory.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph.h"
+#include "inference/host/engine.h"
+#include "inference/loader.h"
+
+namespace runnel::compiler {
+
+struct LoadOptions {
+  // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3, esp32p4); empty:
+  // found out.
+  std::string target;
+};
+
+struct LoadedModel {
+  std::shared_ptr<const OwnedModel> model;
+  // Things worth telling people, one sentence each: how the target was found, why the model cannot be streamed.
+  std::vector<std::string> notes;
+};
+
+// A foreign file as a graph. Errors name the file.
+struct ImportedGraph {
+  Graph graph;
+  std::vector<std::string> notes;
+};
+Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options);
+
+// Recognised by content, not by name. Errors name the file.
+Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+
+// Gives nodes their models by path; keeps them. Thread-safe.
+class FileLoader final : public ModelLoader {
+ public:
+  explicit FileLoader(LoadOptions options = {}) : options_(std::move(options)) {}
+  Result<const Model*> load(std::string_view path) noexcept override;
+  // Notes of what was loaded since the last call.
+  std::vector<std::string> take_notes();
+
+ private:
+  LoadOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, LoadedModel, std::less<>> models_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace runnel::compiler

@@ -1,0 +1,65 @@
+// Cuts a stream of samples into overlapping frames on a fixed grid, whatever the sizes of the pieces in which it arrives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+namespace runnel::features {
+
+// Where frames lie. All counts are samples.
+struct FrameGrid {
+  std::int64_t length = 400, shift = 160;
+  // false: frame f starts at f * shift, and only whole frames exist (snip_edges).
+  // true: frame f is centred on the middle of its shift, it starts at f * shift + floor(shift/2) - floor(length/2); what it reads outside
+  // of the recording is the recording mirrored with its edge samples repeated (-1 -> 0, n -> n-1), as often as needed.
+  bool mirror_edges = false;
+
+  [[nodiscard]] constexpr std::int64_t start_of(std::int64_t frame) const noexcept {
+    return frame * shift + (mirror_edges ? shift / 2 - length / 2 : 0);
+  }
+  // Frames of a whole recording of n samples.
+  [[nodiscard]] constexpr std::int64_t frames_of(std::int64_t samples) const noexcept {
+    if (mirror_edges) return (samples + shift / 2) / shift;
+    return samples < length ? 0 : 1 + (samples - length) / shift;
+  }
+};
+
+// Usage: write samples into room(), say how many with written(), then take frames while frame() gives one. After finish() the frames
+// that need the end of the recording follow. Not thread-safe; one per stream.
+class Framer {
+ public:
+  // length and shift: 1 .. 2^24. Errors: invalid_argument, out_of_memory.
+  Status init(const FrameGrid& grid, Memory& memory) noexcept;
+  static std::size_t memory_bytes(const FrameGrid& grid) noexcept;
+
+  // Free space for the samples that come next. Never empty while frame() is nullptr and the stream is not finished.
+  std::span<float> room() noexcept;
+  void written(std::size_t samples) noexcept;
+  // `length` samples of the next frame, or nullptr while it is not complete. Valid until room(), advance() or reset().
+  const float* frame() noexcept;
+  void advance() noexcept { ++next_; }
+  // The recording has ended: received() is its length.
+  void finish() noexcept { finished_ = true; }
+  void reset() noexcept;
+
+  [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
+  [[nodiscard]] std::int64_t received() const noexcept { return received_; }
+  [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_; }
+
+ private:
+  static std::size_t capacity_of(const FrameGrid& grid) noexcept;
+  const float* assemble(std::int64_t start) noexcept;
+
+  FrameGrid grid_;
+  float* samples_ = nullptr;   // the stream from base_ to received_
+  float* mirrored_ = nullptr;  // a frame that reaches over an edge
+  std::size_t capacity_ = 0;
+  std::int64_t base_ = 0, received_ = 0, next_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace runnel::features

@@ -1,0 +1,261 @@
+// FFT passes for any width. See fft.h for the algorithm and lanes.h for how this file is compiled.
+#pragma once
+
+#include "features/simd/kernels.h"
+#include "features/simd/lanes.h"
+
+namespace runnel::features {
+namespace {
+
+template <int W>
+struct Complex {
+  F<W> re, im;
+};
+template <int W>
+RUNNEL_INLINE Complex<W> operator+(Complex<W> a, Complex<W> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <int W>
+RUNNEL_INLINE Complex<W> operator-(Complex<W> a, Complex<W> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <int W>
+RUNNEL_INLINE Complex<W> operator*(Complex<W> a, Complex<W> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <int W>
+RUNNEL_INLINE Complex<W> scaled(Complex<W> a, float s) {
+  return {a.re * s, a.im * s};
+}
+// -i a
+template <int W>
+RUNNEL_INLINE Complex<W> minus_i(Complex<W> a) {
+  return {a.im, -a.re};
+}
+
+// DFT of R points, in place.
+template <int W, int R>
+RUNNEL_INLINE void butterfly(Complex<W>* x) {
+  if constexpr (R == 2) {
+    const Complex<W> a = x[0], b = x[1];
+    x[0] = a + b;
+    x[1] = a - b;
+  } else if constexpr (R == 3) {
+    constexpr float kSin60 = 0.866025403784438646763723F;
+    const Complex<W> sum = x[1] + x[2], turned = minus_i(scaled(x[1] - x[2], kSin60));
+    const Complex<W> centre = x[0] - scaled(sum, 0.5F);
+    x[0] = x[0] + sum;
+    x[1] = centre + turned;
+    x[2] = centre - turned;
+  } else if constexpr (R == 4) {
+    const Complex<W> a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3], d = minus_i(x[1] - x[3]);
+    x[0] = a + c;
+    x[1] = b + d;
+    x[2] = a - c;
+    x[3] = b - d;
+  } else {
+    static_assert(R == 5);
+    constexpr float kCos72 = 0.309016994374947424102293F, kCos144 = -0.809016994374947424102293F;
+    constexpr float kSin72 = 0.951056516295153572116439F, kSin144 = 0.587785252292473129168706F;
+    const Complex<W> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
+    const Complex<W> p = x[0] + (scaled(a, kCos72) + scaled(b, kCos144));
+    const Complex<W> q = x[0] + (scaled(a, kCos144) + scaled(b, kCos72));
+    const Complex<W> r = minus_i(scaled(c, kSin72) + scaled(d, kSin144));
+    const Complex<W> s = minus_i(scaled(c, kSin144) - scaled(d, kSin72));
+    x[0] = x[0] + (a + b);
+    x[1] = p + r;
+    x[2] = q + s;
+    x[3] = q - s;
+    x[4] = p - r;
+  }
+}
+
+template <int W, int R>
+RUNNEL_INLINE void gather_points(Complex<W>* x, const float* re, const float* im, std::size_t step) {
+  for (int k = 0; k < R; ++k) x[k] = {load<W>(re + k * step), load<W>(im + k * step)};
+}
+
+// stride % W == 0: a vector holds neighbours that share their twiddles.
+template <int W, int R>
+void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const std::size_t groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
+  const std::size_t step = groups * stride;
+  for (std::size_t p = 0; p < groups; ++p) {
+    Complex<W> w[R];
+    if (groups > 1) {
+      for (std::size_t k = 1; k < R; ++k) {
+        const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
+        w[k] = {splat<W>(t[0]), splat<W>(t[groups])};
+      }
+    }
+    for (std::size_t q = 0; q < stride; q += W) {
+      Complex<W> x[R];
+      gather_points<W, R>(x, from_re + p * stride + q, from_im + p * stride + q, step);
+      butterfly<W, R>(x);
+      for (std::size_t k = 0; k < R; ++k) {
+        if (groups > 1 && k > 0) x[k] = x[k] * w[k];
+        const std::size_t to = (p * R + k) * stride + q;
+        store<W>(to_re + to, x[k].re);
+        store<W>(to_im + to, x[k].im);
+      }
+    }
+  }
+}
+
+// Stride 1, groups % W == 0, radix 4: a vector holds W groups, whose results are interleaved lane by lane.
+template <int W>
+void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const std::size_t groups = static_cast<std::size_t>(pass.groups);
+  for (std::size_t p = 0; p < groups; p += W) {
+    Complex<W> x[4];
+    gather_points<W, 4>(x, from_re + p, from_im + p, groups);
+    butterfly<W, 4>(x);
+    if (groups > 1) {
+      for (std::size_t k = 1; k < 4; ++k) {
+        const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
+        x[k] = x[k] * Complex<W>{load<W>(t), load<W>(t + groups)};
+      }
+    }
+    const auto interleave = [](F<W> a, F<W> b, F<W> c, F<W> d, float* to) __attribute__((always_inline)) {
+      F<W> ac[2], bd[2], out[4];
+      zip<W>(a, c, ac[0], ac[1]);
+      zip<W>(b, d, bd[0], bd[1]);
+      zip<W>(ac[0], bd[0], out[0], out[1]);
+      zip<W>(ac[1], bd[1], out[2], out[3]);
+      for (int i = 0; i < 4; ++i) store<W>(to + i * W, out[i]);
+    };
+    interleave(x[0].re, x[1].re, x[2].re, x[3].re, to_re + 4 * p);
+    interleave(x[0].im, x[1].im, x[2].im, x[3].im, to_im + 4 * p);
+  }
+}
+
+// Stride 4, groups % (W/4) == 0, radix 4: a vector holds W/4 groups of four neighbours.
+template <int W>
+void pass_second4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const std::size_t groups = static_cast<std::size_t>(pass.groups);
+  for (std::size_t p = 0; p < groups; p += W / 4) {
+    Complex<W> x[4];
+    gather_points<W, 4>(x, from_re + 4 * p, from_im + 4 * p, 4 * groups);
+    butterfly<W, 4>(x);
+    if (groups > 1) {
+      for (std::size_t k = 1; k < 4; ++k) {
+        const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
+        x[k] = x[k] * Complex<W>{load_quadrupled<W>(t), load_quadrupled<W>(t + groups)};
+      }
+    }
+    const auto interleave = [](F<W> a, F<W> b, F<W> c, F<W> d, float* to) __attribute__((always_inline)) {
+      F<W> ac[2], bd[2], out[4];
+      zip_quads<W>(a, c, ac[0], ac[1]);
+      zip_quads<W>(b, d, bd[0], bd[1]);
+      zip_quads<W>(ac[0], bd[0], out[0], out[1]);
+      zip_quads<W>(ac[1], bd[1], out[2], out[3]);
+      for (int i = 0; i < 4; ++i) store<W>(to + i * W, out[i]);
+    };
+    interleave(x[0].re, x[1].re, x[2].re, x[3].re, to_re + 16 * p);
+    interleave(x[0].im, x[1].im, x[2].im, x[3].im, to_im + 16 * p);
+  }
+}
+
+template <int W, int R>
+void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  if constexpr (W > 1) {
+    if (pass.stride % W == 0) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
+    if constexpr (R == 4) {
+      if (pass.stride == 1 && pass.groups % W == 0) return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
+      if constexpr (W > 4) {
+        if (pass.stride == 4 && pass.groups % (W / 4) == 0) return pass_second4<W>(pass, from_re, from_im, to_re, to_im);
+      }
+    }
+    return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
+  } else {
+    return pass_wide<1, R>(pass, from_re, from_im, to_re, to_im);
+  }
+}
+
+// Any radix, by the definition of the DFT: for sizes with large prime factors.
+void pass_any_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const std::size_t radix = static_cast<std::size_t>(pass.radix), groups = static_cast<std::size_t>(pass.groups);
+  const std::size_t stride = static_cast<std::size_t>(pass.stride), step = groups * stride;
+  for (std::size_t p = 0; p < groups; ++p) {
+    for (std::size_t q = 0; q < stride; ++q) {
+      const float *re = from_re + p * stride + q, *im = from_im + p * stride + q;
+      for (std::size_t k = 0; k < radix; ++k) {
+        Complex<1> sum{re[0], im[0]};
+        std::size_t root = 0;
+        for (std::size_t j = 1; j < radix; ++j) {
+          root += k;
+          if (root >= radix) root -= radix;
+          sum = sum + Complex<1>{re[j * step], im[j * step]} * Complex<1>{pass.roots[2 * root], pass.roots[2 * root + 1]};
+        }
+        if (groups > 1 && k > 0) {
+          const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
+          sum = sum * Complex<1>{t[0], t[groups]};
+        }
+        to_re[(p * radix + k) * stride + q] = sum.re;
+        to_im[(p * radix + k) * stride + q] = sum.im;
+      }
+    }
+  }
+}
+
+template <int W>
+void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  switch (pass.radix) {
+    case 2: return pass_of_radix<W, 2>(pass, from_re, from_im, to_re, to_im);
+    case 3: return pass_of_radix<W, 3>(pass, from_re, from_im, to_re, to_im);
+    case 4: return pass_of_radix<W, 4>(pass, from_re, from_im, to_re, to_im);
+    case 5: return pass_of_radix<W, 5>(pass, from_re, from_im, to_re, to_im);
+    default: return pass_any_radix(pass, from_re, from_im, to_re, to_im);
+  }
+}
+
+template <int W>
+void deinterleave(const float* x, std::size_t count, float* re, float* im) noexcept {
+  std::size_t j = 0;
+  if constexpr (W > 1) {
+    for (; j + W <= count; j += W) {
+      F<W> even, odd;
+      split_pairs<W>(load<W>(x + 2 * j), load<W>(x + 2 * j + W), even, odd);
+      store<W>(re + j, even);
+      store<W>(im + j, odd);
+    }
+  }
+  for (; j < count; ++j) {
+    re[j] = x[2 * j];
+    im[j] = x[2 * j + 1];
+  }
+}
+
+// Z[k] = E + iO holds the spectra E, O of the even and odd points; X[k] = E[k] + exp(-pi i k / count) O[k], and
+// X[count-k] = conj(E[k] - exp(..) O[k]).
+template <int W>
+RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k, const float* cosine,
+                               const float* sine, float* re, float* im) {
+  const std::size_t mirror = count - k - (W - 1);
+  const F<W> a = load<W>(z_re + k), b = load<W>(z_im + k);
+  const F<W> c = reverse<W>(load<W>(z_re + mirror)), d = reverse<W>(load<W>(z_im + mirror));
+  const F<W> even_re = (a + c) * 0.5F, even_im = (b - d) * 0.5F;
+  const Complex<W> odd = Complex<W>{load<W>(cosine + k), load<W>(sine + k)} * Complex<W>{b + d, c - a};
+  store<W>(re + k, even_re + odd.re);
+  store<W>(im + k, even_im + odd.im);
+  store<W>(re + mirror, reverse<W>(even_re - odd.re));
+  store<W>(im + mirror, reverse<W>(odd.im - even_im));
+}
+
+template <int W>
+void unpack_real(const float* z_re, const float* z_im, std::size_t count, const float* factors, float* re, float* im) noexcept {
+  const std::size_t half = count / 2;
+  const float *cosine = factors, *sine = factors + half + 1;
+  re[0] = z_re[0] + z_im[0];
+  im[0] = 0;
+  re[count] = z_re[0] - z_im[0];
+  im[count] = 0;
+  std::size_t k = 1;
+  if constexpr (W > 1) {
+    for (; k + W <= half + 1; k += W) unpack_pair<W>(z_re, z_im, count, k, cosine, sine, re, im);
+  }
+  for (; k <= half; ++k) unpack_pair<1>(z_re, z_im, count, k, cosine, sine, re, im);
+}
+
+}  // namespace
+}  // namespace runnel::features

@@ -1,0 +1,240 @@
+// Everything of a frame but the FFT, for any width. See kernels.h for the meaning and lanes.h for how this file is compiled.
+#pragma once
+
+#include "features/simd/kernels.h"
+#include "features/simd/lanes.h"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace runnel::features {
+namespace {
+
+// Halves added until one is left: the fixed end of every sum.
+template <int N>
+RUNNEL_INLINE float fold(float* lanes) {
+  if constexpr (N > 1) {
+    constexpr int kHalf = N / 2;
+    for (int i = 0; i < kHalf; ++i) lanes[i] += lanes[i + kHalf];
+    return fold<kHalf>(lanes);
+  }
+  return lanes[0];
+}
+
+constexpr int kSumLanes = 32;
+
+template <int W, class Term>
+RUNNEL_INLINE float sum_lanes(std::size_t count, Term term) {
+  F<W> sums[kSumLanes / W] = {};
+  std::size_t i = 0;
+  for (; i + kSumLanes <= count; i += kSumLanes) {
+    for (int j = 0; j < kSumLanes / W; ++j) sums[j] += term.template at<W>(i + static_cast<std::size_t>(j) * W);
+  }
+  float lanes[kSumLanes];
+  for (int j = 0; j < kSumLanes / W; ++j) store<W>(lanes + j * W, sums[j]);
+  for (int j = 0; i < count; ++i, ++j) lanes[j] += term.template at<1>(i);
+  return fold<kSumLanes>(lanes);
+}
+
+struct PlainTerm {
+  const float* x;
+  template <int W>
+  RUNNEL_INLINE F<W> at(std::size_t i) const { return load<W>(x + i); }
+};
+struct SquareTerm {
+  const float* x;
+  float offset;
+  template <int W>
+  RUNNEL_INLINE F<W> at(std::size_t i) const {
+    const F<W> d = load<W>(x + i) - offset;
+    return d * d;
+  }
+};
+
+template <int W>
+float sum(const float* x, std::size_t count) noexcept {
+  return sum_lanes<W>(count, PlainTerm{x});
+}
+template <int W>
+float sum_of_squares(const float* x, std::size_t count, float offset) noexcept {
+  return sum_lanes<W>(count, SquareTerm{x, offset});
+}
+
+// Calls step<width>(i) with full vectors, then with single elements.
+template <int W, class Step>
+RUNNEL_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step) {
+  std::size_t i = first;
+  if constexpr (W > 1) {
+    for (; i + W <= count; i += W) step.template operator()<W>(i);
+  }
+  for (; i < count; ++i) step.template operator()<1>(i);
+}
+
+template <int W>
+void shape_frame(const float* x, std::size_t count, float mean, float emphasis, const float* window, float* to) noexcept {
+  const float first = x[0] - mean;
+  to[0] = (first - emphasis * first) * window[0];
+  for_each_lane<W>(1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
+    store<V>(to + i, (now - emphasis * before) * load<V>(window + i));
+  });
+}
+
+template <int W>
+void power(const float* re, const float* im, std::size_t count, float* to) noexcept {
+  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    const F<V> a = load<V>(re + i), b = load<V>(im + i);
+    store<V>(to + i, a * a + b * b);
+  });
+}
+
+template <int W>
+void square_root(float* x, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) x[i] = __builtin_sqrtf(x[i]);
+}
+
+template <int W>
+RUNNEL_INLINE F<W> larger(F<W> x, F<W> floor) {  // NaN gives floor
+  return x > floor ? x : floor;
+}
+
+template <int W>
+void floor_at(float* x, std::size_t count, float floor) noexcept {
+  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    store<V>(x + i, larger<V>(load<V>(x + i), splat<V>(floor)));
+  });
+}
+
+// x = 2^e m with m in [0.75, 1.5): ln x = e ln 2 + ln(1 + f), f = m - 1. ln(1 + f) = f - f^2/2 + f^3 P(f); P was fitted in the
+// minimax sense on [-0.25, 0.5], with less than 2^-27 of the logarithm as its error. The parts are added from small to large.
+constexpr float kLogCoefficients[] = {0.03767276182770729F, -0.09116173535585403F, 0.1170065850019455F,
+                                      -0.12727780640125275F, 0.14276239275932312F, -0.16655296087265015F,
+                                      0.19999605417251587F, -0.2500016391277313F, 0.33333340287208557F};
+
+template <int W>
+RUNNEL_INLINE F<W> log_of(F<W> x) {
+  constexpr float kLargest = 3.4028234663852886e38F;
+  x = x < splat<W>(kLargest) ? x : splat<W>(kLargest);
+  const I<W> bits = bits_of<W>(x), three_quarters = splat_int<W>(0x3f400000);
+  const I<W> exponent = (bits - three_quarters) >> 23;
+  const F<W> f = float_of_bits<W>(bits - (exponent << 23)) - 1.0F, e = to_float<W>(exponent), square = f * f;
+  F<W> p = splat<W>(kLogCoefficients[0]);
+  for (int i = 1; i < 9; ++i) p = p * f + kLogCoefficients[i];
+  constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;  // the high part times any exponent is exact
+  const F<W> tail = (p * f * square + e * kLn2Low) - square * 0.5F;
+  return (tail + f) + e * kLn2High;
+}
+
+template <int W>
+void log(float* x, std::size_t count, float floor) noexcept {
+  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    store<V>(x + i, log_of<V>(larger<V>(load<V>(x + i), splat<V>(floor))));
+  });
+}
+
+// Filters one after the other.
+[[maybe_unused]] void mel_single(const MelRows& rows, const float* power, float* to) noexcept {
+  for (std::int32_t b = 0; b < rows.filters; ++b) {
+    const float* p = power + rows.bins[b];
+    float energy = 0;
+    for (std::int32_t i = rows.first_row[b]; i < rows.first_row[b + 1]; ++i) energy += rows.weights[i] * *p++;
+    to[b] = energy;
+  }
+}
+
+template <int W>
+RUNNEL_INLINE F<W> gather(const float* base, const std::int32_t* index) {
+#if defined(__AVX512F__)
+  if constexpr (W == 16) {
+    // The masked form, because the plain one reads an uninitialised register as its unused default.
+    return (F<16>)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(index), base, 4);
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (W == 8) {
+    return (F<8>)_mm256_i32gather_ps(base, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index)), 4);
+  }
+#endif
+  float v[W];
+  for (int i = 0; i < W; ++i) v[i] = base[index[i]];
+  return load<W>(v);
+}
+
+// W filters side by side.
+template <int W>
+void mel(const MelRows& rows, const float* power, float* to) noexcept {
+  if constexpr (W < 8) {
+    mel_single(rows, power, to);
+  } else {
+    std::int32_t row = rows.first_row[0];
+    for (std::int32_t group = 0; group * W < rows.filters; ++group) {
+      F<W> energy = {};
+      for (; row < rows.first_row[group + 1]; ++row) {
+        const std::size_t at = static_cast<std::size_t>(row) * W;
+        energy += load<W>(rows.weights + at) * gather<W>(power, rows.bins + at);
+      }
+      store<W>(to + group * W, energy);
+    }
+  }
+}
+
+template <int W>
+void times_matrix(const float* x, std::size_t count, const float* matrix, std::size_t stride, float* to) noexcept {
+  for (std::size_t k = 0; k < stride; k += W) {
+    F<W> sums = {};
+    for (std::size_t i = 0; i < count; ++i) sums += load<W>(matrix + i * stride + k) * x[i];
+    store<W>(to + k, sums);
+  }
+}
+
+template <int W>
+std::size_t copy_finite(const float* x, std::size_t count, float gain, float* to) noexcept {
+  std::size_t bad = 0;
+  const auto one = [](float v) { return v - v == 0.0F; };
+  std::size_t i = 0;
+  if constexpr (W > 1) {
+    for (; i + W <= count; i += W) {
+      const F<W> v = load<W>(x + i), zero = {};
+      const F<W> kept = v - v == zero ? v : zero;  // infinity and NaN minus themselves are NaN
+      store<W>(to + i, kept * gain);
+      I<W> wrong = v - v != zero;
+      std::int64_t any[W / 2];
+      __builtin_memcpy(any, &wrong, sizeof any);
+      std::int64_t together = 0;
+      for (const std::int64_t word : any) together |= word;
+      if (together != 0) {
+        for (int j = 0; j < W; ++j) bad += one(x[i + static_cast<std::size_t>(j)]) ? 0 : 1;
+      }
+    }
+  }
+  for (; i < count; ++i) {
+    const bool fine = one(x[i]);
+    bad += fine ? 0 : 1;
+    to[i] = fine ? x[i] * gain : 0.0F;
+  }
+  return bad;
+}
+
+template <int W>
+float dot(const float* x, const float* taps, std::size_t count) noexcept {
+  F<W> sums[16 / W] = {};
+  for (std::size_t i = 0; i < count; i += 16) {
+    for (int j = 0; j < 16 / W; ++j) {
+      const std::size_t at = i + static_cast<std::size_t>(j) * W;
+      sums[j] += load<W>(x + at) * load<W>(taps + at);
+    }
+  }
+  float lanes[16];
+  for (int j = 0; j < 16 / W; ++j) store<W>(lanes + j * W, sums[j]);
+  return fold<16>(lanes);
+}
+
+template <int W>
+void normalize(float* x, const float* mean, const float* scale, std::size_t count) noexcept {
+  for_each_lane<W>(0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
+    store<V>(x + i, (load<V>(x + i) - load<V>(mean + i)) * load<V>(scale + i));
+  });
+}
+
+}  // namespace
+}  // namespace runnel::features

@@ -1,0 +1,20 @@
+#include "features/simd/kernels.h"
+
+namespace runnel::features {
+
+const Kernels& kernels_for(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::reference: return kKernelsReference;
+    case Isa::generic: break;
+#ifdef __x86_64__
+    case Isa::avx2: return kKernelsAvx2;
+    case Isa::avx512:
+    case Isa::avx512vnni: return kKernelsAvx512;
+#else
+    default: break;
+#endif
+  }
+  return kKernelsGeneric;
+}
+
+}  // namespace runnel::features

@@ -1,0 +1,72 @@
+// The front end's inner loops, one table of functions per instruction set. All tables compute the same bits: element-wise
+// operations round alike at any width, and every sum has its order fixed below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cpu.h"
+
+namespace runnel::features {
+
+// One pass of the mixed-radix FFT (decimation in frequency, Stockham's self-sorting order; see fft.h).
+// count = radix * groups * stride complex points.
+struct FftPass {
+  std::int32_t radix, groups, stride;
+  // [radix - 1][2][groups] floats: for k = 1 .. radix-1 the cosines, then the sines, of exp(-2 pi i k p / (radix * groups)).
+  const float* twiddles;
+  // Other radices than 2, 3, 4, 5: [radix][2], the roots exp(-2 pi i j / radix).
+  const float* roots;
+};
+
+// A filter bank as sparse rows; weights are all >= 0. `lanes` filters are evaluated side by side: entry [row][lane] of the flat
+// arrays. Each filter adds its products in order of rising frequency, starting from +0.
+struct MelRows {
+  std::int32_t filters, lanes;
+  const std::int32_t* first_row;   // lanes > 1: [groups + 1]; lanes == 1: [filters + 1], in weights
+  const std::int32_t* bins;        // lanes > 1: [rows][lanes], a bin that holds zero where a filter is shorter; lanes == 1: [filters] first bin
+  const float* weights;
+};
+
+struct Kernels {
+  std::int32_t lanes;
+  void (*fft_pass)(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept;
+  // x[2j], x[2j+1] -> re[j], im[j], j < count
+  void (*deinterleave)(const float* x, std::size_t count, float* re, float* im) noexcept;
+  // The spectrum of 2*count real points from the spectrum z of their count complex pairs. factors: [2][count/2 + 1] = cosine, sine of
+  // exp(-pi i k / count) / 2. re and im: count + 1; may not overlap z.
+  void (*unpack_real)(const float* z_re, const float* z_im, std::size_t count, const float* factors, float* re, float* im) noexcept;
+
+  // Sum in 32 interleaved lanes (x[i] goes to lane i mod 32), then halves added: 16, 8, 4, 2, 1.
+  float (*sum)(const float* x, std::size_t count) noexcept;
+  // The same of (x - offset)^2.
+  float (*sum_of_squares)(const float* x, std::size_t count, float offset) noexcept;
+  // to[i] = ((x[i] - mean) - emphasis * (x[i-1] - mean)) * window[i], with x[-1] = x[0]
+  void (*shape_frame)(const float* x, std::size_t count, float mean, float emphasis, const float* window, float* to) noexcept;
+  // to = re^2 + im^2; to may be re
+  void (*power)(const float* re, const float* im, std::size_t count, float* to) noexcept;
+  void (*square_root)(float* x, std::size_t count) noexcept;
+  void (*mel)(const MelRows& rows, const float* power, float* to) noexcept;
+  // x = max(x, floor); NaN becomes floor
+  void (*floor_at)(float* x, std::size_t count, float floor) noexcept;
+  // x = ln(max(x, floor)), floor a normal number > 0; NaN gives ln(floor), infinity ln(FLT_MAX)
+  void (*log)(float* x, std::size_t count, float floor) noexcept;
+  // to[k] = sum over i (in order) of x[i] * matrix[i][k]; rows of `stride` floats, a multiple of 16; to has room for stride
+  void (*times_matrix)(const float* x, std::size_t count, const float* matrix, std::size_t stride, float* to) noexcept;
+  // to = x * gain, with x that are not finite replaced by 0; returns how many
+  std::size_t (*copy_finite)(const float* x, std::size_t count, float gain, float* to) noexcept;
+  // sum of x[i] * taps[i] in 16 interleaved lanes, then halves added; count a multiple of 16
+  float (*dot)(const float* x, const float* taps, std::size_t count) noexcept;
+  // x = (x - mean) * scale
+  void (*normalize)(float* x, const float* mean, const float* scale, std::size_t count) noexcept;
+};
+
+// The table for `isa`, or for the best lower level that this build contains.
+const Kernels& kernels_for(Isa isa) noexcept;
+
+extern const Kernels kKernelsReference, kKernelsGeneric;
+#ifdef __x86_64__
+extern const Kernels kKernelsAvx2, kKernelsAvx512;
+#endif
+
+}  // namespace runnel::features

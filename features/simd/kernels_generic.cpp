@@ -1,0 +1,12 @@
+#include "features/simd/table_impl.h"
+
+namespace runnel::features {
+
+// Four lanes where every machine of the kind has them; plain loops elsewhere, which keeps firmware small.
+#if defined(__SSE2__) || defined(__ARM_NEON)
+const Kernels kKernelsGeneric = table<4>();
+#else
+const Kernels kKernelsGeneric = table<1>();
+#endif
+
+}  // namespace runnel::features

@@ -1,0 +1,7 @@
+#include "features/simd/table_impl.h"
+
+namespace runnel::features {
+
+const Kernels kKernelsReference = table<1>();
+
+}  // namespace runnel::features

@@ -1,0 +1,31 @@
+// The table of kernels for one width. Included once by each simd/kernels_*.cpp.
+#pragma once
+
+#include "features/simd/fft_impl.h"
+#include "features/simd/frame_impl.h"
+
+namespace runnel::features {
+namespace {
+
+template <int W>
+constexpr Kernels table() {
+  return {.lanes = W < 8 ? 1 : W,
+          .fft_pass = fft_pass<W>,
+          .deinterleave = deinterleave<W>,
+          .unpack_real = unpack_real<W>,
+          .sum = sum<W>,
+          .sum_of_squares = sum_of_squares<W>,
+          .shape_frame = shape_frame<W>,
+          .power = power<W>,
+          .square_root = square_root<W>,
+          .mel = mel<W>,
+          .floor_at = floor_at<W>,
+          .log = log<W>,
+          .times_matrix = times_matrix<W>,
+          .copy_finite = copy_finite<W>,
+          .dot = dot<W>,
+          .normalize = normalize<W>};
+}
+
+}  // namespace
+}  // namespace runnel::features

@@ -1,0 +1,358 @@
+#include "inference/host/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "inference/frames.h"
+#include "inference/host/event_driven.h"
+#include "inference/reblocker.h"
+
+namespace runnel {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::string value_text(DType type, const std::byte* at) {
+  switch (type) {
+    case DType::int8: return std::to_string(static_cast<int>(*reinterpret_cast<const std::int8_t*>(at)));
+    case DType::int16: return std::to_string(*reinterpret_cast<const std::int16_t*>(at));
+    case DType::int32: return std::to_string(*reinterpret_cast<const std::int32_t*>(at));
+    case DType::float32: return std::to_string(*reinterpret_cast<const float*>(at));
+    default: return "?";
+  }
+}
+
+// Compares a tensor; `frames` along its time axis (1 and frame-major when there is none). Notes the first difference.
+bool same(const TensorView& view, int tensor, int time_axis, std::int64_t frames, const Bytes& expected, const Bytes& found, std::string run,
+          std::vector<Difference>& differences) {
+  if (expected == found) return true;
+  Difference difference{std::move(run), tensor, -1, -1, std::to_string(expected.size()) + " bytes", std::to_string(found.size()) + " bytes"};
+  if (expected.size() == found.size()) {
+    std::size_t at = 0;
+    while (expected[at] == found[at]) ++at;
+    const std::size_t size = size_of(view.dtype), element = at / size;
+    const FrameLayout layout = FrameLayout::of(view.shape, time_axis, view.dtype);
+    const std::size_t per_frame = layout.inner_bytes / size;
+    difference.frame = time_axis < 0 ? 0 : static_cast<std::int64_t>(element / per_frame % static_cast<std::size_t>(frames));
+    difference.element = static_cast<std::int64_t>(element % per_frame);
+    difference.expected = value_text(view.dtype, expected.data() + element * size);
+    difference.found = value_text(view.dtype, found.data() + element * size);
+  }
+  differences.push_back(std::move(difference));
+  return false;
+}
+
+// Collects a streamed output as it would be whole.
+class Collector {
+ public:
+  Collector(const Prepared& prepared, std::int64_t frames) : prepared_(prepared) {
+    lengths_.resize(static_cast<std::size_t>(prepared.model().tensor_count()));
+    prepared.lengths(frames, lengths_);
+    for (const std::int32_t tensor : prepared.model().outputs()) {
+      const TensorView view = prepared.model().tensor(tensor);
+      const FrameLayout layout = FrameLayout::of(view.shape, prepared.placement(tensor).time_axis, view.dtype);
+      outputs_.emplace_back(layout.outer * layout.inner_bytes * static_cast<std::size_t>(length(tensor)), std::byte{0xA5});
+    }
+  }
+  void take(const Session& session) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const std::int32_t tensor = prepared_.model().outputs()[i];
+      const TensorView view = prepared_.model().tensor(tensor);
+      const OutputFrames out = session.output(static_cast<int>(i));
+      if (out.first < 0 || out.first + out.count > length(tensor)) {
+        overrun_ = true;
+        continue;
+      }
+      copy_frames(FrameLayout::of(view.shape, prepared_.placement(tensor).time_axis, view.dtype), out.block, prepared_.placement(tensor).frames, out.offset,
+                  outputs_[i].data(), length(tensor), out.first, out.count);
+    }
+  }
+  [[nodiscard]] std::int64_t length(int tensor) const { return lengths_[static_cast<std::size_t>(tensor)]; }
+  [[nodiscard]] const std::vector<Bytes>& outputs() const { return outputs_; }
+  [[nodiscard]] bool overrun() const { return overrun_; }
+
+ private:
+  const Prepared& prepared_;
+  std::vector<std::int64_t> lengths_;
+  std::vector<Bytes> outputs_;
+  bool overrun_ = false;
+};
+
+class StreamCheck {
+ public:
+  StreamCheck(std::shared_ptr<const OwnedModel> owned, std::int64_t frames, std::span<const Bytes> inputs, std::uint32_t seed, Isa isa)
+      : owned_(std::move(owned)), frames_(frames), random_(seed), isa_(isa) {
+    const Model& model = owned_->model();
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+      if (i < inputs.size()) {
+        inputs_.push_back(inputs[i]);
+        continue;
+      }
+      const std::int32_t tensor = model.inputs()[i];
+      const TensorView view = model.tensor(tensor);
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+      const FrameLayout layout = FrameLayout::of(view.shape, axis, view.dtype);
+      Bytes bytes(layout.outer * layout.inner_bytes * static_cast<std::size_t>(axis < 0 ? 1 : frames));
+      if (view.dtype == DType::float32) {
+        std::uniform_real_distribution<float> values(-1, 1);
+        for (std::size_t k = 0; k + 4 <= bytes.size(); k += 4) {
+          const float value = values(random_);
+          std::memcpy(bytes.data() + k, &value, 4);
+        }
+      } else {
+        for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
+      }
+      inputs_.push_back(std::move(bytes));
+    }
+  }
+
+  Result<StreamReport> run() {
+    StreamReport report;
+    report.frames = frames_;
+    RUNNEL_TRY(run_whole());
+    PrepareOptions smallest;
+    smallest.isa = isa_;
+    RUNNEL_ASSIGN(const auto first, Engine::make(owned_, smallest));
+    const std::int64_t multiple = first->prepared().block();
+    report.output_frames = lengths_[static_cast<std::size_t>(owned_->model().outputs()[0])];
+    for (const std::int64_t times : {1, 2, 3, 4, 8, 50, 1000}) {
+      PrepareOptions options;
+      options.frames = multiple * times;
+      options.isa = isa_;
+      options.slack = times != 3;
+      RUNNEL_ASSIGN(const auto engine, Engine::make(owned_, options));
+      report.blocks.push_back(options.frames);
+      RUNNEL_TRY(run_blocks(engine, report));
+    }
+    RUNNEL_TRY(run_event_driven(report));
+    return report;
+  }
+
+ private:
+  Status run_whole() {
+    const Model& model = owned_->model();
+    PrepareOptions options;
+    options.mode = RunMode::whole;
+    options.isa = isa_;
+    options.frames = frames_;
+    lengths_.resize(static_cast<std::size_t>(model.tensor_count()));
+    auto engine = frames_ > 0 ? Engine::make(owned_, options) : Result<std::shared_ptr<const Engine>>(Status(Code::invalid_argument));
+    if (!engine.ok()) {
+      // Too short for the whole graph: some tensor would be empty. Then the outputs that exist are still defined by the
+      // event-driven reference; take that as the whole run.
+      PrepareOptions stream;
+      stream.isa = isa_;
+      RUNNEL_ASSIGN(const auto streamed, Engine::make(owned_, stream));
+      streamed->prepared().lengths(frames_, lengths_);
+      return run_reference(whole_);
+    }
+    RUNNEL_ASSIGN(const auto runner, Runner::make(*engine));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) std::memcpy(runner->session().input(static_cast<int>(i)).data(), inputs_[i].data(), inputs_[i].size());
+    runner->session().run(frames_);
+    (*engine)->prepared().lengths(frames_, lengths_);
+    for (const std::int32_t tensor : model.outputs()) {
+      const auto bytes = runner->session().tensor(tensor);
+      whole_.emplace_back(bytes.begin(), bytes.end());
+    }
+    return {};
+  }
+
+  std::vector<const std::byte*> pointers(std::int64_t from) const {
+    // Only frame-major inputs can be cut by moving a pointer; others are pushed at once.
+    std::vector<const std::byte*> list;
+    const Model& model = owned_->model();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const TensorView view = model.tensor(model.inputs()[i]);
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.inputs()[i]))->time_axis();
+      list.push_back(inputs_[i].data() + static_cast<std::size_t>(from) * FrameLayout::of(view.shape, axis, view.dtype).inner_bytes);
+    }
+    return list;
+  }
+  bool frame_major() const {
+    const Model& model = owned_->model();
+    for (const std::int32_t tensor : model.inputs()) {
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+      if (axis < 0 || model.tensor(tensor).shape.product(0, axis) != 1) return false;
+    }
+    return true;
+  }
+
+  void compare(const Collector& collector, const std::string& run, StreamReport& report) {
+    const Model& model = owned_->model();
+    for (std::size_t i = 0; i < whole_.size(); ++i) {
+      const std::int32_t tensor = model.outputs()[i];
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+      same(model.tensor(tensor), tensor, axis, collector.length(tensor), whole_[i], collector.outputs()[i], run, report.differences);
+    }
+    if (collector.overrun()) report.differences.push_back({run, -1, -1, -1, "frames of the recording", "frames beyond its end"});
+  }
+
+  Status run_blocks(const std::shared_ptr<const Engine>& engine, StreamReport& report) {
+    const Prepared& prepared = engine->prepared();
+    const std::string name = "blocks of " + std::to_string(prepared.block());
+    HeapMemory memory;
+    RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(prepared, memory));
+    const auto state = [&](std::byte poison) {
+      auto* bytes = static_cast<std::byte*>(memory.allocate(prepared.state_bytes(), 64));
+      std::memset(bytes, static_cast<int>(poison), prepared.state_bytes());
+      return std::span(bytes, prepared.state_bytes());
+    };
+    RUNNEL_ASSIGN(Session session, Session::make(prepared, *workspace, state(std::byte{0x55})));
+    {
+      Collector collector(prepared, frames_);
+      Reblocker reblocker(session);
+      reblocker.push(pointers(0), frames_, [&] { collector.take(session); });
+      reblocker.finish([&] { collector.take(session); });
+      compare(collector, name, report);
+    }
+    if (!frame_major()) return {};
+    {
+      // Again after a reset in the middle of other data, interleaved with a second session that is half a recording behind, and
+      // carried over to a third by save and restore.
+      RUNNEL_ASSIGN(Session other, Session::make(prepared, *workspace, state(std::byte{0xAA})));
+      RUNNEL_ASSIGN(Session third, Session::make(prepared, *workspace, state(std::byte{0x33})));
+      Reblocker second(other);
+      second.push(pointers(0), frames_ / 2, [] {});
+      session.reset();
+      Collector collector(prepared, frames_), other_collector(prepared, frames_);
+      second.reset();
+      Reblocker reblocker(session);
+      std::int64_t at = 0;
+      bool moved = false;
+      while (at < frames_) {
+        const std::int64_t count = std::min<std::int64_t>(frames_ - at, 1 + static_cast<std::int64_t>(random_() % 7));
+        const auto from = pointers(at);
+        if (!moved) reblocker.push(from, count, [&] { collector.take(session); });
+        second.push(from, count, [&] { other_collector.take(other); });
+        at += count;
+        if (!moved && at > frames_ / 2 && reblocker.waiting() == 0) {
+          Bytes saved(session.saved_bytes());
+          RUNNEL_TRY(session.save(saved));
+          RUNNEL_TRY(third.restore(saved));
+          moved = true;
+          Reblocker rest(third);
+          rest.push(pointers(at), frames_ - at, [&] { collector.take(third); });
+          rest.finish([&] { collector.take(third); });
+        }
+      }
+      if (!moved) reblocker.finish([&] { collector.take(session); });
+      second.finish([&] { other_collector.take(other); });
+      compare(collector, name + ", reset, saved and restored", report);
+      compare(other_collector, name + ", interleaved", report);
+    }
+    return {};
+  }
+
+  Status run_reference(std::vector<Bytes>& outputs) {
+    const Model& model = owned_->model();
+    outputs.clear();
+    for (const std::int32_t tensor : model.outputs()) {
+      const TensorView view = model.tensor(tensor);
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+      const FrameLayout layout = FrameLayout::of(view.shape, axis, view.dtype);
+      outputs.emplace_back(layout.outer * layout.inner_bytes * static_cast<std::size_t>(lengths_[static_cast<std::size_t>(tensor)]));
+    }
+    std::vector<std::int64_t> next(outputs.size());
+    RUNNEL_ASSIGN(const auto executor, EventDriven::make(owned_, Isa::reference, [&](int position, std::span<const std::byte> frame) {
+                    const std::int32_t tensor = model.outputs()[static_cast<std::size_t>(position)];
+                    const TensorView view = model.tensor(tensor);
+                    const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+                    const std::int64_t length = lengths_[static_cast<std::size_t>(tensor)];
+                    std::int64_t& at = next[static_cast<std::size_t>(position)];
+                    if (at < length) copy_frames(FrameLayout::of(view.shape, axis, view.dtype), frame.data(), 1, 0, outputs[static_cast<std::size_t>(position)].data(), length, at, 1);
+                    ++at;
+                  }));
+    if (frame_major()) {
+      for (std::int64_t at = 0; at < frames_;) {
+        const std::int64_t count = std::min<std::int64_t>(frames_ - at, static_cast<std::int64_t>(random_() % 10));
+        executor->push(pointers(at), count);
+        at += count;
+      }
+    } else {
+      return Status(Code::unsupported) << "the event-driven reference needs inputs whose frames are contiguous";
+    }
+    executor->finish();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::int64_t length = lengths_[static_cast<std::size_t>(model.outputs()[i])];
+      if (next[i] != length) {
+        return Status(Code::mismatch) << "the event-driven reference gave " << next[i] << " frames of output " << i << ", expected " << length;
+      }
+    }
+    return {};
+  }
+
+  Status run_event_driven(StreamReport& report) {
+    if (!frame_major()) return {};
+    std::vector<Bytes> outputs;
+    RUNNEL_TRY(run_reference(outputs));
+    const Model& model = owned_->model();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::int32_t tensor = model.outputs()[i];
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+      same(model.tensor(tensor), tensor, axis, lengths_[static_cast<std::size_t>(tensor)], whole_[i], outputs[i], "event-driven", report.differences);
+    }
+    return {};
+  }
+
+  std::shared_ptr<const OwnedModel> owned_;
+  std::int64_t frames_;
+  std::mt19937 random_;
+  Isa isa_;
+  std::vector<Bytes> inputs_, whole_;
+  std::vector<std::int64_t> lengths_;
+};
+
+}  // namespace
+
+Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa isa) {
+  VectorReport report;
+  const Model& model = owned->model();
+  if (model.vectors() == nullptr || model.vectors()->cases() == nullptr) return report;
+  for (const fb::VectorCase* test : *model.vectors()->cases()) {
+    PrepareOptions options;
+    options.mode = RunMode::whole;
+    options.isa = isa;
+    options.share = false;
+    for (const fb::VectorTensor* value : *test->inputs()) {
+      if (model.plan() == nullptr) break;
+      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(value->tensor()))->time_axis();
+      if (axis >= 0 && static_cast<std::uint32_t>(axis) < value->shape()->size()) options.frames = value->shape()->Get(static_cast<std::uint32_t>(axis));
+    }
+    RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+    RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+      const std::span<std::byte> input = runner->session().input(static_cast<int>(i));
+      bool found = false;
+      for (const fb::VectorTensor* value : *test->inputs()) {
+        if (value->tensor() != model.inputs()[i]) continue;
+        if (value->data()->size() != input.size()) {
+          return Status(Code::invalid_data) << "test vector " << report.cases << ": input of " << value->data()->size() << " bytes, expected " << input.size();
+        }
+        std::memcpy(input.data(), value->data()->data(), input.size());
+        found = true;
+      }
+      if (!found) return Status(Code::invalid_data) << "test vector " << report.cases << " lacks input " << i;
+    }
+    runner->session().run(engine->prepared().block());
+    bool exact = true;
+    for (const fb::VectorTensor* value : *test->outputs()) {
+      const auto found = runner->session().tensor(value->tensor());
+      const auto* first = reinterpret_cast<const std::byte*>(value->data()->data());
+      const Placement& at = engine->prepared().placement(value->tensor());
+      exact = same(model.tensor(value->tensor()), value->tensor(), at.time_axis, at.frames, {first, first + value->data()->size()}, {found.begin(), found.end()},
+                   "vector " + std::to_string(report.cases), report.differences) && exact;
+    }
+    ++report.cases;
+    report.exact += exact ? 1 : 0;
+  }
+  return report;
+}
+
+Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs, std::uint32_t seed,
+                                     Isa isa) {
+  if (model->model().plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
+  return StreamCheck(std::move(model), frames, inputs, seed, isa).run();
+}
+
+}  // namespace runnel

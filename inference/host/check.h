@@ -1,0 +1,42 @@
+// Proves a model on this machine: its self-test vectors, and that streaming it equals running it whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "inference/host/engine.h"
+
+namespace runnel {
+
+// The first place where two runs differ.
+struct Difference {
+  std::string run;                  // which run: "blocks of 4", "event-driven", ...
+  int tensor = -1;
+  std::int64_t frame = -1, element = -1;
+  std::string expected, found;
+};
+
+struct VectorReport {
+  int cases = 0, exact = 0;
+  std::vector<Difference> differences;
+};
+// Runs every test vector of the model whole and compares bit for bit.
+Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> model, Isa isa = best_isa());
+
+struct StreamReport {
+  std::int64_t frames = 0;                  // of the recording
+  std::vector<std::int64_t> blocks;         // block sizes that were run
+  std::int64_t output_frames = 0;           // of output 0
+  std::vector<Difference> differences;      // empty: exact
+};
+// Runs a recording of `frames` source frames whole and streamed: in blocks (1, 2, 3, 4, 8, 50 and 1000 times the smallest), after
+// a reset from poisoned state, two sessions interleaved, saved and restored in the middle, and event-driven with random chunks.
+// `inputs`: one array per graph input, in the input's layout; empty: seeded random numbers.
+Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs = {},
+                                     std::uint32_t seed = 1, Isa isa = best_isa());
+
+}  // namespace runnel

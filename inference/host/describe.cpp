@@ -1,0 +1,96 @@
+#include "inference/host/describe.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace runnel {
+namespace {
+
+// Multiply-adds of one run at the reference length.
+std::int64_t macs_of(const Model& model, const fb::Operator& op) {
+  const TensorView y = model.tensor(op.outputs()->Get(0));
+  if (op.code() == fb::OpCode::conv || op.code() == fb::OpCode::fully_connected) {
+    const TensorView w = model.tensor(op.inputs()->Get(1));
+    return y.shape.elements() * w.shape.product(1, w.shape.rank);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, std::int64_t block) {
+  const Model& model = owned->model();
+  PrepareOptions options;
+  options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
+  options.frames = block;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  const Prepared& prepared = engine->prepared();
+  ModelDescription out;
+  out.streamed = options.mode == RunMode::stream;
+  out.name = model.name();
+  out.file_bytes = model.bytes().size();
+  out.weight_bytes = model.weight_bytes();
+  out.arena_bytes = prepared.arena_bytes();
+  out.scratch_bytes = prepared.scratch_bytes();
+  out.state_bytes = prepared.state_bytes();
+  out.prepared_bytes = engine->prepared_bytes();
+  out.block = prepared.block();
+  out.inputs.assign(model.inputs().begin(), model.inputs().end());
+  out.outputs.assign(model.outputs().begin(), model.outputs().end());
+  for (int t = 0; t < model.tensor_count(); ++t) {
+    const TensorView view = model.tensor(t);
+    const Placement& at = prepared.placement(t);
+    TensorDescription tensor;
+    tensor.name = model.tensor_name(t).empty() ? "#" + std::to_string(t) : std::string(model.tensor_name(t));
+    tensor.shape = view.shape;
+    tensor.dtype = view.dtype;
+    tensor.exponents.assign(view.exponents.begin(), view.exponents.end());
+    tensor.constant = view.constant;
+    tensor.bytes = view.bytes();
+    tensor.time_axis = at.time_axis;
+    if (out.streamed && at.time_axis >= 0) {
+      tensor.up = at.up;
+      tensor.down = at.down;
+      tensor.delay = at.delay;
+      tensor.history = at.history;
+      tensor.state_bytes = static_cast<std::size_t>(at.history) * at.frame_bytes;
+    }
+    out.tensors.push_back(std::move(tensor));
+  }
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    OperatorDescription described;
+    described.type = fb::EnumNameOpCode(op.code());
+    described.name = model.operator_name(i);
+    described.inputs.assign(op.inputs()->begin(), op.inputs()->end());
+    described.outputs.assign(op.outputs()->begin(), op.outputs()->end());
+    described.macs = macs_of(model, op);
+    out.macs += described.macs;
+    if (out.streamed) {
+      described.context = prepared.stream_step(i).context;
+      const Placement& y = prepared.placement(op.outputs()->Get(0));
+      if (y.time_axis >= 0) {
+        const std::int32_t length = model.tensor(op.outputs()->Get(0)).shape[y.time_axis];
+        described.macs_per_frame = static_cast<double>(described.macs) / length * y.up / y.down;
+      }
+      out.macs_per_frame += described.macs_per_frame;
+    }
+    out.operators.push_back(std::move(described));
+  }
+  if (out.streamed) {
+    out.block_multiple = 1;
+    for (const TensorDescription& tensor : out.tensors) {
+      if (tensor.time_axis >= 0) out.block_multiple = std::max(out.block_multiple, tensor.down);
+    }
+    const std::int32_t first = out.outputs[0];
+    const Placement& at = prepared.placement(first);
+    const ReceptiveField field = receptive_fields(prepared)[static_cast<std::size_t>(first)];
+    out.delay = (at.delay * at.down + at.up - 1) / at.up;
+    out.lookahead = field.last;
+    out.receptive_field = field.unbounded ? 0 : field.frames();
+    out.cold_start = out.delay;
+  }
+  return out;
+}
+
+}  // namespace runnel

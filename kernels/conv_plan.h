@@ -1,0 +1,73 @@
+// What the vector convolutions prepare and share. Only data and ordinary functions: this header is included by files that are
+// compiled for newer instructions, whose inline functions must not reach the rest of the program.
+#pragma once
+
+#include "kernels/conv.h"
+
+namespace runnel::kernels {
+
+// How int32 accumulators become results without leaving the vector unit; `scalar` calls finish_scalar.
+enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, scalar };
+
+// A convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise), as the vector kernels see it.
+//
+// Output channels are worked on in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32 for AVX2). Lanes of a whole
+// group are in the order in which packing instructions put them together again: lane l of vector v holds channel
+// 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4 are in plain order.
+struct ConvPlan {
+  // A 1x1 convolution without padding and strides is a single row of positions here.
+  std::int32_t in_height, in_width, in_channels;
+  std::int32_t out_height, out_width, out_channels;
+  std::int32_t kernel_height, kernel_width;
+  std::int32_t stride_height, stride_width;
+  std::int32_t dilation_height, dilation_width;
+  std::int32_t pad_top, pad_left;
+  std::int32_t in_zero_point;
+
+  // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are zero.
+  // Depthwise: `runs` taps.
+  std::int32_t runs, quads;
+  const std::int64_t* run_offset;     // from the window's first element in x
+  const std::int64_t* patch_run;      // the same in a copy of the window ("patch"), which windows with padding are read from
+  const std::int64_t* patch_tap;      // where each tap (row by row) goes in a patch
+  std::int64_t patch_bytes;
+
+  // Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4 taps]. Wide weights are int16,
+  // each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
+  const std::int8_t* weights;
+  std::int64_t group_weights;         // bytes of one whole group
+
+  // One entry per lane.
+  const std::int32_t* bias;           // and everything that can be added to it beforehand
+  const std::int32_t* shift;
+  const std::int32_t* mask;           // half_even, tflite_double: the bits that are shifted out
+  const std::int32_t* multiplier;
+  const std::int32_t* nudge;          // added to the product with the multiplier
+  const std::int32_t* half;           // single: added before the shift
+  const std::int32_t* channel;        // the output channel of a lane, -1 for none
+  Finish finish;
+  std::int32_t zero_point, low, high;
+};
+
+inline constexpr int kPatches = 4;    // windows that are staged at a time
+
+// One instruction level. `_unsigned` needs x in 0..127.
+struct VectorConv {
+  void (*dense_unsigned)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*dense_signed)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*depthwise_unsigned)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*depthwise_signed)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+};
+const VectorConv& vector_conv_avx2() noexcept;
+const VectorConv& vector_conv_avx512() noexcept;
+const VectorConv& vector_conv_avx512vnni() noexcept;
+
+// Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves it as it is when none fits.
+// `largest`: no accumulator of it is larger.
+Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
+
+// y[channel of a lane] = requantized accumulator, for `lanes` lanes. y: channel 0 of the position.
+void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel, int lanes,
+                   std::int8_t* y) noexcept;
+
+}  // namespace runnel::kernels

@@ -1,0 +1,245 @@
+// Packs weights and per-lane constants for the vector convolutions.
+#include <cstring>
+
+#include "base/checked.h"
+#include "kernels/conv_plan.h"
+
+namespace runnel::kernels {
+namespace {
+
+struct Packing {
+  const ConvSpec& spec;
+  bool depthwise;
+  bool wide;             // int16 weights
+  bool offset_input;     // the kernel adds 128 to each input to make it unsigned
+  std::int32_t lanes;    // int32 lanes of a vector: 8 or 16
+  [[nodiscard]] std::int32_t group() const noexcept { return 4 * lanes; }
+  // Vectors of the group that starts at `first`.
+  [[nodiscard]] std::int32_t vectors(std::int32_t first) const noexcept {
+    const std::int32_t rest = spec.out_channels - first;
+    return depthwise || rest >= group() ? 4 : (rest + lanes - 1) / lanes;
+  }
+  // The channel of a lane, or -1.
+  [[nodiscard]] std::int32_t channel(std::int32_t first, std::int32_t vector, std::int32_t lane) const noexcept {
+    const std::int32_t channel =
+        first + (vectors(first) == 4 ? 16 * (lane / 4) + 4 * vector + lane % 4 : vector * lanes + lane);
+    return channel < spec.out_channels ? channel : -1;
+  }
+  // Places four weights of one lane; `quad` is the start of its 4 * lanes weights.
+  void place(std::int8_t* quad, std::int32_t lane, const std::int8_t* four) const noexcept {
+    if (!wide) {
+      std::memcpy(quad + lane * 4, four, 4);
+      return;
+    }
+    const std::int16_t even[2] = {four[0], four[2]};
+    const std::int16_t odd[2] = {four[1], four[3]};
+    std::memcpy(quad + lane * 4, even, 4);
+    std::memcpy(quad + lanes * 4 + lane * 4, odd, 4);
+  }
+  [[nodiscard]] std::int64_t vector_bytes() const noexcept { return std::int64_t{lanes} * (wide ? 8 : 4); }
+};
+
+void pack_dense(const Packing& packing, const ConvPlan& plan, std::int64_t run_bytes, std::int8_t* out) noexcept {
+  const ConvSpec& spec = packing.spec;
+  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
+  for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) {
+    const std::int32_t vectors = packing.vectors(first);
+    for (std::int32_t run = 0; run < plan.runs; ++run) {
+      for (std::int64_t quad = 0; quad < plan.quads; ++quad) {
+        const std::int64_t rest = run_bytes - quad * 4;
+        for (std::int32_t vector = 0; vector < vectors; ++vector, out += packing.vector_bytes()) {
+          for (std::int32_t lane = 0; lane < packing.lanes; ++lane) {
+            std::int8_t four[4] = {};
+            const std::int32_t channel = packing.channel(first, vector, lane);
+            if (channel >= 0) {
+              std::memcpy(four, weights + (std::int64_t{channel} * plan.runs + run) * run_bytes + quad * 4,
+                          static_cast<std::size_t>(rest < 4 ? rest : 4));
+            }
+            packing.place(out, lane, four);
+          }
+        }
+      }
+    }
+  }
+}
+
+void pack_depthwise(const Packing& packing, const ConvPlan& plan, std::int8_t* out) noexcept {
+  const ConvSpec& spec = packing.spec;
+  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
+  for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) {
+    for (std::int32_t tap = 0; tap < plan.runs; tap += 4) {
+      for (std::int32_t vector = 0; vector < 4; ++vector, out += packing.vector_bytes()) {
+        for (std::int32_t lane = 0; lane < packing.lanes; ++lane) {
+          std::int8_t four[4] = {};
+          const std::int32_t channel = packing.channel(first, vector, lane);
+          for (std::int32_t t = 0; t < 4 && tap + t < plan.runs && channel >= 0; ++t) {
+            four[t] = weights[std::int64_t{channel} * plan.runs + tap + t];
+          }
+          packing.place(out, lane, four);
+        }
+      }
+    }
+  }
+}
+
+// The vector arithmetic holds shifts of 0..31; others and left shifts are left to finish_scalar.
+Finish choose_finish(const ConvSpec& spec, std::int64_t largest) noexcept {
+  const Requant& how = spec.requant;
+  for (std::int32_t i = 0; i < how.count; ++i) {
+    if (how.shift[i] < 0 || how.shift[i] > 31) return Finish::scalar;
+    const std::int64_t half = how.shift[i] > 0 ? std::int64_t{1} << (how.shift[i] - 1) : 0;
+    if (largest + half + 512 >= (std::int64_t{1} << 31)) return Finish::scalar;   // 512: room for the zero point
+  }
+  switch (how.rounding) {
+    case Rounding::half_up: return Finish::half_up;
+    case Rounding::half_even: return Finish::half_even;
+    case Rounding::tflite_double: return Finish::tflite_double;
+    case Rounding::single: return Finish::single;
+  }
+  return Finish::scalar;
+}
+
+// Bias - zero_point * sum(w), and -128 * sum(w) where the kernel offsets its input: modulo 2^32, as the kernel adds.
+std::int32_t folded_bias(const Packing& packing, std::int32_t channel) noexcept {
+  const ConvSpec& spec = packing.spec;
+  const std::int64_t inputs = std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
+  const auto* w = static_cast<const std::int8_t*>(spec.weights) + channel * inputs;
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < inputs; ++i) sum += w[i];
+  const std::int64_t bias = spec.bias == nullptr ? 0 : static_cast<const std::int32_t*>(spec.bias)[channel];
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * (spec.in_zero_point + (packing.offset_input ? 128 : 0))));
+}
+
+bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
+  auto* table = static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * 7 * sizeof(std::int32_t), 64));
+  if (table == nullptr) return false;
+  std::int32_t* columns[7];
+  for (int i = 0; i < 7; ++i) columns[i] = table + i * lanes;
+  const Requant& how = packing.spec.requant;
+  std::int64_t at = 0;
+  for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
+    for (std::int32_t vector = 0; vector < packing.vectors(first); ++vector) {
+      for (std::int32_t lane = 0; lane < packing.lanes; ++lane, ++at) {
+        const std::int32_t channel = packing.channel(first, vector, lane);
+        for (auto* column : columns) column[at] = 0;
+        columns[6][at] = channel;
+        if (channel < 0) continue;
+        columns[0][at] = folded_bias(packing, channel);
+        if (plan.finish == Finish::scalar) continue;
+        const std::int32_t entry = how.count == 1 ? 0 : channel;
+        const std::int32_t shift = how.shift[entry];
+        const std::int32_t half = shift > 0 ? static_cast<std::int32_t>(std::uint32_t{1} << (shift - 1)) : 0;
+        const auto mask = static_cast<std::int32_t>((std::uint32_t{1} << shift) - 1);
+        columns[1][at] = shift;
+        if (how.multiplier == nullptr) {
+          columns[0][at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(columns[0][at]) + static_cast<std::uint32_t>(half));
+          // Without a shift nothing is a tie: a mask of all ones says so, except for 0, where the correction is harmless.
+          columns[2][at] = shift > 0 ? mask : -1;
+        } else {
+          columns[2][at] = mask;
+          columns[3][at] = how.multiplier[entry];
+          columns[4][at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
+          columns[5][at] = half;
+        }
+      }
+    }
+  }
+  plan.bias = columns[0];
+  plan.shift = columns[1];
+  plan.mask = columns[2];
+  plan.multiplier = columns[3];
+  plan.nudge = columns[4];
+  plan.half = columns[5];
+  plan.channel = columns[6];
+  return true;
+}
+
+// Where the pieces of a window are, in x and in a patch.
+bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& memory, ConvPlan& plan) noexcept {
+  const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
+  auto* run_offset = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
+  auto* patch_run = memory.array<std::int64_t>(static_cast<std::size_t>(plan.runs));
+  auto* patch_tap = memory.array<std::int64_t>(static_cast<std::size_t>(taps));
+  if (run_offset == nullptr || patch_run == nullptr || patch_tap == nullptr) return false;
+  const std::int64_t piece = depthwise ? spec.in_channels : std::int64_t{plan.quads} * 4;
+  for (std::int32_t run = 0; run < plan.runs; ++run) {
+    const std::int64_t row = merged ? run : run / spec.kernel_width;
+    const std::int64_t column = merged ? 0 : run % spec.kernel_width;
+    run_offset[run] = (row * spec.dilation_height * spec.in_width + column * spec.dilation_width) * spec.in_channels;
+    patch_run[run] = run * piece;
+  }
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    patch_tap[tap] = merged ? tap / spec.kernel_width * piece + tap % spec.kernel_width * spec.in_channels : tap * piece;
+  }
+  plan.run_offset = run_offset;
+  plan.patch_run = patch_run;
+  plan.patch_tap = patch_tap;
+  plan.patch_bytes = static_cast<std::int64_t>(align_up(static_cast<std::size_t>(plan.runs * piece), 64)) + 64;
+  return true;
+}
+
+}  // namespace
+
+Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept {
+  const ConvSpec& spec = conv.spec;
+  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels && spec.groups == spec.out_channels;
+  if (spec.groups != 1 && !depthwise) return {};
+  // Padding is read as the zero point, which must be non-negative as well.
+  const bool unsigned_input = spec.input_non_negative && spec.in_zero_point >= 0;
+  const bool vnni = isa >= Isa::avx512vnni;
+  const Packing packing{spec, depthwise, !unsigned_input && !vnni, !unsigned_input && vnni, isa == Isa::avx2 ? 8 : 16};
+  const Status exhausted = Status(Code::out_of_memory, "convolution: the memory for packed weights is exhausted");
+
+  auto* plan = memory.array<ConvPlan>(1);
+  if (plan == nullptr) return exhausted;
+  *plan = ConvPlan{spec.in_height, spec.in_width, spec.in_channels, spec.out_height, spec.out_width, spec.out_channels,
+                   spec.kernel_height, spec.kernel_width, spec.stride_height, spec.stride_width, spec.dilation_height,
+                   spec.dilation_width, spec.pad_top, spec.pad_left, spec.in_zero_point,
+                   0, 0, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                   choose_finish(spec, largest), spec.requant.zero_point, spec.requant.low, spec.requant.high};
+  const bool one_row = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
+                       spec.pad_top == 0 && spec.pad_left == 0 && spec.in_height == spec.out_height &&
+                       spec.in_width == spec.out_width && std::int64_t{spec.in_height} * spec.in_width < (1 << 30);
+  if (one_row) {
+    plan->in_width = plan->out_width = spec.in_height * spec.in_width;
+    plan->in_height = plan->out_height = 1;
+  }
+
+  const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
+  const bool merged = !depthwise && spec.dilation_width == 1;
+  const std::int64_t runs = merged ? spec.kernel_height : taps;
+  const std::int64_t run_bytes = merged ? std::int64_t{spec.kernel_width} * spec.in_channels : spec.in_channels;
+  const std::int64_t quads = depthwise ? (taps + 3) / 4 : (run_bytes + 3) / 4;
+  if (runs > (1 << 30) || quads > (1 << 30)) return {};
+  plan->runs = static_cast<std::int32_t>(runs);
+  plan->quads = static_cast<std::int32_t>(quads);
+  if (!fill_offsets(spec, depthwise, merged, memory, *plan)) return exhausted;
+
+  std::int64_t vectors = 0;
+  for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) vectors += packing.vectors(first);
+  const std::int64_t vector_weights = (depthwise ? quads : runs * quads) * packing.vector_bytes();
+  plan->group_weights = 4 * vector_weights;
+  auto* weights = static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(vectors * vector_weights), 64));
+  if (weights == nullptr || !fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
+  if (depthwise) pack_depthwise(packing, *plan, weights);
+  else pack_dense(packing, *plan, run_bytes, weights);
+  plan->weights = weights;
+
+  conv.packed = weights;
+  conv.extra = plan;
+  conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
+  const VectorConv& level = vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
+  if (depthwise) conv.run = unsigned_input ? level.depthwise_unsigned : level.depthwise_signed;
+  else conv.run = unsigned_input ? level.dense_unsigned : level.dense_signed;
+  return {};
+}
+
+void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel, int lanes,
+                   std::int8_t* y) noexcept {
+  for (int lane = 0; lane < lanes; ++lane) {
+    if (channel[lane] < 0) continue;
+    y[channel[lane]] = static_cast<std::int8_t>(requantize(accumulators[lane], spec.requant, channel[lane]));
+  }
+}
+
+}  // namespace runnel::kernels

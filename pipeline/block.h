@@ -1,0 +1,52 @@
+// What passes on an edge in one tick.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace runnel::pipeline {
+
+// Frames to read: `count` of them, contiguous, the first with the absolute index `first`. Valid during one call.
+struct Block {
+  const std::byte* data = nullptr;   // 64-byte aligned
+  std::int64_t count = 0;
+  std::int64_t first = 0;
+
+  template <class T>
+  [[nodiscard]] const T* as() const noexcept {
+    return reinterpret_cast<const T*>(data);
+  }
+};
+
+// Where a node writes. The node sets count and, when it is not 0, first; count <= capacity.
+struct Output {
+  std::byte* data = nullptr;         // 64-byte aligned
+  std::int64_t capacity = 0;         // in frames, as the node asked for in prepare
+  std::int64_t count = 0;
+  std::int64_t first = 0;            // set by the executor for sources
+  // process() of a source: nothing comes behind this block. flush(): nothing is left.
+  bool end = false;
+  // Sources: samples that were lost in front of this block.
+  std::int64_t lost = 0;
+
+  template <class T>
+  [[nodiscard]] T* as() const noexcept {
+    return reinterpret_cast<T*>(data);
+  }
+};
+
+// A decision. Times are source samples: [begin, end).
+struct Event {
+  std::string_view label;            // kept by the node that made the event
+  float score = 0;                   // 0 .. 1
+  std::int64_t begin = 0, end = 0;
+  std::int64_t frame = 0;            // index of the frame at which the decision was made
+};
+
+// Samples that never arrived: [begin, begin + lost) of the source.
+struct Gap {
+  std::int64_t begin = 0, lost = 0;
+};
+
+}  // namespace runnel::pipeline

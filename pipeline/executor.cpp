@@ -1,0 +1,218 @@
+#include "pipeline/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace runnel::pipeline {
+namespace {
+
+constexpr std::int64_t kMaxTick = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 31;
+
+// Which node to put between two kinds that do not fit, where that is clear.
+std::string_view bridge(Kind from, Kinds to) noexcept {
+  if (from == Kind::audio && takes(to, Kind::frames)) return "fbank";
+  if (from == Kind::frames && takes(to, Kind::events)) return "detect";
+  if (from == Kind::audio && takes(to, Kind::events)) return "fbank ! infer ! detect";
+  return {};
+}
+
+Status check_kind(const Stage& stage, std::string_view input_label, const Format& input) noexcept {
+  const Kinds kinds = stage.type->input.kinds;
+  if (takes(kinds, input.kind)) return {};
+  Status status(Code::mismatch);
+  status << input_label << " gives " << describe(input).view() << ", " << stage.label << " wants ";
+  bool first = true;
+  for (const Kind kind : {Kind::audio, Kind::frames, Kind::events}) {
+    if (!takes(kinds, kind)) continue;
+    status << (first ? "" : " or ") << name_of(kind);
+    first = false;
+  }
+  if (const std::string_view between = bridge(input.kind, kinds); !between.empty()) {
+    status << ": put `" << between << "` between them";
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOptions& options, Memory& memory,
+                                 Mismatch* mismatch) noexcept {
+  if (options.tick < 1 || options.tick > kMaxTick) {
+    return Status(Code::invalid_argument) << "tick " << options.tick << ": expected 1 to " << kMaxTick << " samples";
+  }
+  if (stages.empty()) return Status(Code::invalid_argument, "the graph has no nodes");
+  void* place = memory.allocate(sizeof(Executor), alignof(Executor));
+  if (place == nullptr) return out_of_memory("the executor");
+  auto* self = new (place) Executor();
+  self->count_ = static_cast<int>(stages.size());
+  self->on_gap_ = options.on_gap;
+  self->stages_ = memory.array<Stage>(stages.size());
+  self->edges_ = memory.array<Edge>(stages.size());
+  if (self->stages_ == nullptr || self->edges_ == nullptr) return out_of_memory("the executor");
+  std::copy(stages.begin(), stages.end(), self->stages_);
+
+  for (int i = 0; i < self->count_; ++i) {
+    const Stage& stage = self->stages_[i];
+    const bool source = stage.type->input.kinds == 0;
+    if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
+      return Status(Code::invalid_argument) << stage.label << ": stage " << i << " is out of order: one source first, then every node behind its input";
+    }
+    const Edge* input = source ? nullptr : &self->edges_[stage.input];
+    PrepareContext context{.memory = memory,
+                           .label = stage.label,
+                           .input_label = source ? std::string_view() : self->stages_[stage.input].label,
+                           .input = source ? Format() : input->format,
+                           .max_input = source ? options.tick : input->output.capacity,
+                           .isa = options.isa,
+                           .models = options.models,
+                           .operators = options.operators,
+                           .stop = options.stop,
+                           .output = source ? Format() : input->format,
+                           .max_output = 0,
+                           .fix = {}};
+    if (!source) RUNNEL_TRY(check_kind(stage, context.input_label, context.input));
+    if (const Status status = stage.node->prepare(context); !status.ok()) {
+      // A mismatch names both ends itself.
+      if (status.code() != Code::mismatch) return self->failed(i, status);
+      if (mismatch != nullptr) *mismatch = {i, context.fix};
+      return status;
+    }
+    Edge& edge = self->edges_[i];
+    if (stage.type->output.kinds == 0) continue;
+    edge.format = context.output;
+    edge.output.capacity = context.max_output;
+    const auto frame_bytes = static_cast<std::int64_t>(edge.format.frame_bytes());
+    if (frame_bytes < 1 || context.max_output < 0 || context.max_output > kMaxBufferBytes / frame_bytes) {
+      return Status(Code::invalid_argument) << stage.label << ": a buffer of " << context.max_output << " frames of " << frame_bytes
+                                            << " bytes is beyond " << kMaxBufferBytes << " bytes";
+    }
+    const auto bytes = static_cast<std::size_t>(context.max_output * frame_bytes);
+    edge.output.data = static_cast<std::byte*>(memory.allocate(bytes, 64));
+    if (edge.output.data == nullptr) return out_of_memory("the buffers between the nodes");
+    if (i == 0 && options.on_gap == OnGap::zeros) {
+      self->zeros_ = static_cast<std::byte*>(memory.allocate(bytes, 64));
+      if (self->zeros_ == nullptr) return out_of_memory("the samples in place of lost ones");
+      std::memset(self->zeros_, 0, bytes);
+    }
+  }
+  self->reset(0);
+  return self;
+}
+
+// Positions every stage behind the source, whose next sample is `first`.
+void Executor::reset(std::int64_t first) noexcept {
+  edges_[0].output.first = first;
+  for (int i = 1; i < count_; ++i) {
+    Output& output = edges_[i].output;
+    output.first = stages_[i].node->reset(edges_[stages_[i].input].output.first);
+    output.count = 0;
+  }
+}
+
+Status Executor::check(int stage) const noexcept {
+  const Output& output = edges_[stage].output;
+  if (output.count >= 0 && output.count <= output.capacity) return {};
+  return Status(Code::invalid_argument) << stages_[stage].label << ": wrote " << output.count << " frames where " << output.capacity
+                                        << " were announced";
+}
+
+// The block in the output of `stage` passes through everything behind it.
+Status Executor::run_behind(int stage) noexcept {
+  const auto count_events = [this](const Edge& edge) {
+    if (edge.format.kind == Kind::events) events_ += edge.output.count;
+  };
+  edges_[stage].produced += edges_[stage].output.count;
+  count_events(edges_[stage]);
+  for (int i = stage + 1; i < count_; ++i) {
+    Edge& edge = edges_[i];
+    edge.output.count = 0;
+    const int input = stages_[i].input;
+    const Output& from = edges_[input].output;
+    if (input < stage || from.count == 0) continue;
+    if (const Status status = stages_[i].node->process({from.data, from.count, from.first}, edge.output); !status.ok()) {
+      return failed(i, status);
+    }
+    RUNNEL_TRY(check(i));
+    edge.produced += edge.output.count;
+    count_events(edge);
+  }
+  return {};
+}
+
+// Brings out everything that the nodes behind the source still hold, in order.
+Status Executor::flush() noexcept {
+  for (int i = 1; i < count_; ++i) {
+    Output& output = edges_[i].output;
+    do {
+      output.count = 0;
+      output.end = false;
+      if (const Status status = stages_[i].node->flush(output); !status.ok()) return failed(i, status);
+      RUNNEL_TRY(check(i));
+      if (output.count > 0) RUNNEL_TRY(run_behind(i));
+    } while (!output.end);
+    output.count = 0;
+  }
+  return {};
+}
+
+Status Executor::lose(std::int64_t lost) noexcept {
+  const Gap gap{next_, lost};
+  lost_ += lost;
+  ++gaps_;
+  // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are flushed.
+  Output& output = edges_[0].output;
+  const Output behind = output;
+  if (on_gap_ == OnGap::reset) {
+    output.count = 0;
+    RUNNEL_TRY(flush());
+  }
+  for (int i = 1; i < count_; ++i) {
+    if (const Status status = stages_[i].node->gap(gap); !status.ok()) return failed(i, status);
+  }
+  next_ += lost;
+  if (on_gap_ == OnGap::reset) {
+    reset(next_);
+  } else {
+    output.data = zeros_;
+    for (std::int64_t done = 0; done < lost; done += output.count) {
+      output.count = std::min(output.capacity, lost - done);
+      output.first = gap.begin + done;
+      RUNNEL_TRY(run_behind(0));
+    }
+  }
+  output = behind;
+  return {};
+}
+
+Status Executor::step(bool& done) noexcept {
+  done = finished_;
+  if (finished_) return {};
+  Output& output = edges_[0].output;
+  output.count = 0;
+  output.lost = 0;
+  output.end = false;
+  if (const Status status = stages_[0].node->process({}, output); !status.ok()) return failed(0, status);
+  RUNNEL_TRY(check(0));
+  if (output.lost > 0) RUNNEL_TRY(lose(output.lost));
+  output.first = next_;
+  next_ += output.count;
+  samples_ += output.count;
+  if (output.count > 0) RUNNEL_TRY(run_behind(0));
+  if (output.end) RUNNEL_TRY(end());
+  done = finished_;
+  return {};
+}
+
+Status Executor::end() noexcept {
+  if (finished_) return {};
+  edges_[0].output.count = 0;
+  RUNNEL_TRY(flush());
+  for (int i = 0; i < count_; ++i) {
+    if (const Status status = stages_[i].node->finish(); !status.ok()) return failed(i, status);
+  }
+  finished_ = true;
+  return {};
+}
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,87 @@
+// A graph from text, ready to run.
+//
+//     RUNNEL_ASSIGN(auto graph, Graph::build("wav path=a.wav ! fbank preset=kaldi ! npy path=a.npy", {}));
+//     RUNNEL_TRY(graph->run());
+//     std::puts(graph->summary().c_str());
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/host/heap_memory.h"
+#include "pipeline/executor.h"
+#include "pipeline/host/step_times.h"
+#include "pipeline/host/text.h"
+#include "pipeline/nodes/host/nodes.h"
+
+namespace runnel::pipeline {
+
+struct GraphOptions {
+  NodeTable nodes = host_nodes();
+  std::int64_t tick = 1024;          // source samples per step at most
+  OnGap on_gap = OnGap::reset;
+  Isa isa = best_isa();
+  ModelLoader* models = nullptr;     // for `infer`; outlives the graph
+  OperatorTable operators{};
+  // Set from elsewhere (a signal handler) to end the stream: what was heard is brought out and files are completed.
+  const std::atomic<bool>* stop = nullptr;
+  // Puts `downmix` and `resample` where two ends do not fit otherwise, and says so in a note. For ready-made commands; in a graph
+  // that a user wrote a mismatch is an error.
+  bool insert_conversions = false;
+  // Talk for people: inserted nodes, files that were cut. May be empty.
+  std::function<void(std::string_view)> note{};
+};
+
+// Not thread-safe, except for the stop flag.
+class Graph {
+ public:
+  // Errors: those of parse_graph, find_node, find_parameter and parse_value, with positions; those of the nodes' prepare.
+  static Result<std::unique_ptr<Graph>> build(std::string_view text, const GraphOptions& options);
+  static Result<std::unique_ptr<Graph>> build(const GraphText& graph, const GraphOptions& options);
+  // A `.rnlg` file.
+  static Result<std::unique_ptr<Graph>> load(const std::string& path, const GraphOptions& options);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // To the end of the source, or until the stop flag is set. Once.
+  Status run();
+  // One tick, for programs with a loop of their own.
+  Status step(bool& done);
+
+  // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
+  [[nodiscard]] std::string summary() const;
+
+  [[nodiscard]] const Executor& executor() const { return *executor_; }
+  [[nodiscard]] const GraphText& text() const { return text_; }
+  // Stages in the order of the schedule; the first one is the source.
+  [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
+  [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)]; }
+  // Bytes that the nodes and their buffers took.
+  [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
+  // Names of the nodes that were put in between.
+  [[nodiscard]] const std::vector<std::string>& inserted() const { return inserted_; }
+
+ private:
+  Graph(GraphText text, const GraphOptions& options) : text_(std::move(text)), options_(options) {}
+  Status order(std::string_view source_text);
+  Status make_nodes(std::string_view source_text);
+  Status make_node(std::size_t index, std::string_view source_text);
+
+  GraphText text_;
+  GraphOptions options_;
+  HeapMemory memory_;
+  std::vector<int> order_;           // indices into text_.nodes, sources first
+  std::vector<std::string> labels_;
+  std::vector<Stage> stages_;
+  std::vector<std::string> inserted_;
+  Executor* executor_ = nullptr;
+  StepTimes times_;
+  bool failed_ = false;
+};
+
+}  // namespace runnel::pipeline

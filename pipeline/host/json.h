@@ -1,0 +1,17 @@
+// The few pieces of JSON that records are made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace runnel::pipeline {
+
+// With quotes and escapes; bytes that are not UTF-8 become U+FFFD, so that the line is valid whatever a file is called.
+std::string json_string(std::string_view text);
+// With a fixed number of decimals; numbers that JSON cannot say become null.
+std::string json_number(double value, int decimals);
+// A source sample in seconds with three decimals, rounded half up in integers.
+std::string json_seconds(std::int64_t sample, std::int64_t sample_rate);
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,23 @@
+// Finding nodes and their parameters by name, with suggestions for names that are not there.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Some names stand for a source and a sink (`wav`): `has_input` says which is meant. Errors: not_found with a suggestion or the list
+// of all names; invalid_argument when the node of that name has no input, or needs one.
+Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool has_input);
+
+// Error: not_found with a suggestion or the list of all parameters.
+Result<const Parameter*> find_parameter(const NodeType& type, std::string_view name);
+
+// The data sheet as text for people: help, ports, and a line per parameter with unit, range and default.
+std::string describe_node(const NodeType& type);
+// The same for all nodes as Markdown: the reference part of docs/pipeline.md.
+std::string nodes_as_markdown(NodeTable nodes);
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,245 @@
+#include "pipeline/nodes/detect.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "features/exact_math.h"
+#include "kernels/requantize.h"
+
+namespace runnel::pipeline {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    text_parameter<&Detect::mode>("mode", "stream|clip", "stream: events as they happen; clip: one decision for the whole recording"),
+    parameter<&Detect::threshold>("threshold", "", 0, 1, "smoothed posterior at which an event is made"),
+    parameter<&Detect::release>("release", "", -1, 1, "smoothed posterior below which the same label may come again; negative: 0.6 of the threshold"),
+    parameter<&Detect::smoothing_frames>("smoothing_frames", "frames", 1, 100000, "length of the moving average"),
+    parameter<&Detect::refractory_frames>("refractory_frames", "frames", 1, 1000000000, "shortest distance between two events"),
+    text_parameter<&Detect::ignore>("ignore", "", "labels that never make an event in stream mode, with commas between them"),
+    text_parameter<&Detect::labels>("labels", "", "names of the classes, with commas between them; empty: those of the model, or numbers"),
+    text_parameter<&Detect::activation>("activation", "softmax|none", "softmax: the input is logits; none: it is posteriors already"),
+};
+
+constexpr double kOne = 1073741824.0;   // 2^30
+constexpr std::uint32_t kHalf = 1u << 29;
+
+// Takes the next piece in front of a comma off the list.
+std::string_view next_piece(std::string_view& list) noexcept {
+  const std::size_t comma = std::min(list.find(','), list.size());
+  const std::string_view piece = list.substr(0, comma);
+  list.remove_prefix(std::min(comma + 1, list.size()));
+  return piece;
+}
+
+}  // namespace
+
+const NodeType Detect::type = {
+    .name = "detect",
+    .help = "Smooths posteriors and decides: makes events out of a classifier's output.",
+    .input = {static_cast<Kinds>(Kind::frames), "logits or posteriors, float32 or integers with an exponent"},
+    .output = {static_cast<Kinds>(Kind::events), "label, score, span"},
+    .parameters = kParameters,
+    .make = make_node<Detect>,
+};
+
+Status Detect::name_labels(PrepareContext& context) noexcept {
+  names_ = context.memory.array<std::string_view>(static_cast<std::size_t>(classes_));
+  if (names_ == nullptr) return out_of_memory("the labels");
+  if (!labels.empty()) {
+    std::int32_t count = 0;
+    for (std::string_view rest = labels; !rest.empty(); ++count) {
+      const std::string_view piece = next_piece(rest);
+      if (count < classes_) names_[count] = piece;
+    }
+    if (count != classes_) {
+      return Status(Code::mismatch) << "labels of " << context.label << " are " << count << ", " << context.input_label << " gives "
+                                    << classes_ << " classes";
+    }
+    return {};
+  }
+  if (!context.input.labels.empty()) {
+    if (context.input.labels.size() != static_cast<std::size_t>(classes_)) {
+      return Status(Code::mismatch) << context.input_label << " gives " << classes_ << " classes, but its model names "
+                                    << context.input.labels.size() << " labels";
+    }
+    std::copy(context.input.labels.begin(), context.input.labels.end(), names_);
+    return {};
+  }
+  constexpr std::size_t kDigits = 11;
+  char* digits = context.memory.array<char>(static_cast<std::size_t>(classes_) * kDigits);
+  if (digits == nullptr) return out_of_memory("the labels");
+  for (std::int32_t c = 0; c < classes_; ++c, digits += kDigits) {
+    const auto [end, error] = std::to_chars(digits, digits + kDigits, c);
+    names_[c] = {digits, error == std::errc() ? static_cast<std::size_t>(end - digits) : 0};
+  }
+  return {};
+}
+
+Status Detect::ignore_labels(PrepareContext& context) noexcept {
+  ignored_ = context.memory.array<bool>(static_cast<std::size_t>(classes_));
+  if (ignored_ == nullptr) return out_of_memory("the ignored labels");
+  const std::span<const std::string_view> names(names_, static_cast<std::size_t>(classes_));
+  for (std::string_view rest = ignore; !rest.empty();) {
+    const std::string_view piece = next_piece(rest);
+    bool found = false;
+    for (std::int32_t c = 0; c < classes_; ++c) {
+      if (names_[c] != piece) continue;
+      ignored_[c] = found = true;
+    }
+    if (found || ignore == kUsuallyIgnored) continue;
+    Status status(Code::invalid_argument);
+    status << "ignore=" << piece << ": there is no such label; there are";
+    for (const std::string_view name : names) status << ' ' << name;
+    return status;
+  }
+  if (!clip_ && std::all_of(ignored_, ignored_ + classes_, [](bool ignored) { return ignored; })) {
+    return Status(Code::invalid_argument) << "ignore=" << ignore << ": no label is left";
+  }
+  return {};
+}
+
+Status Detect::prepare(PrepareContext& context) noexcept {
+  const Format& input = context.input;
+  dtype_ = input.dtype;
+  if (dtype_ != DType::float32 && dtype_ != DType::int8 && dtype_ != DType::int16) {
+    return Status(Code::mismatch) << context.input_label << " gives " << describe(input).view() << ", " << context.label
+                                  << " wants float32, int8 or int16";
+  }
+  clip_ = mode == "clip";
+  softmax_ = activation == "softmax";
+  scale_ = dtype_ == DType::float32 ? 1.0f : kernels::power_of_two(input.exponent);
+  classes_ = input.channels;
+  frame_bytes_ = input.frame_bytes();
+  clock_ = input.clock;
+  release_ = release < 0 ? 0.6 * threshold : release;
+  if (release_ > threshold) {
+    return Status(Code::invalid_argument) << "release is above threshold: it must be at most as high, or the detector would arm itself again at once";
+  }
+  RUNNEL_TRY(name_labels(context));
+  RUNNEL_TRY(ignore_labels(context));
+  const auto classes = static_cast<std::size_t>(classes_);
+  values_ = context.memory.array<double>(classes);
+  if (values_ == nullptr) return out_of_memory("the posteriors");
+  if (clip_) {
+    totals_ = context.memory.array<double>(classes);
+    if (totals_ == nullptr) return out_of_memory("the sums of the logits");
+  } else {
+    history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(smoothing_frames));
+    sums_ = context.memory.array<std::int64_t>(classes);
+    if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
+  }
+  context.output.kind = Kind::events;
+  context.output.dtype = DType::none;
+  context.output.channels = 0;
+  context.output.exponent = 0;
+  context.output.labels = {names_, classes};
+  // Events keep their distance; one more for the first frame.
+  context.max_output = clip_ ? 1 : context.max_input / refractory_frames + 1;
+  return {};
+}
+
+std::int64_t Detect::reset(std::int64_t first) noexcept {
+  first_ = first;
+  seen_ = 0;
+  armed_ = true;
+  last_label_ = -1;
+  if (clip_) {
+    std::fill(totals_, totals_ + classes_, 0.0);
+  } else {
+    std::fill(history_, history_ + smoothing_frames * classes_, 0u);
+    std::fill(sums_, sums_ + classes_, std::int64_t{0});
+  }
+  return 0;   // events have no index of their own
+}
+
+void Detect::read(const std::byte* frame) noexcept {
+  for (std::int32_t c = 0; c < classes_; ++c) {
+    float value = 0;
+    if (dtype_ == DType::float32) value = reinterpret_cast<const float*>(frame)[c];
+    else if (dtype_ == DType::int8) value = static_cast<float>(reinterpret_cast<const std::int8_t*>(frame)[c]) * scale_;
+    else value = static_cast<float>(reinterpret_cast<const std::int16_t*>(frame)[c]) * scale_;
+    values_[c] = static_cast<double>(value);
+  }
+}
+
+void Detect::to_posteriors() noexcept {
+  if (!softmax_) return;
+  const double highest = *std::max_element(values_, values_ + classes_);
+  double sum = 0;
+  for (std::int32_t c = 0; c < classes_; ++c) {
+    // Below -700 the exponential is 0 for every purpose here; infinities stay out of it.
+    const double distance = values_[c] - highest;
+    values_[c] = distance > -700 ? features::exp(distance) : 0;
+    sum += values_[c];
+  }
+  for (std::int32_t c = 0; c < classes_; ++c) values_[c] /= sum;
+}
+
+std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) const noexcept {
+  const std::int64_t length = std::min(seen_, smoothing_frames);
+  std::int64_t best = frame;
+  std::uint32_t highest = 0;
+  for (std::int64_t t = frame - length + 1; t <= frame; ++t) {
+    const std::uint32_t posterior = history_[(t - first_) % smoothing_frames * classes_ + label];
+    if (posterior >= kHalf) return t;
+    if (posterior > highest) {
+      highest = posterior;
+      best = t;
+    }
+  }
+  return best;
+}
+
+bool Detect::smooth_and_decide(std::int64_t frame, Event& event) noexcept {
+  std::uint32_t* slot = history_ + (frame - first_) % smoothing_frames * classes_;
+  std::int32_t best = -1;
+  for (std::int32_t c = 0; c < classes_; ++c) {
+    // Also right for NaN, which counts as 0.
+    const double posterior = values_[c] > 0 ? std::min(values_[c], 1.0) : 0.0;
+    const auto fixed = static_cast<std::uint32_t>(posterior * kOne + 0.5);
+    sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
+    slot[c] = fixed;
+    if (!ignored_[c] && (best < 0 || sums_[c] > sums_[best])) best = c;
+  }
+  const double mean = static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing_frames));
+  if (mean < release_) armed_ = true;
+  const bool ready = last_label_ < 0 || frame - last_ >= refractory_frames;
+  if (mean < threshold || !ready || (!armed_ && best == last_label_)) return false;
+  armed_ = false;
+  last_ = frame;
+  last_label_ = best;
+  event = {names_[best], static_cast<float>(mean), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
+  return true;
+}
+
+Status Detect::process(const Block& in, Output& out) noexcept {
+  const std::byte* frame = in.data;
+  Event* events = out.as<Event>();
+  for (std::int64_t i = 0; i < in.count; ++i, frame += frame_bytes_) {
+    if (seen_ == 0) first_ = in.first + i;
+    ++seen_;
+    read(frame);
+    if (clip_) {
+      for (std::int32_t c = 0; c < classes_; ++c) totals_[c] += values_[c];
+      continue;
+    }
+    to_posteriors();
+    if (smooth_and_decide(in.first + i, events[out.count])) ++out.count;
+  }
+  return {};
+}
+
+Status Detect::flush(Output& out) noexcept {
+  out.end = true;
+  if (!clip_ || seen_ == 0) return {};
+  for (std::int32_t c = 0; c < classes_; ++c) values_[c] = totals_[c] / static_cast<double>(seen_);
+  const auto best = static_cast<std::int32_t>(std::max_element(values_, values_ + classes_) - values_);
+  to_posteriors();
+  const std::int64_t last = first_ + seen_ - 1;
+  out.as<Event>()[0] = {names_[best], static_cast<float>(values_[best]), from_zero(clock_.first_sample(first_)), clock_.end_sample(last), last};
+  out.count = 1;
+  seen_ = 0;
+  return {};
+}
+
+}  // namespace runnel::pipeline

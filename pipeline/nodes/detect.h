@@ -1,0 +1,72 @@
+// From the outputs of a classifier, frame by frame, to events.
+//
+// mode=stream. Per frame t: posteriors (softmax of the logits); for every label their mean over the last `smoothing_frames` frames, where
+// frames in front of the start count as 0; the best label c that is not ignored, with the mean p. Then
+//     p < release                                                              re-arms the detector;
+//     p >= threshold, and (armed, or c is not the last event's label), and
+//     at least `refractory_frames` frames since the last event                        makes an event and disarms it.
+// The event's score is p; its frame is t; it ends with the last sample of frame t, when the decision could be made, and begins with
+// the first sample of the earliest frame among the last `smoothing_frames` ones in which c itself had a posterior of 1/2 or more (when there
+// is none: of the frame in which it was highest). So the span lies within the word, or touches its end.
+//
+// mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
+// included. It spans all frames; its score is the softmax of the mean logits. No frames, no event.
+//
+// Posteriors are integers of 30 fractional bits, so that running sums are exact and the result does not depend on how the stream
+// was cut. The exponential is features::exp, which has the same bits on every machine.
+#pragma once
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+class Detect final : public Node {
+ public:
+  static const NodeType type;
+  static constexpr std::string_view kUsuallyIgnored = "silence,unknown,_silence_,_unknown_";
+
+  std::string_view mode = "stream";
+  double threshold = 0.85;
+  double release = -1;
+  std::int64_t smoothing_frames = 25;
+  std::int64_t refractory_frames = 25;
+  std::string_view ignore = kUsuallyIgnored;
+  std::string_view labels;
+  std::string_view activation = "softmax";
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  Status name_labels(PrepareContext& context) noexcept;
+  Status ignore_labels(PrepareContext& context) noexcept;
+  void read(const std::byte* frame) noexcept;
+  void to_posteriors() noexcept;
+  bool smooth_and_decide(std::int64_t frame, Event& event) noexcept;
+  [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
+  [[nodiscard]] std::int64_t from_zero(std::int64_t sample) const noexcept { return sample < 0 ? 0 : sample; }
+
+  bool clip_ = false;
+  bool softmax_ = true;
+  DType dtype_ = DType::float32;
+  float scale_ = 1;
+  std::int32_t classes_ = 0;
+  std::size_t frame_bytes_ = 0;
+  Clock clock_;
+  std::string_view* names_ = nullptr;
+  bool* ignored_ = nullptr;
+  double* values_ = nullptr;           // [classes]: of the present frame: logits, then posteriors
+  double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
+  std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
+  std::int64_t* sums_ = nullptr;       // [classes]: of the history
+  double release_ = 0;
+
+  std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
+  bool armed_ = true;
+  std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
+  std::int32_t last_label_ = -1;
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,36 @@
+// Events as JSON lines (docs/pipeline.md, events).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "pipeline/node.h"
+#include "pipeline/nodes/host/output_file.h"
+
+namespace runnel::pipeline {
+
+// Writes to standard output, line by line as events come, or to a file that appears when the run has succeeded.
+class Jsonl final : public Node {
+ public:
+  static const NodeType type;
+
+  std::string_view path;             // empty: standard output
+  std::string_view source;           // empty: the name of the recording or device
+  // For programs that gather records themselves: takes each line, without the newline, instead of the standard output.
+  std::function<void(std::string_view)> sink;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status gap(const Gap& gap) noexcept override;
+  Status finish() noexcept override;
+
+ private:
+  Status write(const std::string& line);
+
+  OutputFile file_;
+  std::string source_;               // as a JSON string
+  std::int64_t sample_rate_ = 0;
+};
+
+}  // namespace runnel::pipeline

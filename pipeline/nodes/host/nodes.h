@@ -1,0 +1,11 @@
+// All nodes of a host.
+#pragma once
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// The device nodes, and wav (source and sink), npy, jsonl, and alsa where it was built in.
+NodeTable host_nodes() noexcept;
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,147 @@
+#include "pipeline/nodes/host/wav_source.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+namespace runnel::pipeline {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    text_parameter<&WavSource::path>("path", "", "recording to read", true),
+    text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
+    text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says: refused, or read as far as it goes"),
+};
+
+// Sizes that programs write into a header when they do not know the size yet.
+constexpr std::int64_t kUnknownSize = 0x7ff00000;
+// More bytes than any header needs: a file of this size that has no samples was never closed.
+constexpr std::uintmax_t kNoHeader = 65536;
+
+// libsndfile shortens chunks that reach beyond the end of the file and says so only in its log: "data : 32000 (should be 15978)".
+struct Shortened {
+  std::int64_t promised = 0, found = 0;
+};
+Shortened find_shortened(std::string_view log) {
+  while (!log.empty()) {
+    std::string_view line = log.substr(0, log.find('\n'));
+    log.remove_prefix(std::min(line.size() + 1, log.size()));
+    const std::size_t start = line.find_first_not_of(' ');
+    const std::size_t colon = line.find(" : "), should = line.find(" (should be ");
+    if (start == std::string_view::npos || colon == std::string_view::npos || should == std::string_view::npos) continue;
+    const std::string_view name = line.substr(start, colon - start);
+    if (name != "data" && name != "SSND" && name != "riff" && name != "BODY") continue;
+    Shortened sizes;
+    const char* end = line.data() + line.size();
+    std::from_chars(line.data() + colon + 3, end, sizes.promised);
+    std::from_chars(line.data() + should + 12, end, sizes.found);
+    if (sizes.promised > sizes.found && sizes.promised < kUnknownSize) return sizes;
+  }
+  return {};
+}
+
+}  // namespace
+
+const NodeType WavSource::type = {
+    .name = "wav",
+    .help = "Reads a recording: WAV, FLAC, OGG, AIFF and others.",
+    .input = {},
+    .output = {static_cast<Kinds>(Kind::audio), "float32 in [-1, 1), the file's rate and channels"},
+    .parameters = kParameters,
+    .make = make_node<WavSource>,
+};
+
+WavSource::~WavSource() {
+  if (file_ != nullptr) sf_close(file_);
+}
+
+Status WavSource::prepare(PrepareContext& context) noexcept {
+  name_ = path;
+  std::error_code error;
+  if (!std::filesystem::exists(name_, error)) return Status(Code::not_found) << name_ << ": there is no such file";
+  if (std::filesystem::is_directory(name_, error)) return Status(Code::invalid_argument) << name_ << ": is a folder, expected a recording";
+  SF_INFO info{};
+  file_ = sf_open(name_.c_str(), SFM_READ, &info);
+  if (file_ == nullptr) {
+    std::string_view reason = sf_strerror(nullptr);
+    while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.remove_suffix(1);
+    return Status(Code::invalid_data) << name_ << ": not a recording that can be read: " << reason;
+  }
+  if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
+    return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate << " Hz, expected at least 1 of each";
+  }
+  channels_ = info.channels;
+  const bool unknown = info.frames == SF_COUNT_MAX;
+  promised_ = unknown ? -1 : info.frames;
+
+  if (truncated != "accept") {
+    char log[16384] = {};
+    sf_command(file_, SFC_GET_LOG_INFO, log, sizeof log);
+    if (const Shortened sizes = find_shortened(log); sizes.promised > 0) {
+      return Status(Code::invalid_data) << name_ << ": the header promises " << sizes.promised << " bytes, the file has " << sizes.found
+                                        << " (truncated=accept reads them)";
+    }
+    if (unknown && (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_OGG) {
+      return Status(Code::invalid_data) << name_ << ": the file ends in the middle of the recording (truncated=accept reads what is there)";
+    }
+    const std::uintmax_t bytes = std::filesystem::file_size(name_, error);
+    if (info.frames == 0 && !error && bytes > kNoHeader) {
+      return Status(Code::invalid_data) << name_ << ": the header promises no samples, but the file has " << bytes
+                                        << " bytes: it was probably never closed (truncated=accept reads it as empty)";
+    }
+  }
+  Format& format = context.output;
+  format.kind = Kind::audio;
+  format.dtype = DType::float32;
+  format.channels = info.channels;
+  format.clock.sample_rate = info.samplerate;
+  format.source = path;
+  context.max_output = context.max_input;
+  return {};
+}
+
+Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
+  const std::int64_t count = frames * channels_;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (std::isfinite(samples[i])) continue;
+    if (nan != "zero") {
+      return Status(Code::invalid_data) << name_ << ": sample " << position_ + i / channels_ << " of channel " << i % channels_ << " is "
+                                        << (std::isnan(samples[i]) ? "not a number" : "infinite") << " (nan=zero replaces such samples by 0)";
+    }
+    samples[i] = 0;
+    ++replaced_;
+  }
+  return {};
+}
+
+Status WavSource::check_complete() noexcept {
+  missing_ = std::max<std::int64_t>(promised_ - position_, 0);
+  if (missing_ == 0 || truncated == "accept") return {};
+  return Status(Code::invalid_data) << name_ << ": the header promises " << promised_ << " samples, the file ends after " << position_
+                                    << " (truncated=accept reads them)";
+}
+
+Status WavSource::process(const Block&, Output& out) noexcept {
+  // A header may promise less than there is; then the promise counts, as for every reader of such a file.
+  const sf_count_t count = sf_readf_float(file_, out.as<float>(), out.capacity);
+  if (const int error = sf_error(file_); error != SF_ERR_NO_ERROR) {
+    return Status(Code::invalid_data) << name_ << ": cannot be read behind sample " << position_ << ": " << sf_error_number(error);
+  }
+  out.count = std::max<sf_count_t>(count, 0);
+  RUNNEL_TRY(check_finite(out.as<float>(), out.count));
+  position_ += out.count;
+  out.end = out.count < out.capacity;
+  return out.end ? check_complete() : Status();
+}
+
+Text WavSource::note() const noexcept {
+  Text text;
+  if (missing_ > 0) text << name_ << ": ends " << missing_ << " samples before its header says";
+  if (missing_ > 0 && replaced_ > 0) text << "; ";
+  if (replaced_ > 0) text << name_ << ": " << replaced_ << " samples were not finite and were replaced by 0";
+  return text;
+}
+
+}  // namespace runnel::pipeline

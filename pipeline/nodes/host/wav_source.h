@@ -1,0 +1,40 @@
+// Recordings: WAV, FLAC, OGG, AIFF and whatever else libsndfile reads.
+#pragma once
+
+#include <sndfile.h>
+
+#include <string>
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are.
+class WavSource final : public Node {
+ public:
+  static const NodeType type;
+
+  std::string_view path;
+  std::string_view nan = "error";
+  std::string_view truncated = "error";
+
+  ~WavSource() override;
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+  Text note() const noexcept override;
+
+ private:
+  Status check_finite(float* samples, std::int64_t frames) noexcept;
+  Status check_complete() noexcept;
+
+  SNDFILE* file_ = nullptr;
+  std::string name_;                 // path with a final zero
+  int channels_ = 1;
+  std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
+  std::int64_t position_ = 0;
+  std::int64_t replaced_ = 0;        // samples that were not finite
+  std::int64_t missing_ = 0;         // frames that the header promises and the file does not have
+};
+
+}  // namespace runnel::pipeline

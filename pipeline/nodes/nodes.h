@@ -1,0 +1,11 @@
+// The nodes that run anywhere.
+#pragma once
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// fbank, infer, detect, downmix, null. Programs that want fewer list what they use, so that the rest is not linked.
+NodeTable device_nodes() noexcept;
+
+}  // namespace runnel::pipeline

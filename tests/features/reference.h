@@ -1,0 +1,18 @@
+// The Kaldi recipe stated once more in double precision, with a DFT by definition where the size is no power of two: what the front
+// end is judged by. It shares no code with it.
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "features/fbank_options.h"
+
+namespace runnel::test {
+
+// exp(-2 pi i k n / N) sums; N any.
+std::vector<std::complex<double>> dft(const std::vector<double>& x);
+
+// [frames][dims]; samples in the range of options.scale.
+std::vector<std::vector<double>> reference_features(const std::vector<float>& samples, const features::FbankOptions& options);
+
+}  // namespace runnel::test

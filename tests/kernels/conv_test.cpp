@@ -1,0 +1,282 @@
+// Every kernel equals the plain loops, over awkward shapes.
+#include "kernels/conv.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/host/heap_memory.h"
+#include "tests/kernels/conv_cases.h"
+
+namespace runnel::kernels {
+namespace {
+
+using test::ConvCase;
+
+std::string text_of(const ConvSpec& s, Isa isa) {
+  std::string text(name_of(isa));
+  for (const std::int64_t v : {s.in_height, s.in_width, s.in_channels, s.out_height, s.out_width, s.out_channels, s.kernel_height,
+                               s.kernel_width, s.stride_height, s.stride_width, s.dilation_height, s.dilation_width, s.pad_top,
+                               s.pad_left, s.groups, s.in_zero_point, s.requant.count, s.requant.zero_point, s.requant.low,
+                               s.requant.high, static_cast<std::int32_t>(s.requant.rounding), s.requant.shift[0]}) {
+    text += ' ';
+    text += std::to_string(v);
+  }
+  if (s.input_non_negative) text += " non-negative";
+  return text;
+}
+
+// x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive. Behind x lies what the
+// kernel may read: 64 bytes of values that would be noticed.
+void expect_equal(const ConvCase& c) {
+  const std::size_t count = static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
+  std::vector<std::int8_t> expected(count);
+  conv_reference(c.spec, c.x.data(), expected.data());
+  std::vector<std::int8_t> x(c.x.size() + 65, std::int8_t{-77});
+  std::copy(c.x.begin(), c.x.end(), x.begin() + 1);
+  for (const Isa isa : ConvCase::levels()) {
+    HeapMemory memory;
+    Conv conv;
+    const Status status = prepare_conv(c.spec, isa, memory, conv);
+    ASSERT_TRUE(status.ok()) << status.text();
+    constexpr std::size_t kGuard = 128;
+    std::vector<std::int8_t> y(count + 2 * kGuard + 1, std::int8_t{0x55});
+    auto* scratch = static_cast<std::int8_t*>(memory.allocate(conv.scratch_bytes + kGuard, 64));
+    std::memset(scratch, 0x33, conv.scratch_bytes + kGuard);
+    std::int8_t* out = y.data() + kGuard + 1;
+    conv.run(conv, x.data() + 1, out, scratch);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(int{out[i]}, int{expected[i]}) << text_of(c.spec, isa) << " at " << i;
+    }
+    const auto intact = [](const std::int8_t* from, std::size_t n, int value) {
+      return std::all_of(from, from + n, [=](std::int8_t v) { return v == value; });
+    };
+    ASSERT_TRUE(intact(y.data(), kGuard + 1, 0x55)) << text_of(c.spec, isa);
+    ASSERT_TRUE(intact(out + count, kGuard, 0x55)) << text_of(c.spec, isa);
+    ASSERT_TRUE(intact(scratch + conv.scratch_bytes, kGuard, 0x33)) << text_of(c.spec, isa);
+  }
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
+  bool chance(int one_in) { return pick(1, one_in) == 1; }
+  std::mt19937& engine() { return engine_; }
+
+  // One of the four roundings with shifts that leave something to see; now and then left shifts and shifts beyond 31.
+  void requant(ConvCase& c) {
+    const auto rounding = static_cast<Rounding>(pick(0, 3));
+    const int low = chance(6) ? -3 : 0;
+    const int high = chance(6) ? 40 : 12;
+    c.set_requant(engine_, rounding, chance(2), low, high);
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Sizes of a one-dimensional convolution whose output has `length` positions.
+void one_dimension(ConvSpec& s, int length, int kernel, int stride, int dilation, int pad_left, int pad_right) {
+  const int reach = (kernel - 1) * dilation + 1;
+  s.kernel_width = kernel;
+  s.stride_width = stride;
+  s.dilation_width = dilation;
+  s.in_width = std::max(1, (length - 1) * stride + reach - pad_left - pad_right);
+  s.pad_left = pad_left;
+  s.out_width = length;
+}
+
+void dense_case(Random& random, int in_channels, int out_channels, int length, int kernel) {
+  ConvCase c;
+  c.spec.in_channels = in_channels;
+  c.spec.out_channels = out_channels;
+  const bool padded = random.chance(2);
+  one_dimension(c.spec, length, kernel, random.pick(1, 3), random.pick(1, 4), padded ? random.pick(0, 9) : 0,
+                padded ? random.pick(0, 5) : 0);
+  c.spec.input_non_negative = random.chance(2);
+  c.spec.in_zero_point = random.chance(3) ? random.pick(-128, 127) : 0;
+  c.fill(random.engine(), random.chance(4));
+  random.requant(c);
+  expect_equal(c);
+}
+
+TEST(Conv, PointwiseEqualsReferenceForAllInputChannels) {
+  Random random(1);
+  for (int channels = 1; channels <= 130; ++channels) {
+    for (int repeat = 0; repeat < 4; ++repeat) dense_case(random, channels, random.pick(1, 130), (channels * 4 + repeat) % 40 + 1, 1);
+  }
+}
+
+TEST(Conv, PointwiseEqualsReferenceForAllOutputChannels) {
+  Random random(2);
+  for (int channels = 1; channels <= 130; ++channels) {
+    for (int repeat = 0; repeat < 4; ++repeat) dense_case(random, random.pick(1, 70), channels, (channels * 4 + repeat) % 40 + 1, 1);
+  }
+}
+
+TEST(Conv, TemporalEqualsReferenceForAllKernelsAndLengths) {
+  Random random(3);
+  for (int kernel = 1; kernel <= 9; ++kernel) {
+    for (int length = 1; length <= 40; ++length) dense_case(random, random.pick(1, 45), random.pick(1, 80), length, kernel);
+  }
+}
+
+TEST(Conv, TwoDimensionsEqualReference) {
+  Random random(4);
+  for (int repeat = 0; repeat < 250; ++repeat) {
+    ConvCase c;
+    ConvSpec& s = c.spec;
+    s.in_height = random.pick(1, 9);
+    s.in_width = random.pick(1, 11);
+    s.in_channels = random.pick(1, 20);
+    s.out_height = random.pick(1, 6);
+    s.out_width = random.pick(1, 12);
+    s.out_channels = random.pick(1, 70);
+    s.kernel_height = random.pick(1, 5);
+    s.kernel_width = random.pick(1, 5);
+    s.stride_height = random.pick(1, 3);
+    s.stride_width = random.pick(1, 3);
+    s.dilation_height = random.pick(1, 3);
+    s.dilation_width = random.pick(1, 3);
+    s.pad_top = random.pick(-1, 4);
+    s.pad_left = random.pick(-1, 4);
+    s.input_non_negative = random.chance(2);
+    s.in_zero_point = random.chance(3) ? random.pick(-128, 127) : 0;
+    if (random.chance(3)) s.groups = s.out_channels = s.in_channels;
+    c.fill(random.engine(), random.chance(4));
+    random.requant(c);
+    expect_equal(c);
+  }
+}
+
+TEST(Conv, DepthwiseEqualsReferenceForAllChannels) {
+  Random random(5);
+  for (int channels = 1; channels <= 130; ++channels) {
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      ConvCase c;
+      c.spec.in_channels = c.spec.out_channels = c.spec.groups = channels;
+      const bool padded = random.chance(2);
+      one_dimension(c.spec, (channels * 5 + repeat) % 40 + 1, (channels + repeat) % 9 + 1, random.pick(1, 3), random.pick(1, 4),
+                    padded ? random.pick(0, 9) : 0, padded ? random.pick(0, 5) : 0);
+      c.spec.input_non_negative = random.chance(2);
+      c.spec.in_zero_point = random.chance(3) ? random.pick(-128, 127) : 0;
+      c.fill(random.engine(), random.chance(4));
+      random.requant(c);
+      expect_equal(c);
+    }
+  }
+}
+
+TEST(Conv, GroupedEqualsReference) {
+  Random random(6);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    ConvCase c;
+    c.spec.groups = random.pick(2, 5);
+    c.spec.in_channels = c.spec.groups * random.pick(1, 6);
+    c.spec.out_channels = c.spec.groups * random.pick(1, 6);
+    one_dimension(c.spec, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4), random.pick(0, 4), 0);
+    c.fill(random.engine(), false);
+    random.requant(c);
+    expect_equal(c);
+  }
+}
+
+// Accumulators beyond int32 must take the int64 way on every level.
+TEST(Conv, WideAccumulatorsAreExact) {
+  Random random(7);
+  for (const std::int32_t edge : {0, 1, 1000, 300000}) {
+    ConvCase c;
+    c.spec.in_channels = 33;
+    c.spec.out_channels = 21;
+    c.spec.in_width = c.spec.out_width = 5;
+    c.fill(random.engine(), true);
+    for (auto& b : c.bias) b = 0x7fffffff - edge;
+    c.spec.bias = c.bias.data();
+    for (const int shift : {0, 3, 24, 31}) {
+      for (int rounding = 0; rounding < 4; ++rounding) {
+        c.set_requant(random.engine(), static_cast<Rounding>(rounding), false, shift, shift);
+        expect_equal(c);
+      }
+    }
+  }
+}
+
+// Ties and their neighbours at every shift, made by the bias alone: the accumulator is exactly what the test says.
+TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {
+  Random random(8);
+  for (int rounding = 0; rounding < 4; ++rounding) {
+    for (int shift = 0; shift <= 31; ++shift) {
+      ConvCase c;
+      c.spec.in_channels = 4;
+      c.spec.out_channels = 96;
+      c.fill(random.engine(), false);
+      std::fill(c.x.begin(), c.x.end(), std::int8_t{0});
+      for (int i = 0; i < 96; ++i) {
+        const std::int64_t half = shift > 0 ? std::int64_t{1} << (shift - 1) : 0;
+        const std::int64_t value = (std::int64_t{i / 6 - 8} << shift) + half + i % 3 - 1;
+        c.bias[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x3fffffff, 0x3fffffff));
+      }
+      c.spec.bias = c.bias.data();
+      c.set_requant(random.engine(), static_cast<Rounding>(rounding), false, shift, shift);
+      if (shift % 2 == 0) c.multiplier[0] = 1 << 30;
+      expect_equal(c);
+    }
+  }
+}
+
+template <class Fill>
+void int16_case(Random& random, Fill fill) {
+  ConvSpec s;
+  s.dtype = DType::int16;
+  s.in_channels = random.pick(1, 40);
+  s.out_channels = random.pick(1, 20);
+  if (random.chance(3)) s.groups = s.out_channels = s.in_channels;
+  one_dimension(s, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4), random.pick(0, 4), random.pick(0, 3));
+  s.in_zero_point = random.chance(4) ? random.pick(-32768, 32767) : 0;
+  std::vector<std::int16_t> weights(static_cast<std::size_t>(s.in_channels / s.groups * s.kernel_width * s.out_channels));
+  std::vector<std::int16_t> x(static_cast<std::size_t>(s.in_width * s.in_channels));
+  for (auto& w : weights) w = fill();
+  for (auto& v : x) v = fill();
+  std::vector<std::int64_t> bias(static_cast<std::size_t>(s.out_channels));
+  for (auto& b : bias) b = random.pick(-2000000000, 2000000000) * std::int64_t{64};
+  const std::int32_t shift = random.pick(0, 34);
+  s.weights = weights.data();
+  s.bias = bias.data();
+  s.requant = {random.chance(2) ? Rounding::half_up : Rounding::half_even, nullptr, &shift, 1, 0, -32768, 32767};
+  const auto count = static_cast<std::size_t>(s.out_width * s.out_channels);
+  std::vector<std::int16_t> expected(count), y(count);
+  conv_reference(s, x.data(), expected.data());
+  for (const Isa isa : ConvCase::levels()) {
+    HeapMemory memory;
+    Conv conv;
+    ASSERT_TRUE(prepare_conv(s, isa, memory, conv).ok());
+    conv.run(conv, x.data(), y.data(), memory.allocate(conv.scratch_bytes, 64));
+    ASSERT_EQ(y, expected) << text_of(s, isa);
+  }
+}
+
+TEST(Conv, Int16EqualsReference) {
+  Random random(9);
+  for (int repeat = 0; repeat < 150; ++repeat) {
+    int16_case(random, [&] { return static_cast<std::int16_t>(random.pick(-32768, 32767)); });
+    int16_case(random, [&] { return static_cast<std::int16_t>(random.chance(3) ? 32767 : -32768); });
+  }
+}
+
+TEST(Conv, CountsMultiplyAdds) {
+  ConvSpec s;
+  s.out_width = 100;
+  s.in_channels = s.out_channels = 64;
+  EXPECT_EQ(macs(s), 409600);
+  s.groups = 64;
+  s.kernel_width = 9;
+  EXPECT_EQ(macs(s), 57600);
+}
+
+}  // namespace
+}  // namespace runnel::kernels
