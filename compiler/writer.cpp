@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
+#include "compiler/numbering.h"
 #include "inference/model.h"
 #include "inference/operator.h"
 #include "inference/prepared.h"
@@ -20,67 +21,6 @@ using flatbuffers::Offset;
 
 constexpr std::size_t kConstantAlignment = 64;
 constexpr std::size_t kSectionAlignment = 16;
-
-// The tensors in the order of the file: the graph's inputs, then per operator its constants and its outputs. What nothing
-// refers to is left out.
-class Numbering {
- public:
-  explicit Numbering(const Graph& graph) : graph_(graph), index_(graph.tensors.size(), -1) {}
-
-  Status number() {
-    for (const TensorId id : graph_.inputs) RUNNEL_TRY(append(id, "graph input", {}));
-    for (const Node& node : graph_.nodes) {
-      for (const TensorId id : node.inputs) {
-        if (id == kAbsent) continue;
-        RUNNEL_TRY(check(id, "operator", node.name));
-        if (index_[static_cast<std::size_t>(id)] >= 0) continue;
-        if (!graph_.tensors[static_cast<std::size_t>(id)].data) {
-          return Status(Code::invalid_argument) << "operator \"" << node.name << "\" reads tensor \"" << graph_.tensors[static_cast<std::size_t>(id)].name
-                                                << "\", which nothing before it computes";
-        }
-        RUNNEL_TRY(append(id, "operator", node.name));
-      }
-      for (const TensorId id : node.outputs) RUNNEL_TRY(append(id, "operator", node.name));
-    }
-    for (const TensorId id : graph_.outputs) {
-      RUNNEL_TRY(check(id, "graph output", {}));
-      if (index_[static_cast<std::size_t>(id)] < 0) {
-        return Status(Code::invalid_argument) << "graph output \"" << graph_.tensors[static_cast<std::size_t>(id)].name << "\" is computed by nothing";
-      }
-    }
-    return {};
-  }
-
-  [[nodiscard]] const std::vector<TensorId>& order() const { return order_; }
-  // In the file; -1 for absent operands and tensors that were left out.
-  [[nodiscard]] std::int32_t of(TensorId id) const {
-    return id < 0 || static_cast<std::size_t>(id) >= index_.size() ? -1 : index_[static_cast<std::size_t>(id)];
-  }
-  [[nodiscard]] std::vector<std::int32_t> of(const std::vector<TensorId>& ids) const {
-    std::vector<std::int32_t> result;
-    for (const TensorId id : ids) result.push_back(of(id));
-    return result;
-  }
-
- private:
-  Status check(TensorId id, std::string_view what, std::string_view name) const {
-    if (id >= 0 && static_cast<std::size_t>(id) < graph_.tensors.size()) return {};
-    return Status(Code::invalid_argument) << what << " \"" << name << "\" refers to tensor " << id << ", the graph has " << graph_.tensors.size();
-  }
-  Status append(TensorId id, std::string_view what, std::string_view name) {
-    RUNNEL_TRY(check(id, what, name));
-    if (index_[static_cast<std::size_t>(id)] >= 0) {
-      return Status(Code::invalid_argument) << what << " \"" << name << "\" computes tensor \"" << graph_.tensors[static_cast<std::size_t>(id)].name << "\" a second time";
-    }
-    index_[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(order_.size());
-    order_.push_back(id);
-    return {};
-  }
-
-  const Graph& graph_;
-  std::vector<std::int32_t> index_;
-  std::vector<TensorId> order_;
-};
 
 // The weights section: each constant at a multiple of 64, identical ones once.
 class Weights {

@@ -177,6 +177,17 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   return {};
 }
 
+Status Builder::emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape) {
+  at(output).shape = std::move(shape);
+  return emit(from, fb::OpCode::reshape, {input}, {output});
+}
+
+Result<TensorId> Builder::reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape) {
+  const TensorId to = intermediate(input, from.name);
+  RUNNEL_TRY(emit_reshape(from, input, to, std::move(shape)));
+  return to;
+}
+
 Status Builder::add_input(const std::string& name) {
   const auto value = model_.values.find(name);   // the reader made sure that it is there
   if (!value->second.shape) return Status(Code::invalid_data) << "input \"" << name << "\": its shape is not known";

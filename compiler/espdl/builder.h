@@ -65,6 +65,9 @@ class Builder {
   // ---- nodes
   // Appends a node: shapes of its outputs, non_negative and rounding are filled in.
   Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options = {});
+  Status emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape);
+  // The same data in another shape, between two nodes.
+  Result<TensorId> reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape);
 
   // ---- caches
   void add_cache(const std::string& output, Cache cache) { caches_.insert_or_assign(output, std::move(cache)); }

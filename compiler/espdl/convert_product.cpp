@@ -99,9 +99,7 @@ class RightOperand {
   Result<TensorId> reshape(TensorId from, const std::vector<std::int32_t>& tail) {
     std::vector<std::int32_t> shape = batch_;
     shape.insert(shape.end(), tail.begin(), tail.end());
-    const TensorId to = builder_.intermediate(stored_, node_.name, std::move(shape));
-    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::reshape, {from}, {to}));
-    return to;
+    return builder_.reshaped(node_, from, std::move(shape));
   }
   Result<TensorId> transpose(TensorId from, const std::vector<int>& tail) {
     TransposeOptions options;

@@ -1,5 +1,7 @@
 #include "compiler/espdl/importer.h"
 
+#include <algorithm>
+
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/convert.h"
 #include "compiler/espdl/source.h"
@@ -10,17 +12,25 @@ namespace {
 
 using espdl_source::TargetChoice;
 
-// The targets that the contents leave open differ in rounding only: the one whose rounding gives the recorded outputs.
+// The targets that the contents leave open differ in rounding only: the one whose rounding comes closer to the recorded
+// outputs. (16-bit models are recorded with float arithmetic and need not agree exactly with either.)
 Result<TargetChoice> target_from_vectors(const espdl_source::Model& model) {
+  const auto guess = [](std::string why) { return TargetChoice{EspdlTarget::esp32s3, std::move(why) + ": esp32s3 is a guess, name the target to be sure"}; };
   RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3));
-  constexpr const char* kGuess = ": esp32s3 is a guess, name the target to be sure";
-  if (half_up.vectors.empty()) return TargetChoice{EspdlTarget::esp32s3, std::string("nothing in the file tells") + kGuess};
+  if (half_up.vectors.empty()) return guess("nothing in the file tells");
   RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4));
-  const Result<bool> up = espdl_source::reproduces_vectors(half_up), even = espdl_source::reproduces_vectors(half_even);
-  if (!up.ok() || !even.ok()) return TargetChoice{EspdlTarget::esp32s3, std::string("the embedded test values cannot be run here") + kGuess};
-  if (*up && !*even) return TargetChoice{EspdlTarget::esp32s3, "half-up rounding reproduces the embedded test values, half-even does not"};
-  if (*even && !*up) return TargetChoice{EspdlTarget::esp32p4, "half-even rounding reproduces the embedded test values, half-up does not"};
-  return TargetChoice{EspdlTarget::esp32s3, std::string(*up ? "both roundings reproduce" : "no rounding reproduces") + " the embedded test values" + kGuess};
+  const auto up = espdl_source::differing_elements(half_up), even = espdl_source::differing_elements(half_even);
+  if (!up.ok() || !even.ok()) return guess("the embedded test values cannot be run here");
+  const std::int64_t up_differs = up.value(), even_differs = even.value();
+  if (up_differs == even_differs) {
+    return guess(up_differs == 0 ? "both roundings reproduce the embedded test values" : "both roundings are equally far from the embedded test values");
+  }
+  const bool is_even = even_differs < up_differs;
+  const std::int64_t least = std::min(up_differs, even_differs), most = std::max(up_differs, even_differs);
+  std::string why = is_even ? "half-even rounding " : "half-up rounding ";
+  why += least == 0 ? "reproduces the embedded test values" : "comes closer to the embedded test values (" + std::to_string(least) + " differ)";
+  why += std::string(", with ") + (is_even ? "half-up " : "half-even ") + std::to_string(most) + " differ";
+  return TargetChoice{is_even ? EspdlTarget::esp32p4 : EspdlTarget::esp32s3, std::move(why)};
 }
 
 Result<TargetChoice> choose_target(const espdl_source::Model& model, EspdlTarget wanted) {

@@ -43,11 +43,25 @@ TargetChoice target_from_contents(const Model& model) {
       return {EspdlTarget::esp32p4, "\"" + name + "\" has one exponent per channel, which only esp32p4 has"};
     }
   }
+  // Biases of 8-bit models are INT32 in the file; esp32s3 computes with 20 bits, and its exporter saturates to that.
+  constexpr std::int64_t kLargestBias = (std::int64_t{1} << 19) - 1;
+  for (const Node& node : model.nodes) {
+    if ((node.op != "Conv" && node.op != "Gemm") || node.inputs.size() < 3) continue;
+    const Constant* bias = model.constant(node.inputs[2]);
+    if (bias == nullptr || bias->dtype != DType::int32) continue;
+    const auto values = integers_of(*bias);
+    if (!values.ok()) continue;
+    for (const std::int64_t value : *values) {
+      if (value > kLargestBias || value < -kLargestBias - 1) {
+        return {EspdlTarget::esp32p4, "a bias of " + std::to_string(value) + " in \"" + bias->name + "\" does not fit the 20 bits of esp32s3"};
+      }
+    }
+  }
   return {};
 }
 
-Result<bool> reproduces_vectors(const Graph& graph) {
-  if (graph.vectors.empty()) return false;
+Result<std::int64_t> differing_elements(const Graph& graph) {
+  if (graph.vectors.empty()) return std::int64_t{-1};
   WriteOptions options;
   options.blocks.clear();
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, options));
@@ -67,16 +81,21 @@ Result<bool> reproduces_vectors(const Graph& graph) {
     const auto position = position_of(model.inputs(), value->tensor());
     if (position == static_cast<std::ptrdiff_t>(model.inputs().size())) continue;
     const std::span<std::byte> to = session.input(static_cast<int>(position));
-    if (to.size() != value->data()->size()) return false;
+    if (to.size() != value->data()->size()) return Status(Code::mismatch) << "test value of " << value->data()->size() << " bytes for an input of " << to.size();
     std::memcpy(to.data(), value->data()->data(), to.size());
   }
   session.run(prepared->block());
+  std::int64_t differing = 0;
   for (const fb::VectorTensor* value : *recorded.outputs()) {
     const auto position = position_of(model.outputs(), value->tensor());
     if (position == static_cast<std::ptrdiff_t>(model.outputs().size())) continue;   // its memory may have been used again
-    if (std::memcmp(session.output(static_cast<int>(position)).data, value->data()->data(), value->data()->size()) != 0) return false;
+    const std::byte* found = session.output(static_cast<int>(position)).data;
+    const std::size_t element = size_of(model.tensor(value->tensor()).dtype);
+    for (std::size_t at = 0; at + element <= value->data()->size(); at += element) {
+      if (std::memcmp(found + at, value->data()->data() + at, element) != 0) ++differing;
+    }
   }
-  return true;
+  return differing;
 }
 
 }  // namespace runnel::compiler::espdl_source
