@@ -10,7 +10,7 @@ constexpr FbankOptions kKaldi{.kind = FeatureKind::fbank,
                               .frame_length = 25,
                               .frame_shift = 10,
                               .snip_edges = true,
-                              .scale = SampleScale::unit,
+                              .scale = SampleScale::int16,
                               .dither = 0,
                               .seed = 0,
                               .remove_dc_offset = true,
@@ -42,7 +42,7 @@ constexpr FbankOptions changed(FbankOptions options, Change change) {
 }
 
 constexpr Preset kPresets[] = {
-    {"kaldi", "Kaldi fbank: 23 bins, 20 Hz to Nyquist", kKaldi},
+    {"kaldi", "Kaldi fbank: 23 bins, 20 Hz to Nyquist, int16 range", kKaldi},
     {"kaldi80", "Kaldi fbank with 80 bins", changed(kKaldi, [](FbankOptions& o) { o.num_mel_bins = 80; })},
     {"kaldi-mfcc", "Kaldi MFCC: 13 coefficients, energy in place of C0",
      changed(kKaldi,
@@ -56,12 +56,12 @@ constexpr Preset kPresets[] = {
                o.num_mel_bins = 80;
                o.high_freq = -400;
                o.snip_edges = false;
+               o.scale = SampleScale::unit;
              })},
     {"wenet", "WeNet: 80 bins, int16 range",
      changed(kKaldi,
              [](FbankOptions& o) {
                o.num_mel_bins = 80;
-               o.scale = SampleScale::int16;
              })},
     {"espdl", "ESP-DL: 26 bins, 80 Hz to Nyquist, hanning",
      changed(kKaldi,
@@ -69,8 +69,10 @@ constexpr Preset kPresets[] = {
                o.num_mel_bins = 26;
                o.low_freq = 80;
                o.window_type = WindowType::hanning;
+               o.scale = SampleScale::unit;
              })},
-    {"torchaudio-kaldi", "torchaudio.compliance.kaldi: as kaldi; its MFCC keep C0", kKaldi},
+    {"torchaudio-kaldi", "torchaudio.compliance.kaldi: as kaldi; its MFCC keep C0, samples in [-1, 1)",
+     changed(kKaldi, [](FbankOptions& o) { o.scale = SampleScale::unit; })},
 };
 
 }  // namespace
