@@ -102,7 +102,8 @@ class SectionList {
     FlatBufferBuilder builder;
     std::vector<Offset<fb::Section>> written;
     for (const auto& [kind, data] : sections_) {
-      builder.ForceVectorAlignment(data.size(), 1, kind == fb::SectionKind::weights ? kConstantAlignment : kSectionAlignment);
+      // What ForceVectorAlignment does, which admits at most 32.
+      builder.PreAlign(data.size(), kind == fb::SectionKind::weights ? kConstantAlignment : kSectionAlignment);
       const auto vector = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
       written.push_back(fb::CreateSection(builder, kind, crc32c(data), vector));
     }
@@ -152,7 +153,7 @@ void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sect
   const auto inputs = builder.CreateVector(numbering.of(graph.inputs));
   const auto outputs = builder.CreateVector(numbering.of(graph.outputs));
   sections.add(fb::SectionKind::graph, builder, fb::CreateGraph(builder, tensor_list, operator_list, inputs, outputs));
-  sections.add(fb::SectionKind::weights, weights.bytes());
+  if (!weights.bytes().empty()) sections.add(fb::SectionKind::weights, weights.bytes());
 }
 
 void add_names(const Graph& graph, const Numbering& numbering, SectionList& sections) {
