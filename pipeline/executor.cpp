@@ -67,6 +67,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                            .isa = options.isa,
                            .models = options.models,
                            .operators = options.operators,
+                           .ffts = options.ffts,
                            .stop = options.stop,
                            .output = source ? Format() : input->format,
                            .max_output = 0,

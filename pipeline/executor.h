@@ -35,6 +35,7 @@ struct ExecutorOptions {
   Isa isa = best_isa();
   ModelLoader* models = nullptr;
   OperatorTable operators{};
+  FftMaker* ffts = nullptr;
   const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
 };
 

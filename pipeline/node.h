@@ -20,6 +20,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "features/fft.h"
 #include "inference/loader.h"
 #include "inference/operator.h"
 #include "pipeline/block.h"
@@ -34,6 +35,16 @@ struct Fix {
   std::int64_t rate = 0;             // resample: in Hz
 };
 
+// Transforms other than runnel's own, which an application injects (on hosts: FFTW).
+class FftMaker {
+ public:
+  // A transform of n points, owned by the maker, valid as long as it. Errors: unsupported, invalid_argument, out_of_memory.
+  virtual Result<features::RealFft*> make(std::size_t n) noexcept = 0;
+
+ protected:
+  ~FftMaker() = default;
+};
+
 // The two sides of the negotiation.
 struct PrepareContext {
   // Given.
@@ -45,6 +56,7 @@ struct PrepareContext {
   Isa isa = Isa::generic;
   ModelLoader* models = nullptr;     // null: this program cannot load models
   OperatorTable operators;
+  FftMaker* ffts = nullptr;          // null: this program has none but runnel's own
   const std::atomic<bool>* stop = nullptr;   // sources that wait look at it; may be null
 
   // Set by prepare().

@@ -134,6 +134,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
                               .isa = options.isa,
                               .models = options.models,
                               .operators = options.operators,
+                              .ffts = &graph->ffts_,
                               .stop = options.stop};
     Mismatch mismatch;
     Result<Executor*> executor = Executor::make(graph->stages_, how, graph->memory_, &mismatch);

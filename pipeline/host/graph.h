@@ -14,6 +14,7 @@
 
 #include "base/host/heap_memory.h"
 #include "pipeline/executor.h"
+#include "pipeline/host/fftw_maker.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/host/nodes.h"
@@ -75,6 +76,7 @@ class Graph {
   GraphText text_;
   GraphOptions options_;
   HeapMemory memory_;
+  FftwMaker ffts_;
   std::vector<int> order_;           // indices into text_.nodes, sources first
   std::vector<std::string> labels_;
   std::vector<Stage> stages_;

@@ -107,7 +107,13 @@ Status Fbank::prepare(PrepareContext& context) noexcept {
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, who.view(), static_cast<std::int64_t>(options.sample_frequency));
   }
-  RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory));
+  features::RealFft* fft = nullptr;
+  if (options.fft == features::FftChoice::fftw) {
+    if (context.ffts == nullptr) return Status(Code::unsupported, "fft=fftw: this program has no FFTW");
+    RUNNEL_ASSIGN(const features::FbankShape shape, features::shape_of(options));
+    RUNNEL_ASSIGN(fft, context.ffts->make(shape.fft_size));
+  }
+  RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory, fft));
   const features::FrameGrid& grid = fbank_->shape().grid;
   shift_ = grid.shift;
   dims_ = fbank_->dims();

@@ -127,6 +127,23 @@ TEST_F(Negotiation, ResampledTimesAreThoseOfTheSource) {
   EXPECT_EQ(Keep::format.clock.first_sample(100), 44100);
 }
 
+TEST(Graph, UsesAnotherFftWhenAskedTo) {
+  const TemporaryFolder folder;
+  const std::string source = "wav path=" + (folder.path() / "a.wav").string() + " ! fbank scale=int16 fft=";
+  write_recording(folder.path() / "a.wav", make_samples(16000));
+  GraphOptions options;
+  options.nodes = test_nodes();
+  if (!features::have_fftw()) {
+    EXPECT_NE(failure_of(source + "fftw ! keep", options).find("FFTW"), std::string::npos);
+    return;
+  }
+  run_graph(source + "own ! keep", options);
+  const std::vector<float> own = Keep::values;
+  run_graph(source + "fftw ! keep", options);
+  ASSERT_EQ(Keep::values.size(), own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) ASSERT_NEAR(Keep::values[i], own[i], 1e-3) << i;
+}
+
 TEST(Graph, ReadsFiles) {
   const TemporaryFolder folder;
   write_recording(folder.path() / "a.wav", make_samples(1600));
