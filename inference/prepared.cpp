@@ -196,7 +196,9 @@ class Preparation final : public PrepareContext {
       place.history = stream.history;
       place.fill = stream.fill;
       if (place.fill) out_.warm_blocks_ = std::max(out_.warm_blocks_, ceil_div(place.delay, place.frames));
-      if (place.history > 0) {
+      // An input block that may wait half filled belongs to its stream, not to the workspace that streams share.
+      const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
+      if (place.history > 0 || waits) {
         // With slack the history moves back to the start only every few blocks.
         const std::int64_t blocks = options_.slack ? 1 + place.history / place.frames : 1;
         place.capacity = place.history + blocks * place.frames;

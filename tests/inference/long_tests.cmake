@@ -1,0 +1,1 @@
+set_tests_properties(StreamingPropertyLong.RandomInt8GraphsStreamExactly PROPERTIES LABELS long)
