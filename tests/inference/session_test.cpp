@@ -53,7 +53,9 @@ TEST(Session, FlushIsComputedNotGuessed) {
     std::int64_t got = 0, calls = 0;
     const auto take = [&] {
       const OutputFrames out = session.output(0);
-      if (out.count > 0) EXPECT_EQ(out.first, got);
+      if (out.count > 0) {
+        EXPECT_EQ(out.first, got);
+      }
       got += out.count;
       ++calls;
     };
