@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "inference/arena_planner.h"
 #include "inference/stream_plan.h"
+#include "streaming/ring.h"
 
 namespace runnel {
 namespace {
@@ -199,9 +200,7 @@ class Preparation final : public PrepareContext {
       // An input block that may wait half filled belongs to its stream, not to the workspace that streams share.
       const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
-        // With slack the history moves back to the start only every few blocks.
-        const std::int64_t blocks = options_.slack ? 1 + place.history / place.frames : 1;
-        place.capacity = place.history + blocks * place.frames;
+        place.capacity = streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
         out_.rings_[out_.ring_count_++] = t;
       }
     }

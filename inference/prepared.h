@@ -11,6 +11,7 @@
 #include "inference/model.h"
 #include "inference/operator.h"
 #include "inference/stream_plan.h"
+#include "streaming/ring.h"
 
 namespace runnel {
 
@@ -42,6 +43,8 @@ struct Placement {
   std::int8_t time_axis = -1;
   bool constant = false;
   bool fill = false;                // frames that are not data are overwritten with the zero point
+
+  [[nodiscard]] streaming::Ring ring() const noexcept { return {history, frames, capacity}; }
 };
 
 // Immutable and thread-safe: any number of sessions on any number of threads share one.

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "streaming/validity.h"
 
 namespace runnel {
 namespace {
@@ -84,15 +85,14 @@ void Session::begin() noexcept {
     std::byte* const ring = state_ + at.offset;
     if (state.block == 0) {
       // What stands in front of the recording: the zero point, for readers that see it.
-      cursor[i] = at.history;
+      cursor[i] = at.ring().start();
       if (at.fill) fill_frames(tensor, ring, at.history);
     } else {
-      std::int64_t next = cursor[i] + at.frames;
-      if (next + at.frames > at.capacity) {
-        std::memmove(ring, ring + static_cast<std::size_t>(next - at.history) * at.frame_bytes, static_cast<std::size_t>(at.history) * at.frame_bytes);
-        next = at.history;
+      const streaming::Ring::Step step = at.ring().next(cursor[i]);
+      if (step.move_from >= 0) {
+        std::memmove(ring, ring + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.history) * at.frame_bytes);
       }
-      cursor[i] = next;
+      cursor[i] = step.cursor;
     }
   }
   place();
@@ -130,11 +130,10 @@ void Session::fill_frames(int tensor, std::byte* first, std::int64_t frames) con
 void Session::gate(int tensor) noexcept {
   const Placement& at = prepared_->placements_[tensor];
   const FrameIndex& index = workspace_->index_[tensor];
-  const std::int64_t from = std::clamp<std::int64_t>(-index.first, 0, at.frames);
-  const std::int64_t to = std::clamp<std::int64_t>(index.length - index.first, from, at.frames);
+  const streaming::Range data = streaming::data_range(index.first, index.length, at.frames);
   std::byte* const block = workspace_->data_[tensor];
-  if (from > 0) fill_frames(tensor, block, from);
-  if (to < at.frames) fill_frames(tensor, block + static_cast<std::size_t>(to) * at.frame_bytes, at.frames - to);
+  if (data.from > 0) fill_frames(tensor, block, data.from);
+  if (data.to < at.frames) fill_frames(tensor, block + static_cast<std::size_t>(data.to) * at.frame_bytes, at.frames - data.to);
 }
 
 void Session::set_index() noexcept {
@@ -191,12 +190,11 @@ OutputFrames Session::output(int position) const noexcept {
     prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_)});
     length = workspace_->lengths_[tensor];
   }
-  const std::int64_t from = std::clamp<std::int64_t>(-start, 0, at.frames);
-  const std::int64_t to = std::clamp<std::int64_t>(length - start, from, at.frames);
-  out.data += static_cast<std::size_t>(from) * at.frame_bytes;
-  out.offset = from;
-  out.first = start + from;
-  out.count = to - from;
+  const streaming::Range data = streaming::data_range(start, length, at.frames);
+  out.data += static_cast<std::size_t>(data.from) * at.frame_bytes;
+  out.offset = data.from;
+  out.first = start + data.from;
+  out.count = data.count();
   return out;
 }
 
@@ -245,7 +243,7 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
     std::int64_t cursor = 0;
     std::memcpy(&cursor, state.data() + prepared_->cursors_offset_ + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
     const bool used = counters.block > 0 || counters.begun != 0;
-    if (used && (cursor < at.history || cursor > at.capacity - at.frames)) {
+    if (used && !at.ring().valid(cursor)) {
       return Status(Code::invalid_data) << "the saved session has a history outside its memory";
     }
   }

@@ -5,6 +5,7 @@
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "streaming/validity.h"
 
 namespace runnel::ops {
 namespace {
@@ -28,10 +29,9 @@ void run_pool(const BoundOperator& self, const RunContext& context) noexcept {
     const FrameIndex& index = context.index[op.x_tensor];
     const std::int64_t start = index.first - op.back_frames;       // logical index of the window's first frame
     const std::int64_t frames = op.time_is_height ? spec.in_height : spec.in_width;
-    const auto first = static_cast<std::int32_t>(std::clamp<std::int64_t>(-start, 0, frames));
-    const auto last = static_cast<std::int32_t>(std::clamp<std::int64_t>(index.length - start, first, frames));
-    (op.time_is_height ? data.first_row : data.first_column) = first;
-    (op.time_is_height ? data.last_row : data.last_column) = last;
+    const streaming::Range is_data = streaming::data_range(start, index.length, frames);
+    (op.time_is_height ? data.first_row : data.first_column) = static_cast<std::int32_t>(is_data.from);
+    (op.time_is_height ? data.last_row : data.last_column) = static_cast<std::int32_t>(is_data.to);
   }
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
