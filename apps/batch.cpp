@@ -55,9 +55,12 @@ Status expand(const std::string& input, std::vector<std::string>& files) {
   if (input.starts_with('@')) {
     std::ifstream in(input.substr(1));
     if (!in) return Status(Code::not_found) << input.substr(1) << ": cannot be opened";
+    const std::size_t before = files.size();
     for (std::string line; std::getline(in, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
       if (!line.empty()) files.push_back(line);
     }
+    if (files.size() == before) return Status(Code::invalid_data) << input.substr(1) << ": names no recordings, expected one per line";
     return {};
   }
   std::error_code error;
@@ -157,6 +160,8 @@ Status run_batch(const BatchCall& call) {
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
   RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
+  // What is wrong with the graph is wrong for every recording.
+  RUNNEL_TRY(check_around(around, loader));
 
   std::optional<OutputFile> file;
   if (call.output != "-") {

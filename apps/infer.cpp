@@ -110,6 +110,18 @@ std::vector<int> wanted(const InferCall& call, const Model& model) {
   return list;
 }
 
+// Two tensors must not share a file.
+Status check_names(const InferCall& call, const Model& model) {
+  std::map<std::string, int> taken;
+  for (const int tensor : wanted(call, model)) {
+    const std::string name = file_name_of(tensor_label(model, tensor)) + ".npy";
+    const auto [other, fresh] = taken.emplace(name, tensor);
+    if (fresh) continue;
+    return Status(Code::invalid_argument) << "tensors " << tensor_label(model, other->second) << " and " << tensor_label(model, tensor) << " would both become " << name;
+  }
+  return {};
+}
+
 using InputMap = std::map<int, Values>;
 
 // One clip at once. Tensors share memory once they are no longer needed; a dump keeps all of them apart.
@@ -285,6 +297,7 @@ Status run_infer(const InferCall& call) {
     if (frames != 0 && frames != length) return Status(Code::mismatch) << "inputs of " << frames << " and " << length << " frames";
     frames = length;
   }
+  RUNNEL_TRY(check_names(call, model));
   std::error_code error;
   fs::create_directories(call.output, error);
   if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
