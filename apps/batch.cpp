@@ -206,7 +206,7 @@ void add_batch(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
   CLI::App* verb = app.add_subcommand("batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required();
+  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "JSON lines file to write; - is stdout")->required();
   verb->add_option("--jobs", call->jobs, "Threads (0: one per processor)");
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");

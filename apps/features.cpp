@@ -49,11 +49,11 @@ Status run_features(const FeaturesCall& call) {
 void add_features(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
   CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy");
-  verb->add_option("INPUT", call->inputs, "Recordings")->required();
+  verb->add_option("INPUT", call->inputs, "Recordings")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
   verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
-  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)");
+  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)")->default_str("");
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
   });

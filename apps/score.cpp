@@ -32,7 +32,7 @@ void add_score(CLI::App& app, int& exit_code) {
   verb->add_option("--labels", call->labels, "The truth: CSV with columns file,label (clips) or file,label,start,end (words in streams), or JSON")->required();
   verb->add_option("--label-column", call->column, "The column that holds the labels");
   verb->add_option("--tolerance", call->options.tolerance, "Words in streams: how long after its end a word may be found, in seconds")->check(CLI::NonNegativeNumber);
-  verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")->delimiter(',');
+  verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")->delimiter(',')->default_str("silence,unknown");
   verb->callback([call, &exit_code] {
     if (const Status status = run_score(*call); !status.ok()) exit_code = fail(status);
   });
