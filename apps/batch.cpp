@@ -55,9 +55,12 @@ Status expand(const std::string& input, std::vector<std::string>& files) {
   if (input.starts_with('@')) {
     std::ifstream in(input.substr(1));
     if (!in) return Status(Code::not_found) << input.substr(1) << ": cannot be opened";
+    const std::size_t before = files.size();
     for (std::string line; std::getline(in, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
       if (!line.empty()) files.push_back(line);
     }
+    if (files.size() == before) return Status(Code::invalid_data) << input.substr(1) << ": names no recordings, expected one per line";
     return {};
   }
   std::error_code error;
@@ -157,6 +160,8 @@ Status run_batch(const BatchCall& call) {
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
   RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
+  // What is wrong with the graph is wrong for every recording.
+  RUNNEL_TRY(check_around(around, loader));
 
   std::optional<OutputFile> file;
   if (call.output != "-") {
@@ -201,7 +206,7 @@ void add_batch(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
   CLI::App* verb = app.add_subcommand("batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required();
+  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "JSON lines file to write; - is stdout")->required();
   verb->add_option("--jobs", call->jobs, "Threads (0: one per processor)");
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");

@@ -1,4 +1,6 @@
 // runnel features: recordings to feature matrices.
+#include <map>
+
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 
@@ -13,13 +15,19 @@ struct FeaturesCall {
 };
 
 Status run_features(const FeaturesCall& call) {
-  std::string node = call.kind + " preset=" + quote_value(call.preset);
+  std::string node = "fbank kind=" + call.kind + " preset=" + quote_value(call.preset);
   for (const std::string& setting : call.set) {
     const std::size_t at = setting.find('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
     node += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
   }
   const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
+  const auto output_of = [&](const std::string& input) { return many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output; };
+  std::map<std::string, std::string> made_of;
+  for (const std::string& input : call.inputs) {
+    const auto [other, fresh] = made_of.emplace(output_of(input), input);
+    if (!fresh) return Status(Code::invalid_argument) << other->second << " and " << input << " would both become " << other->first;
+  }
   if (many) {
     std::error_code error;
     fs::create_directories(call.output, error);
@@ -27,7 +35,7 @@ Status run_features(const FeaturesCall& call) {
   }
   compiler::FileLoader loader;
   for (const std::string& input : call.inputs) {
-    const std::string output = many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output;
+    const std::string output = output_of(input);
     pipeline::GraphOptions options = graph_options(loader);
     options.insert_conversions = true;
     RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(input) + " ! " + node + " ! npy path=" + quote_value(output), options));
@@ -41,11 +49,11 @@ Status run_features(const FeaturesCall& call) {
 void add_features(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
   CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy");
-  verb->add_option("INPUT", call->inputs, "Recordings")->required();
+  verb->add_option("INPUT", call->inputs, "Recordings")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
   verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
-  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)");
+  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)")->default_str("");
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
   });

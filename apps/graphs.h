@@ -24,6 +24,9 @@ struct ModelGraph {
 // "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or decision and none is given.
 Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 
+// Whether such a graph holds together behind mono sound of 16 kHz, to which `downmix` and `resample` may be added.
+Status check_around(const std::string& around, compiler::FileLoader& loader);
+
 // Set by SIGINT and SIGTERM once catch_signals() was called.
 extern std::atomic<bool> stop_requested;
 void catch_signals();

@@ -110,6 +110,18 @@ std::vector<int> wanted(const InferCall& call, const Model& model) {
   return list;
 }
 
+// Two tensors must not share a file.
+Status check_names(const InferCall& call, const Model& model) {
+  std::map<std::string, int> taken;
+  for (const int tensor : wanted(call, model)) {
+    const std::string name = file_name_of(tensor_label(model, tensor)) + ".npy";
+    const auto [other, fresh] = taken.emplace(name, tensor);
+    if (fresh) continue;
+    return Status(Code::invalid_argument) << "tensors " << tensor_label(model, other->second) << " and " << tensor_label(model, tensor) << " would both become " << name;
+  }
+  return {};
+}
+
 using InputMap = std::map<int, Values>;
 
 // One clip at once. Tensors share memory once they are no longer needed; a dump keeps all of them apart.
@@ -285,6 +297,7 @@ Status run_infer(const InferCall& call) {
     if (frames != 0 && frames != length) return Status(Code::mismatch) << "inputs of " << frames << " and " << length << " frames";
     frames = length;
   }
+  RUNNEL_TRY(check_names(call, model));
   std::error_code error;
   fs::create_directories(call.output, error);
   if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
@@ -299,11 +312,11 @@ void add_infer(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InferCall>();
   CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order)");
   verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
-  verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale");
+  verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale")->default_str("");
   verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
   verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: whole)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--sequence", call->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
-  verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero");
+  verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")->default_str("");
   verb->add_option("--target", call->target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
   verb->add_option("--dump", call->dump, "all: write every tensor, not only the outputs");
   verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");

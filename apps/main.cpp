@@ -1,13 +1,39 @@
 // runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit code 0 only when
 // everything asked for was done.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
 
 #include "apps/verbs.h"
 #include "base/cpu.h"
+#include "base/suggest.h"
 #include "base/version.h"
+
+namespace {
+
+// What is wrong with a call, in one line.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const std::string known = argc > 1 ? argv[1] : "";
+  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  const bool is_verb = std::any_of(verbs.begin(), verbs.end(), [&](const CLI::App* verb) { return verb->get_name() == known; });
+  std::string text;
+  if (known.empty()) {
+    text = "a verb is required";
+  } else if (!is_verb && !known.starts_with('-')) {
+    runnel::Suggestion nearest(known);
+    for (const CLI::App* verb : verbs) nearest.consider(verb->get_name());
+    text = "there is no verb '" + known + "'";
+    if (!nearest.best().empty()) text += ", did you mean '" + std::string(nearest.best()) + "'?";
+  } else {
+    text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+  }
+  return text + " (see runnel " + (is_verb ? known + " " : "") + "--help)";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.", "runnel");
@@ -29,6 +55,7 @@ int main(int argc, char** argv) {
   runnel::apps::add_listen(app, exit_code);
   runnel::apps::add_batch(app, exit_code);
   runnel::apps::add_features(app, exit_code);
+  runnel::apps::add_score(app, exit_code);
   runnel::apps::add_infer(app, exit_code);
   runnel::apps::add_import(app, exit_code);
   runnel::apps::add_inspect(app, exit_code);
@@ -38,7 +65,9 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are answers on stdout; anything else is a wrong call.
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "runnel: %s\n", explain(app, error, argc, argv).c_str());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "runnel: %s\n", error.what());
     return 1;

@@ -52,4 +52,11 @@ done
 sox "${parts[@]}" "$folder/ten-digits.wav"
 
 say "listening to the digits 0 to 9 (${voice%/digits})"
-"$program" listen "$model" --wav "$folder/ten-digits.wav"
+cd "$folder"   # so that records name the recording without its folder
+"$root/$program" listen "$root/$model" --wav ten-digits.wav | tee events.jsonl
+
+missed=
+for digit in 0 1 2 3 4 5 6 7 8 9; do
+  grep -q "\"label\":\"$digit\"" events.jsonl || missed+=" $digit"
+done
+if [[ -n $missed ]]; then say "spoken, but not recognised:$missed (models/digits/README.md says why)"; fi

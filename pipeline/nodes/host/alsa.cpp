@@ -25,6 +25,9 @@ double monotonic_now() {
   return seconds(time);
 }
 
+// alsa-lib tells its inner troubles on stderr; a failure has its one sentence without them.
+void say_nothing(const char*, int, const char*, int, const char*, ...) {}
+
 }  // namespace
 
 const NodeType Alsa::type = {
@@ -79,7 +82,10 @@ Status Alsa::set_software() noexcept {
 Status Alsa::prepare(PrepareContext& context) noexcept {
   name_ = device;
   stop_ = context.stop;
-  if (const int error = snd_pcm_open(&pcm_, name_.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK); error < 0) {
+  snd_lib_error_set_handler(say_nothing);
+  const int error = snd_pcm_open(&pcm_, name_.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK);
+  snd_lib_error_set_handler(nullptr);
+  if (error < 0) {
     pcm_ = nullptr;
     return refused("open", error);
   }

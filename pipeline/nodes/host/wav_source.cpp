@@ -12,7 +12,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::path>("path", "", "recording to read", true),
     text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
-    text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says: refused, or read as far as it goes"),
+    text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.
@@ -118,7 +118,9 @@ Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
 
 Status WavSource::check_complete() noexcept {
   missing_ = std::max<std::int64_t>(promised_ - position_, 0);
-  if (missing_ == 0 || truncated == "accept") return {};
+  if (truncated == "accept") return {};
+  if (missing_ == 0 && position_ == 0) return Status(Code::invalid_data) << name_ << ": has no samples (truncated=accept reads it as empty)";
+  if (missing_ == 0) return {};
   return Status(Code::invalid_data) << name_ << ": the header promises " << promised_ << " samples, the file ends after " << position_
                                     << " (truncated=accept reads them)";
 }
