@@ -48,6 +48,15 @@ struct TimeWindow {
   std::int64_t pad = 0;            // padding in front of the window (whole-clip runs; streamed runs have it in the history)
 };
 
+// An element-wise sum that the operator in front of it computes along: int8, equal exponents and shapes, so that
+// y = clamp(own result + addend) exactly as the two operators one after the other would give it.
+struct AbsorbedSum {
+  std::int32_t addend = -1;        // tensor; -1: there is no such sum
+  std::int64_t back_bytes = 0;     // the addend is read this far in front of its block
+  std::int32_t output = -1;        // tensor that is written instead of the operator's own output
+  fb::Activation activation = fb::Activation::none;
+};
+
 // What an operator may use while it prepares.
 class PrepareContext {
  public:
@@ -63,6 +72,8 @@ class PrepareContext {
   [[nodiscard]] virtual bool streamed() const noexcept = 0;
   // Along time, for input `position` of this operator, given its rule.
   [[nodiscard]] virtual TimeWindow window(int position) const noexcept = 0;
+  // The sum that this operator must compute along; only for definitions that absorb sums.
+  [[nodiscard]] virtual AbsorbedSum absorbed_sum() const noexcept { return {}; }
   // Scratch memory, shared by all operators, valid during one run().
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
@@ -91,6 +102,8 @@ struct OperatorDefinition {
   Result<const BoundOperator*> (*prepare)(PrepareContext& context) noexcept = nullptr;
   // The output may share the memory of the first input: 0 no, 1 in place when sizes agree, 2 it is a view (same bytes).
   std::uint8_t alias = 0;
+  // prepare() honours PrepareContext::absorbed_sum().
+  bool absorbs_sum = false;
 };
 
 using OperatorTable = std::span<const OperatorDefinition* const>;

@@ -50,22 +50,13 @@ class Preparation final : public PrepareContext {
   Shape shape(int tensor) const noexcept override { return out_.shape(tensor); }
   int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
   bool streamed() const noexcept override { return out_.mode_ == RunMode::stream; }
-  TimeWindow window(int position) const noexcept override {
-    const std::int32_t tensor = op().inputs()->Get(static_cast<std::uint32_t>(position));
-    const Placement& x = out_.placements_[tensor];
-    const StreamStep& step = out_.stream_steps_[current_];
-    TimeWindow window;
-    window.frames = x.frames;
-    if (x.time_axis < 0) return window;
-    if (out_.mode_ == RunMode::whole) {
-      window.pad = step.rule.left;
-      return window;
-    }
-    const Placement& y = out_.placements_[op().outputs()->Get(0)];
-    window.back_frames = step.rule.kind == streaming::Kind::pointwise || step.rule.kind == streaming::Kind::recurrent ? y.delay - x.delay : step.context;
-    window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
-    window.frames += window.back_frames;
-    return window;
+  TimeWindow window(int position) const noexcept override { return window_of(current_, position); }
+  AbsorbedSum absorbed_sum() const noexcept override {
+    if (!is_absorbing(current_)) return {};
+    const fb::Operator& sum = model_.op(current_ + 1);
+    const int position = sum.inputs()->Get(0) == op().outputs()->Get(0) ? 1 : 0;
+    return {sum.inputs()->Get(static_cast<std::uint32_t>(position)), window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
+            sum.options_as_BinaryOptions()->activation()};
   }
   void request_scratch(std::size_t bytes) noexcept override { out_.scratch_bytes_ = std::max(out_.scratch_bytes_, bytes); }
   std::size_t request_state(std::size_t bytes) noexcept override {
@@ -76,6 +67,24 @@ class Preparation final : public PrepareContext {
   void use_frame_index() noexcept override { out_.indexed_ = true; }
 
  private:
+  TimeWindow window_of(int index, int position) const noexcept {
+    const fb::Operator& reader = model_.op(index);
+    const Placement& x = out_.placements_[reader.inputs()->Get(static_cast<std::uint32_t>(position))];
+    const StreamStep& step = out_.stream_steps_[index];
+    TimeWindow window;
+    window.frames = x.frames;
+    if (x.time_axis < 0) return window;
+    if (out_.mode_ == RunMode::whole) {
+      window.pad = step.rule.left;
+      return window;
+    }
+    const Placement& y = out_.placements_[reader.outputs()->Get(0)];
+    window.back_frames = step.rule.kind == streaming::Kind::pointwise || step.rule.kind == streaming::Kind::recurrent ? y.delay - x.delay : step.context;
+    window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
+    window.frames += window.back_frames;
+    return window;
+  }
+
   Status check_operators() noexcept {
     Status missing(Code::unsupported, "operators that this build does not have: ");
     int count = 0;
@@ -98,9 +107,9 @@ class Preparation final : public PrepareContext {
     out_.model_ = &model_;
     out_.mode_ = options_.mode;
     out_.tensor_count_ = model_.tensor_count();
-    out_.step_count_ = model_.operator_count();
+    out_.operator_count_ = model_.operator_count();
     const auto tensors = static_cast<std::size_t>(out_.tensor_count_);
-    const auto steps = static_cast<std::size_t>(out_.step_count_);
+    const auto steps = static_cast<std::size_t>(out_.operator_count_);
     out_.placements_ = memory_.array<Placement>(tensors);
     out_.steps_ = memory_.array<Prepared::Step>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
@@ -111,8 +120,10 @@ class Preparation final : public PrepareContext {
     items_ = memory_.array<ArenaItem>(tensors);
     root_ = memory_.array<std::int32_t>(tensors);
     last_use_ = memory_.array<std::int32_t>(tensors);
+    absorbed_by_ = memory_.array<std::int32_t>(steps);
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || items_ == nullptr || root_ == nullptr || last_use_ == nullptr) {
+        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || items_ == nullptr || root_ == nullptr || last_use_ == nullptr ||
+        absorbed_by_ == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
@@ -137,7 +148,7 @@ class Preparation final : public PrepareContext {
     if (inputs > kMaxInputs) return Status(Code::unsupported) << inputs << " inputs, expected at most " << kMaxInputs << " for a stream";
     for (std::size_t i = 0; i < inputs; ++i) axes[i] = stored->tensors()->Get(static_cast<std::uint32_t>(model_.inputs()[i]))->time_axis();
     std::int64_t multiple = 1;
-    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.step_count_)},
+    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.operator_count_)},
                             {lengths_, tensors}, multiple));
     for (std::size_t t = 0; t < tensors; ++t) {
       const fb::StreamTensor& said = *stored->tensors()->Get(static_cast<std::uint32_t>(t));
@@ -155,7 +166,7 @@ class Preparation final : public PrepareContext {
       }
       out_.block_ = options_.frames != 0 ? options_.frames : reference;
       if (out_.block_ < 1 || out_.block_ > kMaxFrames) return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames, expected 1 to " << kMaxFrames;
-      plan_lengths(model_, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.step_count_)}, out_.block_, {lengths_, tensors});
+      plan_lengths(model_, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.operator_count_)}, out_.block_, {lengths_, tensors});
       for (std::size_t t = 0; t < tensors; ++t) {
         if (streams_[t].time_axis >= 0 && lengths_[t] < 1) {
           return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames is too short: tensor " << t << ' '
@@ -204,12 +215,46 @@ class Preparation final : public PrepareContext {
         out_.rings_[out_.ring_count_++] = t;
       }
     }
+    find_sums();
     return plan_memory();
   }
 
+  // Which sums are computed by the convolution in front of them, whose result nobody else looks at. Only where vector kernels make
+  // it worth while: elsewhere two operators in place need less memory.
+  void find_sums() noexcept {
+    std::fill_n(absorbed_by_, out_.operator_count_, -1);
+    if (!options_.share || options_.isa < Isa::avx2) return;
+    for (int i = 0; i + 1 < out_.operator_count_; ++i) {
+      if (find_operator(table_, model_.op(i).code(), model_.op(i).version())->absorbs_sum && is_sum_behind(i)) absorbed_by_[i + 1] = i;
+    }
+  }
+  bool is_sum_behind(int i) const noexcept {
+    const fb::Operator &op = model_.op(i), &sum = model_.op(i + 1);
+    if (sum.code() != fb::OpCode::add || sum.inputs()->size() != 2 || sum.options_as_BinaryOptions() == nullptr) return false;
+    const std::int32_t own = op.outputs()->Get(0), a = sum.inputs()->Get(0), b = sum.inputs()->Get(1), y = sum.outputs()->Get(0);
+    if ((a == own) == (b == own)) return false;
+    const std::int32_t addend = a == own ? b : a;
+    for (const std::int32_t tensor : {own, addend, y}) {
+      const TensorView view = model_.tensor(tensor);
+      if (view.constant || view.dtype != DType::int8 || view.exponent() != model_.tensor(y).exponent() || out_.shape(tensor) != out_.shape(y) ||
+          out_.placements_[tensor].time_axis != out_.placements_[y].time_axis) {
+        return false;
+      }
+    }
+    const Placement& at = out_.placements_[own];
+    if (at.capacity > 0 || at.fill || at.delay != out_.placements_[y].delay) return false;
+    for (int k = i + 2; k < out_.operator_count_; ++k) {
+      for (const std::int32_t input : *model_.op(k).inputs()) {
+        if (input == own) return false;
+      }
+    }
+    return std::find(model_.outputs().begin(), model_.outputs().end(), own) == model_.outputs().end();
+  }
+  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count_ && absorbed_by_[op + 1] == op; }
+
   // Arena offsets for everything that is neither constant nor a ring.
   Status plan_memory() noexcept {
-    const int tensors = out_.tensor_count_, steps = out_.step_count_;
+    const int tensors = out_.tensor_count_, steps = out_.operator_count_;
     for (int t = 0; t < tensors; ++t) {
       root_[t] = t;
       last_use_[t] = -2;
@@ -217,7 +262,8 @@ class Preparation final : public PrepareContext {
     }
     for (int i = 0; i < steps; ++i) {
       for (const std::int32_t input : *model_.op(i).inputs()) {
-        if (input >= 0) last_use_[input] = i;
+        // What an operator that computes a sum along reads must not be where the sum goes.
+        if (input >= 0) last_use_[input] = std::max(last_use_[input], is_absorbing(i) ? i + 1 : i);
       }
       for (const std::int32_t output : *model_.op(i).outputs()) last_use_[output] = i;
     }
@@ -231,11 +277,12 @@ class Preparation final : public PrepareContext {
     for (const std::int32_t input : model_.inputs()) add(input, -1);
     for (int i = 0; i < steps; ++i) {
       const fb::Operator& op = model_.op(i);
+      if (is_absorbing(i)) continue;     // its own output exists nowhere
       for (const std::int32_t output : *op.outputs()) add(output, i);
       const OperatorDefinition& definition = *find_operator(table_, op.code(), op.version());
       const std::int32_t x = op.inputs()->size() > 0 ? op.inputs()->Get(0) : -1;
       const std::int32_t y = op.outputs()->Get(0);
-      if (definition.alias == 0 || x < 0 || !in_arena(x) || !in_arena(y) || out_.placements_[x].bytes != out_.placements_[y].bytes) continue;
+      if (absorbed_by_[i] >= 0 || definition.alias == 0 || x < 0 || !in_arena(x) || !in_arena(y) || out_.placements_[x].bytes != out_.placements_[y].bytes) continue;
       ArenaItem& root = items_[root_[x]];
       const TensorView from = model_.tensor(x), to = model_.tensor(y);
       const bool same_numbers = from.dtype == to.dtype && from.exponent() == to.exponent() && from.zero_point() == to.zero_point();
@@ -254,12 +301,16 @@ class Preparation final : public PrepareContext {
   }
 
   Status prepare_operators() noexcept {
-    for (current_ = 0; current_ < out_.step_count_; ++current_) {
-      Prepared::Step& step = out_.steps_[current_];
+    for (current_ = 0; current_ < out_.operator_count_; ++current_) {
+      if (is_absorbing(current_)) continue;            // prepared with its sum, and run in the sum's place
+      Prepared::Step& step = out_.steps_[out_.step_count_++];
+      const int sum = current_;
+      if (absorbed_by_[sum] >= 0) current_ = absorbed_by_[sum];
       const OperatorDefinition& definition = *find_operator(table_, op().code(), op().version());
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
       step.bound = *bound;
+      current_ = sum;
       step.first_gate = out_.gate_count_;
       if (out_.mode_ != RunMode::stream) continue;
       for (const std::int32_t output : *op().outputs()) {
@@ -320,6 +371,7 @@ class Preparation final : public PrepareContext {
   std::int64_t* lengths_ = nullptr;
   ArenaItem* items_ = nullptr;
   std::int32_t *root_ = nullptr, *last_use_ = nullptr;
+  std::int32_t* absorbed_by_ = nullptr;   // per operator: the one in front that computes it along; -1: none
   std::size_t operator_state_ = 0;
   int current_ = 0;
 };
@@ -348,7 +400,7 @@ Shape Prepared::shape(int tensor) const noexcept {
 }
 
 void Prepared::lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept {
-  plan_lengths(*model_, {streams_, static_cast<std::size_t>(tensor_count_)}, {stream_steps_, static_cast<std::size_t>(step_count_)}, source_length, out);
+  plan_lengths(*model_, {streams_, static_cast<std::size_t>(tensor_count_)}, {stream_steps_, static_cast<std::size_t>(operator_count_)}, source_length, out);
 }
 
 std::int64_t Prepared::calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept {

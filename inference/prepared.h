@@ -79,7 +79,7 @@ class Prepared {
   friend class Session;
   friend class Workspace;
   friend class Preparation;
-  struct Step {                      // one operator in execution order
+  struct Step {                      // one operator in execution order, or a convolution and the sum behind it
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
   };
@@ -88,7 +88,7 @@ class Prepared {
   bool indexed_ = false;             // some operator looks at FrameIndex
   std::int64_t block_ = 0;
   std::int64_t warm_blocks_ = 0;     // blocks in which some gated tensor still warms up
-  int tensor_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
+  int tensor_count_ = 0, operator_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
   Placement* placements_ = nullptr;
   Step* steps_ = nullptr;
   StreamTensor* streams_ = nullptr;

@@ -32,6 +32,10 @@ struct ConvSpec {
   std::int32_t in_zero_point = 0;            // subtracted from each input value
   Requant requant;
   bool input_non_negative = false;           // every x is known to be >= 0 (behind ReLU): allows the u8 x s8 path
+  // int8: an element-wise sum right behind the convolution, y = clamp(saturate(convolution) + addend, sum_low, sum_high), where
+  // `convolution` is everything above, its own clamp included. Run with run_add.
+  bool add = false;
+  std::int32_t sum_low = -128, sum_high = 127;
 };
 
 // A convolution bound to its kernel. Trivially destructible; lives as long as the Memory it was prepared from.
@@ -39,6 +43,8 @@ struct Conv {
   // x: the whole input; y: the whole output; scratch: scratch_bytes, 64-byte aligned. x may be READ up to 64 bytes past
   // its end (the values do not matter); nothing is written outside y and scratch.
   void (*run)(const Conv& conv, const void* x, void* y, void* scratch) noexcept = nullptr;
+  // The same with the sum, when spec.add; `addend` has y's size and does not overlap y.
+  void (*run_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept = nullptr;
   std::size_t scratch_bytes = 0;
   ConvSpec spec;
   const void* packed = nullptr;              // weights in the kernel's own order, or null when used in place
@@ -53,6 +59,8 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
 
 // The specification: plain loops, int64 accumulation.
 void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept;
+// The sum behind it: y holds the convolution's results and is overwritten.
+void conv_add_reference(const ConvSpec& spec, const void* addend, void* y) noexcept;
 
 // Multiply-adds of one run.
 std::int64_t macs(const ConvSpec& spec) noexcept;

@@ -24,6 +24,13 @@ struct Avx2 {
             _mm256_set1_epi8(static_cast<std::int8_t>(high)), zero_point, low, high};
   }
 
+  struct SumLimits {
+    Int low, high;
+  };
+  RUNNEL_VECTOR SumLimits sum_limits(std::int32_t low, std::int32_t high) noexcept {
+    return {_mm256_set1_epi8(static_cast<std::int8_t>(low)), _mm256_set1_epi8(static_cast<std::int8_t>(high))};
+  }
+
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(to), a); }
@@ -53,12 +60,22 @@ struct Avx2 {
   }
 
   // 32 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points are 8 bits.
-  RUNNEL_VECTOR void store_group(const Int* v, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+  RUNNEL_VECTOR Int pack_group(const Int* v, const Limits& limits) noexcept {
     const Int a = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), limits.zero_points);
     const Int b = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), limits.zero_points);
     Int bytes = _mm256_packs_epi16(a, b);
     bytes = _mm256_max_epi8(bytes, limits.low);
-    bytes = _mm256_min_epi8(bytes, limits.high);
+    return _mm256_min_epi8(bytes, limits.high);
+  }
+  RUNNEL_VECTOR Int add_group(Int bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+    alignas(32) std::int8_t all[32] = {};
+    if (count < 32) {
+      for (std::int32_t i = 0; i < count; ++i) all[i] = addend[i];
+      addend = all;
+    }
+    return _mm256_min_epi8(_mm256_max_epi8(_mm256_adds_epi8(bytes, load(addend)), limits.low), limits.high);
+  }
+  RUNNEL_VECTOR void store_group(Int bytes, std::int8_t* y, std::int32_t count) noexcept {
     if (count == 32) {
       store(y, bytes);
       return;
@@ -68,12 +85,20 @@ struct Avx2 {
     for (std::int32_t i = 0; i < count; ++i) y[i] = all[i];
   }
   // 8 channels in plain order.
-  RUNNEL_VECTOR void store_vector(Int a, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+  RUNNEL_VECTOR __m128i pack_vector(Int a, const Limits& limits) noexcept {
     a = _mm256_add_epi32(a, _mm256_set1_epi32(limits.zero_point));
     a = _mm256_max_epi32(a, _mm256_set1_epi32(limits.lowest));
     a = _mm256_min_epi32(a, _mm256_set1_epi32(limits.highest));
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    const __m128i bytes = _mm_packs_epi16(words, words);
+    return _mm_packs_epi16(words, words);
+  }
+  RUNNEL_VECTOR __m128i add_vector(__m128i bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+    alignas(16) std::int8_t all[16] = {};
+    for (std::int32_t i = 0; i < count; ++i) all[i] = addend[i];
+    const __m128i sum = _mm_adds_epi8(bytes, _mm_load_si128(reinterpret_cast<const __m128i*>(all)));
+    return _mm_min_epi8(_mm_max_epi8(sum, _mm256_castsi256_si128(limits.low)), _mm256_castsi256_si128(limits.high));
+  }
+  RUNNEL_VECTOR void store_vector(__m128i bytes, std::int8_t* y, std::int32_t count) noexcept {
     std::int64_t eight = _mm_cvtsi128_si64(bytes);
     if (count == 8) __builtin_memcpy(y, &eight, 8);
     else {

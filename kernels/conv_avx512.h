@@ -25,6 +25,13 @@ struct Avx512 {
             _mm512_set1_epi8(static_cast<std::int8_t>(high)), zero_point, low, high};
   }
 
+  struct SumLimits {
+    Int low, high;
+  };
+  RUNNEL_VECTOR SumLimits sum_limits(std::int32_t low, std::int32_t high) noexcept {
+    return {_mm512_set1_epi8(static_cast<std::int8_t>(low)), _mm512_set1_epi8(static_cast<std::int8_t>(high))};
+  }
+
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm512_storeu_si512(to, a); }
@@ -56,21 +63,37 @@ struct Avx512 {
   }
 
   // 64 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points are 8 bits.
-  RUNNEL_VECTOR void store_group(const Int* v, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+  RUNNEL_VECTOR Int pack_group(const Int* v, const Limits& limits) noexcept {
     const Int a = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), limits.zero_points);
     const Int b = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), limits.zero_points);
     Int bytes = _mm512_packs_epi16(a, b);
     bytes = _mm512_max_epi8(bytes, limits.low);
-    bytes = _mm512_min_epi8(bytes, limits.high);
+    return _mm512_min_epi8(bytes, limits.high);
+  }
+  // The first `count` of 64 channels.
+  RUNNEL_VECTOR std::uint64_t group_mask(std::int32_t count) noexcept { return ~std::uint64_t{0} >> (64 - count); }
+  RUNNEL_VECTOR Int add_group(Int bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+    const Int sum = _mm512_adds_epi8(bytes, count == 64 ? _mm512_loadu_si512(addend) : _mm512_maskz_loadu_epi8(group_mask(count), addend));
+    return _mm512_min_epi8(_mm512_max_epi8(sum, limits.low), limits.high);
+  }
+  RUNNEL_VECTOR void store_group(Int bytes, std::int8_t* y, std::int32_t count) noexcept {
     if (count == 64) _mm512_storeu_si512(y, bytes);
-    else _mm512_mask_storeu_epi8(y, (std::uint64_t{1} << count) - 1, bytes);
+    else _mm512_mask_storeu_epi8(y, group_mask(count), bytes);
   }
   // 16 channels in plain order.
-  RUNNEL_VECTOR void store_vector(Int a, const Limits& limits, std::int8_t* y, std::int32_t count) noexcept {
+  RUNNEL_VECTOR __m128i pack_vector(Int a, const Limits& limits) noexcept {
     a = _mm512_add_epi32(a, _mm512_set1_epi32(limits.zero_point));
     a = _mm512_max_epi32(a, _mm512_set1_epi32(limits.lowest));
     a = _mm512_min_epi32(a, _mm512_set1_epi32(limits.highest));
-    _mm_mask_storeu_epi8(y, static_cast<__mmask16>((std::uint32_t{1} << count) - 1), _mm512_cvtepi32_epi8(a));
+    return _mm512_cvtepi32_epi8(a);
+  }
+  RUNNEL_VECTOR __mmask16 vector_mask(std::int32_t count) noexcept { return static_cast<__mmask16>((std::uint32_t{1} << count) - 1); }
+  RUNNEL_VECTOR __m128i add_vector(__m128i bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+    const __m128i sum = _mm_adds_epi8(bytes, _mm_maskz_loadu_epi8(vector_mask(count), addend));
+    return _mm_min_epi8(_mm_max_epi8(sum, _mm512_castsi512_si128(limits.low)), _mm512_castsi512_si128(limits.high));
+  }
+  RUNNEL_VECTOR void store_vector(__m128i bytes, std::int8_t* y, std::int32_t count) noexcept {
+    _mm_mask_storeu_epi8(y, vector_mask(count), bytes);
   }
 
   RUNNEL_VECTOR void interleave(Int r0, Int r1, Int r2, Int r3, Int* out) noexcept {

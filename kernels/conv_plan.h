@@ -48,16 +48,24 @@ struct ConvPlan {
   const std::int32_t* channel;        // the output channel of a lane, -1 for none
   Finish finish;
   std::int32_t zero_point, low, high;
+  std::int32_t sum_low, sum_high;
+  bool direct;                        // one row of output, all of whose windows are inside x
 };
 
 inline constexpr int kPatches = 4;    // windows that are staged at a time
 
+// The forms of one kernel. `single`: for plans that are direct, with one output position, whole groups of channels and half_up,
+// which is what a stream of single frames runs. `_add` and null: see Conv.
+struct VectorKernels {
+  void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*single)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*any_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  void (*single_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
+};
+
 // One instruction level. `_unsigned` needs x in 0..127.
 struct VectorConv {
-  void (*dense_unsigned)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
-  void (*dense_signed)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
-  void (*depthwise_unsigned)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
-  void (*depthwise_signed)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
 const VectorConv& vector_conv_avx2() noexcept;
 const VectorConv& vector_conv_avx512() noexcept;

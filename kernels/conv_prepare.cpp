@@ -11,6 +11,11 @@ namespace {
 
 void run_reference(const Conv& conv, const void* x, void* y, void*) noexcept { conv_reference(conv.spec, x, y); }
 
+void run_then_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  conv.run(conv, x, y, scratch);
+  conv_add_reference(conv.spec, addend, y);
+}
+
 Status refuse(std::string_view what, std::int64_t found) noexcept {
   return Status(Code::invalid_argument, "convolution: ") << what << ", found " << found;
 }
@@ -51,6 +56,10 @@ Status check_requant(const ConvSpec& spec) noexcept {
   }
   if (how.count != 1 && how.count != spec.out_channels) return refuse("shifts must be one or one per output channel", how.count);
   if (!in_type(how.low) || !in_type(how.high) || how.low > how.high) return refuse("clamp is not a range of the type", how.low);
+  if (spec.add && spec.dtype != DType::int8) return Status(Code::invalid_argument, "convolution: a sum behind it is for int8, found ") << name_of(spec.dtype);
+  if (!in_type(spec.sum_low) || !in_type(spec.sum_high) || spec.sum_low > spec.sum_high) {
+    return refuse("clamp of the sum is not a range of the type", spec.sum_low);
+  }
   if (!in_type(how.zero_point)) return refuse("output zero point is outside the type", how.zero_point);
   if (!in_type(spec.in_zero_point)) return refuse("input zero point is outside the type", spec.in_zero_point);
   const bool wants_multiplier = how.rounding == Rounding::tflite_double || how.rounding == Rounding::single;
@@ -103,6 +112,7 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   conv = Conv{};
   conv.spec = spec;
   conv.run = run_reference;
+  if (spec.add) conv.run_add = run_then_add;
   if (isa == Isa::reference) return {};
   if (spec.dtype == DType::int16) {
     conv.run = run_generic_int16;

@@ -44,6 +44,16 @@ void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept {
   }
 }
 
+void conv_add_reference(const ConvSpec& spec, const void* addend, void* y) noexcept {
+  const auto* b = static_cast<const std::int8_t*>(addend);
+  auto* out = static_cast<std::int8_t*>(y);
+  const std::int64_t count = std::int64_t{spec.out_height} * spec.out_width * spec.out_channels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t sum = std::int32_t{out[i]} + b[i];
+    out[i] = static_cast<std::int8_t>(sum < spec.sum_low ? spec.sum_low : sum > spec.sum_high ? spec.sum_high : sum);
+  }
+}
+
 std::int64_t macs(const ConvSpec& spec) noexcept {
   return std::int64_t{spec.out_height} * spec.out_width * spec.out_channels * spec.kernel_height * spec.kernel_width *
          (spec.in_channels / spec.groups);

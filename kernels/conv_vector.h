@@ -16,50 +16,60 @@ struct Block {
   const std::int64_t* offset;        // of the window's pieces
   std::int8_t* y;                    // first position, channel 0
   std::int64_t y_step;
+  const std::int8_t* addend = nullptr;   // as y, for kernels that add
 };
 
 // Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels [first, first + count).
 // Everything that does not change between positions is loaded once. This one is for half_up: a shift is all that is left to do.
-template <class V, int kVectors>
+// kSum: an addend follows.
+template <class V, int kVectors, bool kSum>
 struct HalfUp {
+  static constexpr bool kAdds = kSum;
   typename V::Int shift[kVectors];
   typename V::Limits limits;
+  typename V::SumLimits sum_limits;
   std::int32_t first, count;
 
   [[gnu::always_inline]] HalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel,
                                 std::int32_t channels) noexcept
-      : limits(V::limits(plan.zero_point, plan.low, plan.high)), first(first_channel), count(channels) {
+      : limits(V::limits(plan.zero_point, plan.low, plan.high)), sum_limits(V::sum_limits(plan.sum_low, plan.sum_high)),
+        first(first_channel), count(channels) {
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) shift[v] = V::load(plan.shift + lane + v * V::kLanes);
   }
-  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y) const noexcept {
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
-    store(sums, y);
+    store(sums, y, addend);
   }
-  [[gnu::always_inline]] void store(const typename V::Int* sums, std::int8_t* y) const noexcept {
+  [[gnu::always_inline]] void store(const typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
     if constexpr (kVectors == 4) {
-      V::store_group(sums, limits, y + first, count);
+      auto bytes = V::pack_group(sums, limits);
+      if constexpr (kSum) bytes = V::add_group(bytes, addend + first, count, sum_limits);
+      V::store_group(bytes, y + first, count);
     } else {
       RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
-        const std::int32_t left = count - v * V::kLanes;
-        V::store_vector(sums[v], limits, y + first + v * V::kLanes, left < V::kLanes ? left : V::kLanes);
+        const std::int32_t rest = count - v * V::kLanes, left = rest < V::kLanes ? rest : V::kLanes;
+        auto bytes = V::pack_vector(sums[v], limits);
+        if constexpr (kSum) bytes = V::add_vector(bytes, addend + first + v * V::kLanes, left, sum_limits);
+        V::store_vector(bytes, y + first + v * V::kLanes, left);
       }
     }
   }
 };
 
 // Every other rounding, chosen at run time.
-template <class V, int kVectors>
+template <class V, int kVectors, bool kSum>
 struct AnyRounding {
+  static constexpr bool kAdds = kSum;
   using Int = typename V::Int;
   const Conv& conv;
   const ConvPlan& plan;
   std::int64_t lane;
-  HalfUp<V, kVectors> shifts;
+  HalfUp<V, kVectors, kSum> shifts;
 
   [[gnu::always_inline]] AnyRounding(const Conv& of, const ConvPlan& its, std::int64_t at, std::int32_t first,
                                      std::int32_t count) noexcept
       : conv(of), plan(its), lane(at), shifts(of, its, at, first, count) {}
-  [[gnu::noinline]] void operator()(Int* sums, std::int8_t* y) const noexcept {
+  [[gnu::noinline]] void operator()(Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
     if (plan.finish == Finish::scalar) {
       alignas(64) std::int32_t sum[kVectors * V::kLanes];
       RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) V::store(sum + v * V::kLanes, sums[v]);
@@ -67,7 +77,7 @@ struct AnyRounding {
       return;
     }
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = round(sums[v], lane + v * V::kLanes, shifts.shift[v]);
-    shifts.store(sums, y);
+    shifts.store(sums, y, addend);
   }
   [[gnu::always_inline]] Int round(Int sum, std::int64_t at, Int shift) const noexcept {
     if (plan.finish == Finish::half_even) {
@@ -123,10 +133,11 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
       RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
         RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
       }
-      finish(sum[0][f], block.y + f * block.y_step);
+      finish(sum[0][f], block.y + f * block.y_step, Finisher::kAdds ? block.addend + f * block.y_step : nullptr);
     }
     block.x += kFrames * block.x_step;
     block.y += kFrames * block.y_step;
+    if constexpr (Finisher::kAdds) block.addend += kFrames * block.y_step;
   }
 }
 
@@ -139,15 +150,15 @@ template <class V, class Dot, int kVectors, class Finisher>
   dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
 }
 
-template <class V, class Dot>
+template <class V, class Dot, bool kSum>
 struct Dense {
   template <int kVectors>
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                     std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
     if (plan.finish == Finish::half_up) {
-      dense_group<V, Dot, kVectors, HalfUp<V, kVectors>>(conv, plan, block, frames, weights, lane, first, count);
+      dense_group<V, Dot, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
     } else {
-      dense_group<V, Dot, kVectors, AnyRounding<V, kVectors>>(conv, plan, block, frames, weights, lane, first, count);
+      dense_group<V, Dot, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
     }
   }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
@@ -164,13 +175,22 @@ struct Dense {
       weights += plan.group_weights;
     }
   }
+  static void single(const Conv& conv, const ConvPlan& plan, const Block& at) noexcept {
+    const std::int8_t* weights = plan.weights;
+    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
+      const HalfUp<V, 4, kSum> finish(conv, plan, first, first, 4 * V::kLanes);
+      Block block = at;
+      std::int64_t one = 1;
+      dense_blocks<V, Dot, 4, 1>(plan, finish, block, one, weights, first);
+    }
+  }
 };
 
 // Four taps of a channel become the four bytes of an int32 lane, by interleaving rows.
 template <class V, class Dot>
 struct Depthwise {
   template <class Finisher>
-  static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* packed,
+  [[gnu::always_inline]] static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* packed,
                     std::int32_t first, std::int32_t count) noexcept {
     using Int = typename V::Int;
     const Finisher finish(conv, plan, first, first, count);
@@ -201,7 +221,7 @@ struct Depthwise {
         V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
         add();
       }
-      finish(sum, y);
+      finish(sum, y, nullptr);
     }
   }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
@@ -209,8 +229,14 @@ struct Depthwise {
     for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = plan.out_channels - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      if (plan.finish == Finish::half_up) group<HalfUp<V, 4>>(conv, plan, block, frames, weights, first, count);
-      else group<AnyRounding<V, 4>>(conv, plan, block, frames, weights, first, count);
+      if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+      else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+    }
+  }
+  static void single(const Conv& conv, const ConvPlan& plan, const Block& block) noexcept {
+    const std::int8_t* weights = plan.weights;
+    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
+      group<HalfUp<V, 4, false>>(conv, plan, block, 1, weights, first, 4 * V::kLanes);
     }
   }
 };
@@ -231,10 +257,18 @@ void stage(const ConvPlan& plan, const std::int8_t* x, std::int64_t top, std::in
 
 // All output positions: windows inside x are read in place, the others from patches, so that the kernels know no padding.
 template <class Kernel>
-void run(const Conv& conv, const void* x_void, void* y_void, void* scratch) noexcept {
+void run_add(const Conv& conv, const void* x_void, const void* addend_void, void* y_void, void* scratch) noexcept {
   const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
   const auto* x = static_cast<const std::int8_t*>(x_void);
+  const auto* addend = static_cast<const std::int8_t*>(addend_void);
   auto* y = static_cast<std::int8_t*>(y_void);
+  if (plan.direct) {
+    Kernel::frames(conv, plan, Block{x, std::int64_t{plan.stride_width} * plan.in_channels, plan.run_offset, y, plan.out_channels, addend},
+                   plan.out_width);
+    return;
+  }
+  // Where the addend of an output is; nothing when there is none.
+  const auto beside = [=](const std::int8_t* out) { return addend == nullptr ? nullptr : addend + (out - y); };
   auto* patches = static_cast<std::int8_t*>(scratch);
   const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height};
   const std::int64_t inner = plan.inner, outer = plan.outer;
@@ -248,7 +282,7 @@ void run(const Conv& conv, const void* x_void, void* y_void, void* scratch) noex
       std::int8_t* out = y_row + column * plan.out_channels;
       if (row_inside && column >= inner && column < outer) {
         const std::int8_t* window = x + (top * plan.in_width + left) * plan.in_channels;
-        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, plan.out_channels}, outer - column);
+        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, plan.out_channels, beside(out)}, outer - column);
         column = outer;
         continue;
       }
@@ -257,15 +291,35 @@ void run(const Conv& conv, const void* x_void, void* y_void, void* scratch) noex
       for (std::int64_t f = 0; f < frames; ++f) {
         stage(plan, x, top, left + f * plan.stride_width, patches + f * plan.patch_bytes);
       }
-      Kernel::frames(conv, plan, Block{patches, plan.patch_bytes, plan.patch_run, out, plan.out_channels}, frames);
+      Kernel::frames(conv, plan, Block{patches, plan.patch_bytes, plan.patch_run, out, plan.out_channels, beside(out)}, frames);
       column += frames;
     }
   }
 }
 
+template <class Kernel>
+void run(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
+  run_add<Kernel>(conv, x, nullptr, y, scratch);
+}
+
+template <class Kernel>
+void run_single_add(const Conv& conv, const void* x, const void* addend, void* y, void* /*scratch*/) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  Kernel::single(conv, plan, Block{static_cast<const std::int8_t*>(x), 0, plan.run_offset, static_cast<std::int8_t*>(y), 0,
+                                   static_cast<const std::int8_t*>(addend)});
+}
+
+template <class Kernel>
+void run_single(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
+  run_single_add<Kernel>(conv, x, nullptr, y, scratch);
+}
+
 template <class V, class Unsigned, class Signed>
 constexpr VectorConv vector_conv() noexcept {
-  return {run<Dense<V, Unsigned>>, run<Dense<V, Signed>>, run<Depthwise<V, Unsigned>>, run<Depthwise<V, Signed>>};
+  return {{run<Dense<V, Unsigned, false>>, run_single<Dense<V, Unsigned, false>>, run_add<Dense<V, Unsigned, true>>, run_single_add<Dense<V, Unsigned, true>>},
+          {run<Dense<V, Signed, false>>, run_single<Dense<V, Signed, false>>, run_add<Dense<V, Signed, true>>, run_single_add<Dense<V, Signed, true>>},
+          {run<Depthwise<V, Unsigned>>, run_single<Depthwise<V, Unsigned>>, nullptr, nullptr},
+          {run<Depthwise<V, Signed>>, run_single<Depthwise<V, Signed>>, nullptr, nullptr}};
 }
 
 }  // namespace

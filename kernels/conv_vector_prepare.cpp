@@ -212,6 +212,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   plan->pad_top = spec.pad_top, plan->pad_left = spec.pad_left;
   plan->in_zero_point = spec.in_zero_point;
   plan->zero_point = spec.requant.zero_point, plan->low = spec.requant.low, plan->high = spec.requant.high;
+  plan->sum_low = spec.sum_low, plan->sum_high = spec.sum_high;
   plan->finish = choose_finish(spec, largest);
   const bool one_row = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
                        spec.pad_top == 0 && spec.pad_left == 0 && spec.in_height == spec.out_height &&
@@ -221,6 +222,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
     plan->in_height = plan->out_height = 1;
   }
   find_inner_columns(*plan);
+  plan->direct = plan->out_height == 1 && plan->pad_top == 0 && plan->pad_left == 0 && plan->inner == 0 && plan->outer == plan->out_width &&
+                 (plan->kernel_height - 1) * std::int64_t{plan->dilation_height} < plan->in_height;
 
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
   const bool merged = !depthwise && spec.dilation_width == 1;
@@ -246,8 +249,11 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   conv.extra = plan;
   conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
   const VectorConv& level = vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
-  if (depthwise) conv.run = unsigned_input ? level.depthwise_unsigned : level.depthwise_signed;
-  else conv.run = unsigned_input ? level.dense_unsigned : level.dense_signed;
+  const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
+                                           : (unsigned_input ? level.dense_unsigned : level.dense_signed);
+  const bool single = plan->direct && plan->out_width == 1 && spec.out_channels % packing.group() == 0 && plan->finish == Finish::half_up;
+  conv.run = single ? kernels.single : kernels.any;
+  if (spec.add && kernels.any_add != nullptr && plan->finish != Finish::scalar) conv.run_add = single ? kernels.single_add : kernels.any_add;
   return {};
 }
 

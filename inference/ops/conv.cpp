@@ -12,6 +12,7 @@ namespace {
 struct BoundConv : BoundOperator {
   kernels::Conv conv;
   Operand x;
+  Operand addend;
   std::int32_t y = -1;
   std::int32_t batch = 1;
   std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
@@ -22,6 +23,24 @@ void run_conv(const BoundOperator& self, const RunContext& context) noexcept {
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) op.conv.run(op.conv, x, y, context.scratch);
+}
+
+// The usual case, and the same with a sum behind the convolution.
+void run_single(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundConv&>(self);
+  op.conv.run(op.conv, op.x.at(context), context.data[op.y], context.scratch);
+}
+void run_single_sum(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundConv&>(self);
+  op.conv.run_add(op.conv, op.x.at(context), op.addend.at(context), context.data[op.y], context.scratch);
+}
+void run_conv_sum(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundConv&>(self);
+  const std::byte *x = op.x.at(context), *addend = op.addend.at(context);
+  std::byte* y = context.data[op.y];
+  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, addend += op.y_bytes, y += op.y_bytes) {
+    op.conv.run_add(op.conv, x, addend, y, context.scratch);
+  }
 }
 
 // Dimension `back` places before the last one (channels: 0, width: 1, height: 2); 1 where there is none.
@@ -76,11 +95,20 @@ Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels:
   return {};
 }
 
-Result<const BoundOperator*> finish(PrepareContext& context, const kernels::ConvSpec& spec, BoundConv& bound) noexcept {
+Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& spec, BoundConv& bound) noexcept {
+  const AbsorbedSum sum = context.absorbed_sum();
+  spec.add = sum.addend >= 0;
+  if (spec.add) {
+    activation_range(spec.dtype, 0, sum.activation, spec.sum_low, spec.sum_high);
+    bound.addend = {sum.addend, sum.back_bytes};
+    bound.run = bound.batch == 1 ? run_single_sum : run_conv_sum;
+  } else if (bound.batch == 1) {
+    bound.run = run_single;
+  }
   RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
   context.request_scratch(bound.conv.scratch_bytes);
   bound.x = operand(context, 0);
-  bound.y = output_index(context.op());
+  bound.y = spec.add ? sum.output : output_index(context.op());
   return static_cast<const BoundOperator*>(&bound);
 }
 
@@ -221,8 +249,8 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, 0};
+const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, 0, true};
 const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected, 1, "fully_connected", check_fully_connected, stream_fully_connected,
-                                            prepare_fully_connected, 0};
+                                            prepare_fully_connected, 0, true};
 
 }  // namespace runnel::ops

@@ -30,6 +30,29 @@ std::string text_of(const ConvSpec& s, Isa isa) {
   return text;
 }
 
+// A sum behind the convolution equals doing one after the other.
+void expect_equal_with_sum(ConvCase c) {
+  c.spec.add = true;
+  c.spec.sum_low = c.x[0] % 3 == 0 ? 0 : -128;
+  c.spec.sum_high = c.x[0] % 2 == 0 ? 100 : 127;
+  const std::size_t count = static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
+  std::vector<std::int8_t> expected(count), addend(count), x(c.x);
+  for (std::size_t i = 0; i < count; ++i) addend[i] = static_cast<std::int8_t>(i * 37 % 256);
+  x.resize(x.size() + 64);
+  conv_reference(c.spec, c.x.data(), expected.data());
+  conv_add_reference(c.spec, addend.data(), expected.data());
+  for (const Isa isa : ConvCase::levels()) {
+    HeapMemory memory;
+    Conv conv;
+    ASSERT_TRUE(prepare_conv(c.spec, isa, memory, conv).ok());
+    ASSERT_NE(conv.run_add, nullptr);
+    std::vector<std::int8_t> y(count + 64, std::int8_t{0x55});
+    conv.run_add(conv, x.data(), addend.data(), y.data(), memory.allocate(conv.scratch_bytes, 64));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(int{y[i]}, int{expected[i]}) << text_of(c.spec, isa) << " with a sum at " << i;
+    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) { return v == 0x55; })) << text_of(c.spec, isa);
+  }
+}
+
 // x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive. Behind x lies what the
 // kernel may read: 64 bytes of values that would be noticed.
 void expect_equal(const ConvCase& c) {
@@ -59,6 +82,7 @@ void expect_equal(const ConvCase& c) {
     ASSERT_TRUE(intact(out + count, kGuard, 0x55)) << text_of(c.spec, isa);
     ASSERT_TRUE(intact(scratch + conv.scratch_bytes, kGuard, 0x33)) << text_of(c.spec, isa);
   }
+  expect_equal_with_sum(c);
 }
 
 class Random {

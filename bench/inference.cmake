@@ -1,0 +1,17 @@
+if(TARGET runnel_pipeline_host)
+  runnel_bench(inference_bench SOURCES inference_bench.cpp networks.cpp m1_kernels.cpp digits_graph.cpp
+               DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
+  if(RUNNEL_HAVE_XNNPACK)
+    target_sources(inference_bench PRIVATE xnnpack_networks.cpp)
+    target_compile_definitions(inference_bench PRIVATE RUNNEL_BENCH_XNNPACK)
+    target_link_libraries(inference_bench PRIVATE XNNPACK::XNNPACK)
+  endif()
+  # The header of ONNX Runtime's C interface; the library itself is loaded at run time (RUNNEL_BENCH_ORT).
+  find_path(RUNNEL_ONNXRUNTIME_HEADERS onnxruntime_c_api.h PATH_SUFFIXES onnxruntime)
+  if(RUNNEL_ONNXRUNTIME_HEADERS)
+    target_sources(inference_bench PRIVATE onnxruntime_session.cpp)
+    target_compile_definitions(inference_bench PRIVATE RUNNEL_BENCH_ONNXRUNTIME)
+    target_include_directories(inference_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
+    target_link_libraries(inference_bench PRIVATE ${CMAKE_DL_LIBS})
+  endif()
+endif()

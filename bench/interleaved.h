@@ -1,0 +1,77 @@
+// Times several things in turn, so that a busy machine slows all of them.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace runnel::bench {
+
+// Microseconds of one call.
+struct Times {
+  double min = 0, median = 0;
+};
+
+class Interleaved {
+ public:
+  // `per_call`: how many units (steps, clips) one call does; times are given per unit.
+  void add(std::string name, std::function<void()> call, double per_call = 1) { cases_.push_back({std::move(name), std::move(call), per_call, 1, {}}); }
+
+  // Goes round all cases until `seconds` are over, 50 rounds at least. A call is repeated until a batch lasts 30 us, because the
+  // clock itself costs some 30 ns.
+  std::map<std::string, Times> run(double seconds) {
+    for (Case& one : cases_) {
+      time(one);
+      while (one.calls < (1 << 20) && time(one) < 30) one.calls *= 2;
+    }
+    const auto start = Clock::now();
+    const auto spent = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    rounds_ = 0;
+    for (; rounds_ < 50 || spent() < seconds; ++rounds_) {
+      for (Case& one : cases_) {
+        // What ran before has filled the caches: the first call brings one's own data back.
+        one.call();
+        one.us.push_back(time(one) / static_cast<double>(one.calls) / one.per_call);
+      }
+    }
+    std::map<std::string, Times> out;
+    for (Case& one : cases_) {
+      std::sort(one.us.begin(), one.us.end());
+      out[one.name] = {one.us.front(), one.us[one.us.size() / 2]};
+    }
+    return out;
+  }
+
+  [[nodiscard]] int rounds() const { return rounds_; }
+  // Names in the order in which they were added.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Case& one : cases_) names.push_back(one.name);
+    return names;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Case {
+    std::string name;
+    std::function<void()> call;
+    double per_call = 1;
+    std::int64_t calls = 1;
+    std::vector<double> us;
+  };
+  // Microseconds of one batch.
+  static double time(const Case& one) {
+    const auto start = Clock::now();
+    for (std::int64_t i = 0; i < one.calls; ++i) one.call();
+    return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  }
+
+  std::vector<Case> cases_;
+  int rounds_ = 0;
+};
+
+}  // namespace runnel::bench

@@ -1,0 +1,136 @@
+#include "bench/onnxruntime_session.h"
+
+#include <dlfcn.h>
+#include <onnxruntime_c_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace runnel::bench {
+namespace {
+
+// The oldest version of the interface that has everything used here.
+constexpr std::uint32_t kApi = 14;
+
+const OrtApi* open_library(const std::string& library, std::string& why) {
+  static const OrtApi* api = nullptr;
+  if (api != nullptr) return api;
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    why = dlerror();
+    return nullptr;
+  }
+  using GetBase = const OrtApiBase* (*)();
+  const auto get_base = reinterpret_cast<GetBase>(dlsym(handle, "OrtGetApiBase"));
+  if (get_base == nullptr) {
+    why = library + " has no OrtGetApiBase";
+    return nullptr;
+  }
+  api = get_base()->GetApi(kApi);
+  if (api == nullptr) why = library + " is too old";
+  return api;
+}
+
+class Session final : public OnnxRuntimeSession {
+ public:
+  explicit Session(const OrtApi& api) : api_(api) {}
+  ~Session() override {
+    for (OrtValue* value : inputs_) api_.ReleaseValue(value);
+    for (OrtValue* value : outputs_) api_.ReleaseValue(value);
+    if (session_ != nullptr) api_.ReleaseSession(session_);
+    if (options_ != nullptr) api_.ReleaseSessionOptions(options_);
+    if (env_ != nullptr) api_.ReleaseEnv(env_);
+  }
+  bool open(const std::string& model, std::string& why) {
+    OrtAllocator* allocator = nullptr;
+    std::size_t inputs = 0, outputs = 0;
+    const bool ok = good(api_.CreateEnv(ORT_LOGGING_LEVEL_ERROR, "bench", &env_), why) && good(api_.CreateSessionOptions(&options_), why) &&
+                    good(api_.SetIntraOpNumThreads(options_, 1), why) && good(api_.SetInterOpNumThreads(options_, 1), why) &&
+                    good(api_.SetSessionGraphOptimizationLevel(options_, ORT_ENABLE_ALL), why) &&
+                    good(api_.AddSessionConfigEntry(options_, "session.intra_op.allow_spinning", "0"), why) &&
+                    good(api_.CreateSession(env_, model.c_str(), options_, &session_), why) &&
+                    good(api_.GetAllocatorWithDefaultOptions(&allocator), why) && good(api_.SessionGetInputCount(session_, &inputs), why) &&
+                    good(api_.SessionGetOutputCount(session_, &outputs), why);
+    if (!ok) return false;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      OrtTypeInfo* type = nullptr;
+      char* name = nullptr;
+      if (!good(api_.SessionGetInputName(session_, i, allocator, &name), why) || !good(api_.SessionGetInputTypeInfo(session_, i, &type), why) ||
+          !add(allocator, name, type, input_names_, inputs_, why)) {
+        return false;
+      }
+    }
+    for (std::size_t i = 0; i < outputs; ++i) {
+      OrtTypeInfo* type = nullptr;
+      char* name = nullptr;
+      if (!good(api_.SessionGetOutputName(session_, i, allocator, &name), why) || !good(api_.SessionGetOutputTypeInfo(session_, i, &type), why) ||
+          !add(allocator, name, type, output_names_, outputs_, why)) {
+        return false;
+      }
+    }
+    for (const std::string& name : input_names_) input_pointers_.push_back(name.c_str());
+    for (const std::string& name : output_names_) output_pointers_.push_back(name.c_str());
+    return good(call(), why);
+  }
+  void run() override {
+    std::string ignored;
+    good(call(), ignored);
+  }
+
+ private:
+  OrtStatus* call() {
+    return api_.Run(session_, nullptr, input_pointers_.data(), inputs_.data(), inputs_.size(), output_pointers_.data(), outputs_.size(), outputs_.data());
+  }
+  bool good(OrtStatus* status, std::string& why) {
+    if (status == nullptr) return true;
+    why = api_.GetErrorMessage(status);
+    api_.ReleaseStatus(status);
+    return false;
+  }
+  // A tensor of zeros of the given type and shape.
+  bool add(OrtAllocator* allocator, char* name, OrtTypeInfo* type, std::vector<std::string>& names, std::vector<OrtValue*>& values, std::string& why) {
+    names.emplace_back(name);
+    if (!good(api_.AllocatorFree(allocator, name), why)) return false;
+    const OrtTensorTypeAndShapeInfo* info = nullptr;
+    ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    std::size_t rank = 0, bytes = 0;
+    OrtMemoryInfo* memory = nullptr;
+    OrtValue* value = nullptr;
+    bool ok = good(api_.CastTypeInfoToTensorInfo(type, &info), why) && good(api_.GetTensorElementType(info, &element), why) &&
+              good(api_.GetDimensionsCount(info, &rank), why);
+    std::vector<std::int64_t> shape(rank);
+    ok = ok && good(api_.GetDimensions(info, shape.data(), rank), why);
+    api_.ReleaseTypeInfo(type);
+    if (!ok) return false;
+    bytes = element == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT ? 4 : 1;
+    for (const std::int64_t size : shape) bytes *= static_cast<std::size_t>(size);
+    data_.emplace_back(bytes);
+    ok = good(api_.CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory), why) &&
+         good(api_.CreateTensorWithDataAsOrtValue(memory, data_.back().data(), bytes, shape.data(), rank, element, &value), why);
+    if (memory != nullptr) api_.ReleaseMemoryInfo(memory);
+    if (ok) values.push_back(value);
+    return ok;
+  }
+
+  const OrtApi& api_;
+  OrtEnv* env_ = nullptr;
+  OrtSessionOptions* options_ = nullptr;
+  OrtSession* session_ = nullptr;
+  std::vector<std::string> input_names_, output_names_;
+  std::vector<const char*> input_pointers_, output_pointers_;
+  std::vector<OrtValue*> inputs_, outputs_;
+  std::vector<std::vector<std::byte>> data_;
+};
+
+}  // namespace
+
+std::unique_ptr<OnnxRuntimeSession> onnxruntime_session(const std::string& library, const std::string& model, std::string& why) {
+  const OrtApi* api = open_library(library, why);
+  if (api == nullptr) return nullptr;
+  auto session = std::make_unique<Session>(*api);
+  if (!session->open(model, why)) return nullptr;
+  return session;
+}
+
+}  // namespace runnel::bench
