@@ -52,6 +52,16 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
   EXPECT_THAT(call_well({"--version"}).out, StartsWith("runnel "));
 }
 
+// What the binary is licensed under follows from what is linked into it.
+TEST(Cli, VersionSaysWhenFftwIsLinked) {
+  const auto libraries = runnel::test::run_program({"ldd", runnel::test::program()});
+  ASSERT_EQ(libraries.exit_code, 0) << libraries.err;
+  const bool linked = libraries.out.find("libfftw3f") != std::string::npos;
+  const std::string said = call_well({"--version"}).out;
+  EXPECT_EQ(said.find("GPL") != std::string::npos, linked) << said;
+  EXPECT_EQ(said.find("Licence: Apache-2.0") != std::string::npos, !linked) << said;
+}
+
 TEST_F(Cli, WrongCallsAreSaidInOneLine) {
   refusal({}, "a verb is required");
   EXPECT_EQ(call({}).exit_code, 2);
