@@ -259,6 +259,7 @@ Status run_infer(const InferCall& call) {
   const Model& model = owned->model();
   if (!call.dump.empty() && call.dump != "all") return Status(Code::invalid_argument) << "--dump " << call.dump << ", expected all";
   if (call.dump == "all" && (call.chunk > 0 || call.sequence)) return Status(Code::invalid_argument) << "--dump all works on whole runs, not with --chunk or --sequence";
+  if (!call.states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
   std::map<int, int> states;
   for (const std::string& text : call.states) {
     RUNNEL_ASSIGN(const auto pair, split(text, "OUTPUT=INPUT"));
@@ -269,7 +270,6 @@ Status run_infer(const InferCall& call) {
     }
     states[out] = in;
   }
-  if (!states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
 
   InputMap inputs;
   for (const std::string& text : call.inputs) {

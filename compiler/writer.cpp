@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
+#include "compiler/known_operators.h"
 #include "compiler/numbering.h"
 #include "inference/model.h"
 #include "inference/operator.h"
@@ -213,17 +214,7 @@ void add_metadata(const Graph& graph, SectionList& sections) {
 
 // Every operator's own checks, those that are missing all at once.
 Status check_operators(const Model& model) {
-  Status missing(Code::unsupported, "operators that this build does not have: ");
-  std::vector<std::string> names;
-  for (int i = 0; i < model.operator_count(); ++i) {
-    const fb::Operator& op = model.op(i);
-    if (find_operator(all_operators(), op.code(), op.version()) != nullptr) continue;
-    const std::string name = std::string(fb::EnumNameOpCode(op.code())) + " version " + std::to_string(op.version());
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    missing << (names.empty() ? "" : ", ") << name;
-    names.push_back(name);
-  }
-  if (!names.empty()) return missing;
+  RUNNEL_TRY(check_known(model));
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     if (const Status status = find_operator(all_operators(), op.code(), op.version())->check(model, op); !status.ok()) {

@@ -91,7 +91,11 @@ class Preparation final : public PrepareContext {
     for (int i = 0; i < model_.operator_count(); ++i) {
       const fb::Operator& op = model_.op(i);
       if (find_operator(table_, op.code(), op.version()) != nullptr) continue;
-      missing << (count++ == 0 ? "" : ", ") << fb::EnumNameOpCode(op.code()) << " version " << op.version();
+      const std::string_view kind = fb::EnumNameOpCode(op.code());
+      missing << (count++ == 0 ? "" : ", ");
+      if (kind.empty()) missing << "number " << static_cast<int>(op.code());
+      else missing << kind;
+      missing << " version " << op.version();
       if (const std::string_view name = model_.operator_name(i); !name.empty()) missing << " '" << name << '\'';
     }
     if (count > 0) return missing;

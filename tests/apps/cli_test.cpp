@@ -137,7 +137,7 @@ TEST_F(Cli, ImportMakesTheFileOfTheBuild) {
   const Output output = call_well({"import", (source / "digits_c_s8.espdl").string(), "-o", file("d.rnl"), "--labels", (source / "labels.txt").string(), "--front-end",
                                    settings["front_end"], "--decision", "detect threshold=0.85"});
   EXPECT_EQ(output.out, "");
-  EXPECT_THAT(output.err, HasSubstr("d.rnl: 20 operators"));
+  EXPECT_THAT(output.err, HasSubstr("d.rnl: 16 operators"));
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"d.rnl"});
   EXPECT_EQ(decision["threshold"], 0.85);
   // What import takes directly gives the same as what it wrote.
