@@ -113,7 +113,7 @@ class Preparation final : public PrepareContext {
     out_.steps_ = memory_.array<Prepared::Step>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
     out_.stream_steps_ = memory_.array<StreamStep>(steps);
-    out_.rings_ = memory_.array<std::int32_t>(tensors);
+    out_.rings_ = memory_.array<Prepared::Ring>(tensors);
     out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
     items_ = memory_.array<ArenaItem>(tensors);
@@ -211,7 +211,7 @@ class Preparation final : public PrepareContext {
         // With slack the history moves back to the start only every few blocks.
         const std::int64_t blocks = options_.slack ? 1 + place.history / place.frames : 1;
         place.capacity = place.history + blocks * place.frames;
-        out_.rings_[out_.ring_count_++] = t;
+        out_.rings_[out_.ring_count_++].tensor = t;
       }
     }
     find_sums();
@@ -326,9 +326,11 @@ class Preparation final : public PrepareContext {
     out_.cursors_offset_ = bytes;
     bytes += static_cast<std::size_t>(out_.ring_count_) * sizeof(std::int64_t);
     for (int i = 0; i < out_.ring_count_; ++i) {
-      Placement& place = out_.placements_[out_.rings_[i]];
+      Prepared::Ring& ring = out_.rings_[i];
+      Placement& place = out_.placements_[ring.tensor];
       bytes = align_up(bytes, kAlignment);
       place.offset = bytes;
+      ring = {ring.tensor, place.fill, place.frames, place.history, place.capacity, place.frame_bytes, place.offset};
       bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
     }
     bytes = align_up(bytes, kAlignment);
@@ -344,10 +346,10 @@ class Preparation final : public PrepareContext {
     mix(out_.state_bytes_);
     mix(out_.mode_);
     for (int i = 0; i < out_.ring_count_; ++i) {
-      const Placement& place = out_.placements_[out_.rings_[i]];
-      mix(place.history);
-      mix(place.capacity);
-      mix(place.frame_bytes);
+      const Prepared::Ring& ring = out_.rings_[i];
+      mix(ring.history);
+      mix(ring.capacity);
+      mix(ring.frame_bytes);
     }
     // The checksums of the sections stand for the graph and its weights.
     const fb::Model& file = *fb::GetModel(model_.bytes().data());
