@@ -4,7 +4,7 @@
 
 namespace runnel::bench {
 
-OneKernel::OneKernel(const ConvLayer& layer, Isa isa, const std::int8_t* x, std::int8_t* y) : shift_{layer.shift} {
+OneKernel::OneKernel(const ConvLayer& layer, Isa isa, const std::int8_t* x, const std::int8_t* addend) : shift_{layer.shift} {
   kernels::ConvSpec spec;
   spec.in_channels = layer.in;
   spec.out_channels = layer.out;
@@ -17,25 +17,27 @@ OneKernel::OneKernel(const ConvLayer& layer, Isa isa, const std::int8_t* x, std:
   spec.input_non_negative = layer.in == layer.out;   // everything but the first layer stands behind a ReLU
   spec.requant.shift = shift_.data();
   spec.requant.low = layer.relu ? 0 : -128;
+  spec.add = addend != nullptr;
+  spec.sum_low = 0;
+  addend_ = addend;
   ok_ = kernels::prepare_conv(spec, isa, memory_, conv_).ok();
   const auto values = static_cast<std::size_t>(spec.in_width) * static_cast<std::size_t>(layer.in);
   auto* own_x = static_cast<std::int8_t*>(memory_.allocate(values + 64, 64));
   for (std::size_t i = 0; i < values; ++i) own_x[i] = static_cast<std::int8_t>(i % 97);
   x_ = x != nullptr ? x : own_x;
-  y_ = y != nullptr ? y : static_cast<std::int8_t*>(memory_.allocate(static_cast<std::size_t>(layer.out) + 64, 64));
+  y_ = static_cast<std::int8_t*>(memory_.allocate(static_cast<std::size_t>(layer.out) + 64, 64));
   scratch_ = memory_.allocate(conv_.scratch_bytes, 64);
 }
 
-M1Kernels::M1Kernels(const M1& network, Isa isa) : stem_(network.stem, isa), elementwise_(kernels::elementwise(isa)) {
+M1Kernels::M1Kernels(const M1& network, Isa isa) : stem_(network.stem, isa) {
+  const std::int8_t* x = stem_.y();
   for (const M1::Block& block : network.blocks) {
     OneKernel depthwise(block.depthwise, isa);
-    OneKernel pointwise(block.pointwise, isa, depthwise.y());
-    blocks_.push_back({std::move(depthwise), std::move(pointwise), std::vector<std::int8_t>(M1::kChannels + 64)});
+    OneKernel pointwise(block.pointwise, isa, depthwise.y(), x);
+    x = pointwise.y();
+    blocks_.push_back({std::move(depthwise), std::move(pointwise)});
   }
-  head_.emplace_back(network.head, isa, blocks_.back().sum.data());
-  add_.count = add_.a_count = add_.b_count = M1::kChannels;
-  add_.a_exponent = add_.b_exponent = add_.y_exponent = kExponent;
-  add_.low = 0;
+  head_.emplace_back(network.head, isa, x);
 }
 
 bool M1Kernels::ok() const {
@@ -47,7 +49,6 @@ void M1Kernels::run() const {
   for (const Block& block : blocks_) {
     block.depthwise.run();
     block.pointwise.run();
-    elementwise_.binary(add_, block.pointwise.y(), block.depthwise.y(), const_cast<std::int8_t*>(block.sum.data()));
   }
   head_[0].run();
 }

@@ -8,27 +8,28 @@
 #include "base/host/heap_memory.h"
 #include "bench/networks.h"
 #include "kernels/conv.h"
-#include "kernels/elementwise.h"
 
 namespace runnel::bench {
 
 // One layer on its own data.
 class OneKernel {
  public:
-  // `x` and `y`: null: of its own.
-  OneKernel(const ConvLayer& layer, Isa isa, const std::int8_t* x = nullptr, std::int8_t* y = nullptr);
+  // `x`: null: of its own. `addend`: a sum with ReLU behind the layer; null: none.
+  OneKernel(const ConvLayer& layer, Isa isa, const std::int8_t* x = nullptr, const std::int8_t* addend = nullptr);
   OneKernel(OneKernel&&) = default;
 
   [[nodiscard]] bool ok() const { return ok_; }
-  void run() const { conv_.run(conv_, x_, y_, scratch_); }
-  // Input and output; the input has the layer's whole window.
+  void run() const {
+    if (addend_ == nullptr) conv_.run(conv_, x_, y_, scratch_);
+    else conv_.run_add(conv_, x_, addend_, y_, scratch_);
+  }
   [[nodiscard]] std::int8_t* y() const { return y_; }
 
  private:
   HeapMemory memory_;
   kernels::Conv conv_;
   std::vector<std::int32_t> shift_;
-  const std::int8_t* x_ = nullptr;
+  const std::int8_t *x_ = nullptr, *addend_ = nullptr;
   std::int8_t* y_ = nullptr;
   void* scratch_ = nullptr;
   bool ok_ = false;
@@ -42,14 +43,11 @@ class M1Kernels {
 
  private:
   struct Block {
-    OneKernel depthwise, pointwise;
-    std::vector<std::int8_t> sum;
+    OneKernel depthwise, pointwise;   // the second with the sum
   };
   OneKernel stem_;
   std::vector<Block> blocks_;
   std::vector<OneKernel> head_;
-  const kernels::Elementwise& elementwise_;
-  kernels::BinarySpec add_;
 };
 
 }  // namespace runnel::bench

@@ -118,7 +118,7 @@ class Preparation final : public PrepareContext {
     out_.steps_ = memory_.array<Prepared::Step>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
     out_.stream_steps_ = memory_.array<StreamStep>(steps);
-    out_.rings_ = memory_.array<std::int32_t>(tensors);
+    out_.rings_ = memory_.array<Prepared::RingMemory>(tensors);
     out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
     items_ = memory_.array<ArenaItem>(tensors);
@@ -216,7 +216,7 @@ class Preparation final : public PrepareContext {
       const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
         place.capacity = streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
-        out_.rings_[out_.ring_count_++] = t;
+        out_.rings_[out_.ring_count_++].tensor = t;
       }
     }
     find_sums();
@@ -331,9 +331,11 @@ class Preparation final : public PrepareContext {
     out_.cursors_offset_ = bytes;
     bytes += static_cast<std::size_t>(out_.ring_count_) * sizeof(std::int64_t);
     for (int i = 0; i < out_.ring_count_; ++i) {
-      Placement& place = out_.placements_[out_.rings_[i]];
+      Prepared::RingMemory& ring = out_.rings_[i];
+      Placement& place = out_.placements_[ring.tensor];
       bytes = align_up(bytes, kAlignment);
       place.offset = bytes;
+      ring = {ring.tensor, place.fill, place.ring(), place.frame_bytes, place.offset};
       bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
     }
     bytes = align_up(bytes, kAlignment);
@@ -349,10 +351,10 @@ class Preparation final : public PrepareContext {
     mix(out_.state_bytes_);
     mix(out_.mode_);
     for (int i = 0; i < out_.ring_count_; ++i) {
-      const Placement& place = out_.placements_[out_.rings_[i]];
-      mix(place.history);
-      mix(place.capacity);
-      mix(place.frame_bytes);
+      const Prepared::RingMemory& ring = out_.rings_[i];
+      mix(ring.ring.history);
+      mix(ring.ring.capacity);
+      mix(ring.frame_bytes);
     }
     // The checksums of the sections stand for the graph and its weights.
     const fb::Model& file = *fb::GetModel(model_.bytes().data());

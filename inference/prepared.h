@@ -83,6 +83,12 @@ class Prepared {
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
   };
+  struct RingMemory {                // what moving a ring on needs of its Placement
+    std::int32_t tensor = 0;
+    bool fill = false;
+    streaming::Ring ring;
+    std::size_t frame_bytes = 0, offset = 0;
+  };
   const Model* model_ = nullptr;
   RunMode mode_ = RunMode::stream;
   bool indexed_ = false;             // some operator looks at FrameIndex
@@ -93,7 +99,7 @@ class Prepared {
   Step* steps_ = nullptr;
   StreamTensor* streams_ = nullptr;
   StreamStep* stream_steps_ = nullptr;
-  std::int32_t* rings_ = nullptr;    // tensors with capacity > 0
+  RingMemory* rings_ = nullptr;            // tensors with capacity > 0
   std::int32_t* gates_ = nullptr;
   std::size_t arena_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
   std::uint32_t fingerprint_ = 0;

@@ -73,43 +73,46 @@ void Session::reset() noexcept {
   }
 }
 
-// Moves every ring on by one block, once per block; histories go back to the start of their memory when it is used up.
+// Makes the workspace's pointers those of this session and of the block that comes next; moves every ring on by one block, once per
+// block. Histories go back to the start of their memory when it is used up.
 void Session::begin() noexcept {
   Header& state = header();
-  if (state.begun != 0) return;
-  state.begun = 1;
-  std::int64_t* const cursor = cursors();
-  for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const int tensor = prepared_->rings_[i];
-    const Placement& at = prepared_->placements_[tensor];
-    std::byte* const ring = state_ + at.offset;
-    if (state.block == 0) {
-      // What stands in front of the recording: the zero point, for readers that see it.
-      cursor[i] = at.ring().start();
-      if (at.fill) fill_frames(tensor, ring, at.history);
-    } else {
-      const streaming::Ring::Step step = at.ring().next(cursor[i]);
-      if (step.move_from >= 0) {
-        std::memmove(ring, ring + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.history) * at.frame_bytes);
-      }
-      cursor[i] = step.cursor;
-    }
+  if (state.begun == 0) {
+    state.begun = 1;
+    move_on(state.block == 0);
+  } else if (workspace_->placed_state_ == state_ && workspace_->placed_block_ == state.block) {
+    return;                            // cursors follow from the number of the block
   }
-  place();
-}
-
-void Session::place() noexcept {
+  workspace_->placed_state_ = state_;
+  workspace_->placed_block_ = state.block;
   const std::int64_t* const cursor = cursors();
   for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const int tensor = prepared_->rings_[i];
-    const Placement& at = prepared_->placements_[tensor];
-    workspace_->data_[tensor] = state_ + at.offset + static_cast<std::size_t>(cursor[i]) * at.frame_bytes;
+    const Prepared::RingMemory& ring = prepared_->rings_[i];
+    workspace_->data_[ring.tensor] = state_ + ring.offset + static_cast<std::size_t>(cursor[i]) * ring.frame_bytes;
+  }
+}
+
+void Session::move_on(bool first) noexcept {
+  std::int64_t* const cursor = cursors();
+  for (int i = 0; i < prepared_->ring_count_; ++i) {
+    const Prepared::RingMemory& at = prepared_->rings_[i];
+    std::byte* const memory = state_ + at.offset;
+    if (first) {
+      // What stands in front of the recording: the zero point, for readers that see it.
+      cursor[i] = at.ring.start();
+      if (at.fill) fill_frames(at.tensor, memory, at.ring.history);
+      continue;
+    }
+    const streaming::Ring::Step step = at.ring.next(cursor[i]);
+    if (step.move_from >= 0) {
+      std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.ring.history) * at.frame_bytes);
+    }
+    cursor[i] = step.cursor;
   }
 }
 
 std::span<std::byte> Session::input(int position) noexcept {
   begin();
-  place();
   const std::int32_t tensor = prepared_->model_->inputs()[static_cast<std::size_t>(position)];
   return {workspace_->data_[tensor], prepared_->placements_[tensor].bytes};
 }
@@ -152,7 +155,6 @@ void Session::run(std::int64_t valid) noexcept {
   const Prepared& prepared = *prepared_;
   Header& state = header();
   begin();
-  place();
   const bool streamed = prepared.mode_ == RunMode::stream;
   if (streamed && valid < prepared.block_ && state.length == kEndless) state.length = state.block * prepared.block_ + std::max<std::int64_t>(valid, 0);
   const bool gating = streamed && (state.length != kEndless || state.block < prepared.warm_blocks_);
@@ -239,15 +241,16 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
     return Status(Code::invalid_data) << "the saved session has impossible counters";
   }
   for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const Placement& at = prepared_->placements_[prepared_->rings_[i]];
+    const Prepared::RingMemory& at = prepared_->rings_[i];
     std::int64_t cursor = 0;
     std::memcpy(&cursor, state.data() + prepared_->cursors_offset_ + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
     const bool used = counters.block > 0 || counters.begun != 0;
-    if (used && !at.ring().valid(cursor)) {
+    if (used && !at.ring.valid(cursor)) {
       return Status(Code::invalid_data) << "the saved session has a history outside its memory";
     }
   }
   std::memcpy(state_, state.data(), state.size());
+  workspace_->placed_state_ = nullptr;
   return {};
 }
 

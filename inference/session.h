@@ -24,6 +24,9 @@ class Workspace {
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
   std::int64_t* lengths_ = nullptr;
+  // Whose ring pointers `data_` holds.
+  const std::byte* placed_state_ = nullptr;
+  std::int64_t placed_block_ = 0;
 };
 
 // The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
@@ -81,7 +84,7 @@ class Session {
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
   void begin() noexcept;
-  void place() noexcept;
+  void move_on(bool first) noexcept;
   void set_index() noexcept;
   void gate(int tensor) noexcept;
   void fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept;

@@ -1,0 +1,86 @@
+// Writes docs/speed.md from what inference_bench measured: speed_table speed.json > docs/speed.md
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_cases(const Json& cases) {
+  fmt::print("| case | engine | median, us | least, us | GMAC/s at the least |\n|---|---|---:|---:|---:|\n");
+  for (const auto& [name, value] : cases.items()) {
+    const std::size_t slash = name.find('/');
+    const std::string rate = value.contains("gmacs") ? fmt::format("{:.1f}", value["gmacs"].get<double>()) : "";
+    fmt::print("| {} | {} | {:.3f} | {:.3f} | {} |\n", name.substr(0, slash), name.substr(slash + 1), value["median_us"].get<double>(),
+               value["min_us"].get<double>(), rate);
+  }
+}
+
+void print_ratios(const Json& ratios) {
+  fmt::print("| ratio | of medians | of least | goal | median reaches it |\n|---|---:|---:|---:|---|\n");
+  for (const auto& [name, value] : ratios.items()) {
+    const double median = value["median"].get<double>();
+    std::string goal, reached;
+    if (value.contains("at_least")) {
+      goal = fmt::format("at least {:g}", value["at_least"].get<double>());
+      reached = median >= value["at_least"].get<double>() ? "yes" : "no";
+    } else if (value.contains("at_most")) {
+      goal = fmt::format("at most {:g}", value["at_most"].get<double>());
+      reached = median <= value["at_most"].get<double>() ? "yes" : "no";
+    }
+    fmt::print("| {} | {:.2f} | {:.2f} | {} | {} |\n", name, median, value["min"].get<double>(), goal, reached);
+  }
+}
+
+void print_page(const Json& speed) {
+  const Json& machine = speed.at("machine");
+  std::string extensions;
+  for (const auto& word : machine.at("vector_extensions")) extensions += (extensions.empty() ? "" : " ") + word.get<std::string>();
+  fmt::print(
+      "# Speed of inference\n\n"
+      "One thread, one core. Written by `bench/speed_table` from one run of `bench/inference_bench`; do not edit. To measure again:\n\n"
+      "    scripts/speed.sh\n\n"
+      "All cases of the table were run in turn, {} times round, in one program: on a busy machine every case suffers alike, so that the\n"
+      "ratios say more than the microseconds. Before anything is timed the streamed outputs are compared with the whole clip's and these\n"
+      "with the plain reference loops (equal, bit for bit), and XNNPACK's with ours (equal up to its rounding of ties).\n\n"
+      "| | |\n|---|---|\n| processor | {} |\n| vector extensions | {} |\n| kernels in use | {} |\n\n",
+      speed.at("rounds").get<int>(), machine.at("cpu").get<std::string>(), extensions, machine.at("isa").get<std::string>());
+  fmt::print(
+      "**M1** is a streaming keyword network: 40 features per frame, a stem of 5 frames, six residual blocks (depthwise 9 taps, pointwise\n"
+      "64 x 64, sum, ReLU), a pointwise head: 44,928 multiply-adds per frame. **M2** is the depthwise-separable network of MLPerf Tiny:\n"
+      "49 x 10 features, 2.66 million multiply-adds. int8 with power-of-two scales, random weights from a fixed seed (`bench/networks.h`).\n"
+      "*stream N*: N frames per call, state kept; *whole*: one second at once. XNNPACK's operators are created once and called in\n"
+      "sequence, its state moved by memmove. ONNX Runtime's models pool over time and end in a dense layer as well, and get their state\n"
+      "as tensors from outside. *kernels alone*: runnel's own kernels of one step, called back to back on buffers that stay.\n\n");
+  print_cases(speed.at("cases"));
+  fmt::print("\n## Ratios\n\n");
+  print_ratios(speed.at("ratios"));
+  const Json& call = speed.at("call_overhead_us");
+  fmt::print("\nA call on a model of one layer costs {:.3f} us more than its kernel (median; least {:.3f}; goal: at most {:g}).\n", call["median"].get<double>(),
+             call["min"].get<double>(), call["at_most"].get<double>());
+  if (speed.contains("digits")) {
+    const Json& digits = speed["digits"];
+    const Json& real_time = digits["times_real_time"];
+    fmt::print(
+        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: {:.0f} times real time in the median, {:.0f} at best "
+        "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of it.\n",
+        real_time["median"].get<double>(), real_time["max"].get<double>(), real_time["at_least"].get<double>(), digits["us_per_frame"].get<double>(),
+        100 * digits["front_end_share"].get<double>());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ifstream file(argc == 2 ? argv[1] : "");
+  const Json speed = file ? Json::parse(file, nullptr, false) : Json(Json::value_t::discarded);
+  if (speed.is_discarded() || speed.value("type", "") != "bench") {
+    std::fputs("usage: speed_table speed.json > docs/speed.md (speed.json: what inference_bench prints)\n", stderr);
+    return 2;
+  }
+  print_page(speed);
+}
