@@ -57,8 +57,39 @@ struct PadOptions {
 };
 struct ReduceOptions { std::vector<std::uint8_t> axes; };
 
+// ---- recurrence, normalization, rearrangement
+struct RecurrentOptions {
+  fb::Direction direction = fb::Direction::forward;
+  int gate_exponent = 0;
+  int outputs = 1;
+};
+struct NormOptions {
+  int axis = 0;
+  float epsilon = 0;
+  int p = 2;
+};
+struct ResizeOptions {
+  fb::ResizeMode mode = fb::ResizeMode::nearest;
+  fb::ResizeCoordinates coordinates = fb::ResizeCoordinates::asymmetric;
+};
+struct BlockOptions {
+  int size = 1;
+  bool channel_major = false;
+};
+struct ScatterOptions { fb::ScatterReduction reduction = fb::ScatterReduction::none; };
+struct ReverseOptions { int time_axis = 0, batch_axis = 0; };
+struct InsertZerosOptions { int stride_height = 1, stride_width = 1, after_height = 0, after_width = 0; };
+struct TransposedConvOptions {
+  int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
+  int crop_top = 0, crop_left = 0, crop_bottom = 0, crop_right = 0;
+  int groups = 1;
+  fb::Activation activation = fb::Activation::none;
+};
+
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
-                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions>;
+                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions,
+                             RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
+                             TransposedConvOptions>;
 
 struct Node {
   std::string name;

@@ -85,6 +85,24 @@ struct OptionsWriter {
   WrittenOptions operator()(const ReduceOptions& o) const {
     return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes));
   }
+  // ---- recurrence, normalization, rearrangement
+  WrittenOptions operator()(const RecurrentOptions& o) const {
+    return done(fb::Options::RecurrentOptions, fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
+                                                                          static_cast<std::uint8_t>(o.outputs)));
+  }
+  WrittenOptions operator()(const NormOptions& o) const { return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p)); }
+  WrittenOptions operator()(const ResizeOptions& o) const { return done(fb::Options::ResizeOptions, fb::CreateResizeOptions(builder, o.mode, o.coordinates)); }
+  WrittenOptions operator()(const BlockOptions& o) const { return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major)); }
+  WrittenOptions operator()(const ScatterOptions& o) const { return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, o.reduction)); }
+  WrittenOptions operator()(const ReverseOptions& o) const { return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis)); }
+  WrittenOptions operator()(const InsertZerosOptions& o) const {
+    return done(fb::Options::InsertZerosOptions, fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height, o.after_width));
+  }
+  WrittenOptions operator()(const TransposedConvOptions& o) const {
+    return done(fb::Options::TransposedConvOptions,
+                fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
+                                                o.crop_bottom, o.crop_right, o.groups, o.activation));
+  }
 };
 
 // One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
