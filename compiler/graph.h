@@ -46,7 +46,10 @@ struct PoolOptions {
   bool count_padding = true, global = false;
 };
 struct LutOptions { bool linear = false; };
-struct ClipOptions { int low = 0, high = 0; };
+struct ClipOptions {
+  int low = 0, high = 0;
+  float low_value = 0, high_value = 0;
+};
 struct TransposeOptions { std::vector<std::uint8_t> perm; };
 struct SliceOptions { std::vector<std::int32_t> begin, step; };
 struct AxisOptions { int axis = 0; };
@@ -54,8 +57,17 @@ struct PadOptions {
   std::vector<std::int32_t> before, after;
   fb::PadMode mode = fb::PadMode::zero;
   int value = 0;
+  float real_value = 0;
 };
 struct ReduceOptions { std::vector<std::uint8_t> axes; };
+struct FunctionOptions {
+  float alpha = 0, beta = 0;
+  bool tanh_form = false;
+};
+struct TopKOptions {
+  int axis = 0;
+  bool smallest = false;
+};
 
 // ---- recurrence, normalization, rearrangement
 struct RecurrentOptions {
@@ -87,7 +99,7 @@ struct TransposedConvOptions {
 };
 
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
-                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions,
+                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
                              TransposedConvOptions>;
 

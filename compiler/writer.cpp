@@ -71,7 +71,7 @@ struct OptionsWriter {
                                       o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
   }
   WrittenOptions operator()(const LutOptions& o) const { return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear)); }
-  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high)); }
+  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high, o.low_value, o.high_value)); }
   WrittenOptions operator()(const TransposeOptions& o) const {
     return done(fb::Options::TransposeOptions, fb::CreateTransposeOptionsDirect(builder, &o.perm));
   }
@@ -80,11 +80,15 @@ struct OptionsWriter {
   }
   WrittenOptions operator()(const AxisOptions& o) const { return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis)); }
   WrittenOptions operator()(const PadOptions& o) const {
-    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value));
+    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
   }
   WrittenOptions operator()(const ReduceOptions& o) const {
     return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes));
   }
+  WrittenOptions operator()(const FunctionOptions& o) const {
+    return done(fb::Options::FunctionOptions, fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
+  }
+  WrittenOptions operator()(const TopKOptions& o) const { return done(fb::Options::TopKOptions, fb::CreateTopKOptions(builder, o.axis, o.smallest)); }
   // ---- recurrence, normalization, rearrangement
   WrittenOptions operator()(const RecurrentOptions& o) const {
     return done(fb::Options::RecurrentOptions, fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
