@@ -61,7 +61,7 @@ class Preparation final : public PrepareContext {
       return window;
     }
     const Placement& y = out_.placements_[op().outputs()->Get(0)];
-    window.back_frames = step.rule.kind == streaming::Kind::pointwise || step.rule.kind == streaming::Kind::recurrent ? y.delay - x.delay : step.context;
+    window.back_frames = step.rule.kind == streaming::Kind::pointwise ? y.delay - x.delay : step.rule.kind == streaming::Kind::recurrent ? 0 : step.context;
     window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
     window.frames += window.back_frames;
     return window;

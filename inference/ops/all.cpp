@@ -9,6 +9,10 @@ const OperatorDefinition* const kAll[] = {
     &ops::requantize_v1, &ops::quantize_v1,        &ops::dequantize_v1,  &ops::lut_v1,        &ops::average_pool_v1, &ops::max_pool_v1,
     &ops::reshape_v1,    &ops::transpose_v1,       &ops::slice_v1,       &ops::concat_v1,     &ops::split_v1,      &ops::pad_v1,
     &ops::reduce_mean_v1, &ops::reduce_sum_v1,     &ops::reduce_max_v1,  &ops::reduce_min_v1,
+    // Recurrence, normalization, rearrangement.
+    &ops::gru_v1, &ops::lstm_v1, &ops::layer_norm_v1, &ops::rms_norm_v1, &ops::lp_norm_v1, &ops::resize_v1, &ops::depth_to_space_v1,
+    &ops::space_to_depth_v1, &ops::expand_v1, &ops::insert_zeros_v1, &ops::reverse_sequence_v1, &ops::gather_v1, &ops::scatter_nd_v1,
+    &ops::transposed_conv_v1,
 };
 
 }  // namespace

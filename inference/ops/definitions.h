@@ -11,5 +11,12 @@ extern const OperatorDefinition relu_v1, clip_v1, requantize_v1, quantize_v1, de
 extern const OperatorDefinition average_pool_v1, max_pool_v1;                                                  // pool.cpp
 extern const OperatorDefinition reshape_v1, transpose_v1, slice_v1, concat_v1, split_v1, pad_v1;               // movement.cpp
 extern const OperatorDefinition reduce_mean_v1, reduce_sum_v1, reduce_max_v1, reduce_min_v1;                   // reduce.cpp
+// Recurrence, normalization, rearrangement.
+extern const OperatorDefinition gru_v1, lstm_v1;                                                               // recurrent.cpp
+extern const OperatorDefinition layer_norm_v1, rms_norm_v1, lp_norm_v1;                                        // norm.cpp
+extern const OperatorDefinition resize_v1;                                                                     // resize.cpp
+extern const OperatorDefinition depth_to_space_v1, space_to_depth_v1, expand_v1, insert_zeros_v1, reverse_sequence_v1;  // rearrange.cpp
+extern const OperatorDefinition gather_v1, scatter_nd_v1;                                                      // gather.cpp
+extern const OperatorDefinition transposed_conv_v1;                                                            // transposed_conv.cpp
 
 }  // namespace runnel::ops
