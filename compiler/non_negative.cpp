@@ -32,6 +32,7 @@ bool fused_relu(const Node& node) {
   if (const auto* options = std::get_if<ConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
   if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options)) return options->activation == fb::Activation::relu;
   if (const auto* options = std::get_if<BinaryOptions>(&node.options)) return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<TransposedConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
   return false;
 }
 
@@ -78,6 +79,14 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::reduce_sum:
     case fb::OpCode::reduce_max:
     case fb::OpCode::reduce_min: return input(0);
+    case fb::OpCode::lp_norm:
+    case fb::OpCode::resize:
+    case fb::OpCode::depth_to_space:
+    case fb::OpCode::space_to_depth:
+    case fb::OpCode::gather:
+    case fb::OpCode::reverse_sequence:
+    case fb::OpCode::insert_zeros:
+    case fb::OpCode::expand: return input(0);
     default: return false;
   }
 }

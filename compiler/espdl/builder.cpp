@@ -170,7 +170,8 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   }
   mark_non_negative(graph, node);
   channels_last_.resize(graph.tensors.size(), false);
-  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool;
+  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
+                      code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space || code == fb::OpCode::space_to_depth;
   const bool last = window || (keeps_layout(code) && channels_last(node.inputs[0]));
   for (const TensorId id : node.outputs) channels_last_[static_cast<std::size_t>(id)] = last;
   graph.nodes.push_back(std::move(node));

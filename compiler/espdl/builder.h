@@ -111,6 +111,12 @@ Status convert_depth_to_space(Builder& builder, const Node& node);
 Status convert_space_to_depth(Builder& builder, const Node& node);
 Status convert_insert_zeros(Builder& builder, const Node& node);
 Status convert_resize(Builder& builder, const Node& node);
+Status convert_recurrent(Builder& builder, const Node& node);
+Status convert_norm(Builder& builder, const Node& node);
+Status convert_gather(Builder& builder, const Node& node);
+Status convert_scatter(Builder& builder, const Node& node);
+Status convert_reverse(Builder& builder, const Node& node);
+Status convert_expand(Builder& builder, const Node& node);
 
 // ---- helpers
 // A negative axis counts from the end. Errors: invalid_data when it is outside.

@@ -6,6 +6,7 @@
 
 #include "compiler/espdl/builder.h"
 #include "compiler/espdl/tables.h"
+#include "compiler/transposed.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {
@@ -56,6 +57,15 @@ constexpr std::array kConversions = {
     Conversion{"SpaceToDepth", convert_space_to_depth},
     Conversion{"InsertZeros", convert_insert_zeros},
     Conversion{"Resize", convert_resize},
+    Conversion{"GRU", convert_recurrent},
+    Conversion{"LSTM", convert_recurrent},
+    Conversion{"LayerNormalization", convert_norm},
+    Conversion{"RMSNormalization", convert_norm},
+    Conversion{"LpNormalization", convert_norm},
+    Conversion{"Gather", convert_gather},
+    Conversion{"ScatterND", convert_scatter},
+    Conversion{"ReverseSequence", convert_reverse},
+    Conversion{"Expand", convert_expand},
 };
 
 const Conversion* find_conversion(const Node& node) {
@@ -144,6 +154,7 @@ Result<Graph> convert(const Model& model, EspdlTarget target) {
     builder.graph.outputs.push_back(id);
   }
   add_vectors(builder, model);
+  fold_inserted_zeros(builder.graph);
   return std::move(builder.graph);
 }
 
