@@ -42,6 +42,28 @@ constexpr std::array kConversions = {
     Conversion{"ReduceSum", convert_reduce},
     Conversion{"ReduceMax", convert_reduce},
     Conversion{"ReduceMin", convert_reduce},
+    Conversion{"ReduceL1", convert_reduce},
+    Conversion{"ReduceL2", convert_reduce},
+    Conversion{"ReduceProd", convert_reduce},
+    Conversion{"ReduceLogSum", convert_reduce},
+    Conversion{"ReduceLogSumExp", convert_reduce},
+    Conversion{"ReduceSumSquare", convert_reduce},
+    Conversion{"Pow", convert_binary},
+    Conversion{"Mod", convert_mod},
+    Conversion{"Equal", convert_comparison},
+    Conversion{"Greater", convert_comparison},
+    Conversion{"GreaterOrEqual", convert_comparison},
+    Conversion{"Less", convert_comparison},
+    Conversion{"LessOrEqual", convert_comparison},
+    Conversion{"And", convert_comparison},
+    Conversion{"Or", convert_comparison},
+    Conversion{"Xor", convert_comparison},
+    Conversion{"Not", convert_not},
+    Conversion{"Where", convert_where},
+    Conversion{"Cast", convert_cast},
+    Conversion{"ArgMax", convert_arg_max},
+    Conversion{"TopK", convert_top_k},
+    Conversion{"HardTanh", convert_clip},
     Conversion{"Reshape", convert_reshape},
     Conversion{"Flatten", convert_reshape},
     Conversion{"Squeeze", convert_reshape},
@@ -65,21 +87,8 @@ const Conversion* find_conversion(const Node& node) {
   return is_function(node.op) ? &kFunction : nullptr;
 }
 
-bool on_floats(const Model& model, const Node& node) {
-  const auto is_float = [&](const std::vector<std::string>& names) {
-    const auto value = names.empty() ? model.values.end() : model.values.find(names[0]);
-    return value != model.values.end() && value->second.dtype == DType::float32;
-  };
-  return is_float(node.inputs) || is_float(node.outputs);
-}
-
-// Why a node cannot be converted, as a group for the message: "GRU", "Sqrt on float32". Empty: it can, as far as its type tells.
-std::string obstacle(const Model& model, const Node& node) {
-  if (find_conversion(node) == nullptr) return node.op;
-  const bool needs_integers = is_function(node.op) || node.op == "LUT" || node.op == "Clip" || node.op == "PRelu";
-  if (needs_integers && on_floats(model, node)) return node.op + " on float32";
-  return {};
-}
+// Why a node cannot be converted, as a group for the message: "GRU". Empty: it can, as far as its type tells.
+std::string obstacle(const Node& node) { return find_conversion(node) == nullptr ? node.op : std::string(); }
 
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
 void add_vectors(Builder& builder, const Model& model) {
@@ -106,7 +115,7 @@ void add_vectors(Builder& builder, const Model& model) {
 Status check_operators(const Model& model) {
   std::map<std::string, int> obstacles;
   for (const Node& node : model.nodes) {
-    if (const std::string why = obstacle(model, node); !why.empty()) ++obstacles[why];
+    if (const std::string why = obstacle(node); !why.empty()) ++obstacles[why];
   }
   if (obstacles.empty()) return {};
   Status failure(Code::unsupported, "operators that cannot be imported: ");
