@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 
 #include "compiler/espdl/builder.h"
@@ -90,6 +91,18 @@ const Conversion* find_conversion(const Node& node) {
 // Why a node cannot be converted, as a group for the message: "GRU". Empty: it can, as far as its type tells.
 std::string obstacle(const Node& node) { return find_conversion(node) == nullptr ? node.op : std::string(); }
 
+// Recorded float64 values of a float32 tensor, rounded: the quantizer records some outputs before it rounds them.
+std::vector<std::byte> rounded_to_float32(const std::vector<std::byte>& data) {
+  std::vector<std::byte> out(data.size() / 2);
+  for (std::size_t i = 0; i < data.size() / sizeof(double); ++i) {
+    double value = 0;
+    std::memcpy(&value, data.data() + i * sizeof value, sizeof value);
+    const auto rounded = static_cast<float>(value);
+    std::memcpy(out.data() + i * sizeof rounded, &rounded, sizeof rounded);
+  }
+  return out;
+}
+
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
 void add_vectors(Builder& builder, const Model& model) {
   VectorCase recorded;
@@ -98,8 +111,9 @@ void add_vectors(Builder& builder, const Model& model) {
       const TensorId id = builder.find(value.name);
       if (id == kAbsent) return false;
       const Tensor& tensor = builder.at(id);
-      if (tensor.dtype != value.dtype || !std::equal(tensor.shape.begin(), tensor.shape.end(), value.dims.begin(), value.dims.end())) return false;
-      to.push_back({id, tensor.shape, value.data});
+      const bool wide = tensor.dtype == DType::float32 && value.dtype == DType::float64;
+      if ((tensor.dtype != value.dtype && !wide) || !std::equal(tensor.shape.begin(), tensor.shape.end(), value.dims.begin(), value.dims.end())) return false;
+      to.push_back({id, tensor.shape, wide ? rounded_to_float32(value.data) : value.data});
     }
     return !values.empty();
   };
