@@ -308,6 +308,38 @@ Status prelu(const Case& at) {
   return same(at);
 }
 
+Status where(const Case& at) {
+  RUNNEL_TRY(at.operands(3, 1));
+  RUNNEL_ASSIGN(const auto sides, broadcast(at, at.input(1), at.input(2)));
+  RUNNEL_ASSIGN(const auto dims, broadcast(at, at.input(0), Shape(sides.begin(), sides.end())));
+  return at.set(0, dims);
+}
+
+Status arg_max(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const int axis = at.options<AxisOptions>().axis;
+  RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
+  std::vector<std::int64_t> dims(at.input(0).begin(), at.input(0).end());
+  dims[static_cast<std::size_t>(axis)] = 1;
+  return at.set(0, dims);
+}
+
+// k is the caller's, in the shape of the values.
+Status top_k(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 2));
+  const int axis = at.options<TopKOptions>().axis;
+  RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
+  Shape expected = at.input(0);
+  const Shape& values = at.output(0);
+  const auto along = static_cast<std::size_t>(axis);
+  const std::int32_t k = values.size() == expected.size() ? values[along] : 0;
+  if (k < 1 || k > expected[along]) return at.fail() << k << " of the elements on axis " << axis << " of " << text_of(at.input(0));
+  expected[along] = k;
+  if (values != expected) return at.fail() << "values of " << text_of(values) << ", expected " << text_of(expected);
+  at.output(1) = expected;
+  return {};
+}
+
 // ---- recurrence, normalization, rearrangement
 
 Status recurrent(const Case& at) {
@@ -441,7 +473,45 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::gather: return gather(at);
     case fb::OpCode::insert_zeros: return insert_zeros(at);
     case fb::OpCode::transposed_conv: return transposed_conv(at);
-    default: break;
+    // Element by element, matrices, choices.
+    case fb::OpCode::mod:
+    case fb::OpCode::pow:
+    case fb::OpCode::equal:
+    case fb::OpCode::greater:
+    case fb::OpCode::greater_or_equal:
+    case fb::OpCode::less:
+    case fb::OpCode::less_or_equal:
+    case fb::OpCode::logical_and:
+    case fb::OpCode::logical_or:
+    case fb::OpCode::logical_xor: return binary(at);
+    case fb::OpCode::abs:
+    case fb::OpCode::neg:
+    case fb::OpCode::exp:
+    case fb::OpCode::log:
+    case fb::OpCode::sqrt:
+    case fb::OpCode::sigmoid:
+    case fb::OpCode::tanh:
+    case fb::OpCode::swish:
+    case fb::OpCode::hard_sigmoid:
+    case fb::OpCode::hard_swish:
+    case fb::OpCode::gelu:
+    case fb::OpCode::elu:
+    case fb::OpCode::leaky_relu:
+    case fb::OpCode::mish:
+    case fb::OpCode::softplus:
+    case fb::OpCode::erf:
+    case fb::OpCode::logical_not:
+    case fb::OpCode::cast: return same(at);
+    case fb::OpCode::where: return where(at);
+    case fb::OpCode::arg_max: return arg_max(at);
+    case fb::OpCode::top_k: return top_k(at);
+    case fb::OpCode::reduce_l1:
+    case fb::OpCode::reduce_l2:
+    case fb::OpCode::reduce_prod:
+    case fb::OpCode::reduce_log_sum:
+    case fb::OpCode::reduce_log_sum_exp:
+    case fb::OpCode::reduce_sum_square: return reduce(at);
+    case fb::OpCode::none: break;
   }
   return at.fail() << "operator code " << static_cast<int>(node.code) << " is not known";
 }

@@ -43,7 +43,28 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::quantize:
     case fb::OpCode::dequantize:
     case fb::OpCode::concat:
-    case fb::OpCode::split: return true;
+    case fb::OpCode::split:
+    // Element by element.
+    case fb::OpCode::mod:
+    case fb::OpCode::pow:
+    case fb::OpCode::abs:
+    case fb::OpCode::neg:
+    case fb::OpCode::exp:
+    case fb::OpCode::log:
+    case fb::OpCode::sqrt:
+    case fb::OpCode::sigmoid:
+    case fb::OpCode::tanh:
+    case fb::OpCode::swish:
+    case fb::OpCode::hard_sigmoid:
+    case fb::OpCode::hard_swish:
+    case fb::OpCode::gelu:
+    case fb::OpCode::elu:
+    case fb::OpCode::leaky_relu:
+    case fb::OpCode::mish:
+    case fb::OpCode::softplus:
+    case fb::OpCode::erf:
+    case fb::OpCode::where:
+    case fb::OpCode::cast: return true;
     default: return false;
   }
 }

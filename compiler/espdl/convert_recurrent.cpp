@@ -53,7 +53,6 @@ Status convert_recurrent(Builder& builder, const Node& node) {
   // Only what something reads: the last state has no time axis.
   std::vector<TensorId> outputs;
   options.outputs = 0;
-  TensorId every = kAbsent;
   const auto add = [&](std::size_t position) -> Status {
     RUNNEL_ASSIGN(const TensorId id, builder.output(node, position));
     options.outputs |= 1 << position;
@@ -64,18 +63,7 @@ Status convert_recurrent(Builder& builder, const Node& node) {
     if (!node.outputs[position].empty() && is_read(builder.source(), node.outputs[position])) RUNNEL_TRY(add(position));
   }
   if ((options.outputs & 3) == 0) return Builder::fail(node, Code::unsupported) << "nothing reads its frames or its last state";
-  if ((options.outputs & 1) != 0) {
-    every = outputs[0];
-    // ESP-DL says [T, 1, 1, 2H] for both directions of a GRU; the bytes are those of [T, 2, 1, H].
-    const auto value = builder.source().values.find(node.outputs[0]);
-    if (value->second.shape && value->second.shape->size() == 4 && (*value->second.shape)[1] == 1 && options.direction == fb::Direction::bidirectional) {
-      outputs[0] = builder.intermediate(every, node.name);
-    }
-  }
-  RUNNEL_TRY(builder.emit(node, lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), outputs, options));
-  if (every == kAbsent || every == outputs[0]) return {};
-  const std::vector<std::int32_t> shape = builder.at(outputs[0]).shape;
-  return builder.emit_reshape(node, outputs[0], every, {shape[0], 1, 1, shape[1] * shape[3]});
+  return builder.emit(node, lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), std::move(outputs), options);
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -460,6 +460,10 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
   bound->y_dims = dims_of(to);
   bound->mode = o.mode();
   bound->value = o.value();
+  if (x.dtype == DType::float32) {
+    const float value = o.real_value();
+    std::memcpy(&bound->value, &value, sizeof value);
+  }
   bound->rescale = rescale(context, x, y);
   for (int axis = 0; axis < from.rank; ++axis) bound->before[static_cast<std::size_t>(axis)] = o.before()->Get(static_cast<std::uint32_t>(axis));
   const int time = context.time_axis(x_tensor);
