@@ -46,7 +46,10 @@ struct PoolOptions {
   bool count_padding = true, global = false;
 };
 struct LutOptions { bool linear = false; };
-struct ClipOptions { int low = 0, high = 0; };
+struct ClipOptions {
+  int low = 0, high = 0;
+  float low_value = 0, high_value = 0;
+};
 struct TransposeOptions { std::vector<std::uint8_t> perm; };
 struct SliceOptions { std::vector<std::int32_t> begin, step; };
 struct AxisOptions { int axis = 0; };
@@ -54,11 +57,51 @@ struct PadOptions {
   std::vector<std::int32_t> before, after;
   fb::PadMode mode = fb::PadMode::zero;
   int value = 0;
+  float real_value = 0;
 };
 struct ReduceOptions { std::vector<std::uint8_t> axes; };
+struct FunctionOptions {
+  float alpha = 0, beta = 0;
+  bool tanh_form = false;
+};
+struct TopKOptions {
+  int axis = 0;
+  bool smallest = false;
+};
+
+// ---- recurrence, normalization, rearrangement
+struct RecurrentOptions {
+  fb::Direction direction = fb::Direction::forward;
+  int gate_exponent = 0;
+  int outputs = 1;
+};
+struct NormOptions {
+  int axis = 0;
+  float epsilon = 0;
+  int p = 2;
+};
+struct ResizeOptions {
+  fb::ResizeMode mode = fb::ResizeMode::nearest;
+  fb::ResizeCoordinates coordinates = fb::ResizeCoordinates::asymmetric;
+};
+struct BlockOptions {
+  int size = 1;
+  bool channel_major = false;
+};
+struct ScatterOptions { fb::ScatterReduction reduction = fb::ScatterReduction::none; };
+struct ReverseOptions { int time_axis = 0, batch_axis = 0; };
+struct InsertZerosOptions { int stride_height = 1, stride_width = 1, after_height = 0, after_width = 0; };
+struct TransposedConvOptions {
+  int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
+  int crop_top = 0, crop_left = 0, crop_bottom = 0, crop_right = 0;
+  int groups = 1;
+  fb::Activation activation = fb::Activation::none;
+};
 
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
-                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions>;
+                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
+                             RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
+                             TransposedConvOptions>;
 
 struct Node {
   std::string name;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "compiler/espdl/importer.h"
-#include "compiler/known_operators.h"
 #include "compiler/writer.h"
 
 namespace runnel::compiler {
@@ -54,7 +53,7 @@ Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOpti
   if (is_rnl(bytes)) {
     auto model = OwnedModel::from_bytes(bytes);
     if (!model.ok()) return model.status().at(path.string());
-    if (const Status known = check_known((*model)->model()); !known.ok()) return known.at(path.string());
+    if (const Status known = missing_operators((*model)->model(), all_operators()); !known.ok()) return known.at(path.string());
     out.model = std::move(model).value();
     return out;
   }

@@ -32,6 +32,7 @@ bool fused_relu(const Node& node) {
   if (const auto* options = std::get_if<ConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
   if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options)) return options->activation == fb::Activation::relu;
   if (const auto* options = std::get_if<BinaryOptions>(&node.options)) return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<TransposedConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
   return false;
 }
 
@@ -49,7 +50,15 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
   if (fused_relu(node)) return true;
   switch (node.code) {
     case fb::OpCode::relu:
-    case fb::OpCode::softmax: return true;
+    case fb::OpCode::softmax:
+    case fb::OpCode::abs:
+    case fb::OpCode::exp:
+    case fb::OpCode::sigmoid:
+    case fb::OpCode::hard_sigmoid:
+    case fb::OpCode::softplus:
+    case fb::OpCode::reduce_l1:
+    case fb::OpCode::reduce_l2:
+    case fb::OpCode::reduce_sum_square: return true;
     case fb::OpCode::clip: {
       const auto* options = std::get_if<ClipOptions>(&node.options);
       return input(0) || (options != nullptr && options->low >= 0);
@@ -58,6 +67,8 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::max: return input(0) || input(1);
     case fb::OpCode::add:
     case fb::OpCode::mul:
+    case fb::OpCode::matmul:
+    case fb::OpCode::div:
     case fb::OpCode::min:
     case fb::OpCode::concat: return every_input();
     case fb::OpCode::pad: {
@@ -65,6 +76,15 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
       return input(0) && options != nullptr && (options->mode != fb::PadMode::zero || options->value >= 0);
     }
     case fb::OpCode::prelu:
+    case fb::OpCode::swish:
+    case fb::OpCode::hard_swish:
+    case fb::OpCode::tanh:
+    case fb::OpCode::gelu:
+    case fb::OpCode::elu:
+    case fb::OpCode::leaky_relu:
+    case fb::OpCode::mish:
+    case fb::OpCode::sqrt:
+    case fb::OpCode::reduce_prod:
     case fb::OpCode::average_pool:
     case fb::OpCode::max_pool:
     case fb::OpCode::requantize:
@@ -78,6 +98,14 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::reduce_sum:
     case fb::OpCode::reduce_max:
     case fb::OpCode::reduce_min: return input(0);
+    case fb::OpCode::lp_norm:
+    case fb::OpCode::resize:
+    case fb::OpCode::depth_to_space:
+    case fb::OpCode::space_to_depth:
+    case fb::OpCode::gather:
+    case fb::OpCode::reverse_sequence:
+    case fb::OpCode::insert_zeros:
+    case fb::OpCode::expand: return input(0);
     default: return false;
   }
 }

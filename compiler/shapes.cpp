@@ -308,6 +308,109 @@ Status prelu(const Case& at) {
   return same(at);
 }
 
+Status where(const Case& at) {
+  RUNNEL_TRY(at.operands(3, 1));
+  RUNNEL_ASSIGN(const auto sides, broadcast(at, at.input(1), at.input(2)));
+  RUNNEL_ASSIGN(const auto dims, broadcast(at, at.input(0), Shape(sides.begin(), sides.end())));
+  return at.set(0, dims);
+}
+
+Status arg_max(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const int axis = at.options<AxisOptions>().axis;
+  RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
+  std::vector<std::int64_t> dims(at.input(0).begin(), at.input(0).end());
+  dims[static_cast<std::size_t>(axis)] = 1;
+  return at.set(0, dims);
+}
+
+// k is the caller's, in the shape of the values.
+Status top_k(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 2));
+  const int axis = at.options<TopKOptions>().axis;
+  RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
+  Shape expected = at.input(0);
+  const Shape& values = at.output(0);
+  const auto along = static_cast<std::size_t>(axis);
+  const std::int32_t k = values.size() == expected.size() ? values[along] : 0;
+  if (k < 1 || k > expected[along]) return at.fail() << k << " of the elements on axis " << axis << " of " << text_of(at.input(0));
+  expected[along] = k;
+  if (values != expected) return at.fail() << "values of " << text_of(values) << ", expected " << text_of(expected);
+  at.output(1) = expected;
+  return {};
+}
+
+// ---- recurrence, normalization, rearrangement
+
+Status recurrent(const Case& at) {
+  const auto options = at.options<RecurrentOptions>();
+  std::size_t outputs = 0;
+  for (const int which : {1, 2, 4}) outputs += (options.outputs & which) != 0 ? 1 : 0;
+  RUNNEL_TRY(at.operands(3, outputs));
+  const Shape &x = at.input(0), &hidden = at.input(2);
+  if (x.size() != 3 || x[1] != 1) return at.fail() << "input of " << text_of(x) << ", expected [time, 1, features]";
+  if (hidden.size() != 3) return at.fail() << "hidden weights of " << text_of(hidden) << ", expected rank 3";
+  const std::int64_t directions = options.direction == fb::Direction::bidirectional ? 2 : 1;
+  std::size_t position = 0;
+  if ((options.outputs & 1) != 0) RUNNEL_TRY(at.set(position++, {x[0], directions, 1, hidden[2]}));
+  for (; position < outputs; ++position) RUNNEL_TRY(at.set(position, {directions, 1, hidden[2]}));
+  return {};
+}
+
+Status block(const Case& at, bool to_space) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const std::int64_t size = at.options<BlockOptions>().size;
+  const Shape& x = at.input(0);
+  if (x.size() != 4 || size < 1 || size > 4096 || (to_space && x[3] % (size * size) != 0)) return at.fail() << "blocks of " << size << " for an input of " << text_of(x);
+  if (to_space) return at.set(0, {x[0], x[1] * size, x[2] * size, x[3] / (size * size)});
+  return at.set(0, {x[0], x[1] / size, x[2] / size, x[3] * size * size});
+}
+
+Status gather(const Case& at) {
+  RUNNEL_TRY(at.operands(2, 1));
+  const int axis = at.options<AxisOptions>().axis;
+  RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
+  std::vector<std::int64_t> dims(at.input(0).begin(), at.input(0).end());
+  dims.erase(dims.begin() + axis);
+  dims.insert(dims.begin() + axis, at.input(1).begin(), at.input(1).end());
+  return at.set(0, dims);
+}
+
+// Resize and expand: the output's shape is given.
+Status given(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const Shape y = at.output(0);
+  return at.set(0, {y.begin(), y.end()});
+}
+
+Status insert_zeros(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const auto options = at.options<InsertZerosOptions>();
+  const Shape& x = at.input(0);
+  if (x.size() != 3 && x.size() != 4) return at.fail() << "input of " << text_of(x) << ", expected rank 3 or 4";
+  std::vector<std::int64_t> dims(x.begin(), x.end());
+  const std::size_t width = x.size() - 2;
+  dims[width] = (dims[width] - 1) * options.stride_width + 1 + options.after_width;
+  if (width == 2) dims[1] = (dims[1] - 1) * options.stride_height + 1 + options.after_height;
+  return at.set(0, dims);
+}
+
+Status transposed_conv(const Case& at) {
+  RUNNEL_TRY(at.operands(2, 1));
+  const auto options = at.options<TransposedConvOptions>();
+  const Shape &x = at.input(0), &weights = at.input(1);
+  if ((x.size() != 3 && x.size() != 4) || weights.size() != 4) return at.fail() << "weights of " << text_of(weights) << " for an input of " << text_of(x);
+  const auto grown = [](std::int64_t size, std::int64_t stride, std::int64_t kernel, std::int64_t dilation, std::int64_t crops) {
+    return (size - 1) * stride + (kernel - 1) * dilation + 1 - crops;
+  };
+  std::vector<std::int64_t> dims(x.begin(), x.end());
+  const std::size_t width = x.size() - 2;
+  dims[width] = grown(dims[width], options.stride_width, weights[2], options.dilation_width, std::int64_t{options.crop_left} + options.crop_right);
+  if (width == 2) dims[1] = grown(dims[1], options.stride_height, weights[1], options.dilation_height, std::int64_t{options.crop_top} + options.crop_bottom);
+  dims[width + 1] = weights[0];
+  return at.set(0, dims);
+}
+
 }  // namespace
 
 std::int64_t window_length(std::int64_t length, std::int64_t extent, std::int64_t stride, std::int64_t before, std::int64_t after) {
@@ -355,6 +458,59 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::reduce_min: return reduce(at);
     case fb::OpCode::softmax:
     case fb::OpCode::log_softmax: return along_axis(at);
+    // ---- recurrence, normalization, rearrangement
+    case fb::OpCode::gru:
+    case fb::OpCode::lstm: return recurrent(at);
+    case fb::OpCode::layer_norm:
+    case fb::OpCode::rms_norm:
+    case fb::OpCode::lp_norm:
+    case fb::OpCode::scatter_nd:
+    case fb::OpCode::reverse_sequence: return same(at);
+    case fb::OpCode::resize:
+    case fb::OpCode::expand: return given(at);
+    case fb::OpCode::depth_to_space: return block(at, true);
+    case fb::OpCode::space_to_depth: return block(at, false);
+    case fb::OpCode::gather: return gather(at);
+    case fb::OpCode::insert_zeros: return insert_zeros(at);
+    case fb::OpCode::transposed_conv: return transposed_conv(at);
+    // Element by element, matrices, choices.
+    case fb::OpCode::mod:
+    case fb::OpCode::pow:
+    case fb::OpCode::equal:
+    case fb::OpCode::greater:
+    case fb::OpCode::greater_or_equal:
+    case fb::OpCode::less:
+    case fb::OpCode::less_or_equal:
+    case fb::OpCode::logical_and:
+    case fb::OpCode::logical_or:
+    case fb::OpCode::logical_xor: return binary(at);
+    case fb::OpCode::abs:
+    case fb::OpCode::neg:
+    case fb::OpCode::exp:
+    case fb::OpCode::log:
+    case fb::OpCode::sqrt:
+    case fb::OpCode::sigmoid:
+    case fb::OpCode::tanh:
+    case fb::OpCode::swish:
+    case fb::OpCode::hard_sigmoid:
+    case fb::OpCode::hard_swish:
+    case fb::OpCode::gelu:
+    case fb::OpCode::elu:
+    case fb::OpCode::leaky_relu:
+    case fb::OpCode::mish:
+    case fb::OpCode::softplus:
+    case fb::OpCode::erf:
+    case fb::OpCode::logical_not:
+    case fb::OpCode::cast: return same(at);
+    case fb::OpCode::where: return where(at);
+    case fb::OpCode::arg_max: return arg_max(at);
+    case fb::OpCode::top_k: return top_k(at);
+    case fb::OpCode::reduce_l1:
+    case fb::OpCode::reduce_l2:
+    case fb::OpCode::reduce_prod:
+    case fb::OpCode::reduce_log_sum:
+    case fb::OpCode::reduce_log_sum_exp:
+    case fb::OpCode::reduce_sum_square: return reduce(at);
     case fb::OpCode::none: break;
   }
   return at.fail() << "operator code " << static_cast<int>(node.code) << " is not known";

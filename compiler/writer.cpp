@@ -7,7 +7,6 @@
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
-#include "compiler/known_operators.h"
 #include "compiler/numbering.h"
 #include "inference/model.h"
 #include "inference/operator.h"
@@ -72,7 +71,7 @@ struct OptionsWriter {
                                       o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
   }
   WrittenOptions operator()(const LutOptions& o) const { return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear)); }
-  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high)); }
+  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high, o.low_value, o.high_value)); }
   WrittenOptions operator()(const TransposeOptions& o) const {
     return done(fb::Options::TransposeOptions, fb::CreateTransposeOptionsDirect(builder, &o.perm));
   }
@@ -81,10 +80,32 @@ struct OptionsWriter {
   }
   WrittenOptions operator()(const AxisOptions& o) const { return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis)); }
   WrittenOptions operator()(const PadOptions& o) const {
-    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value));
+    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
   }
   WrittenOptions operator()(const ReduceOptions& o) const {
     return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes));
+  }
+  WrittenOptions operator()(const FunctionOptions& o) const {
+    return done(fb::Options::FunctionOptions, fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
+  }
+  WrittenOptions operator()(const TopKOptions& o) const { return done(fb::Options::TopKOptions, fb::CreateTopKOptions(builder, o.axis, o.smallest)); }
+  // ---- recurrence, normalization, rearrangement
+  WrittenOptions operator()(const RecurrentOptions& o) const {
+    return done(fb::Options::RecurrentOptions, fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
+                                                                          static_cast<std::uint8_t>(o.outputs)));
+  }
+  WrittenOptions operator()(const NormOptions& o) const { return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p)); }
+  WrittenOptions operator()(const ResizeOptions& o) const { return done(fb::Options::ResizeOptions, fb::CreateResizeOptions(builder, o.mode, o.coordinates)); }
+  WrittenOptions operator()(const BlockOptions& o) const { return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major)); }
+  WrittenOptions operator()(const ScatterOptions& o) const { return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, o.reduction)); }
+  WrittenOptions operator()(const ReverseOptions& o) const { return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis)); }
+  WrittenOptions operator()(const InsertZerosOptions& o) const {
+    return done(fb::Options::InsertZerosOptions, fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height, o.after_width));
+  }
+  WrittenOptions operator()(const TransposedConvOptions& o) const {
+    return done(fb::Options::TransposedConvOptions,
+                fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
+                                                o.crop_bottom, o.crop_right, o.groups, o.activation));
   }
 };
 
@@ -214,7 +235,7 @@ void add_metadata(const Graph& graph, SectionList& sections) {
 
 // Every operator's own checks, those that are missing all at once.
 Status check_operators(const Model& model) {
-  RUNNEL_TRY(check_known(model));
+  RUNNEL_TRY(missing_operators(model, all_operators()));
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     if (const Status status = find_operator(all_operators(), op.code(), op.version())->check(model, op); !status.ok()) {

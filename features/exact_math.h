@@ -1,33 +1,17 @@
-// Elementary functions in double precision with one fixed sequence of additions, multiplications and
-// divisions, so that tables (twiddles, windows, mel weights, filter taps) have the same bits on every
-// machine. The C library's functions do not promise that. Accuracy is a few units in the last place of a
-// double, far below the single precision that the tables are rounded to.
+// The elementary functions of base/exact_math.h under the names that the features use.
 #pragma once
 
-#include <cstdint>
+#include "base/exact_math.h"
 
 namespace runnel::features {
 
-inline constexpr double kPi = 3.14159265358979323846;
-
-// sin and cos of 2 pi k / n; n > 0, |k| <= 2^53 / 8. Exact at multiples of a quarter turn; the octant is
-// found in integers, so that symmetric entries are symmetric to the bit.
-struct SinCos {
-  double sin, cos;
-};
-SinCos turn(std::int64_t k, std::int64_t n) noexcept;
-
-// sin and cos of 2 pi x, for any |x| < 2^50.
-SinCos turn(double x) noexcept;
-
-// Natural logarithm; x > 0 and finite.
-double log(double x) noexcept;
-// log(1 + x), accurate for small x; x > -1.
-double log1p(double x) noexcept;
-double exp(double x) noexcept;
-// x to the power y; x >= 0 (0 gives 0 for y > 0).
-double pow(double x, double y) noexcept;
-// Modified Bessel function of the first kind of order zero (for Kaiser windows), |x| <= 50.
-double bessel_i0(double x) noexcept;
+using exact::bessel_i0;
+using exact::exp;
+using exact::kPi;
+using exact::log;
+using exact::log1p;
+using exact::pow;
+using exact::SinCos;
+using exact::turn;
 
 }  // namespace runnel::features

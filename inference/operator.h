@@ -111,6 +111,9 @@ using OperatorTable = std::span<const OperatorDefinition* const>;
 // The entry for a code and version; null when the table has none.
 const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, int version) noexcept;
 
+// Ok, or `unsupported` naming every operator of the model that the table lacks, with type, version and name.
+Status missing_operators(const Model& model, OperatorTable table) noexcept;
+
 // Every operator of this library.
 OperatorTable all_operators() noexcept;
 

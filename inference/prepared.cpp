@@ -79,26 +79,14 @@ class Preparation final : public PrepareContext {
       return window;
     }
     const Placement& y = out_.placements_[reader.outputs()->Get(0)];
-    window.back_frames = step.rule.kind == streaming::Kind::pointwise || step.rule.kind == streaming::Kind::recurrent ? y.delay - x.delay : step.context;
+    window.back_frames = step.rule.kind == streaming::Kind::pointwise ? y.delay - x.delay : step.rule.kind == streaming::Kind::recurrent ? 0 : step.context;
     window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
     window.frames += window.back_frames;
     return window;
   }
 
   Status check_operators() noexcept {
-    Status missing(Code::unsupported, "operators that this build does not have: ");
-    int count = 0;
-    for (int i = 0; i < model_.operator_count(); ++i) {
-      const fb::Operator& op = model_.op(i);
-      if (find_operator(table_, op.code(), op.version()) != nullptr) continue;
-      const std::string_view kind = fb::EnumNameOpCode(op.code());
-      missing << (count++ == 0 ? "" : ", ");
-      if (kind.empty()) missing << "number " << static_cast<int>(op.code());
-      else missing << kind;
-      missing << " version " << op.version();
-      if (const std::string_view name = model_.operator_name(i); !name.empty()) missing << " '" << name << '\'';
-    }
-    if (count > 0) return missing;
+    RUNNEL_TRY(missing_operators(model_, table_));
     for (int i = 0; i < model_.operator_count(); ++i) {
       const fb::Operator& op = model_.op(i);
       const Status status = find_operator(table_, op.code(), op.version())->check(model_, op);
@@ -387,6 +375,21 @@ const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, in
     if (definition->code == code && definition->version == version) return definition;
   }
   return nullptr;
+}
+
+Status missing_operators(const Model& model, OperatorTable table) noexcept {
+  Status missing(Code::unsupported, "operators that this build does not have: ");
+  int count = 0;
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    if (find_operator(table, op.code(), op.version()) != nullptr) continue;
+    missing << (count++ == 0 ? "" : ", ");
+    if (const std::string_view name = fb::EnumNameOpCode(op.code()); !name.empty()) missing << name;
+    else missing << "number " << static_cast<int>(op.code());
+    missing << " version " << op.version();
+    if (const std::string_view name = model.operator_name(i); !name.empty()) missing << " '" << name << '\'';
+  }
+  return count > 0 ? missing : Status();
 }
 
 Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "inference/frames.h"
@@ -20,6 +21,7 @@ class Reblocker {
 
   // Takes `count` source frames; `inputs` has one pointer per graph input, to frames in the input's own layout. `sink(run)` is
   // called after every run; it reads session.output(i).
+  // Inputs without time axis are taken as they are.
   template <class Sink>
   void push(std::span<const std::byte* const> inputs, std::int64_t count, Sink&& sink) noexcept(noexcept(sink())) {
     const Prepared& prepared = session_->prepared();
@@ -29,6 +31,10 @@ class Reblocker {
         const std::int32_t tensor = prepared.model().inputs()[i];
         const Placement& at = prepared.placement(tensor);
         const TensorView view = prepared.model().tensor(tensor);
+        if (at.time_axis < 0) {   // no stream: the same for every block
+          std::memcpy(session_->input(static_cast<int>(i)).data(), inputs[i], at.bytes);
+          continue;
+        }
         copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), inputs[i], count, done, session_->input(static_cast<int>(i)).data(), at.frames,
                     waiting_, take);
       }

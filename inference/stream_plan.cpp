@@ -21,16 +21,24 @@ class Walk {
     const std::uint32_t inputs = op.inputs()->size(), outputs = op.outputs()->size();
     std::int8_t axes[2 * kMaxOperands];
     int first_stream = -1;
+    std::int32_t final = -1;   // an input without time that follows the stream: the last state of a recurrence, or made from one
     for (std::uint32_t i = 0; i < inputs; ++i) {
       const std::int32_t tensor = op.inputs()->Get(i);
       axes[i] = tensor < 0 ? std::int8_t{-1} : at(tensor).time_axis;
       if (axes[i] >= 0 && first_stream < 0) first_stream = static_cast<int>(i);
+      if (tensor >= 0 && axes[i] < 0 && !at(tensor).stream.constant() && (final < 0 || at(final).stream.delay < at(tensor).stream.delay)) final = tensor;
     }
     std::fill_n(axes + inputs, outputs, std::int8_t{-1});
     StreamStep& out = steps_[static_cast<std::size_t>(index)];
     out = {};
     out.rule.kind = streaming::Kind::constant;
-    if (first_stream < 0) return {};
+    if (first_stream < 0) {
+      for (std::uint32_t i = 0; final >= 0 && i < outputs; ++i) at(op.outputs()->Get(i)).stream = at(final).stream;
+      return {};
+    }
+    if (final >= 0) {
+      return Status(Code::unsupported) << "combines frames with " << model_.tensor_name(final) << ", which is known only at the end of the recording";
+    }
 
     const OperatorDefinition* definition = find_operator(table_, op.code(), op.version());
     if (definition == nullptr || definition->stream == nullptr) {
@@ -66,7 +74,7 @@ class Walk {
       }
     }
     for (std::uint32_t i = 0; i < outputs; ++i) {
-      if (axes[inputs + i] < 0) return Status(Code::unsupported) << "an output of a stream without a time axis";
+      if (axes[inputs + i] < 0 && out.rule.kind != streaming::Kind::recurrent) return Status(Code::unsupported) << "an output of a stream without a time axis";
       StreamTensor& y = at(op.outputs()->Get(i));
       y.stream = plan.output;
       y.time_axis = axes[inputs + i];

@@ -12,7 +12,8 @@
 
 namespace runnel {
 
-// A tensor as the executor needs it.
+// A tensor as the executor needs it. With a stream but no time axis it is one value that follows the stream, as the last state of a
+// recurrence: after every block what it would be for the recording so far, in the end what it is for the whole.
 struct StreamTensor {
   streaming::Stream stream{0, 1, 0};   // up = 0: no stream
   std::int64_t history = 0;            // frames in front of the block that some reader still needs

@@ -106,6 +106,33 @@ void fast(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcep
   }
 }
 
+// float32: sums in the order of the window, one division. NaN wins a maximum; no data at all gives the lowest number.
+void floats(const PoolSpec& spec, const PoolRange& data, const float* x, float* y) noexcept {
+  const bool max = spec.op == PoolOp::max;
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    for (std::int64_t column = 0; column < spec.out_width; ++column, y += spec.channels) {
+      const Window w = window_of(spec, data, row, column);
+      const std::int64_t count = positions(w.first_row, w.last_row, spec.dilation_height) *
+                                 positions(w.first_column, w.last_column, spec.dilation_width);
+      for (std::int32_t c = 0; c < spec.channels; ++c) y[c] = max ? std::numeric_limits<float>::lowest() : 0.0f;
+      if (count == 0) continue;
+      for (std::int64_t i = w.first_row; i < w.last_row; i += spec.dilation_height) {
+        for (std::int64_t j = w.first_column; j < w.last_column; j += spec.dilation_width) {
+          const float* in = x + (i * spec.in_width + j) * spec.channels;
+          if (max) {
+            for (std::int32_t c = 0; c < spec.channels; ++c) y[c] = in[c] > y[c] || in[c] != in[c] ? in[c] : y[c];
+          } else {
+            for (std::int32_t c = 0; c < spec.channels; ++c) y[c] += in[c];
+          }
+        }
+      }
+      if (max) continue;
+      const auto area = static_cast<float>(spec.count_padding ? std::int64_t{spec.kernel_height} * spec.kernel_width : count);
+      for (std::int32_t c = 0; c < spec.channels; ++c) y[c] /= area;
+    }
+  }
+}
+
 }  // namespace
 
 void pool_reference(const PoolSpec& spec, const PoolRange& data, const void* x, void* y) noexcept {
@@ -117,6 +144,7 @@ void pool_reference(const PoolSpec& spec, const PoolRange& data, const void* x, 
 }
 
 void pool(const PoolSpec& spec, const PoolRange& data, const void* x, void* y, Isa isa) noexcept {
+  if (spec.dtype == DType::float32) return floats(spec, data, static_cast<const float*>(x), static_cast<float*>(y));
   // int32 sums are exact below this area.
   const std::int64_t area = std::int64_t{spec.kernel_height} * spec.kernel_width;
   const std::int64_t most = spec.dtype == DType::int16 ? (1 << 16) : (1 << 24);

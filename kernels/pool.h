@@ -1,4 +1,4 @@
-// Average and maximum pooling on integers, channels last as in conv.h.
+// Average and maximum pooling, channels last as in conv.h.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ enum class PoolOp : std::uint8_t { average, max };
 
 struct PoolSpec {
   PoolOp op = PoolOp::average;
-  DType dtype = DType::int8;                 // of x and y: int8 or int16
+  DType dtype = DType::int8;                 // of x and y: int8, int16 or float32
   std::int32_t in_height = 1, in_width = 1, channels = 1;
   std::int32_t out_height = 1, out_width = 1;
   std::int32_t kernel_height = 1, kernel_width = 1;
@@ -36,9 +36,10 @@ struct PoolRange {
 
 // average: y = saturate(round_float(float(sum) * (2^x_exponent * (1.0f / divisor) * 2^-y_exponent))), all in float32, which is
 // ESP-DL's arithmetic. max: the exact maximum, moved to y's exponent by round_shift; no data at all gives the type's minimum.
+// float32: plain sums in the order of the window, divided once.
 void pool(const PoolSpec& spec, const PoolRange& data, const void* x, void* y, Isa isa) noexcept;
 
-// The specification: plain loops.
+// The specification for integers: plain loops.
 void pool_reference(const PoolSpec& spec, const PoolRange& data, const void* x, void* y) noexcept;
 
 }  // namespace runnel::kernels

@@ -43,7 +43,28 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::quantize:
     case fb::OpCode::dequantize:
     case fb::OpCode::concat:
-    case fb::OpCode::split: return true;
+    case fb::OpCode::split:
+    // Element by element.
+    case fb::OpCode::mod:
+    case fb::OpCode::pow:
+    case fb::OpCode::abs:
+    case fb::OpCode::neg:
+    case fb::OpCode::exp:
+    case fb::OpCode::log:
+    case fb::OpCode::sqrt:
+    case fb::OpCode::sigmoid:
+    case fb::OpCode::tanh:
+    case fb::OpCode::swish:
+    case fb::OpCode::hard_sigmoid:
+    case fb::OpCode::hard_swish:
+    case fb::OpCode::gelu:
+    case fb::OpCode::elu:
+    case fb::OpCode::leaky_relu:
+    case fb::OpCode::mish:
+    case fb::OpCode::softplus:
+    case fb::OpCode::erf:
+    case fb::OpCode::where:
+    case fb::OpCode::cast: return true;
     default: return false;
   }
 }
@@ -170,7 +191,8 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   }
   mark_non_negative(graph, node);
   channels_last_.resize(graph.tensors.size(), false);
-  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool;
+  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
+                      code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space || code == fb::OpCode::space_to_depth;
   const bool last = window || (keeps_layout(code) && channels_last(node.inputs[0]));
   for (const TensorId id : node.outputs) channels_last_[static_cast<std::size_t>(id)] = last;
   graph.nodes.push_back(std::move(node));

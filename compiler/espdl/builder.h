@@ -101,6 +101,13 @@ Status convert_prelu(Builder& builder, const Node& node);
 Status convert_quantize(Builder& builder, const Node& node);
 Status convert_softmax(Builder& builder, const Node& node);
 Status convert_reduce(Builder& builder, const Node& node);
+Status convert_mod(Builder& builder, const Node& node);
+Status convert_comparison(Builder& builder, const Node& node);
+Status convert_where(Builder& builder, const Node& node);
+Status convert_cast(Builder& builder, const Node& node);
+Status convert_not(Builder& builder, const Node& node);
+Status convert_arg_max(Builder& builder, const Node& node);
+Status convert_top_k(Builder& builder, const Node& node);
 Status convert_reshape(Builder& builder, const Node& node);
 Status convert_transpose(Builder& builder, const Node& node);
 Status convert_slice(Builder& builder, const Node& node);
@@ -111,6 +118,12 @@ Status convert_depth_to_space(Builder& builder, const Node& node);
 Status convert_space_to_depth(Builder& builder, const Node& node);
 Status convert_insert_zeros(Builder& builder, const Node& node);
 Status convert_resize(Builder& builder, const Node& node);
+Status convert_recurrent(Builder& builder, const Node& node);
+Status convert_norm(Builder& builder, const Node& node);
+Status convert_gather(Builder& builder, const Node& node);
+Status convert_scatter(Builder& builder, const Node& node);
+Status convert_reverse(Builder& builder, const Node& node);
+Status convert_expand(Builder& builder, const Node& node);
 
 // ---- helpers
 // A negative axis counts from the end. Errors: invalid_data when it is outside.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 
 #include "compiler/espdl/builder.h"
 #include "compiler/espdl/tables.h"
+#include "compiler/transposed.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {
@@ -42,6 +44,28 @@ constexpr std::array kConversions = {
     Conversion{"ReduceSum", convert_reduce},
     Conversion{"ReduceMax", convert_reduce},
     Conversion{"ReduceMin", convert_reduce},
+    Conversion{"ReduceL1", convert_reduce},
+    Conversion{"ReduceL2", convert_reduce},
+    Conversion{"ReduceProd", convert_reduce},
+    Conversion{"ReduceLogSum", convert_reduce},
+    Conversion{"ReduceLogSumExp", convert_reduce},
+    Conversion{"ReduceSumSquare", convert_reduce},
+    Conversion{"Pow", convert_binary},
+    Conversion{"Mod", convert_mod},
+    Conversion{"Equal", convert_comparison},
+    Conversion{"Greater", convert_comparison},
+    Conversion{"GreaterOrEqual", convert_comparison},
+    Conversion{"Less", convert_comparison},
+    Conversion{"LessOrEqual", convert_comparison},
+    Conversion{"And", convert_comparison},
+    Conversion{"Or", convert_comparison},
+    Conversion{"Xor", convert_comparison},
+    Conversion{"Not", convert_not},
+    Conversion{"Where", convert_where},
+    Conversion{"Cast", convert_cast},
+    Conversion{"ArgMax", convert_arg_max},
+    Conversion{"TopK", convert_top_k},
+    Conversion{"HardTanh", convert_clip},
     Conversion{"Reshape", convert_reshape},
     Conversion{"Flatten", convert_reshape},
     Conversion{"Squeeze", convert_reshape},
@@ -56,6 +80,15 @@ constexpr std::array kConversions = {
     Conversion{"SpaceToDepth", convert_space_to_depth},
     Conversion{"InsertZeros", convert_insert_zeros},
     Conversion{"Resize", convert_resize},
+    Conversion{"GRU", convert_recurrent},
+    Conversion{"LSTM", convert_recurrent},
+    Conversion{"LayerNormalization", convert_norm},
+    Conversion{"RMSNormalization", convert_norm},
+    Conversion{"LpNormalization", convert_norm},
+    Conversion{"Gather", convert_gather},
+    Conversion{"ScatterND", convert_scatter},
+    Conversion{"ReverseSequence", convert_reverse},
+    Conversion{"Expand", convert_expand},
 };
 
 const Conversion* find_conversion(const Node& node) {
@@ -65,20 +98,26 @@ const Conversion* find_conversion(const Node& node) {
   return is_function(node.op) ? &kFunction : nullptr;
 }
 
-bool on_floats(const Model& model, const Node& node) {
-  const auto is_float = [&](const std::vector<std::string>& names) {
-    const auto value = names.empty() ? model.values.end() : model.values.find(names[0]);
-    return value != model.values.end() && value->second.dtype == DType::float32;
-  };
-  return is_float(node.inputs) || is_float(node.outputs);
+// Why a node cannot be converted, as a group for the message: "GRU". Empty: it can, as far as its type tells.
+std::string obstacle(const Node& node) { return find_conversion(node) == nullptr ? node.op : std::string(); }
+
+// Recorded float64 values of a float32 tensor, rounded: the quantizer records some outputs before it rounds them.
+std::vector<std::byte> rounded_to_float32(const std::vector<std::byte>& data) {
+  std::vector<std::byte> out(data.size() / 2);
+  for (std::size_t i = 0; i < data.size() / sizeof(double); ++i) {
+    double value = 0;
+    std::memcpy(&value, data.data() + i * sizeof value, sizeof value);
+    const auto rounded = static_cast<float>(value);
+    std::memcpy(out.data() + i * sizeof rounded, &rounded, sizeof rounded);
+  }
+  return out;
 }
 
-// Why a node cannot be converted, as a group for the message: "GRU", "Sqrt on float32". Empty: it can, as far as its type tells.
-std::string obstacle(const Model& model, const Node& node) {
-  if (find_conversion(node) == nullptr) return node.op;
-  const bool needs_integers = is_function(node.op) || node.op == "LUT" || node.op == "Clip" || node.op == "PRelu";
-  if (needs_integers && on_floats(model, node)) return node.op + " on float32";
-  return {};
+// Both directions of a GRU, [T, 2, 1, H], are also recorded as [T, 1, 1, 2H], which is the same bytes.
+bool same_shape(const std::vector<std::int32_t>& shape, const std::vector<std::int64_t>& dims) {
+  if (std::equal(shape.begin(), shape.end(), dims.begin(), dims.end())) return true;
+  return shape.size() == 4 && dims.size() == 4 && dims[0] == shape[0] && shape[1] == 2 && dims[1] == 1 && shape[2] == 1 && dims[2] == 1 &&
+         dims[3] == 2 * std::int64_t{shape[3]};
 }
 
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
@@ -89,8 +128,9 @@ void add_vectors(Builder& builder, const Model& model) {
       const TensorId id = builder.find(value.name);
       if (id == kAbsent) return false;
       const Tensor& tensor = builder.at(id);
-      if (tensor.dtype != value.dtype || !std::equal(tensor.shape.begin(), tensor.shape.end(), value.dims.begin(), value.dims.end())) return false;
-      to.push_back({id, tensor.shape, value.data});
+      const bool wide = tensor.dtype == DType::float32 && value.dtype == DType::float64;
+      if ((tensor.dtype != value.dtype && !wide) || !same_shape(tensor.shape, value.dims)) return false;
+      to.push_back({id, tensor.shape, wide ? rounded_to_float32(value.data) : value.data});
     }
     return !values.empty();
   };
@@ -106,7 +146,7 @@ void add_vectors(Builder& builder, const Model& model) {
 Status check_operators(const Model& model) {
   std::map<std::string, int> obstacles;
   for (const Node& node : model.nodes) {
-    if (const std::string why = obstacle(model, node); !why.empty()) ++obstacles[why];
+    if (const std::string why = obstacle(node); !why.empty()) ++obstacles[why];
   }
   if (obstacles.empty()) return {};
   Status failure(Code::unsupported, "operators that cannot be imported: ");
@@ -144,6 +184,7 @@ Result<Graph> convert(const Model& model, EspdlTarget target) {
     builder.graph.outputs.push_back(id);
   }
   add_vectors(builder, model);
+  fold_inserted_zeros(builder.graph);
   return std::move(builder.graph);
 }
 

@@ -52,15 +52,35 @@ Result<bool> convert_with_table(Builder& builder, const Node& node) {
   return true;
 }
 
+// A bound of Clip as a number; `fallback` when it is absent. HardTanh has them as attributes.
+Result<float> real_bound_of(Builder& builder, const Node& node, std::size_t position, float fallback) {
+  if (node.op == "HardTanh") return node.number(position == 1 ? "min_val" : "max_val", position == 1 ? -1.0f : 1.0f);
+  RUNNEL_ASSIGN(const Constant* bound, builder.constant(node, position, false));
+  if (bound == nullptr) return node.number(position == 1 ? "min" : "max", fallback);
+  RUNNEL_ASSIGN(const std::vector<double> values, numbers_of(*bound));
+  if (values.size() != 1) return Builder::fail(node) << "bound of " << values.size() << " elements, expected 1";
+  return static_cast<float>(values[0]);
+}
+
 // A bound of Clip in integers of the output; the type's own bound when the operand is absent.
 Result<int> bound_of(Builder& builder, const Node& node, std::size_t position, const Tensor& output, std::int64_t fallback) {
   const std::int64_t least = output.dtype == DType::int8 ? -128 : -32768, most = output.dtype == DType::int8 ? 127 : 32767;
-  RUNNEL_ASSIGN(const Constant* bound, builder.constant(node, position, false));
-  if (bound == nullptr) return static_cast<int>(fallback < 0 ? least : most);
-  RUNNEL_ASSIGN(const std::vector<double> values, numbers_of(*bound));
-  if (values.size() != 1) return Builder::fail(node) << "bound of " << values.size() << " elements, expected 1";
-  const auto real = static_cast<float>(values[0]) * kernels::power_of_two(-exponent_of(output));
+  const float none = fallback < 0 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+  RUNNEL_ASSIGN(const float bound, real_bound_of(builder, node, position, none));
+  if (bound == none) return static_cast<int>(fallback < 0 ? least : most);
+  const float real = bound * kernels::power_of_two(-exponent_of(output));
   return static_cast<int>(std::clamp(kernels::round_float(real, builder.rounding()), least, most));
+}
+
+fb::OpCode reduction_of(std::string_view op) {
+  constexpr std::pair<std::string_view, fb::OpCode> kReductions[] = {
+      {"ReduceMean", fb::OpCode::reduce_mean},         {"ReduceSum", fb::OpCode::reduce_sum},
+      {"ReduceMax", fb::OpCode::reduce_max},           {"ReduceMin", fb::OpCode::reduce_min},
+      {"ReduceL1", fb::OpCode::reduce_l1},             {"ReduceL2", fb::OpCode::reduce_l2},
+      {"ReduceProd", fb::OpCode::reduce_prod},         {"ReduceLogSum", fb::OpCode::reduce_log_sum},
+      {"ReduceLogSumExp", fb::OpCode::reduce_log_sum_exp}, {"ReduceSumSquare", fb::OpCode::reduce_sum_square}};
+  const auto* found = std::find_if(std::begin(kReductions), std::end(kReductions), [&](const auto& entry) { return entry.first == op; });
+  return found == std::end(kReductions) ? fb::OpCode::none : found->second;
 }
 
 }  // namespace
@@ -74,6 +94,7 @@ Status convert_binary(Builder& builder, const Node& node) {
                           : node.op == "Sub" ? fb::OpCode::sub
                           : node.op == "Mul" ? fb::OpCode::mul
                           : node.op == "Div" ? fb::OpCode::div
+                          : node.op == "Pow" ? fb::OpCode::pow
                           : node.op == "Max" ? fb::OpCode::max
                                              : fb::OpCode::min;
   return builder.emit(node, code, {left, right}, {output}, BinaryOptions{});
@@ -84,16 +105,9 @@ Status convert_function(Builder& builder, const Node& node) {
   if (done) return {};
   if (!is_function(node.op)) return Builder::fail(node) << "it has no table";
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
-  RUNNEL_ASSIGN(const Value* value, builder.value_of_output(node, 0));
-  const Tensor& x = builder.at(input);
-  if (!quantized(x.dtype) || !quantized(value->dtype)) {
-    return Builder::fail(node, Code::unsupported) << "from " << name_of(x.dtype) << " to " << name_of(value->dtype) << ", expected int8 or int16";
-  }
-  Tensor table;
-  table.name = node.name + "/table";
-  table.dtype = value->dtype;
-  RUNNEL_ASSIGN(table.data, make_table(node, x.dtype, exponent_of(x), value->dtype, value->exponents.empty() ? 0 : value->exponents[0], builder.rounding()));
-  return emit_table(builder, node, std::move(table));
+  RUNNEL_ASSIGN(const FunctionCode function, function_of(node));
+  RUNNEL_ASSIGN(const TensorId output, builder.output(node));
+  return builder.emit(node, function.code, {input}, {output}, function.options);
 }
 
 Status convert_relu(Builder& builder, const Node& node) {
@@ -109,8 +123,13 @@ Status convert_clip(Builder& builder, const Node& node) {
   if (done) return {};
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  if (!quantized(builder.at(output).dtype)) return Builder::fail(node, Code::unsupported) << "on " << name_of(builder.at(output).dtype) << ", expected int8 or int16";
   ClipOptions options;
+  if (!quantized(builder.at(output).dtype)) {
+    RUNNEL_ASSIGN(options.low_value, real_bound_of(builder, node, 1, -std::numeric_limits<float>::infinity()));
+    RUNNEL_ASSIGN(options.high_value, real_bound_of(builder, node, 2, std::numeric_limits<float>::infinity()));
+    if (!(options.low_value <= options.high_value)) return Builder::fail(node) << "its bounds are the wrong way round";
+    return builder.emit(node, fb::OpCode::clip, {input}, {output}, options);
+  }
   RUNNEL_ASSIGN(options.low, bound_of(builder, node, 1, builder.at(output), -1));
   RUNNEL_ASSIGN(options.high, bound_of(builder, node, 2, builder.at(output), 1));
   if (options.low > options.high) return Builder::fail(node) << "bounds " << options.low << " and " << options.high << " are the wrong way round";
@@ -182,10 +201,7 @@ Status convert_reduce(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (reduced[i]) options.axes.push_back(static_cast<std::uint8_t>(i));
   }
-  const fb::OpCode code = node.op == "ReduceMean"  ? fb::OpCode::reduce_mean
-                          : node.op == "ReduceSum" ? fb::OpCode::reduce_sum
-                          : node.op == "ReduceMax" ? fb::OpCode::reduce_max
-                                                   : fb::OpCode::reduce_min;
+  const fb::OpCode code = reduction_of(node.op);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   if (keepdims != 0) return builder.emit(node, code, {input}, {output}, options);
   const TensorId kept = builder.intermediate(output, node.name);

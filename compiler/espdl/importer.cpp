@@ -51,6 +51,11 @@ Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOp
   RUNNEL_ASSIGN(result.graph, espdl_source::convert(model, choice.target));
   result.target = choice.target;
   result.target_reason = std::move(choice.reason);
+  if (options.linear_tables) {
+    for (Node& node : result.graph.nodes) {
+      if (auto* const lut = std::get_if<LutOptions>(&node.options)) lut->linear = true;
+    }
+  }
   result.graph.metadata = model.metadata;
   result.graph.metadata.emplace_back("source.format", "espdl");
   result.graph.metadata.emplace_back("espdl.target", espdl_source::name_of(result.target));

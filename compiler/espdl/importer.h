@@ -16,6 +16,9 @@ enum class EspdlTarget { automatic, c, esp32s3, esp32p4 };
 
 struct EspdlOptions {
   EspdlTarget target = EspdlTarget::automatic;
+  // 16-bit tables are interpolated, which is closer to the function (errors of a few units instead of some hundred), instead of
+  // looked up at the nearest entry, which gives ESP-DL's values.
+  bool linear_tables = false;
 };
 
 struct EspdlImport {

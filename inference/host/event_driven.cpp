@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/checked.h"
 #include "inference/frames.h"
 #include "inference/stream_plan.h"
 
@@ -36,7 +37,22 @@ struct EventDriven::Node final : PrepareContext {
   std::vector<FrameIndex> index;
   std::int64_t next = 0;                          // next output frame
 
-  [[nodiscard]] std::int64_t window_frames() const noexcept { return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1; }
+  // Upsampling computes all outputs that are new with one more input, `context` older ones in front of it, and takes one of them.
+  [[nodiscard]] bool upsamples() const noexcept { return step.rule.kind == streaming::Kind::upsample; }
+  [[nodiscard]] std::int64_t back_frames() const noexcept { return upsamples() ? step.context : 0; }
+  [[nodiscard]] std::int64_t window_frames() const noexcept { return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1 + back_frames(); }
+  [[nodiscard]] std::int64_t output_frames() const noexcept { return upsamples() ? step.rule.stride : 1; }
+  // For output j: the first input frame of the window, and which of the outputs it is.
+  struct Place {
+    std::int64_t first = 0, output = 0;
+  };
+  [[nodiscard]] Place place(std::int64_t j) const noexcept {
+    const streaming::NodeRule& rule = step.rule;
+    if (!upsamples()) return {rule.kind == streaming::Kind::window ? j * rule.stride - rule.left : j, 0};
+    const std::int64_t late = std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent()), m = j + rule.left;
+    const std::int64_t output = m + late - rule.stride * floor_div(m + late, rule.stride);
+    return {floor_div(m, rule.stride) - floor_div(output - late, rule.stride) - step.context, output};
+  }
 
   const Model& model() const noexcept override { return *graph; }
   const fb::Operator& op() const noexcept override { return *node; }
@@ -45,14 +61,21 @@ struct EventDriven::Node final : PrepareContext {
   Shape shape(int tensor) const noexcept override {
     Shape shape = graph->tensor(tensor).shape;
     const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
-    if (axis >= 0) shape[axis] = 1;
+    const auto& outputs = *node->outputs();
+    const bool is_output = std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
+    if (axis >= 0) shape[axis] = is_output ? static_cast<std::int32_t>(output_frames()) : 1;
     return shape;
   }
   int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
   bool streamed() const noexcept override { return true; }
-  TimeWindow window(int) const noexcept override {
+  TimeWindow window(int position) const noexcept override {
     TimeWindow window;
     window.frames = window_frames();
+    window.back_frames = back_frames();
+    const std::int32_t tensor = node->inputs()->Get(static_cast<std::uint32_t>(position));
+    if (window.back_frames == 0 || tensor < 0 || time_axis(tensor) < 0) return window;
+    const TensorView view = graph->tensor(tensor);
+    window.back_bytes = window.back_frames * static_cast<std::int64_t>(view.bytes() / static_cast<std::size_t>(view.shape[time_axis(tensor)]));
     return window;
   }
   void request_scratch(std::size_t bytes) noexcept override { scratch_bytes = std::max(scratch_bytes, bytes); }
@@ -121,7 +144,7 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
       if (view.constant) node->data[static_cast<std::size_t>(tensor)] = const_cast<std::byte*>(view.data.data());
     }
     for (const std::int32_t output : *node->node->outputs()) {
-      node->windows.emplace_back(out->queues_[static_cast<std::size_t>(output)]->frame_bytes + 64);
+      node->windows.emplace_back(out->queues_[static_cast<std::size_t>(output)]->frame_bytes * static_cast<std::size_t>(node->output_frames()) + 64);
       node->data[static_cast<std::size_t>(output)] = node->windows.back().data();
     }
     out->nodes_.push_back(std::move(node));
@@ -150,8 +173,47 @@ void EventDriven::finish() {
   advance();
 }
 
-void EventDriven::advance() {
+// Runs the node on its windows and passes on frame `output` of what it computed.
+void EventDriven::emit(Node& node, std::int64_t output_frame) {
   const Model& model = model_->model();
+  std::byte* scratch = node.scratch.data();
+  scratch += (64 - reinterpret_cast<std::uintptr_t>(scratch) % 64) % 64;
+  const RunContext context{node.data.data(), node.index.data(), scratch, node.state.data()};
+  node.bound->run(*node.bound, context);
+  for (const std::int32_t output : *node.node->outputs()) {
+    Queue& queue = *queues_[static_cast<std::size_t>(output)];
+    const std::byte* frame = node.data[static_cast<std::size_t>(output)] + static_cast<std::size_t>(queue.stream ? output_frame : 0) * queue.frame_bytes;
+    queue.frames.emplace_back(frame, frame + queue.frame_bytes);
+    ++queue.received;
+    for (std::size_t position = 0; position < model.outputs().size(); ++position) {
+      if (model.outputs()[position] == output) sink_(static_cast<int>(position), {frame, queue.frame_bytes});
+    }
+  }
+}
+
+// The frames [first, first + window_frames) of the node's streamed inputs.
+void EventDriven::gather(Node& node, std::int64_t first) {
+  const auto& inputs = *node.node->inputs();
+  for (std::uint32_t k = 0; k < inputs.size(); ++k) {
+    const std::int32_t tensor = inputs.Get(k);
+    if (tensor < 0 || !queues_[static_cast<std::size_t>(tensor)]->stream) continue;
+    const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
+    const int zero = model_->model().tensor(tensor).zero_point();
+    for (std::int64_t w = 0; w < node.window_frames(); ++w) {
+      std::byte* to = node.windows[k].data() + static_cast<std::size_t>(w) * queue.frame_bytes;
+      const std::int64_t i = first + w;
+      const bool is_data = i >= 0 && i < queue.length;
+      if (!is_data) std::memset(to, zero & 0xFF, queue.frame_bytes);
+      else if (i >= queue.base && i < queue.received) std::memcpy(to, queue.frames[static_cast<std::size_t>(i - queue.base)].data(), queue.frame_bytes);
+      else std::memset(to, 0x55, queue.frame_bytes);   // forgotten, or not there yet: must not be read
+    }
+    const auto back = static_cast<std::size_t>(node.back_frames()) * queue.frame_bytes;
+    node.data[static_cast<std::size_t>(tensor)] = node.windows[k].data() + back;
+    node.index[static_cast<std::size_t>(tensor)] = {first + node.back_frames(), queue.length};
+  }
+}
+
+void EventDriven::advance() {
   for (const auto& node : nodes_) {
     const streaming::NodeRule& rule = node->step.rule;
     if (rule.kind == streaming::Kind::constant) continue;
@@ -166,42 +228,17 @@ void EventDriven::advance() {
     for (;; ++node->next) {
       const std::int64_t j = node->next;
       if (length != kEndless ? j >= out_length : streaming::due(rule, j) >= received) break;
-      const std::int64_t first = rule.kind == streaming::Kind::window ? j * rule.stride - rule.left : j;
-      for (std::uint32_t k = 0; k < inputs.size(); ++k) {
-        const std::int32_t tensor = inputs.Get(k);
-        if (tensor < 0 || !queues_[static_cast<std::size_t>(tensor)]->stream) continue;
-        const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
-        const int zero = model.tensor(tensor).zero_point();
-        for (std::int64_t w = 0; w < node->window_frames(); ++w) {
-          std::byte* to = node->windows[k].data() + static_cast<std::size_t>(w) * queue.frame_bytes;
-          const std::int64_t i = first + w;
-          const bool is_data = i >= 0 && i < queue.received;
-          if (is_data) std::memcpy(to, queue.frames[static_cast<std::size_t>(i - queue.base)].data(), queue.frame_bytes);
-          else std::memset(to, zero & 0xFF, queue.frame_bytes);
-        }
-        node->data[static_cast<std::size_t>(tensor)] = node->windows[k].data();
-        node->index[static_cast<std::size_t>(tensor)] = {first, queue.length};
-      }
-      std::byte* scratch = node->scratch.data();
-      scratch += (64 - reinterpret_cast<std::uintptr_t>(scratch) % 64) % 64;
-      const RunContext context{node->data.data(), node->index.data(), scratch, node->state.data()};
-      node->bound->run(*node->bound, context);
-      for (const std::int32_t output : *node->node->outputs()) {
-        Queue& queue = *queues_[static_cast<std::size_t>(output)];
-        const std::byte* frame = node->data[static_cast<std::size_t>(output)];
-        queue.frames.emplace_back(frame, frame + queue.frame_bytes);
-        ++queue.received;
-        for (std::size_t position = 0; position < model.outputs().size(); ++position) {
-          if (model.outputs()[position] == output) sink_(static_cast<int>(position), {frame, queue.frame_bytes});
-        }
-      }
+      const Node::Place place = node->place(j);
+      gather(*node, place.first);
+      emit(*node, place.output);
     }
     for (const std::int32_t output : *node->node->outputs()) queues_[static_cast<std::size_t>(output)]->length = out_length;
   }
-  // Forget what nobody reads any more.
+  if (ended_) finish_finals();
+  // Forget what nobody reads any more; of a value without time the last is kept.
   for (std::size_t t = 0; t < queues_.size(); ++t) {
     Queue& queue = *queues_[t];
-    std::int64_t keep = queue.received;
+    std::int64_t keep = queue.stream ? queue.received : queue.received - 1;
     for (const auto& node : nodes_) {
       if (node->step.rule.kind == streaming::Kind::constant) continue;
       for (const std::int32_t input : *node->node->inputs()) {
@@ -209,6 +246,20 @@ void EventDriven::advance() {
       }
     }
     for (; queue.base < keep && !queue.frames.empty(); ++queue.base) queue.frames.pop_front();
+  }
+}
+
+// What is made from the last state of a recurrence, once that is known.
+void EventDriven::finish_finals() {
+  for (const auto& node : nodes_) {
+    if (node->step.rule.kind != streaming::Kind::constant) continue;
+    bool known = false;
+    for (const std::int32_t input : *node->node->inputs()) {
+      if (input < 0 || queues_[static_cast<std::size_t>(input)]->frames.empty()) continue;
+      node->data[static_cast<std::size_t>(input)] = queues_[static_cast<std::size_t>(input)]->frames.back().data();
+      known = true;
+    }
+    if (known) emit(*node, 0);
   }
 }
 

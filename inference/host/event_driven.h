@@ -18,7 +18,8 @@ namespace runnel {
 
 class EventDriven {
  public:
-  // A frame of output `position`: bytes of one frame, logical index counting from 0.
+  // A frame of output `position`: bytes of one frame, logical index counting from 0. A value without time (the last state of a
+  // recurrence) comes after every frame; the last one counts.
   using Sink = std::function<void(int position, std::span<const std::byte> frame)>;
 
   // Streams along the axes of the model's plan.
@@ -34,6 +35,9 @@ class EventDriven {
   struct Node;
   EventDriven() = default;
   void advance();
+  void gather(Node& node, std::int64_t first);
+  void emit(Node& node, std::int64_t output_frame);
+  void finish_finals();
 
   std::shared_ptr<const OwnedModel> model_;
   Sink sink_;

@@ -5,6 +5,7 @@
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "kernels/conv_float.h"
 
 namespace runnel::ops {
 namespace {
@@ -43,18 +44,42 @@ void run_conv_sum(const BoundOperator& self, const RunContext& context) noexcept
   }
 }
 
+struct BoundFloatConv : BoundOperator {
+  kernels::FloatConv conv;
+  Operand x;
+  std::int32_t y = -1;
+  std::int32_t batch = 1;
+  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
+};
+
+void run_float_conv(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFloatConv&>(self);
+  const std::byte* x = op.x.at(context);
+  std::byte* y = context.data[op.y];
+  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) {
+    op.conv.run(reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
+  }
+}
+
 // Dimension `back` places before the last one (channels: 0, width: 1, height: 2); 1 where there is none.
 std::int32_t from_end(const Shape& shape, int back) noexcept { return shape.rank > back ? shape[shape.rank - 1 - back] : 1; }
 
 // Weights, bias and scales that convolution and fully connected layers have in common. `channels`: of the output.
 Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
-  RUNNEL_TRY(check_quantized(x, "the input"));
-  RUNNEL_TRY(check_quantized(y, "the output"));
+  const bool floats = x.dtype == DType::float32;
+  RUNNEL_TRY(check_number(x, floats, "the input"));
+  RUNNEL_TRY(check_number(y, floats, "the output"));
   if (!w.constant) return Status(Code::unsupported) << "weights that are not a constant";
   if (w.dtype != x.dtype || y.dtype != x.dtype) {
     return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype) << ", output " << name_of(y.dtype)
                                      << ", expected one type";
+  }
+  if (floats) {
+    if (input_index(op, 2) < 0) return {};
+    const TensorView bias = input(model, op, 2);
+    if (bias.constant && bias.dtype == DType::float32 && bias.shape.elements() == channels) return {};
+    return Status(Code::invalid_data) << "the bias is not a constant of " << channels << " float32";
   }
   const bool per_channel = static_cast<std::int32_t>(w.exponents.size()) == channels && (channels == 1 || w.channel_axis == 0);
   if (w.exponents.size() != 1 && !per_channel) return Status(Code::unsupported) << "weights without one exponent for all or per output channel";
@@ -110,6 +135,39 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   bound.x = operand(context, 0);
   bound.y = spec.add ? sum.output : output_index(context.op());
   return static_cast<const BoundOperator*>(&bound);
+}
+
+// The same convolution in float32.
+Result<const BoundOperator*> finish_float(PrepareContext& context, const kernels::ConvSpec& spec, fb::Activation activation, std::int32_t batch,
+                                          std::size_t x_bytes, std::size_t y_bytes) noexcept {
+  const fb::Operator& op = context.op();
+  RUNNEL_ASSIGN(BoundFloatConv* const bound, allocate<BoundFloatConv>(context, run_float_conv));
+  kernels::FloatConvSpec f;
+  f.in_height = spec.in_height;
+  f.in_width = spec.in_width;
+  f.in_channels = spec.in_channels;
+  f.out_height = spec.out_height;
+  f.out_width = spec.out_width;
+  f.out_channels = spec.out_channels;
+  f.kernel_height = spec.kernel_height;
+  f.kernel_width = spec.kernel_width;
+  f.stride_height = spec.stride_height;
+  f.stride_width = spec.stride_width;
+  f.dilation_height = spec.dilation_height;
+  f.dilation_width = spec.dilation_width;
+  f.pad_top = spec.pad_top;
+  f.pad_left = spec.pad_left;
+  f.groups = spec.groups;
+  f.weights = reinterpret_cast<const float*>(input(context.model(), op, 1).data.data());
+  if (input_index(op, 2) >= 0) f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
+  f.relu = activation == fb::Activation::relu;
+  RUNNEL_TRY(kernels::prepare_float_conv(f, context.memory(), bound->conv));
+  bound->x = operand(context, 0);
+  bound->y = output_index(op);
+  bound->batch = batch;
+  bound->x_bytes = x_bytes;
+  bound->y_bytes = y_bytes;
+  return static_cast<const BoundOperator*>(bound);
 }
 
 // ---- convolution: x [.., (height,) width, C], weights [N, kernel height, kernel width, C/groups] ----------------------
@@ -178,7 +236,6 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
   const fb::ConvOptions& o = *op.options_as_ConvOptions();
   const std::int32_t x_tensor = input_index(op, 0);
   const Shape x = context.shape(x_tensor), y = context.shape(output_index(op)), w = input(context.model(), op, 1).shape;
-  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   kernels::ConvSpec spec;
   spec.in_height = from_end(x, 2);
   spec.in_width = from_end(x, 1);
@@ -204,10 +261,15 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
     spec.in_height = static_cast<std::int32_t>(window.frames);
     spec.pad_top = static_cast<std::int32_t>(window.pad);
   }
-  bound->batch = static_cast<std::int32_t>(x.product(0, std::max(0, x.rank - 3)));
+  const auto batch = static_cast<std::int32_t>(x.product(0, std::max(0, x.rank - 3)));
   const std::size_t element = size_of(input(context.model(), op, 0).dtype);
-  bound->x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
-  bound->y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
+  const std::size_t x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
+  const std::size_t y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
+  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, o.activation(), batch, x_bytes, y_bytes);
+  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
+  bound->batch = batch;
+  bound->x_bytes = x_bytes;
+  bound->y_bytes = y_bytes;
   RUNNEL_TRY(bind_numbers(context, o.activation(), spec));
   return finish(context, spec, *bound);
 }
@@ -238,12 +300,14 @@ Status stream_fully_connected(const Model& model, const fb::Operator& op, TimeAx
 Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const Shape x = context.shape(input_index(op, 0)), w = input(context.model(), op, 1).shape;
-  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
+  const fb::Activation activation = op.options_as_FullyConnectedOptions()->activation();
   kernels::ConvSpec spec;
   spec.in_channels = w[1];
   spec.out_channels = w[0];
   spec.in_width = spec.out_width = static_cast<std::int32_t>(x.product(0, x.rank - 1));
-  RUNNEL_TRY(bind_numbers(context, op.options_as_FullyConnectedOptions()->activation(), spec));
+  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, activation, 1, 0, 0);
+  RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
+  RUNNEL_TRY(bind_numbers(context, activation, spec));
   return finish(context, spec, *bound);
 }
 

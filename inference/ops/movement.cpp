@@ -6,42 +6,11 @@
 #include <cstring>
 
 #include "inference/ops/definitions.h"
+#include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
-#include "kernels/elementwise.h"
 
 namespace runnel::ops {
 namespace {
-
-// A change of exponent between two tensors of one integer type; nothing for other types.
-struct Rescale {
-  const kernels::Elementwise* kernels = nullptr;
-  DType dtype = DType::none;
-  int shift = 0;
-  kernels::Rounding rounding = kernels::Rounding::half_up;
-
-  [[nodiscard]] bool needed() const noexcept { return shift != 0; }
-  void operator()(std::size_t count, const void* x, void* y) const noexcept {
-    kernels->requantize(dtype, dtype, count, x, y, shift, rounding, dtype == DType::int8 ? -128 : -32768, dtype == DType::int8 ? 127 : 32767);
-  }
-};
-
-Rescale rescale(PrepareContext& context, const TensorView& x, const TensorView& y) noexcept {
-  Rescale out;
-  out.kernels = &kernels::elementwise(context.isa());
-  out.dtype = x.dtype;
-  out.rounding = rounding_of(context.op());
-  if (is_integer(x.dtype)) out.shift = y.exponent() - x.exponent();
-  return out;
-}
-
-// One type on both sides; integers with one scale each.
-Status check_moved(const TensorView& x, const TensorView& y) noexcept {
-  if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
-  if (x.exponents.size() > 1 || y.exponents.size() > 1 || x.zero_point() != y.zero_point() || !x.scales.empty() || !y.scales.empty()) {
-    return Status(Code::unsupported) << "moves between tensors whose scales are not single powers of two";
-  }
-  return {};
-}
 
 // ---- reshape ---------------------------------------------------------------------------------------------------------------
 
@@ -491,6 +460,10 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
   bound->y_dims = dims_of(to);
   bound->mode = o.mode();
   bound->value = o.value();
+  if (x.dtype == DType::float32) {
+    const float value = o.real_value();
+    std::memcpy(&bound->value, &value, sizeof value);
+  }
   bound->rescale = rescale(context, x, y);
   for (int axis = 0; axis < from.rank; ++axis) bound->before[static_cast<std::size_t>(axis)] = o.before()->Get(static_cast<std::uint32_t>(axis));
   const int time = context.time_axis(x_tensor);

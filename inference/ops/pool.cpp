@@ -53,8 +53,8 @@ Status check_pool(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_ASSIGN(const fb::PoolOptions* const o, options<fb::PoolOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
-  RUNNEL_TRY(check_quantized(x, "the input"));
-  RUNNEL_TRY(check_quantized(y, "the output"));
+  RUNNEL_TRY(check_number(x, "the input"));
+  RUNNEL_TRY(check_number(y, "the output"));
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   if (x.shape.rank != 3 && x.shape.rank != 4) return Status(Code::unsupported) << "input rank " << x.shape.rank << ", expected 3 or 4";
   constexpr std::int32_t kMost = 1 << 16;

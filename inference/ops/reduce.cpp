@@ -1,13 +1,15 @@
-// Reductions over axes: mean, sum, maximum, minimum, of integers.
+// Reductions over axes: sums, means, extremes, norms, products and logarithms of sums, of integers and of float32.
 #include <algorithm>
+#include <type_traits>
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "kernels/functions.h"
 
 namespace runnel::ops {
 namespace {
 
-enum class Reduction : std::uint8_t { mean, sum, max, min };
+enum class Reduction : std::uint8_t { mean, sum, max, min, l1, l2, prod, log_sum, log_sum_exp, sum_square };
 
 struct BoundReduce : BoundOperator {
   Operand x;
@@ -34,12 +36,90 @@ bool next(int rank, const std::int32_t* size, const std::int64_t* stride, std::i
   return false;
 }
 
-std::int64_t finish(const BoundReduce& op, std::int64_t value) noexcept {
-  if (op.kind != Reduction::mean) return kernels::round_shift(value, op.shift, op.rounding);
-  // ESP-DL's order: the sum times the input's scale, divided by the count, divided by the output's scale, all in float32.
-  const float total = static_cast<float>(value) * kernels::power_of_two(op.x_exponent);
-  const float mean = total / static_cast<float>(op.count);
-  return kernels::round_float(mean * kernels::power_of_two(-op.y_exponent), op.rounding);
+// f(element) over all elements of one result, in the order of memory.
+template <class T, class F>
+void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+  std::int32_t at[kMaxRank] = {};
+  std::int64_t offset = base;
+  do {
+    f(x[offset]);
+  } while (next(op.reduced_rank, op.reduced, op.reduced_stride, at, offset));
+}
+
+// Sums of integers are exact in int64: |x| <= 2^15, squares 2^30, at most 2^31 of them.
+template <class T>
+std::int64_t integer_sum(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
+  std::int64_t sum = 0;
+  switch (op.kind) {
+    case Reduction::l1: each_reduced(op, x, base, [&](std::int64_t v) { sum += v < 0 ? -v : v; }); break;
+    case Reduction::l2:
+    case Reduction::sum_square: each_reduced(op, x, base, [&](std::int64_t v) { sum += v * v; }); break;
+    case Reduction::max:
+      sum = x[base];
+      each_reduced(op, x, base, [&](std::int64_t v) { sum = std::max(sum, v); });
+      break;
+    case Reduction::min:
+      sum = x[base];
+      each_reduced(op, x, base, [&](std::int64_t v) { sum = std::min(sum, v); });
+      break;
+    default: each_reduced(op, x, base, [&](std::int64_t v) { sum += v; }); break;
+  }
+  return sum;
+}
+
+// In double precision, in the order of memory, rounded once by the caller.
+template <class T>
+double real_result(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
+  const double scale = std::is_same_v<T, float> ? 1.0 : static_cast<double>(kernels::power_of_two(op.x_exponent));
+  double sum = 0;
+  switch (op.kind) {
+    case Reduction::max:
+      sum = static_cast<double>(x[base]);
+      each_reduced(op, x, base, [&](double v) { sum = v > sum || v != v ? v : sum; });
+      return sum;
+    case Reduction::min:
+      sum = static_cast<double>(x[base]);
+      each_reduced(op, x, base, [&](double v) { sum = v < sum || v != v ? v : sum; });
+      return sum;
+    case Reduction::l1: each_reduced(op, x, base, [&](double v) { sum += v < 0 ? -v : v; }); return sum;
+    case Reduction::sum_square: each_reduced(op, x, base, [&](double v) { sum += v * v; }); return sum;
+    case Reduction::l2: each_reduced(op, x, base, [&](double v) { sum += v * v; }); return __builtin_sqrt(sum) * scale;
+    case Reduction::prod:
+      sum = 1;
+      each_reduced(op, x, base, [&](double v) { sum *= v * scale; });
+      return sum;
+    case Reduction::log_sum: each_reduced(op, x, base, [&](double v) { sum += v; }); return kernels::log_of(sum * scale);
+    case Reduction::log_sum_exp: {
+      double largest = static_cast<double>(x[base]);
+      each_reduced(op, x, base, [&](double v) { largest = v > largest ? v : largest; });
+      each_reduced(op, x, base, [&](double v) { sum += kernels::exp_of((v - largest) * scale); });
+      return largest * scale + kernels::log_of(sum);
+    }
+    case Reduction::mean: each_reduced(op, x, base, [&](double v) { sum += v; }); return sum / static_cast<double>(op.count);
+    case Reduction::sum: each_reduced(op, x, base, [&](double v) { sum += v; }); return sum;
+  }
+  return sum;
+}
+
+template <class T>
+T result(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
+  if constexpr (std::is_same_v<T, float>) {
+    return static_cast<float>(real_result(op, x, base));
+  } else {
+    float real = 0;
+    switch (op.kind) {
+      case Reduction::l2:
+      case Reduction::prod:
+      case Reduction::log_sum:
+      case Reduction::log_sum_exp: real = static_cast<float>(real_result(op, x, base)); break;
+      // ESP-DL's order: the sum times the input's scale, divided by the count, divided by the output's scale, all in float32.
+      case Reduction::mean:
+        real = static_cast<float>(integer_sum(op, x, base)) * kernels::power_of_two(op.x_exponent) / static_cast<float>(op.count);
+        break;
+      default: return kernels::saturate<T>(kernels::round_shift(integer_sum(op, x, base), op.shift, op.rounding));
+    }
+    return kernels::saturate<T>(kernels::round_float(real * kernels::power_of_two(-op.y_exponent), op.rounding));
+  }
 }
 
 template <class T>
@@ -47,15 +127,7 @@ void reduce(const BoundReduce& op, const T* x, T* y) noexcept {
   std::int32_t at[kMaxRank] = {};
   std::int64_t base = 0;
   do {
-    std::int32_t inner[kMaxRank] = {};
-    std::int64_t offset = base, value = op.kind == Reduction::max || op.kind == Reduction::min ? x[base] : 0;
-    do {
-      const std::int64_t v = x[offset];
-      if (op.kind == Reduction::max) value = std::max(value, v);
-      else if (op.kind == Reduction::min) value = std::min(value, v);
-      else value += v;
-    } while (next(op.reduced_rank, op.reduced, op.reduced_stride, inner, offset));
-    *y++ = kernels::saturate<T>(finish(op, value));
+    *y++ = result(op, x, base);
   } while (next(op.kept_rank, op.kept, op.kept_stride, at, base));
 }
 
@@ -64,7 +136,8 @@ void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   if (op.dtype == DType::int8) reduce(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
-  else reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else if (op.dtype == DType::int16) reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else reduce(op, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
 }
 
 bool is_reduced(const fb::ReduceOptions& o, int axis) noexcept {
@@ -75,8 +148,8 @@ Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_ASSIGN(const fb::ReduceOptions* const o, options<fb::ReduceOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
-  RUNNEL_TRY(check_quantized(x, "the input"));
-  RUNNEL_TRY(check_quantized(y, "the output"));
+  RUNNEL_TRY(check_number(x, "the input"));
+  RUNNEL_TRY(check_number(y, "the output"));
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   if (o->axes() == nullptr || o->axes()->size() == 0) return Status(Code::invalid_data) << "no axes to reduce over";
   for (const std::uint8_t axis : *o->axes()) {
@@ -116,7 +189,7 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
   bound->dtype = x.dtype;
   bound->kind = kKind;
   bound->rounding = rounding_of(op);
-  bound->shift = y.exponent() - x.exponent();
+  bound->shift = y.exponent() - (kKind == Reduction::sum_square ? 2 : 1) * x.exponent();
   bound->x_exponent = x.exponent();
   bound->y_exponent = y.exponent();
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -139,5 +212,11 @@ const OperatorDefinition reduce_mean_v1{fb::OpCode::reduce_mean, 1, "reduce_mean
 const OperatorDefinition reduce_sum_v1{fb::OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>, 0};
 const OperatorDefinition reduce_max_v1{fb::OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>, 0};
 const OperatorDefinition reduce_min_v1{fb::OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>, 0};
+const OperatorDefinition reduce_l1_v1{fb::OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>, 0};
+const OperatorDefinition reduce_l2_v1{fb::OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>, 0};
+const OperatorDefinition reduce_prod_v1{fb::OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>, 0};
+const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum, 1, "reduce_log_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum>, 0};
+const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp, 1, "reduce_log_sum_exp", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum_exp>, 0};
+const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square, 1, "reduce_sum_square", check_reduce, stream_reduce, prepare_reduce<Reduction::sum_square>, 0};
 
 }  // namespace runnel::ops

@@ -46,6 +46,16 @@ inline Status check_quantized(const TensorView& tensor, std::string_view what) n
   return {};
 }
 
+// float32, or (floats = false) a quantized activation.
+inline Status check_number(const TensorView& tensor, bool floats, std::string_view what) noexcept {
+  if (!floats) return check_quantized(tensor, what);
+  if (tensor.dtype == DType::float32) return {};
+  return Status(Code::unsupported) << what << " is " << name_of(tensor.dtype) << ", expected float32";
+}
+
+// int8, int16 with one power-of-two scale, or float32.
+inline Status check_number(const TensorView& tensor, std::string_view what) noexcept { return check_number(tensor, tensor.dtype == DType::float32, what); }
+
 // The options table of type T; a failure when the operator has another one or none.
 template <class T>
 Result<const T*> options(const fb::Operator& op) noexcept {

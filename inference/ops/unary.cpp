@@ -17,6 +17,7 @@ struct BoundUnary : BoundOperator {
   int shift = 0;                        // requantize: y_exponent - x_exponent; quantize, dequantize: the exponent
   kernels::Rounding rounding = kernels::Rounding::half_up;
   std::int32_t low = 0, high = 0;
+  float low_value = 0, high_value = 0;  // float32
   const std::byte* table = nullptr;
   std::int32_t entries = 0;
   bool linear = false;
@@ -45,6 +46,14 @@ void run_lut16(const BoundOperator& self, const RunContext& context) noexcept {
                     reinterpret_cast<const std::int16_t*>(op.table), op.entries, op.linear, op.rounding);
 }
 
+void run_float_clip(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundUnary&>(self);
+  const auto* x = reinterpret_cast<const float*>(op.x.at(context));
+  auto* y = reinterpret_cast<float*>(context.data[op.y]);
+  // NaN passes.
+  for (std::size_t i = 0; i < op.count; ++i) y[i] = x[i] < op.low_value ? op.low_value : x[i] > op.high_value ? op.high_value : x[i];
+}
+
 Status same_shape(const Model& model, const fb::Operator& op) noexcept {
   return expect_shape(output(model, op).shape, input(model, op, 0).shape, "the output");
 }
@@ -71,12 +80,23 @@ Result<BoundUnary*> bind(PrepareContext& context, void (*run)(const BoundOperato
 
 // ---- integers to integers of another scale or width, clamped ------------------------------------------------------------
 
-Status check_relu(const Model& model, const fb::Operator& op) noexcept { return check_integers(model, op, 1); }
+// Integers on both sides, or float32 on both sides.
+Status check_clamped(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 1, 1));
+  if (input(model, op, 0).dtype != DType::float32) return check_integers(model, op, 1);
+  RUNNEL_TRY(check_number(output(model, op), true, "the output"));
+  return same_shape(model, op);
+}
+Status check_relu(const Model& model, const fb::Operator& op) noexcept { return check_clamped(model, op); }
 Status check_requantize(const Model& model, const fb::Operator& op) noexcept { return check_integers(model, op, 1); }
 Status check_clip(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::ClipOptions* const o, options<fb::ClipOptions>(op));
   if (o->low() > o->high()) return Status(Code::invalid_data) << "clips to " << o->low() << " .. " << o->high() << ", expected low <= high";
-  return check_integers(model, op, 1);
+  RUNNEL_TRY(check_clamped(model, op));
+  if (input(model, op, 0).dtype == DType::float32 && !(o->low_value() <= o->high_value())) {
+    return Status(Code::invalid_data) << "its float32 bounds are the wrong way round or not numbers";
+  }
+  return {};
 }
 
 Result<const BoundOperator*> bind_requantize(PrepareContext& context, std::int32_t low, std::int32_t high) noexcept {
@@ -87,11 +107,20 @@ Result<const BoundOperator*> bind_requantize(PrepareContext& context, std::int32
   bound->high = std::min(bound->high, high);
   return static_cast<const BoundOperator*>(bound);
 }
-Result<const BoundOperator*> prepare_relu(PrepareContext& context) noexcept { return bind_requantize(context, 0, 32767); }
+Result<const BoundOperator*> bind_float_clip(PrepareContext& context, float low, float high) noexcept {
+  RUNNEL_ASSIGN(BoundUnary* const bound, bind(context, run_float_clip));
+  bound->low_value = low;
+  bound->high_value = high;
+  return static_cast<const BoundOperator*>(bound);
+}
+bool on_floats(PrepareContext& context) noexcept { return input(context.model(), context.op(), 0).dtype == DType::float32; }
+Result<const BoundOperator*> prepare_relu(PrepareContext& context) noexcept {
+  return on_floats(context) ? bind_float_clip(context, 0, __builtin_inff()) : bind_requantize(context, 0, 32767);
+}
 Result<const BoundOperator*> prepare_requantize(PrepareContext& context) noexcept { return bind_requantize(context, -32768, 32767); }
 Result<const BoundOperator*> prepare_clip(PrepareContext& context) noexcept {
   const fb::ClipOptions& o = *context.op().options_as_ClipOptions();
-  return bind_requantize(context, o.low(), o.high());
+  return on_floats(context) ? bind_float_clip(context, o.low_value(), o.high_value()) : bind_requantize(context, o.low(), o.high());
 }
 
 // ---- between float and integers -------------------------------------------------------------------------------------------

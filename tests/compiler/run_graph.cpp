@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inference/frames.h"
 #include "inference/operator.h"
 #include "inference/session.h"
 
@@ -68,9 +69,29 @@ Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inp
     const std::int32_t tensor = model_->inputs()[i];
     if (running.prepared->placement(tensor).time_axis >= 0) frames = static_cast<std::int64_t>(inputs[i].size() / frame_bytes(tensor));
   }
-  std::vector<Bytes> outputs(model_->outputs().size());
-  std::vector<std::int64_t> next(outputs.size(), 0);
+  // Rows in front of the time axis grow apart and are joined at the end; what has no time axis is taken as it is last.
+  std::vector<std::vector<Bytes>> rows(model_->outputs().size());
+  std::vector<std::int64_t> next(rows.size(), 0);
   Status order;
+  const auto take = [&](std::size_t i) {
+    const std::int32_t tensor = model_->outputs()[i];
+    const Placement& place = running.prepared->placement(tensor);
+    const OutputFrames brought = session.output(static_cast<int>(i));
+    if (brought.count == 0) return;
+    const TensorView view = model_->tensor(tensor);
+    const FrameLayout layout = FrameLayout::of(view.shape, place.time_axis, view.dtype);
+    rows[i].resize(layout.outer);
+    if (place.time_axis < 0) {
+      rows[i][0].assign(brought.block, brought.block + place.bytes);
+      return;
+    }
+    if (brought.first != next[i]) order = Status(Code::mismatch) << "output " << i << " brought frame " << brought.first << ", expected " << next[i];
+    next[i] += brought.count;
+    for (std::size_t row = 0; row < layout.outer; ++row) {
+      const std::byte* first = brought.block + (row * static_cast<std::size_t>(place.frames) + static_cast<std::size_t>(brought.offset)) * layout.inner_bytes;
+      rows[i][row].insert(rows[i][row].end(), first, first + static_cast<std::size_t>(brought.count) * layout.inner_bytes);
+    }
+  };
   const auto run = [&](std::int64_t at, std::int64_t valid) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::int32_t tensor = model_->inputs()[i];
@@ -83,19 +104,16 @@ Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inp
       std::memcpy(to.data(), inputs[i].data() + static_cast<std::size_t>(at) * frame_bytes(tensor), static_cast<std::size_t>(valid) * frame_bytes(tensor));
     }
     session.run(valid);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const OutputFrames brought = session.output(static_cast<int>(i));
-      if (brought.count == 0) continue;
-      if (brought.first != next[i]) order = Status(Code::mismatch) << "output " << i << " brought frame " << brought.first << ", expected " << next[i];
-      next[i] += brought.count;
-      const std::size_t bytes = static_cast<std::size_t>(brought.count) * frame_bytes(model_->outputs()[i]);
-      outputs[i].insert(outputs[i].end(), brought.data, brought.data + bytes);
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i) take(i);
   };
   for (std::int64_t at = 0; at < frames; at += block) run(at, std::min(block, frames - at));
   if (frames % block == 0) run(0, 0);   // says that the recording ended
   while (session.flush_calls_left() > 0) run(0, 0);
   RUNNEL_TRY(order);
+  std::vector<Bytes> outputs(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const Bytes& row : rows[i]) outputs[i].insert(outputs[i].end(), row.begin(), row.end());
+  }
   return outputs;
 }
 

@@ -32,7 +32,7 @@ class RunnableGraph {
 
   // One clip; `inputs` in the graph's order, `frames` as in PrepareOptions. Returns the outputs in the graph's order.
   Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0) const;
-  // The same input fed in blocks of `block` frames and flushed: every output's data frames, one behind the other. Each input
+  // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each streamed input
   // is frame-major (nothing but ones in front of its time axis).
   Result<std::vector<Bytes>> streamed(const std::vector<Bytes>& inputs, std::int64_t block) const;
 

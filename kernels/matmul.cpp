@@ -1,0 +1,59 @@
+#include "kernels/matmul.h"
+
+#include <algorithm>
+
+namespace runnel::kernels {
+namespace {
+
+// Row by row, all columns at once: the inner loop runs along memory and becomes a vector loop.
+template <class T, class Sum>
+void integers(const MatmulSpec& spec, const T* a, const T* b, T* y, Sum* sums) noexcept {
+  const auto columns = static_cast<std::size_t>(spec.columns), inner = static_cast<std::size_t>(spec.inner);
+  for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
+    std::fill_n(sums, columns, Sum{0});
+    for (std::size_t k = 0; k < inner; ++k) {
+      const std::int32_t factor = a[k];
+      if (factor == 0) continue;
+      const T* line = b + k * columns;
+      // |products| <= 2^30
+      for (std::size_t n = 0; n < columns; ++n) sums[n] += static_cast<Sum>(factor * std::int32_t{line[n]});
+    }
+    for (std::size_t n = 0; n < columns; ++n) {
+      const std::int64_t value = round_shift(sums[n], spec.shift[spec.shift_count == 1 ? 0 : n], spec.rounding);
+      y[n] = static_cast<T>(value < spec.low ? spec.low : value > spec.high ? spec.high : value);
+    }
+  }
+}
+
+void floats(const MatmulSpec& spec, const float* a, const float* b, float* __restrict y) noexcept {
+  const auto columns = static_cast<std::size_t>(spec.columns), inner = static_cast<std::size_t>(spec.inner);
+  for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
+    std::fill_n(y, columns, 0.0f);
+    for (std::size_t k = 0; k < inner; ++k) {
+      const float factor = a[k];
+      const float* line = b + k * columns;
+      for (std::size_t n = 0; n < columns; ++n) y[n] += factor * line[n];
+    }
+    if (!spec.relu) continue;
+    for (std::size_t n = 0; n < columns; ++n) y[n] = y[n] < 0 ? 0.0f : y[n];
+  }
+}
+
+}  // namespace
+
+std::size_t matmul_scratch(const MatmulSpec& spec) noexcept {
+  if (spec.dtype == DType::float32) return 0;
+  return static_cast<std::size_t>(spec.columns) * (spec.dtype == DType::int8 ? sizeof(std::int32_t) : sizeof(std::int64_t));
+}
+
+void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
+  if (spec.dtype == DType::int8) {
+    integers(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y), static_cast<std::int32_t*>(scratch));
+  } else if (spec.dtype == DType::int16) {
+    integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b), static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+  } else {
+    floats(spec, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(y));
+  }
+}
+
+}  // namespace runnel::kernels
