@@ -71,8 +71,8 @@ void print_page(const Json& speed) {
     const Json& digits = speed["digits"];
     const Json& real_time = digits["times_real_time"];
     fmt::print(
-        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: {:.0f} times real time in the median, {:.0f} at best "
-        "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of it.\n",
+        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: {:.0f} times real time (processor time) in the median, {:.0f} at best "
+        "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of the fastest runs.\n",
         real_time["median"].get<double>(), real_time["max"].get<double>(), real_time["at_least"].get<double>(), digits["us_per_frame"].get<double>(),
         100 * digits["front_end_share"].get<double>());
   }
