@@ -8,9 +8,9 @@
 namespace runnel::bench {
 
 struct DigitsSpeed {
-  double real_time = 0;            // seconds of audio per second of one core, median
+  double real_time = 0;            // seconds of audio per second of processor time, median
   double real_time_best = 0;
-  double front_end_share = 0;      // of the time, from medians
+  double front_end_share = 0;      // of the time, from the fastest runs
   double step_us = 0;              // per frame of 10 ms, median
 };
 

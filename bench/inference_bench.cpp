@@ -16,6 +16,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/host/heap_memory.h"
@@ -126,7 +127,9 @@ Json machine() {
   for (std::string word; words >> word;) {
     if (word == "fma" || word.starts_with("avx") || word.starts_with("amx")) extensions.push_back(word);
   }
-  return {{"cpu", name}, {"vector_extensions", extensions}, {"isa", name_of(best_isa())}};
+  double load = 0;
+  getloadavg(&load, 1);
+  return {{"cpu", name}, {"vector_extensions", extensions}, {"isa", name_of(best_isa())}, {"cores", std::thread::hardware_concurrency()}, {"load", load}};
 }
 
 class Bench {

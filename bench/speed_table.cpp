@@ -21,18 +21,21 @@ void print_cases(const Json& cases) {
 }
 
 void print_ratios(const Json& ratios) {
-  fmt::print("| ratio | of medians | of least | goal | median reaches it |\n|---|---:|---:|---:|---|\n");
+  fmt::print("| ratio | of medians | of least | goal | reached |\n|---|---:|---:|---:|---|\n");
+  const auto word = [](bool median, bool least) { return median && least ? "yes" : median ? "in the median only" : least ? "in the least only" : "no"; };
   for (const auto& [name, value] : ratios.items()) {
-    const double median = value["median"].get<double>();
+    const double median = value["median"].get<double>(), least = value["min"].get<double>();
     std::string goal, reached;
     if (value.contains("at_least")) {
       goal = fmt::format("at least {:g}", value["at_least"].get<double>());
-      reached = median >= value["at_least"].get<double>() ? "yes" : "no";
+      const double limit = value["at_least"].get<double>();
+      reached = word(median >= limit, least >= limit);
     } else if (value.contains("at_most")) {
       goal = fmt::format("at most {:g}", value["at_most"].get<double>());
-      reached = median <= value["at_most"].get<double>() ? "yes" : "no";
+      const double limit = value["at_most"].get<double>();
+      reached = word(median <= limit, least <= limit);
     }
-    fmt::print("| {} | {:.2f} | {:.2f} | {} | {} |\n", name, median, value["min"].get<double>(), goal, reached);
+    fmt::print("| {} | {:.2f} | {:.2f} | {} | {} |\n", name, median, least, goal, reached);
   }
 }
 
@@ -47,8 +50,10 @@ void print_page(const Json& speed) {
       "All cases of the table were run in turn, {} times round, in one program: on a busy machine every case suffers alike, so that the\n"
       "ratios say more than the microseconds. Before anything is timed the streamed outputs are compared with the whole clip's and these\n"
       "with the plain reference loops (equal, bit for bit), and XNNPACK's with ours (equal up to its rounding of ties).\n\n"
-      "| | |\n|---|---|\n| processor | {} |\n| vector extensions | {} |\n| kernels in use | {} |\n\n",
-      speed.at("rounds").get<int>(), machine.at("cpu").get<std::string>(), extensions, machine.at("isa").get<std::string>());
+      "| | |\n|---|---|\n| processor | {} |\n| vector extensions | {} |\n| kernels in use | {} |\n| load of the machine | {:.1f} runnable threads on {} cores |\n\n"
+      "Medians are what this machine gave under that load; the least times are closer to what it gives when left alone. A goal counts as\n"
+      "reached when both ratios reach it.\n\n",
+      speed.at("rounds").get<int>(), machine.at("cpu").get<std::string>(), extensions, machine.at("isa").get<std::string>(), machine.at("load").get<double>(), machine.at("cores").get<int>());
   fmt::print(
       "**M1** is a streaming keyword network: 40 features per frame, a stem of 5 frames, six residual blocks (depthwise 9 taps, pointwise\n"
       "64 x 64, sum, ReLU), a pointwise head: 44,928 multiply-adds per frame. **M2** is the depthwise-separable network of MLPerf Tiny:\n"
@@ -66,8 +71,8 @@ void print_page(const Json& speed) {
     const Json& digits = speed["digits"];
     const Json& real_time = digits["times_real_time"];
     fmt::print(
-        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: {:.0f} times real time in the median, {:.0f} at best "
-        "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of it.\n",
+        "\n## The digits graph\n\n16 kHz samples in memory, 40-bin log-mel features, the network, decisions: {:.0f} times real time (processor time) in the median, {:.0f} at best "
+        "(goal: at least {:g}), which is {:.2f} us per frame of 10 ms; the front end takes {:.0f} % of the fastest runs.\n",
         real_time["median"].get<double>(), real_time["max"].get<double>(), real_time["at_least"].get<double>(), digits["us_per_frame"].get<double>(),
         100 * digits["front_end_share"].get<double>());
   }

@@ -14,42 +14,45 @@ enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, sc
 // Output channels are worked on in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32 for AVX2). Lanes of a whole
 // group are in the order in which packing instructions put them together again: lane l of vector v holds channel
 // 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4 are in plain order.
-struct ConvPlan {
+struct alignas(64) ConvPlan {
+  // What every run reads stands first: a stream of single frames visits many plans per step, and each costs cache lines.
+  const std::int8_t* weights;         // see below
+  const std::int64_t* run_offset;     // from the window's first element in x
+  const std::int32_t* bias;           // per lane, and everything that can be added to it beforehand
+  const std::int32_t* shift;          // per lane; a single vector for all when shift_stride is 0
+  std::int64_t shift_stride;          // 0 or 1
+  std::int64_t group_weights;         // bytes of one whole group
+  // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are zero.
+  // Depthwise: `runs` taps.
+  std::int32_t runs, quads;
+  std::int32_t out_channels;
+  std::int32_t zero_point, low, high;
+  std::int32_t sum_low, sum_high;
+  Finish finish;
+  bool direct;                        // one row of output, all of whose windows are inside x
+
   // A 1x1 convolution without padding and strides is a single row of positions here.
   std::int32_t in_height, in_width, in_channels;
-  std::int32_t out_height, out_width, out_channels;
+  std::int32_t out_height, out_width;
   std::int32_t kernel_height, kernel_width;
   std::int32_t stride_height, stride_width;
   std::int32_t dilation_height, dilation_width;
   std::int32_t pad_top, pad_left;
   std::int32_t in_zero_point;
   std::int32_t inner, outer;          // output columns [inner, outer) have their whole window inside a row of x
-
-  // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are zero.
-  // Depthwise: `runs` taps.
-  std::int32_t runs, quads;
-  const std::int64_t* run_offset;     // from the window's first element in x
-  const std::int64_t* patch_run;      // the same in a copy of the window ("patch"), which windows with padding are read from
+  const std::int64_t* patch_run;      // run_offset in a copy of the window ("patch"), which windows with padding are read from
   const std::int64_t* patch_tap;      // where each tap (row by row) goes in a patch
   std::int64_t patch_bytes;
 
-  // Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4 taps]. Wide weights are int16,
-  // each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
-  const std::int8_t* weights;
-  std::int64_t group_weights;         // bytes of one whole group
+  // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4 taps]. Wide weights are
+  // int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
 
   // One entry per lane.
-  const std::int32_t* bias;           // and everything that can be added to it beforehand
-  const std::int32_t* shift;
   const std::int32_t* mask;           // half_even, tflite_double: the bits that are shifted out
   const std::int32_t* multiplier;
   const std::int32_t* nudge;          // added to the product with the multiplier
   const std::int32_t* half;           // single: added before the shift
   const std::int32_t* channel;        // the output channel of a lane, -1 for none
-  Finish finish;
-  std::int32_t zero_point, low, high;
-  std::int32_t sum_low, sum_high;
-  bool direct;                        // one row of output, all of whose windows are inside x
 };
 
 inline constexpr int kPatches = 4;    // windows that are staged at a time

@@ -34,7 +34,7 @@ struct HalfUp {
                                 std::int32_t channels) noexcept
       : limits(V::limits(plan.zero_point, plan.low, plan.high)), sum_limits(V::sum_limits(plan.sum_low, plan.sum_high)),
         first(first_channel), count(channels) {
-    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) shift[v] = V::load(plan.shift + lane + v * V::kLanes);
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) shift[v] = V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
   }
   [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = V::shift_right(sums[v], shift[v]);

@@ -144,6 +144,9 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
       }
     }
   }
+  // Equal shifts: the first vector serves all lanes (lanes without a channel do not matter, and are the same ones in all vectors).
+  plan.shift_stride = 0;
+  for (std::int32_t i = 1; i < how.count; ++i) plan.shift_stride |= how.shift[i] != how.shift[0] ? 1 : 0;
   plan.bias = columns[0];
   plan.shift = columns[1];
   plan.mask = columns[2];
