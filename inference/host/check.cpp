@@ -60,6 +60,8 @@ class Collector {
       const std::int32_t tensor = prepared_.model().outputs()[i];
       const TensorView view = prepared_.model().tensor(tensor);
       const OutputFrames out = session.output(static_cast<int>(i));
+      // One output may be complete, or not begun, while another one still brings frames.
+      if (out.count == 0) continue;
       if (out.first < 0 || out.first + out.count > length(tensor)) {
         overrun_ = true;
         continue;
