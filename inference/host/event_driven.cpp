@@ -45,7 +45,8 @@ struct EventDriven::Node final : PrepareContext {
   Shape shape(int tensor) const noexcept override {
     Shape shape = graph->tensor(tensor).shape;
     const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
-    if (axis >= 0) shape[axis] = 1;
+    const bool is_input = std::find(node->inputs()->begin(), node->inputs()->end(), tensor) != node->inputs()->end();
+    if (axis >= 0) shape[axis] = is_input ? static_cast<std::int32_t>(window_frames()) : 1;
     return shape;
   }
   int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
@@ -171,13 +172,15 @@ void EventDriven::advance() {
         const std::int32_t tensor = inputs.Get(k);
         if (tensor < 0 || !queues_[static_cast<std::size_t>(tensor)]->stream) continue;
         const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
-        const int zero = model.tensor(tensor).zero_point();
+        const TensorView view = model.tensor(tensor);
+        const std::vector<std::byte> nothing(queue.frame_bytes, static_cast<std::byte>(view.zero_point() & 0xFF));
+        // With dimensions in front of time, a frame is spread over the rows of the window.
+        const FrameLayout layout = FrameLayout::of(view.shape, node->streams[static_cast<std::size_t>(tensor)].time_axis, view.dtype);
         for (std::int64_t w = 0; w < node->window_frames(); ++w) {
-          std::byte* to = node->windows[k].data() + static_cast<std::size_t>(w) * queue.frame_bytes;
           const std::int64_t i = first + w;
           const bool is_data = i >= 0 && i < queue.received;
-          if (is_data) std::memcpy(to, queue.frames[static_cast<std::size_t>(i - queue.base)].data(), queue.frame_bytes);
-          else std::memset(to, zero & 0xFF, queue.frame_bytes);
+          const std::vector<std::byte>& frame = is_data ? queue.frames[static_cast<std::size_t>(i - queue.base)] : nothing;
+          copy_frames(layout, frame.data(), 1, 0, node->windows[k].data(), node->window_frames(), w, 1);
         }
         node->data[static_cast<std::size_t>(tensor)] = node->windows[k].data();
         node->index[static_cast<std::size_t>(tensor)] = {first, queue.length};
