@@ -21,7 +21,11 @@ std::string_view name_of(Code code) noexcept {
 Text& Text::operator<<(std::string_view piece) noexcept {
   constexpr std::size_t room = sizeof(text_) - 1;
   const std::size_t count = piece.size() <= room - size_ ? piece.size() : room - size_;
-  std::memcpy(text_ + size_, piece.data(), count);
+  // Names come from files: a line break or the control sequence of a terminal in one of them must not get into a sentence.
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto letter = static_cast<unsigned char>(piece[i]);
+    text_[size_ + i] = letter < 0x20 || letter == 0x7F ? '?' : piece[i];
+  }
   size_ = static_cast<std::uint16_t>(size_ + count);
   if (count < piece.size()) std::memcpy(text_ + room - 3, "...", 3);
   text_[size_] = '\0';

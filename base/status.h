@@ -33,7 +33,7 @@ enum class Code : std::uint8_t {
 // "invalid argument", ...
 std::string_view name_of(Code code) noexcept;
 
-// Fixed-size text that is built piece by piece; what does not fit is cut and marked.
+// Fixed-size text of one line that is built piece by piece; what does not fit is cut and marked, control characters become '?'.
 class Text {
  public:
   Text() noexcept { text_[0] = '\0'; }

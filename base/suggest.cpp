@@ -23,8 +23,9 @@ bool begins_with(std::string_view text, std::string_view start) noexcept {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
-  a = a.substr(0, kLongest);
-  b = b.substr(0, kLongest);
+  // Not substr(), which can throw.
+  a = {a.data(), std::min<std::size_t>(a.size(), kLongest)};
+  b = {b.data(), std::min<std::size_t>(b.size(), kLongest)};
   // Rows i-2, i-1 and i of the table of distances between prefixes (optimal string alignment).
   std::uint8_t rows[3][kLongest + 1];
   for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = static_cast<std::uint8_t>(j);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/number_text.h"
 #include "base/suggest.h"
 
 namespace runnel::features {
@@ -98,13 +99,6 @@ std::string_view choice_at(std::string_view choices, std::size_t index) noexcept
   }
 }
 
-void append_number(Text& text, double value, bool single) noexcept {
-  char digits[40];
-  const auto end = single ? std::to_chars(digits, digits + sizeof digits, static_cast<float>(value))
-                          : std::to_chars(digits, digits + sizeof digits, value);
-  text << std::string_view(digits, static_cast<std::size_t>(end.ptr - digits));
-}
-
 bool in_range(const Parameter& parameter, double value) noexcept {
   if (parameter.type == Type::choice)
     return value >= 0 && !choice_at(parameter.choices, static_cast<std::size_t>(value)).empty();
@@ -169,7 +163,7 @@ void append_value(Text& text, const Parameter& parameter, const FbankOptions& op
       text << static_cast<std::int64_t>(value);
       return;
     case Type::real:
-      append_number(text, value, true);
+      text << shortest_text(static_cast<float>(value)).view();
       return;
   }
 }
@@ -187,9 +181,9 @@ void append_range(Text& text, const Parameter& parameter) noexcept {
       }
     case Type::integer:
     case Type::real:
-      append_number(text, parameter.least, false);
+      text << shortest_text(parameter.least).view();
       text << " to ";
-      append_number(text, parameter.most, false);
+      text << shortest_text(parameter.most).view();
       if (!parameter.unit.empty()) text << ' ' << parameter.unit;
       return;
   }

@@ -151,6 +151,10 @@ class Preparation final : public PrepareContext {
                                           << ", but the graph gives " << is.stream.delay << " and " << is.history;
       }
     }
+    if (stored->block_multiple() != multiple) {
+      return Status(Code::invalid_data) << "section plan: block sizes are said to be multiples of " << stored->block_multiple()
+                                        << ", but the graph gives " << multiple;
+    }
     if (options_.mode == RunMode::whole) {
       std::int64_t reference = 0;
       for (std::size_t i = 0; i < inputs && reference == 0; ++i) {
@@ -175,8 +179,21 @@ class Preparation final : public PrepareContext {
     return {};
   }
 
+  Status over_limit(std::string_view what, std::uint64_t bytes) const noexcept {
+    return Status(Code::out_of_memory) << what << " would need " << bytes << " bytes, more than the limit of " << options_.limit;
+  }
+  Result<std::size_t> bytes_of(int tensor, std::int64_t frames, std::size_t frame_bytes) const noexcept {
+    std::uint64_t bytes = 0;
+    if (checked_mul(static_cast<std::uint64_t>(frames), static_cast<std::uint64_t>(frame_bytes), bytes) && bytes <= options_.limit) {
+      return static_cast<std::size_t>(bytes);
+    }
+    return Status(Code::out_of_memory) << "tensor " << tensor << ' ' << model_.tensor_name(tensor) << " would need " << frames << " frames of "
+                                       << frame_bytes << " bytes, more than the limit of " << options_.limit;
+  }
+
   Status place_tensors() noexcept {
     const bool streamed = out_.mode_ == RunMode::stream;
+    std::uint64_t rings = 0;
     for (int t = 0; t < out_.tensor_count_; ++t) {
       const TensorView view = model_.tensor(t);
       const StreamTensor& stream = streams_[t];
@@ -190,20 +207,19 @@ class Preparation final : public PrepareContext {
       place.up = static_cast<std::int32_t>(stream.stream.up);
       place.down = static_cast<std::int32_t>(stream.stream.down);
       place.frame_bytes = view.bytes() / static_cast<std::size_t>(view.shape[stream.time_axis]);
-      std::int64_t bytes = 0;
-      if (!checked_mul(place.frames, static_cast<std::int64_t>(place.frame_bytes), bytes) || bytes > (std::int64_t{1} << 40)) {
-        return Status(Code::invalid_argument) << "tensor " << t << " would need " << place.frames << " frames of " << place.frame_bytes << " bytes";
-      }
-      place.bytes = static_cast<std::size_t>(bytes);
+      RUNNEL_ASSIGN(place.bytes, bytes_of(t, place.frames, place.frame_bytes));
       if (!streamed) continue;
       place.delay = stream.stream.delay;
       place.history = stream.history;
       place.fill = stream.fill;
       if (place.fill) out_.warm_blocks_ = std::max(out_.warm_blocks_, ceil_div(place.delay, place.frames));
-      // An input block that may wait half filled belongs to its stream, not to the workspace that streams share.
+      // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs to the session.
       const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
         place.capacity = streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
+        RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
+        rings += bytes;
+        if (rings > options_.limit) return over_limit("the histories of a session", rings);
         out_.rings_[out_.ring_count_++].tensor = t;
       }
     }
@@ -284,11 +300,16 @@ class Preparation final : public PrepareContext {
       root.last = std::max(root.last, items_[y].last);
       items_[y] = {};
     }
+    // The planner adds sizes: no sum of them may overflow.
+    std::uint64_t total = 0;
+    for (int t = 0; t < tensors; ++t) total += items_[t].bytes;
+    if (total > static_cast<std::size_t>(-1) / 2) return over_limit("the intermediate tensors", total);
     out_.arena_bytes_ = plan_arena({items_, static_cast<std::size_t>(tensors)}, kAlignment);
     for (int t = 0; t < tensors; ++t) {
       if (in_arena(t)) out_.placements_[t].offset = items_[root_[t]].offset;
     }
     out_.arena_bytes_ += kTail;
+    if (out_.arena_bytes_ > options_.limit) return over_limit("the intermediate tensors", out_.arena_bytes_);
     return {};
   }
 
@@ -310,6 +331,7 @@ class Preparation final : public PrepareContext {
       }
       step.gates = out_.gate_count_ - step.first_gate;
     }
+    if (out_.scratch_bytes_ > options_.limit) return over_limit("an operator's scratch memory", out_.scratch_bytes_);
     return {};
   }
 
@@ -329,6 +351,7 @@ class Preparation final : public PrepareContext {
     bytes = align_up(bytes, kAlignment);
     out_.operator_state_offset_ = bytes;
     out_.state_bytes_ = bytes + operator_state_ + kTail;
+    if (out_.state_bytes_ > options_.limit) return over_limit("a session", out_.state_bytes_);
     return {};
   }
 

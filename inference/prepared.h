@@ -28,6 +28,9 @@ struct PrepareOptions {
   bool slack = true;
   // false: every tensor keeps memory of its own, so that all of them can be looked at after a run.
   bool share = true;
+  // Most bytes of the arena, of the scratch memory and of a session's state: a file of a few bytes may ask for any size, and
+  // whoever prepares it takes the memory from somewhere.
+  std::size_t limit = std::size_t{1} << 31;
 };
 
 // Where a tensor lives and how it moves along time.
@@ -52,7 +55,7 @@ class Prepared {
  public:
   // Everything, this object included, is allocated from `memory`, which must outlive it, as must the model.
   // Fails with `unsupported` naming all operators that `table` lacks, or why the graph cannot be streamed; with
-  // `invalid_argument` for a block size that is not possible; with `out_of_memory`.
+  // `invalid_argument` for a block size that is not possible; with `out_of_memory`, also beyond options.limit.
   static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept;
 
   [[nodiscard]] const Model& model() const noexcept { return *model_; }

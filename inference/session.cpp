@@ -237,9 +237,14 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
   // A checksum is no proof: what could lead outside the state is checked as well.
   Header counters;
   std::memcpy(&counters, state.data(), sizeof(counters));
-  if (counters.block < 0 || counters.length < 0 || counters.length > kEndless || counters.begun > 1) {
-    return Status(Code::invalid_data) << "the saved session has impossible counters";
-  }
+  // Frames are counted in 64 bits per tensor: none of these counts may come near the end of them. A length is known once a block
+  // was not full, so it lies within the blocks that were run.
+  std::int64_t most_frames = prepared_->block_;
+  for (int t = 0; t < prepared_->tensor_count_; ++t) most_frames = std::max(most_frames, prepared_->placements_[t].frames);
+  const std::int64_t most_blocks = (std::int64_t{1} << 60) / std::max<std::int64_t>(most_frames, 1);
+  const bool within = counters.block >= 0 && counters.block <= most_blocks && counters.begun <= 1 && counters.length >= 0 &&
+                      (counters.length == kEndless || counters.length <= counters.block * prepared_->block_);
+  if (!within) return Status(Code::invalid_data) << "the saved session has impossible counters";
   for (int i = 0; i < prepared_->ring_count_; ++i) {
     const Prepared::RingMemory& at = prepared_->rings_[i];
     std::int64_t cursor = 0;

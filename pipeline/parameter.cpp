@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/number_text.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -27,14 +29,6 @@ bool is_choice(std::string_view choices, std::string_view text) noexcept {
     choices.remove_prefix(bar + 1);
   }
   return false;
-}
-
-Text number(double value) noexcept {
-  char digits[40];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  Text text;
-  if (error == std::errc()) text << std::string_view(digits, static_cast<std::size_t>(end - digits));
-  return text;
 }
 
 }  // namespace
@@ -66,8 +60,8 @@ Text describe_allowed(const Parameter& parameter) noexcept {
       break;
     case ParameterType::integer:
     case ParameterType::real:
-      text << (parameter.type == ParameterType::integer ? "a whole number from " : "a number from ") << number(parameter.low).view()
-           << " to " << number(parameter.high).view();
+      text << (parameter.type == ParameterType::integer ? "a whole number from " : "a number from ") << shortest_text(parameter.low).view()
+           << " to " << shortest_text(parameter.high).view();
       if (!parameter.unit.empty()) text << ' ' << parameter.unit;
       break;
   }
@@ -79,7 +73,7 @@ Text describe_value(const Value& value) noexcept {
   switch (value.type) {
     case ParameterType::boolean: text << (value.boolean ? "true" : "false"); break;
     case ParameterType::integer: text << value.integer; break;
-    case ParameterType::real: text = number(value.real); break;
+    case ParameterType::real: text << shortest_text(value.real).view(); break;
     case ParameterType::text: text << value.text; break;
   }
   return text;

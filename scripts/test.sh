@@ -3,9 +3,9 @@
 #
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer,
-#                  and the tests labelled `threads` under ThreadSanitizer
+#                  and the tests labelled `threads` under ThreadSanitizer; each fuzzer for RUNNEL_FUZZ_SECONDS (default: 20)
 #
-# Tests labelled `fuzz` replay the seeds of the fuzzers and are part of every run. A stage that fails does not keep the next
+# Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A stage that fails does not keep the next
 # one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
 # RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -21,7 +21,9 @@ case "$*" in
   *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
 esac
 
-"$root/scripts/install.sh" build test bench
+purposes=(build test bench)
+if [[ $all -eq 1 ]]; then purposes+=(fuzz); fi
+"$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 
 failed=()
@@ -63,6 +65,15 @@ run_tests() {
   shift
   ctest --preset "$preset" --parallel "$jobs" "$@"
 }
+# fuzz KIND: a short run of one fuzzer over its valid inputs, those kept in tests/corpus, and what it makes of them. A crash leaves
+# its input in the build folder, and the way to it in the log.
+fuzz() {
+  local kind=$1 kept=()
+  if [[ -d tests/corpus/$kind ]]; then kept=("tests/corpus/$kind"); fi
+  mkdir -p "build-fuzz/corpus/$kind" build-fuzz/found
+  "build-fuzz/tests/fuzz/${kind}_fuzzer" -max_total_time="${RUNNEL_FUZZ_SECONDS:-20}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
+    -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
+}
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }
 
 # Without this build nothing else makes sense.
@@ -82,6 +93,11 @@ if [[ $all -eq 1 ]]; then
   else
     say "no test is labelled threads: nothing to run under ThreadSanitizer"
   fi
+fi
+
+if [[ $all -eq 1 ]] && stage "building the fuzzers" build fuzz; then
+  build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
+  for kind in model espdl recording graph; do stage "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
 selection=(-LE '^long$')

@@ -63,7 +63,7 @@ struct EventDriven::Node final : PrepareContext {
     const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
     const auto& outputs = *node->outputs();
     const bool is_output = std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
-    if (axis >= 0) shape[axis] = is_output ? static_cast<std::int32_t>(output_frames()) : 1;
+    if (axis >= 0) shape[axis] = static_cast<std::int32_t>(is_output ? output_frames() : step.rule.kind == streaming::Kind::window ? window_frames() : 1);
     return shape;
   }
   int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
@@ -198,14 +198,16 @@ void EventDriven::gather(Node& node, std::int64_t first) {
     const std::int32_t tensor = inputs.Get(k);
     if (tensor < 0 || !queues_[static_cast<std::size_t>(tensor)]->stream) continue;
     const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
-    const int zero = model_->model().tensor(tensor).zero_point();
+    const TensorView view = model_->model().tensor(tensor);
+    const std::vector<std::byte> padding(queue.frame_bytes, static_cast<std::byte>(view.zero_point() & 0xFF));
+    const std::vector<std::byte> forgotten(queue.frame_bytes, std::byte{0x55});   // or not there yet: must not be read
+    // With dimensions in front of time, a frame is spread over the rows of the window.
+    const FrameLayout layout = FrameLayout::of(view.shape, node.streams[static_cast<std::size_t>(tensor)].time_axis, view.dtype);
     for (std::int64_t w = 0; w < node.window_frames(); ++w) {
-      std::byte* to = node.windows[k].data() + static_cast<std::size_t>(w) * queue.frame_bytes;
       const std::int64_t i = first + w;
-      const bool is_data = i >= 0 && i < queue.length;
-      if (!is_data) std::memset(to, zero & 0xFF, queue.frame_bytes);
-      else if (i >= queue.base && i < queue.received) std::memcpy(to, queue.frames[static_cast<std::size_t>(i - queue.base)].data(), queue.frame_bytes);
-      else std::memset(to, 0x55, queue.frame_bytes);   // forgotten, or not there yet: must not be read
+      const bool is_data = i >= 0 && i < queue.length, is_here = i >= queue.base && i < queue.received;
+      const std::vector<std::byte>& frame = !is_data ? padding : is_here ? queue.frames[static_cast<std::size_t>(i - queue.base)] : forgotten;
+      copy_frames(layout, frame.data(), 1, 0, node.windows[k].data(), node.window_frames(), w, 1);
     }
     const auto back = static_cast<std::size_t>(node.back_frames()) * queue.frame_bytes;
     node.data[static_cast<std::size_t>(tensor)] = node.windows[k].data() + back;

@@ -1,0 +1,9 @@
+// Texts of graphs.
+#include <string_view>
+
+#include "tests/fuzz/fuzzer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  runnel::test::insist_on_a_sentence(runnel::test::feed_graph({reinterpret_cast<const char*>(data), size}));
+  return 0;
+}

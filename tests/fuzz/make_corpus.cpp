@@ -1,0 +1,44 @@
+// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, recording and graph.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include "compiler/espdl/importer.h"
+#include "compiler/writer.h"
+#include "tests/compiler/espdl/tiny_model.h"
+#include "tests/robustness/originals.h"
+
+namespace {
+
+bool write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return out.good();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fputs("usage: make_corpus FOLDER\n", stderr);
+    return 2;
+  }
+  using namespace runnel;
+  const std::filesystem::path folder = arguments[1];
+  const std::vector<std::byte> tiny = test::tiny_conv().file();
+  const auto imported = compiler::import_espdl(tiny);
+  if (!imported.ok()) return 1;
+  const auto written = compiler::write_model(imported->graph);
+  if (!written.ok()) return 1;
+  bool good = write(folder / "espdl" / "tiny.espdl", tiny) && write(folder / "model" / "tiny.rnl", written->bytes) &&
+              write(folder / "espdl" / "digits.espdl", test::digits_espdl()) && write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
+              write(folder / "recording" / "short.wav", test::short_wav()) && write(folder / "recording" / "floats.wav", test::float_wav());
+  int number = 0;
+  for (const std::string& text : test::graph_texts()) {
+    good = good && write(folder / "graph" / std::to_string(number++), std::as_bytes(std::span(text.data(), text.size())));
+  }
+  return good ? 0 : 1;
+}

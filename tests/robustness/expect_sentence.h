@@ -1,0 +1,20 @@
+// What every failure must be.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace runnel::test {
+
+// A failure has one line of text, and counts; success does not.
+inline bool failed_with_a_sentence(const Status& status) {
+  if (status.ok()) return false;
+  EXPECT_FALSE(status.text().empty()) << "a failure (" << name_of(status.code()) << ") without text";
+  EXPECT_EQ(status.text().find('\n'), std::string_view::npos) << "a failure of several lines: " << status.text();
+  return true;
+}
+
+}  // namespace runnel::test

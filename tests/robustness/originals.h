@@ -1,0 +1,19 @@
+// The valid files and texts that the tests of robustness damage and the fuzzers start from.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace runnel::test {
+
+// models/digits as it is in the project, and imported with its front end, labels and decision.
+std::vector<std::byte> digits_espdl();
+std::vector<std::byte> digits_rnl();
+// A tenth of a second, 16 bit, mono; and the same as 32-bit floats.
+std::vector<std::byte> short_wav();
+std::vector<std::byte> float_wav();
+// Valid graphs for feed_graph.
+std::vector<std::string> graph_texts();
+
+}  // namespace runnel::test
