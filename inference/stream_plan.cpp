@@ -67,7 +67,8 @@ class Walk {
       const std::int64_t history = out.rule.kind == streaming::Kind::pointwise ? joined.delay - x.stream.delay : std::max<std::int64_t>(0, plan.context);
       x.history = std::max(x.history, history);
       x.fill = x.fill || (out.rule.padding == streaming::Padding::zero_point &&
-                          (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0));
+                          (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0 ||
+                           (out.rule.kind == streaming::Kind::upsample && out.rule.right < 0)));   // outputs behind the last input
       if ((x.history > 0 || x.fill) && model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
         return Status(Code::unsupported) << "needs " << x.history << " earlier frames of tensor " << model_.tensor_name(tensor) << ", whose time axis "
                                          << static_cast<int>(x.time_axis) << " has dimensions of more than 1 in front of it";

@@ -219,7 +219,9 @@ class StreamCheck {
     {
       // Again after a reset in the middle of other data, interleaved with a second session that is half a recording behind, and
       // carried over to a third by save and restore.
-      RUNNEL_ASSIGN(Session other, Session::make(prepared, *workspace, state(std::byte{0xAA})));
+      // Blocks that are not full yet wait in the workspace: sessions that both have one need two.
+      RUNNEL_ASSIGN(Workspace* const other_workspace, Workspace::make(prepared, memory));
+      RUNNEL_ASSIGN(Session other, Session::make(prepared, *other_workspace, state(std::byte{0xAA})));
       RUNNEL_ASSIGN(Session third, Session::make(prepared, *workspace, state(std::byte{0x33})));
       Reblocker second(other);
       second.push(pointers(0), frames_ / 2, [] {});

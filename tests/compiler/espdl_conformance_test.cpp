@@ -22,8 +22,8 @@ using test::Bytes;
 using test::RunnableGraph;
 
 // Cases that ran when this was last raised. Fewer mean that something was lost.
-constexpr int kLeastRun = 1032;
-constexpr int kLeastStreams = 30;
+constexpr int kLeastRun = 1104;
+constexpr int kLeastStreams = 48;
 constexpr int kLeastLinear = 102;
 
 EspdlTarget target_named(const std::string& name) {

@@ -1,0 +1,149 @@
+#include "inference/host/operator_facts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+constexpr std::string_view kAll = "i8 i16 f32";
+constexpr std::string_view kIntegers = "i8 i16";
+constexpr std::string_view kEach = "each frame";
+constexpr std::string_view kWindow = "window: history, delay, flush";
+constexpr std::string_view kOtherAxes = "each frame, when time is not the axis";
+constexpr std::string_view kSum1 = "operands rounded to the output's scale, then saturated";
+constexpr std::string_view kExact = "exact, one rounding";
+constexpr std::string_view kFunction = "double precision, rounded to float32, then to integers";
+constexpr std::string_view kReal = "double precision, one rounding to float32";
+constexpr std::string_view kNorm = "float32 in a fixed order, one rounding";
+constexpr std::string_view kTruth = "exact, whatever the scales";
+
+constexpr OperatorFacts kFacts[] = {
+    // ---- products
+    {"conv", 1, "x, weights, bias or absent", kAll, kWindow, "exact sums, one rounding, per tensor or channel; f32: fixed order"},
+    {"fully_connected", 1, "x, weights, bias or absent", kAll, kOtherAxes, "as conv"},
+    {"matmul", 1, "a [.., M, K], b [.., K, N]", kAll, "time is M beside a fixed b, or a leading axis", "exact sums, one rounding; f32: in order of K"},
+    // ---- pairs
+    {"add", 1, "a, b", kAll, kEach, kSum1},
+    {"add", 2, "a, b", kAll, kEach, kExact},
+    {"sub", 1, "a, b", kAll, kEach, kSum1},
+    {"sub", 2, "a, b", kAll, kEach, kExact},
+    {"mul", 1, "a, b", kAll, kEach, "exact product through float32, one rounding"},
+    {"mul", 2, "a, b", kAll, kEach, kExact},
+    {"div", 1, "a, b", kAll, kEach, "float32 quotient; 0/0 is 0 in integers"},
+    {"mod", 1, "a, b", kAll, kEach, "sign of a; exact; remainder by 0 is 0 in integers"},
+    {"mod", 2, "a, b", kAll, kEach, "sign of b; exact; remainder by 0 is 0 in integers"},
+    {"pow", 1, "a, b", kAll, kEach, kFunction},
+    {"max", 1, "a, b", kAll, kEach, kSum1},
+    {"min", 1, "a, b", kAll, kEach, kSum1},
+    {"prelu", 1, "x, slopes", kAll, kEach, "negative products exact, one rounding"},
+    {"equal", 1, "a, b", "i8 i16 f32 bool, to bool", kEach, kTruth},
+    {"greater", 1, "a, b", "i8 i16 f32, to bool", kEach, kTruth},
+    {"greater_or_equal", 1, "a, b", "i8 i16 f32, to bool", kEach, kTruth},
+    {"less", 1, "a, b", "i8 i16 f32, to bool", kEach, kTruth},
+    {"less_or_equal", 1, "a, b", "i8 i16 f32, to bool", kEach, kTruth},
+    {"logical_and", 1, "a, b", "bool", kEach, "any byte but 0 is true"},
+    {"logical_or", 1, "a, b", "bool", kEach, "any byte but 0 is true"},
+    {"logical_xor", 1, "a, b", "bool", kEach, "any byte but 0 is true"},
+    {"logical_not", 1, "x", "bool", kEach, "any byte but 0 is true"},
+    {"where", 1, "condition, a, b", "bool; any type", kEach, "moved to the output's scale"},
+    // ---- one value
+    {"relu", 1, "x", kAll, kEach, "moved to the output's scale"},
+    {"clip", 1, "x", kAll, kEach, "moved to the output's scale, then limited (hard_tanh)"},
+    {"requantize", 1, "x", kIntegers, kEach, "shift, one rounding"},
+    {"quantize", 1, "x", "f32 to i8 i16", kEach, "float32, one rounding"},
+    {"dequantize", 1, "x", "i8 i16 to f32", kEach, "exact"},
+    {"cast", 1, "x", "any plain number; any to bool", kEach, "towards zero, saturated; NaN is 0"},
+    {"lut", 1, "x, table", kIntegers, kEach, "i8: 256 entries; i16: 2^k + 1, nearest or linear"},
+    {"abs", 1, "x", kAll, kEach, kFunction},
+    {"neg", 1, "x", kAll, kEach, kFunction},
+    {"exp", 1, "x", kAll, kEach, kFunction},
+    {"log", 1, "x", kAll, kEach, kFunction},
+    {"sqrt", 1, "x", kAll, kEach, kFunction},
+    {"sigmoid", 1, "x", kAll, kEach, kFunction},
+    {"tanh", 1, "x", kAll, kEach, kFunction},
+    {"swish", 1, "x", kAll, kEach, kFunction},
+    {"hard_sigmoid", 1, "x", kAll, kEach, kFunction},
+    {"hard_swish", 1, "x", kAll, kEach, kFunction},
+    {"gelu", 1, "x", kAll, kEach, kFunction},
+    {"elu", 1, "x", kAll, kEach, kFunction},
+    {"leaky_relu", 1, "x", kAll, kEach, kFunction},
+    {"mish", 1, "x", kAll, kEach, kFunction},
+    {"softplus", 1, "x", kAll, kEach, kFunction},
+    {"erf", 1, "x", kAll, kEach, kFunction},
+    // ---- windows
+    {"average_pool", 1, "x", kAll, kWindow, "exact sum, scaled in float32, one rounding; f32: fixed order"},
+    {"max_pool", 1, "x", kAll, kWindow, "exact, moved to the output's scale"},
+    // ---- movement
+    {"reshape", 1, "x", "any type", "when time stays an axis of its own", "moved to the output's scale (identity)"},
+    {"transpose", 1, "x", "any type", kEach, "moved to the output's scale"},
+    {"slice", 1, "x", "any type", "window: steps forward", "moved to the output's scale"},
+    {"concat", 1, "any number", "any type", kOtherAxes, "moved to the output's scale"},
+    {"split", 1, "x", "any type", kOtherAxes, "moved to the output's scale"},
+    {"pad", 1, "x", "any type", "over time: constants only", "moved to the output's scale"},
+    // ---- over axes
+    {"reduce_mean", 1, "x", kAll, kOtherAxes, "exact sum, mean in float32, one rounding; f32: double precision"},
+    {"reduce_sum", 1, "x", kAll, kOtherAxes, "exact, one rounding; f32: double precision"},
+    {"reduce_max", 1, "x", kAll, kOtherAxes, "exact, moved to the output's scale"},
+    {"reduce_min", 1, "x", kAll, kOtherAxes, "exact, moved to the output's scale"},
+    {"reduce_l1", 1, "x", kAll, kOtherAxes, "exact, one rounding; f32: double precision"},
+    {"reduce_l2", 1, "x", kAll, kOtherAxes, kReal},
+    {"reduce_prod", 1, "x", kAll, kOtherAxes, kReal},
+    {"reduce_log_sum", 1, "x", kAll, kOtherAxes, kReal},
+    {"reduce_log_sum_exp", 1, "x", kAll, kOtherAxes, "largest value subtracted; double precision, one rounding to float32"},
+    {"reduce_sum_square", 1, "x", kAll, kOtherAxes, "exact, one rounding; f32: double precision"},
+    {"softmax", 1, "x", "i8 i16 f32, to f32 or the same", kOtherAxes, "largest value subtracted; double precision, one rounding to float32"},
+    {"log_softmax", 1, "x", "i8 i16 f32, to f32 or the same", kOtherAxes, "largest value subtracted; double precision, one rounding to float32"},
+    {"arg_max", 1, "x", "i8 i16 i32 f32, to i32 i64", kOtherAxes, "the first of equals"},
+    {"top_k", 1, "x", "i8 i16 i32 f32, and i32 i64", kOtherAxes, "sorted; of equals the first"},
+    // ---- recurrence, normalization, rearrangement
+    {"gru", 1, "x, W, R, then bias, initial h or absent", kAll, "carries its state; forwards only", "gates of int16, products of gates in float32, saturated; f32: fixed order"},
+    {"lstm", 1, "x, W, R, then bias, initial h, initial c or absent", kAll, "carries its state; forwards only", "as gru, the cell int16 at the gates' scale"},
+    {"layer_norm", 1, "x, scale, bias or absent", kAll, "each frame, when time is in front of the axis", kNorm},
+    {"rms_norm", 1, "x, scale", kAll, "each frame, when time is in front of the axis", kNorm},
+    {"lp_norm", 1, "x", kAll, kOtherAxes, kNorm},
+    {"resize", 1, "x", kAll, "upsampling by whole factors", "nearest: moved to the output's scale; linear: float32, one rounding"},
+    {"depth_to_space", 1, "x", "any type", "upsampling", "moved to the output's scale"},
+    {"space_to_depth", 1, "x", "any type", kWindow, "moved to the output's scale"},
+    {"insert_zeros", 1, "x", "any type", "upsampling", "moved to the output's scale"},
+    {"transposed_conv", 1, "x, weights, bias or absent", kIntegers, "upsampling: history, delay, flush", "exact sums, one rounding, per tensor or channel"},
+    {"expand", 1, "x", "any type", "each frame, when time is not repeated", "moved to the output's scale"},
+    {"gather", 1, "x, indices", "any type; i32 i64", "each frame, when time is not the axis; a fixed table", "moved to the output's scale"},
+    {"scatter_nd", 1, "x, indices, updates", "i8 i16 f32; i32 i64", "no", "operands rounded to the output's scale, products rounded once"},
+    {"reverse_sequence", 1, "x, lengths", "any type; i32 i64", "each frame, beside time and batch", "moved to the output's scale"},
+};
+
+}  // namespace
+
+const OperatorFacts* operator_facts(std::string_view name, int version) {
+  const auto* const found = std::find_if(std::begin(kFacts), std::end(kFacts), [&](const OperatorFacts& f) { return f.name == name && f.version == version; });
+  return found == std::end(kFacts) ? nullptr : found;
+}
+
+std::string operators_markdown(OperatorTable table, std::string& missing) {
+  std::vector<const OperatorDefinition*> sorted(table.begin(), table.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name != b->name ? a->name < b->name : a->version < b->version; });
+  std::string page =
+      "# Operators\n\n"
+      "Made from the table of operators by `operator_facts_test`; with `RUNNEL_UPDATE_DOCS=1` in the environment it writes this page anew.\n\n"
+      "Types are those of activations: i8, i16 with a power-of-two scale each and zero point 0, f32 plain. Integers are exact and the same\n"
+      "everywhere. Floats have a fixed order of operations: the same bits on every machine, and in blocks of a stream as in the whole clip.\n"
+      "Operators that follow time refuse by name what cannot be streamed and say what would help. Shapes and options: [model-file.md](model-file.md).\n\n"
+      "| operator | version | code | inputs | types | along time | arithmetic |\n|---|---|---|---|---|---|---|\n";
+  for (const OperatorDefinition* definition : sorted) {
+    const OperatorFacts* const facts = operator_facts(definition->name, definition->version);
+    if (facts == nullptr) {
+      missing += std::string(definition->name) + " version " + std::to_string(definition->version) + "\n";
+      continue;
+    }
+    page += "| " + std::string(definition->name) + " | " + std::to_string(definition->version) + " | " + std::to_string(static_cast<int>(definition->code));
+    for (const std::string_view cell : {facts->inputs, facts->types, definition->stream == nullptr ? std::string_view("no") : facts->stream, facts->arithmetic}) {
+      page += " | " + std::string(cell);
+    }
+    page += " |\n";
+  }
+  return page;
+}
+
+}  // namespace runnel

@@ -1,0 +1,42 @@
+// docs/operators.md is what the table of operators says. RUNNEL_UPDATE_DOCS=1 writes it anew.
+#include "inference/host/operator_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace runnel {
+namespace {
+
+TEST(OperatorFacts, ThePageIsUpToDate) {
+  const std::string path = RUNNEL_SOURCE_FOLDER "/docs/operators.md";
+  std::string missing;
+  const std::string page = operators_markdown(all_operators(), missing);
+  EXPECT_EQ(missing, "") << "operators without an entry in inference/host/operator_facts.cpp";
+  if (std::getenv("RUNNEL_UPDATE_DOCS") != nullptr) std::ofstream(path) << page;
+  std::ifstream file(path);
+  const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_TRUE(found == page) << path << " is out of date: run this test with RUNNEL_UPDATE_DOCS=1";
+}
+
+TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
+  std::set<std::pair<int, int>> seen;
+  for (const OperatorDefinition* definition : all_operators()) {
+    EXPECT_TRUE(seen.emplace(static_cast<int>(definition->code), definition->version).second) << definition->name;
+    EXPECT_EQ(definition->name, fb::EnumNameOpCode(definition->code));
+    EXPECT_NE(definition->check, nullptr) << definition->name;
+    EXPECT_NE(definition->stream, nullptr) << definition->name;
+    EXPECT_NE(definition->prepare, nullptr) << definition->name;
+    EXPECT_EQ(find_operator(all_operators(), definition->code, definition->version), definition);
+  }
+  // Every code of the format has an operator.
+  for (int code = 1; code <= static_cast<int>(fb::OpCode::MAX); ++code) {
+    EXPECT_NE(find_operator(all_operators(), static_cast<fb::OpCode>(code), 1), nullptr) << fb::EnumNameOpCode(static_cast<fb::OpCode>(code));
+  }
+}
+
+}  // namespace
+}  // namespace runnel
