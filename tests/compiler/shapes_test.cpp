@@ -109,6 +109,17 @@ TEST(Shapes, Movement) {
   EXPECT_NE(inferred(fb::OpCode::reduce_mean, {{4, 3, 5}}, ReduceOptions{{3}}).find("axis 3 of a tensor of rank 3"), std::string::npos);
 }
 
+TEST(Shapes, Choices) {
+  EXPECT_EQ(inferred(fb::OpCode::where, {{1, 20, 1}, {6}, {1}}, {}), "1x20x6");
+  EXPECT_NE(inferred(fb::OpCode::where, {{1, 20, 2}, {6}, {1}}, {}).find("do not fit"), std::string::npos);
+  EXPECT_EQ(inferred(fb::OpCode::arg_max, {{4, 3, 5}}, AxisOptions{1}), "4x1x5");
+  EXPECT_NE(inferred(fb::OpCode::arg_max, {{4, 3, 5}}, AxisOptions{3}).find("axis 3 of a tensor of rank 3"), std::string::npos);
+  EXPECT_EQ(inferred(fb::OpCode::pow, {{4, 3}, {3}}, BinaryOptions{}), "4x3");
+  EXPECT_EQ(inferred(fb::OpCode::less, {{4, 1}, {3}}, {}), "4x3");
+  EXPECT_EQ(inferred(fb::OpCode::gelu, {{4, 3}}, FunctionOptions{}), "4x3");
+  EXPECT_EQ(inferred(fb::OpCode::reduce_l2, {{4, 3}}, ReduceOptions{{1}}), "4x1");
+}
+
 TEST(Shapes, OperandsThatAreNotThere) {
   EXPECT_EQ(inferred(fb::OpCode::add, {{4}}, BinaryOptions{}), "node \"node\" (add): input 1 is absent");
   Graph graph;

@@ -215,7 +215,7 @@ TEST(EspdlImporter, GraphsThatDoNotHoldTogetherAreRefused) {
 
 // ---- tables
 
-TEST(EspdlImporter, FunctionsWithoutTableGetOne) {
+TEST(EspdlImporter, FunctionsWithoutTableAreComputed) {
   const Graph graph = import(one_node({"Sigmoid", {}, {}}, {1, 3}, {1, 3}, -4, -7));
   const auto runnable = test::RunnableGraph::make(graph);
   ASSERT_TRUE(runnable.ok()) << runnable.status().text();
