@@ -26,6 +26,15 @@ void add_scaled(std::size_t count, float x, const float* __restrict weights, flo
   for (std::size_t n = 0; n < count; ++n) out[n] += x * weights[n];
 }
 
+// The same for four inputs, one product after the other, with `out` read and written once.
+void add_scaled_four(std::size_t count, const float* x, const float* __restrict weights, std::size_t stride, float* __restrict out) noexcept {
+  const float x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+  const float* __restrict w1 = weights + stride;
+  const float* __restrict w2 = w1 + stride;
+  const float* __restrict w3 = w2 + stride;
+  for (std::size_t n = 0; n < count; ++n) out[n] = (((out[n] + x0 * weights[n]) + x1 * w1[n]) + x2 * w2[n]) + x3 * w3[n];
+}
+
 }  // namespace
 
 void FloatConv::run(const float* x, float* y) const noexcept {
@@ -41,8 +50,11 @@ void FloatConv::run(const float* x, float* y) const noexcept {
           for (std::size_t n = 0; n < outputs; ++n) y[n] += in[n] * w[n];
           return;
         }
-        for (std::size_t i = 0; i < group_inputs; ++i, w += outputs) {
-          for (std::size_t g = 0; g < groups; ++g) add_scaled(group_outputs, in[g * group_inputs + i], w + g * group_outputs, y + g * group_outputs);
+        for (std::size_t g = 0; g < groups; ++g, in += group_inputs, w += group_outputs) {
+          float* out = y + g * group_outputs;
+          std::size_t i = 0;
+          for (; i + 4 <= group_inputs; i += 4) add_scaled_four(group_outputs, in + i, w + i * outputs, outputs, out);
+          for (; i < group_inputs; ++i) add_scaled(group_outputs, in[i], w + i * outputs, out);
         }
       });
       if (!spec.relu) continue;

@@ -29,7 +29,14 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
   const auto columns = static_cast<std::size_t>(spec.columns), inner = static_cast<std::size_t>(spec.inner);
   for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
     std::fill_n(y, columns, 0.0f);
-    for (std::size_t k = 0; k < inner; ++k) {
+    std::size_t k = 0;
+    for (; k + 4 <= inner; k += 4) {       // one product after the other, with y read and written once
+      const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+      const float* b0 = b + k * columns;
+      const float *b1 = b0 + columns, *b2 = b1 + columns, *b3 = b2 + columns;
+      for (std::size_t n = 0; n < columns; ++n) y[n] = (((y[n] + a0 * b0[n]) + a1 * b1[n]) + a2 * b2[n]) + a3 * b3[n];
+    }
+    for (; k < inner; ++k) {
       const float factor = a[k];
       const float* line = b + k * columns;
       for (std::size_t n = 0; n < columns; ++n) y[n] += factor * line[n];

@@ -39,11 +39,15 @@ bool next(int rank, const std::int32_t* size, const std::int64_t* stride, std::i
 // f(element) over all elements of one result, in the order of memory.
 template <class T, class F>
 void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+  const int outer = op.reduced_rank - 1;
+  const std::int32_t count = op.reduced[outer];
+  const std::int64_t stride = op.reduced_stride[outer];
   std::int32_t at[kMaxRank] = {};
   std::int64_t offset = base;
   do {
-    f(x[offset]);
-  } while (next(op.reduced_rank, op.reduced, op.reduced_stride, at, offset));
+    const T* element = x + offset;
+    for (std::int32_t i = 0; i < count; ++i, element += stride) f(*element);
+  } while (next(outer, op.reduced, op.reduced_stride, at, offset));
 }
 
 // Sums of integers are exact in int64: |x| <= 2^15, squares 2^30, at most 2^31 of them.
