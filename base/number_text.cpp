@@ -69,7 +69,7 @@ unsigned shortest(T value, char* text) noexcept {
   for (int count = 1; count <= kMostDigits; ++count) {
     // Scaling may be off by a little in the last of many digits, the more the farther the number is from 1: neighbours are tried too.
     const auto nearest = static_cast<std::uint64_t>(scaled(size, count - 1 - exponent) + 0.5);
-    const int neighbours = count < kMostDigits - 1 ? 0 : count < kMostDigits ? 8 : 80;
+    const int neighbours = count < kMostDigits - 1 ? 0 : count < kMostDigits ? 40 : 400;
     for (int i = 0; i <= neighbours; ++i) {
       const std::int64_t step = i % 2 == 0 ? -(i / 2) : i / 2 + 1;
       std::uint64_t digits = nearest + static_cast<std::uint64_t>(step);

@@ -129,9 +129,14 @@ class SectionList {
       const auto vector = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
       written.push_back(fb::CreateSection(builder, kind, crc32c(data), vector));
     }
-    fb::FinishModelBuffer(builder, fb::CreateModel(builder, 1, builder.CreateVector(written)));
+    // The size is known when everything is written: any number but the default keeps the field's place.
+    fb::FinishModelBuffer(builder, fb::CreateModel(builder, 1, builder.CreateVector(written), 1));
     const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-    return {first, first + builder.GetSize()};
+    std::vector<std::byte> bytes(first, first + builder.GetSize());
+    const auto* root = reinterpret_cast<const flatbuffers::Table*>(fb::GetModel(bytes.data()));
+    const auto place = reinterpret_cast<const std::byte*>(root->GetAddressOf(fb::Model::VT_BYTES)) - bytes.data();
+    flatbuffers::WriteScalar(bytes.data() + place, static_cast<std::uint64_t>(bytes.size()));
+    return bytes;
   }
 
  private:

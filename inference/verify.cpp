@@ -151,6 +151,7 @@ Result<Sections> read_container(std::span<const std::byte> bytes, bool check_crc
   if (model.version() != kFormatVersion) {
     return Status(Code::unsupported) << "format version " << model.version() << ", this reader knows " << kFormatVersion;
   }
+  if (model.bytes() != bytes.size()) return bad() << bytes.size() << " bytes, but the file says that it has " << model.bytes() << ": it is cut short or damaged";
   if (model.sections() == nullptr) return bad() << "no sections";
 
   Sections sections;

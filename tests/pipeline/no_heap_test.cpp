@@ -95,7 +95,7 @@ void run_without_heap(const std::string& chain, ModelLoader* models) {
   Lossy::losses = {{1000, 10}, {100000, 12345}};
   GraphOptions options;
   options.nodes = test_nodes();
-  options.tick = 43;
+  options.tick = 42;
   options.models = models;
   options.operators = all_operators();
   auto graph = Graph::build("lossy ! " + chain + " ! null", options);

@@ -18,8 +18,18 @@
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/nodes.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace runnel::test {
 namespace {
+
+#ifdef __GLIBC__
+// Tens of thousands of inputs, each with large blocks: taken from the system anew every time, clearing their pages would be most of
+// the work.
+[[maybe_unused]] const bool kept = mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
+#endif
 
 struct FreeAligned {
   void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t{64}); }

@@ -17,6 +17,8 @@ constexpr Parameter kParameters[] = {
 
 // Sizes that programs write into a header when they do not know the size yet.
 constexpr std::int64_t kUnknownSize = 0x7ff00000;
+// Fewer bytes than a WAV header has: the chunks RIFF, fmt and the head of data.
+constexpr std::uintmax_t kWavHeader = 44;
 // More bytes than any header needs: a file of this size that has no samples was never closed.
 constexpr std::uintmax_t kNoHeader = 65536;
 
@@ -87,6 +89,9 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
       return Status(Code::invalid_data) << name_ << ": the file ends in the middle of the recording (truncated=accept reads what is there)";
     }
     const std::uintmax_t bytes = std::filesystem::file_size(name_, error);
+    if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_WAV && !error && bytes < kWavHeader) {
+      return Status(Code::invalid_data) << name_ << ": " << bytes << " bytes, the file ends in its header";
+    }
     if (info.frames == 0 && !error && bytes > kNoHeader) {
       return Status(Code::invalid_data) << name_ << ": the header promises no samples, but the file has " << bytes
                                         << " bytes: it was probably never closed (truncated=accept reads it as empty)";
