@@ -90,13 +90,13 @@ TEST(EspdlImporter, MetadataIsKeptAndCompleted) {
 }
 
 TEST(EspdlImporter, AllUnknownOperatorsAreNamedAtOnce) {
-  TinyModel model = one_node({"LSTM", {}, {}}, {1, 4}, {1, 4}, 0, 0);
+  TinyModel model = one_node({"Unheard", {}, {}}, {1, 4}, {1, 4}, 0, 0);
   model.values = {{"a", {1, 4}}, {"b", {1, 4}}};
-  model.nodes = {{"LSTM", {"x"}, {"a"}}, {"Frobnicate", {"a"}, {"b"}}, {"LSTM", {"b"}, {"y"}}};
+  model.nodes = {{"Unheard", {"x"}, {"a"}}, {"Frobnicate", {"a"}, {"b"}}, {"Unheard", {"b"}, {"y"}}};
   const auto result = import_espdl(model.file());
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), Code::unsupported);
-  EXPECT_EQ(result.status().text(), "operators that cannot be imported: Frobnicate, LSTM (2 nodes)");
+  EXPECT_EQ(result.status().text(), "operators that cannot be imported: Frobnicate, Unheard (2 nodes)");
 }
 
 TEST(EspdlImporter, NonNegativeValuesAreMarked) {
