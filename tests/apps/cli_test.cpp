@@ -53,7 +53,7 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
 }
 
 // What the binary is licensed under follows from what is linked into it.
-TEST(Cli, VersionSaysWhenFftwIsLinked) {
+TEST_F(Cli, VersionSaysWhenFftwIsLinked) {
   const auto libraries = runnel::test::run_program({"ldd", runnel::test::program()});
   ASSERT_EQ(libraries.exit_code, 0) << libraries.err;
   const bool linked = libraries.out.find("libfftw3f") != std::string::npos;
