@@ -16,9 +16,11 @@ OwnFft::Shape OwnFft::shape_of(std::size_t n) noexcept {
   };
   // Fours first: they make the stride a multiple of the vector width soonest.
   while (rest % 4 == 0) add(4);
-  for (std::size_t radix = 2; rest > 1; ++radix) {
+  std::size_t radix = 2;
+  while (rest > 1) {
     if (radix * radix > rest && radix > 5) radix = rest;  // what is left is prime
     while (rest % radix == 0) add(radix);
+    ++radix;
   }
   shape.floats += 2 * (n / 4 + 1) + n;
   return shape;

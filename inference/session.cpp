@@ -65,7 +65,6 @@ Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, st
 
 void Session::reset() noexcept {
   new (state_) Header();
-  RunContext context;
   std::byte* const operator_state = state_ + prepared_->operator_state_offset_;
   for (int i = 0; i < prepared_->step_count_; ++i) {
     const BoundOperator& bound = *prepared_->steps_[i].bound;

@@ -226,6 +226,10 @@ Status verify_side_sections(const Sections& sections) noexcept {
   if (sections.plan != nullptr && (sections.plan->tensors() == nullptr || sections.plan->tensors()->size() != tensors)) {
     return bad() << "section plan: expected one entry per tensor";
   }
+  // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned.
+  if (sections.plan != nullptr && reinterpret_cast<std::uintptr_t>(sections.plan->tensors()->Data()) % alignof(fb::StreamTensor) != 0) {
+    return bad() << "section plan: entries that are not aligned to " << alignof(fb::StreamTensor) << " bytes";
+  }
   if (sections.names != nullptr) {
     if (sections.names->tensors() != nullptr && sections.names->tensors()->size() != tensors) return bad() << "section names: expected one name per tensor";
     if (sections.names->operators() != nullptr && sections.names->operators()->size() != operators) {

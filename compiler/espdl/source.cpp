@@ -18,6 +18,15 @@ std::vector<std::string> texts_of(const flatbuffers::Vector<flatbuffers::Offset<
   return result;
 }
 
+// The numbers of a vector. FlatBuffers' verifier checks where the vector's length stands, not that eight-byte elements behind it are
+// aligned: they are copied instead of read in place.
+template <class T>
+std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
+  std::vector<T> numbers(from == nullptr ? 0 : from->size());
+  if (!numbers.empty()) std::memcpy(numbers.data(), from->Data(), numbers.size() * sizeof(T));
+  return numbers;
+}
+
 DType dtype_of(espdl::TensorDataType type) {
   switch (type) {
     case espdl::TensorDataType::FLOAT: return DType::float32;
@@ -36,8 +45,7 @@ DType dtype_of(espdl::TensorDataType type) {
 // Exponents have a meaning for quantized integers only; files carry [0] on everything else.
 Status read_exponents(const std::string& name, DType dtype, const flatbuffers::Vector<std::int64_t>* from, std::vector<std::int8_t>& to) {
   if (from == nullptr || dtype == DType::float32 || dtype == DType::float64 || dtype == DType::boolean) return {};
-  for (flatbuffers::uoffset_t i = 0; i < from->size(); ++i) {
-    const std::int64_t exponent = from->Get(i);
+  for (const std::int64_t exponent : numbers_in(from)) {
     if (exponent < -100 || exponent > 100) {
       return Status(Code::invalid_data) << "tensor \"" << name << "\": exponent " << exponent << ", expected -100 to 100";
     }
@@ -73,13 +81,13 @@ void append_integers(const Vector& from, DType dtype, std::vector<std::byte>& to
 // Data without raw bytes: ONNX's typed fields.
 void append_typed(const espdl::Tensor& from, DType dtype, std::vector<std::byte>& to) {
   if (dtype == DType::float32) {
-    for (flatbuffers::uoffset_t i = 0; from.float_data() != nullptr && i < from.float_data()->size(); ++i) append(to, from.float_data()->Get(i));
+    for (const float value : numbers_in(from.float_data())) append(to, value);
   } else if (dtype == DType::float64) {
-    for (flatbuffers::uoffset_t i = 0; from.double_data() != nullptr && i < from.double_data()->size(); ++i) append(to, from.double_data()->Get(i));
+    for (const double value : numbers_in(from.double_data())) append(to, value);
   } else if (from.int32_data() != nullptr && from.int32_data()->size() > 0) {
-    append_integers(*from.int32_data(), dtype, to);
-  } else if (from.int64_data() != nullptr) {
-    append_integers(*from.int64_data(), dtype, to);
+    append_integers(numbers_in(from.int32_data()), dtype, to);
+  } else {
+    append_integers(numbers_in(from.int64_data()), dtype, to);
   }
 }
 
@@ -91,9 +99,8 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   if (tensor.dtype == DType::none) return fail() << "data type " << static_cast<int>(from.data_type()) << " is not known";
   if (from.data_location() != espdl::DataLocation::DEFAULT) return fail() << "its data is in another file, expected it inside";
   tensor.count = 1;
-  for (flatbuffers::uoffset_t i = 0; from.dims() != nullptr && i < from.dims()->size(); ++i) {
-    const std::int64_t dim = from.dims()->Get(i);
-    if (dim < 0) return fail() << "dimension " << i << " is " << dim;
+  for (const std::int64_t dim : numbers_in(from.dims())) {
+    if (dim < 0) return fail() << "dimension " << tensor.dims.size() << " is " << dim;
     if (!checked_mul(tensor.count, dim, tensor.count) || tensor.count > kMaxElements) {
       return fail() << "more than " << kMaxElements << " elements";
     }
@@ -152,16 +159,8 @@ Attribute read_attribute(const espdl::Attribute& from) {
       if (from.s() != nullptr) text.assign(reinterpret_cast<const char*>(from.s()->Data()), from.s()->size());
       return text;
     }
-    case espdl::AttributeType::FLOATS: {
-      std::vector<float> values;
-      if (from.floats() != nullptr) values.assign(from.floats()->begin(), from.floats()->end());
-      return values;
-    }
-    case espdl::AttributeType::INTS: {
-      std::vector<std::int64_t> values;
-      if (from.ints() != nullptr) values.assign(from.ints()->begin(), from.ints()->end());
-      return values;
-    }
+    case espdl::AttributeType::FLOATS: return numbers_in(from.floats());
+    case espdl::AttributeType::INTS: return numbers_in(from.ints());
     default: return {};
   }
 }

@@ -212,7 +212,7 @@ class RandomGraph {
 
 TEST(RandomGraphs, AreRefusedOrExact) {
   int written_count = 0, streamed_count = 0;
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
     const Graph graph = RandomGraph(seed).graph;
     if (graph.nodes.empty()) continue;
     const auto written = compiler::write_model(graph);
@@ -230,7 +230,7 @@ TEST(RandomGraphs, AreRefusedOrExact) {
                     << difference.element << ": " << difference.found << ", expected " << difference.expected;
     }
   }
-  EXPECT_GT(written_count, 300);
+  EXPECT_GT(written_count, 200);
   EXPECT_GT(streamed_count, 100);
 }
 
