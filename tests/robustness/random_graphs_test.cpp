@@ -2,6 +2,8 @@
 // where it can be streamed, streaming it gives what the whole recording gives.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <algorithm>
 #include <random>
 #include <string>
@@ -48,7 +50,10 @@ class RandomGraph {
     static constexpr int kAbsurd[] = {0, -1, 255, 65535, 65536, 65537, 1 << 24, 2147483647, -2147483647 - 1};
     return one_in(60) ? kAbsurd[below(static_cast<int>(std::size(kAbsurd)))] : 1 + below(most);
   }
-  int padding(int most) { return small(most + 1) - 1; }
+  int padding(int most) {
+    const int value = small(most + 1);
+    return value == std::numeric_limits<int>::min() ? value : value - 1;
+  }
 
   Tensor activation() {
     Tensor tensor;
