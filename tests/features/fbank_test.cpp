@@ -216,7 +216,7 @@ TEST(Fbank, DitherIsReproducibleAndFollowsItsSeed) {
 }
 
 TEST(Fbank, WithFftwIsTheSameWithinRounding) {
-  if (!have_fftw()) GTEST_SKIP() << "built without FFTW";
+  if (!have_fftw()) GTEST_SKIP() << "SKIPPED: this build has no FFTW (RUNNEL_FFTW)";
   FbankOptions options = preset("kaldi80").value();
   const std::vector<float> x = speech_like(16000), own = test::run_whole(options, best_isa(), x);
   options.fft = FftChoice::fftw;
