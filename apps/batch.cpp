@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 struct BatchCall {
   ModelGraph graph;
   std::vector<std::string> inputs;
-  std::string output, target;
+  std::string output;
+  ModelFlags flags;
   unsigned jobs = 0;
 };
 
@@ -153,9 +154,8 @@ void work(const std::vector<std::string>& files, const std::string& around, comp
 Status run_batch(const BatchCall& call) {
   std::vector<std::string> files;
   for (const std::string& input : call.inputs) RUNNEL_TRY(expand(input, files));
-  compiler::LoadOptions load_options;
-  load_options.target = call.target;
-  compiler::FileLoader loader(load_options);
+  RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
+  compiler::FileLoader loader(model_options);
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
@@ -211,7 +211,7 @@ void add_batch(CLI::App& app, int& exit_code) {
   verb->add_option("--jobs", call->jobs, "Threads (0: one per processor)");
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_batch(*call); !status.ok()) exit_code = fail(status);
   });

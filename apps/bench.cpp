@@ -16,13 +16,14 @@ namespace runnel::apps {
 namespace {
 
 struct BenchCall {
-  std::string model, target;
+  std::string model;
+  ModelFlags flags;
   std::int64_t block = 0;
   double seconds = 1, frame_rate = 100;
 };
 
 Status run_bench(const BenchCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   PrepareOptions options;
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
@@ -73,7 +74,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")->check(CLI::NonNegativeNumber);
   verb->add_option("--seconds", call->seconds, "How long to measure")->check(CLI::PositiveNumber);
   verb->add_option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors")->check(CLI::PositiveNumber);
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_bench(*call); !status.ok()) exit_code = fail(status);
   });

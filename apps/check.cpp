@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CheckCall {
-  std::string model, wav, target;
+  std::string model, wav;
+  ModelFlags flags;
   std::int64_t frames = 0;
   std::uint32_t seed = 1;
 };
@@ -47,7 +48,7 @@ std::string tell(const Model& model, const Difference& difference) {
 }
 
 Status run_check(const CheckCall& call, bool& exact) {
-  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   const Model& model = owned->model();
   nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
   std::vector<Difference> differences;
@@ -106,7 +107,7 @@ void add_check(CLI::App& app, int& exit_code) {
   verb->add_option("WAV", call->wav, "A recording for the model's own front end (default: seeded random input)");
   verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", call->seed, "Seed of the random input");
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     bool exact = false;
     if (const Status status = run_check(*call, exact); !status.ok()) exit_code = fail(status);

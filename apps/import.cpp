@@ -7,15 +7,17 @@
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
 #include "compiler/writer.h"
+#include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
 
 namespace runnel::apps {
 namespace {
 
 struct ImportCall {
-  std::string input, output, target, name, front_end, decision, labels;
+  std::string input, output, name, front_end, decision, labels;
   int sample_rate = 16000;
-  bool strip_names = false;
+  bool strip_names = false, encrypt = false;
+  ModelFlags flags;
 };
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
@@ -31,8 +33,8 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
 }
 
 Status run_import(const ImportCall& call) {
-  compiler::LoadOptions options;
-  options.target = call.target;
+  RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
+  if (call.encrypt && !options.key) return Status(Code::invalid_argument) << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, options));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
   compiler::Graph& graph = imported.graph;
@@ -63,8 +65,12 @@ Status run_import(const ImportCall& call) {
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
     say(call.input + ": written for whole clips only");
   }
-  RUNNEL_TRY(write_file(call.output, written->bytes));
-  say(fmt::format("{}: {} operators, {} bytes", call.output, graph.nodes.size(), written->bytes.size()));
+  std::vector<std::byte> bytes = std::move(written->bytes);
+  if (call.encrypt) {
+    RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));
+  }
+  RUNNEL_TRY(write_file(call.output, bytes));
+  say(fmt::format("{}: {} operators, {} bytes{}", call.output, graph.nodes.size(), bytes.size(), call.encrypt ? ", encrypted" : ""));
   return {};
 }
 
@@ -75,7 +81,8 @@ void add_import(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl)");
   verb->add_option("INPUT", call->input, "Model file")->required();
   verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for, where the file does not say: c, esp32s3, esp32p4 (default: found out)");
+  add_model_flags(verb, call->flags);
+  verb->add_flag("--encrypt", call->encrypt, "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
   verb->add_option("--front-end", call->front_end, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"");
   verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz that the front end wants");

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct InferCall {
-  std::string model, output, target, dump;
+  std::string model, output, dump;
+  ModelFlags flags;
   std::vector<std::string> inputs, states;
   std::int64_t chunk = 0;
   bool sequence = false, dequantize = false;
@@ -255,7 +256,7 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
 }
 
 Status run_infer(const InferCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   const Model& model = owned->model();
   if (!call.dump.empty() && call.dump != "all") return Status(Code::invalid_argument) << "--dump " << call.dump << ", expected all";
   if (call.dump == "all" && (call.chunk > 0 || call.sequence)) return Status(Code::invalid_argument) << "--dump all works on whole runs, not with --chunk or --sequence";
@@ -317,7 +318,7 @@ void add_infer(CLI::App& app, int& exit_code) {
   verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: whole)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--sequence", call->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")->default_str("");
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  add_model_flags(verb, call->flags);
   verb->add_option("--dump", call->dump, "all: write every tensor, not only the outputs");
   verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
   verb->callback([call, &exit_code] {

@@ -6,6 +6,7 @@
 
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "compiler/espdl/package.h"
 #include "inference/host/describe.h"
 #include "pipeline/host/registry.h"
 
@@ -13,7 +14,8 @@ namespace runnel::apps {
 namespace {
 
 struct InspectCall {
-  std::string what, target;
+  std::string what;
+  ModelFlags flags;
   std::int64_t block = 0;
   bool json = false, dot = false, mermaid = false;
 };
@@ -158,7 +160,7 @@ Drawing drawing_of(const ModelDescription& about) {
 }
 
 Status inspect_model(const InspectCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.what, call.target));
+  RUNNEL_ASSIGN(const auto owned, load(call.what, call.flags));
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, call.block));
   if (call.json) print_json(about);
   else if (call.dot || call.mermaid) draw(drawing_of(about), call.dot);
@@ -166,8 +168,34 @@ Status inspect_model(const InspectCall& call) {
   return {};
 }
 
+// The members of a package.
+Status list_members(const InspectCall& call, std::span<const std::byte> bytes) {
+  if (call.dot || call.mermaid) return Status(Code::invalid_argument) << call.what << ": a package of models; --member NAME or INDEX says which to draw";
+  const auto package = compiler::read_espdl_package(bytes);
+  if (!package.ok()) return package.status().at(call.what);
+  nlohmann::ordered_json json = {{"type", "package"}, {"kind", package->kind}, {"version", package->version}, {"bytes", bytes.size()}};
+  if (!call.json) fmt::print("{} package{}{}\n{:<5} {:>10} {:<9} name\n", package->kind, package->version.empty() ? "" : " ", package->version, "index", "bytes", "");
+  for (std::size_t i = 0; i < package->members.size(); ++i) {
+    const compiler::EspdlMember& member = package->members[i];
+    json["members"].push_back({{"index", i}, {"name", member.name}, {"bytes", member.bytes.size()}, {"encrypted", member.encrypted}});
+    if (!call.json) fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "", member.name);
+  }
+  // Names are bytes of a file: what is no UTF-8 is marked instead of refused.
+  if (call.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return {};
+}
+
+Status inspect_file(const InspectCall& call) {
+  if (call.flags.member.empty()) {
+    RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.what));
+    if (compiler::is_espdl_package(bytes)) return list_members(call, bytes);
+  }
+  return inspect_model(call);
+}
+
 Status inspect_graph(const InspectCall& call) {
-  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
+  compiler::FileLoader loader(model_options);
   pipeline::GraphOptions options = graph_options(loader);
   auto built = call.what.ends_with(".rnlg") ? pipeline::Graph::load(call.what, options) : pipeline::Graph::build(call.what, options);
   for (const std::string& note : loader.take_notes()) say(note);
@@ -194,7 +222,7 @@ Status inspect_graph(const InspectCall& call) {
 Status inspect(const InspectCall& call) {
   if (call.what.ends_with(".rnlg") || call.what.find('!') != std::string::npos) return inspect_graph(call);
   std::error_code ignored;
-  if (std::filesystem::exists(call.what, ignored)) return inspect_model(call);
+  if (std::filesystem::exists(call.what, ignored)) return inspect_file(call);
   bool any = false;
   for (const bool has_input : {false, true}) {
     const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, has_input);
@@ -214,7 +242,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("inspect", "What is known before it runs: of a model file, a graph, or a node");
   verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")->required();
   verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")->check(CLI::NonNegativeNumber);
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  add_model_flags(verb, call->flags);
   auto* json = verb->add_flag("--json", call->json, "One JSON object");
   auto* dot = verb->add_flag("--dot", call->dot, "A Graphviz drawing")->excludes(json);
   verb->add_flag("--mermaid", call->mermaid, "A Mermaid drawing")->excludes(json)->excludes(dot);

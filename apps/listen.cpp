@@ -9,14 +9,14 @@ namespace {
 
 struct ListenCall {
   ModelGraph graph;
-  std::string device = "default", wav, on_gap = "reset", target;
+  std::string device = "default", wav, on_gap = "reset";
+  ModelFlags flags;
   double duration = 0;
 };
 
 Status run_listen(const ListenCall& call) {
-  compiler::LoadOptions load_options;
-  load_options.target = call.target;
-  compiler::FileLoader loader(load_options);
+  RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
+  compiler::FileLoader loader(model_options);
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
@@ -45,7 +45,7 @@ void add_listen(CLI::App& app, int& exit_code) {
   verb->add_option("--duration", call->duration, "Seconds to listen to a device (0: until interrupted)")->check(CLI::NonNegativeNumber);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
-  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  add_model_flags(verb, call->flags);
   verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));
   verb->callback([call, &exit_code] {

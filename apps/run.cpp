@@ -10,10 +10,12 @@ namespace {
 struct RunCall {
   std::string graph, on_gap = "reset";
   std::int64_t tick = 1024;
+  ModelFlags flags;
 };
 
 Status run_graph(const RunCall& call) {
-  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
+  compiler::FileLoader loader(model_options);
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = call.tick;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
@@ -37,6 +39,7 @@ void add_run(CLI::App& app, int& exit_code) {
   verb->add_option("--tick", call->tick, "Source samples per step")->check(CLI::Range(1, 1 << 20));
   verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));
+  add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_graph(*call); !status.ok()) exit_code = fail(status);
   });

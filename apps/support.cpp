@@ -13,9 +13,26 @@ int fail(const Status& status) {
 
 void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }
 
-Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const std::string& target) {
+void add_model_flags(CLI::App* verb, ModelFlags& flags) {
+  verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb->add_option("--member", flags.member, "Name or index of a model in an .espdl package (default: the only one)");
+  verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
+}
+
+Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   compiler::LoadOptions options;
-  options.target = target;
+  options.target = flags.target;
+  options.member = flags.member;
+  if (flags.key_file.empty()) {
+    RUNNEL_ASSIGN(options.key, crypto::Key::from_environment("RUNNEL_KEY"));
+  } else {
+    RUNNEL_ASSIGN(options.key, crypto::Key::from_file(flags.key_file));
+  }
+  return options;
+}
+
+Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags) {
+  RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(flags));
   RUNNEL_ASSIGN(compiler::LoadedModel loaded, compiler::load_model(path, options));
   for (const std::string& note : loaded.notes) say(path + ": " + note);
   return loaded.model;

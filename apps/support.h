@@ -1,6 +1,7 @@
 // What the verbs share: talk on stderr, exit codes, model loading.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -17,8 +18,17 @@ int fail(const Status& status);
 // A line for people on stderr.
 void say(std::string_view text);
 
+// How a model file is to be read: the same options in every verb that takes one.
+struct ModelFlags {
+  std::string target, member, key_file;
+};
+// Adds --target, --member and --key-file.
+void add_model_flags(CLI::App* verb, ModelFlags& flags);
+// The flags as options of the loader; the key is that of the file or, without one, of the environment variable RUNNEL_KEY.
+Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
+
 // Loads a model and tells its notes.
-Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const std::string& target);
+Result<std::shared_ptr<const OwnedModel>> load(const std::string& path, const ModelFlags& flags);
 
 // "name" of a tensor, or "#index" when the names were stripped.
 std::string tensor_label(const Model& model, int tensor);

@@ -5,6 +5,7 @@
 #   host         fmt::fmt, nlohmann_json::nlohmann_json, CLI11::CLI11, PkgConfig::SNDFILE, Threads::Threads
 #   ALSA::ALSA            when RUNNEL_HAVE_ALSA     (RUNNEL_ALSA = AUTO | ON | OFF)
 #   PkgConfig::FFTW3F     when RUNNEL_HAVE_FFTW     (RUNNEL_FFTW = AUTO | ON | OFF)
+#   MbedTLS::mbedcrypto  when RUNNEL_HAVE_MBEDTLS  (RUNNEL_MBEDTLS = AUTO | ON | OFF)
 #   XNNPACK::XNNPACK      when RUNNEL_HAVE_XNNPACK  (benchmarks only, when found)
 #   GTest::*, benchmark::*  when RUNNEL_TESTS, RUNNEL_BENCH
 # docs/dependencies.md says why each of them is here and under which licence.
@@ -57,6 +58,7 @@ endif()
 
 set(RUNNEL_HAVE_ALSA FALSE)
 set(RUNNEL_HAVE_FFTW FALSE)
+set(RUNNEL_HAVE_MBEDTLS FALSE)
 set(RUNNEL_HAVE_XNNPACK FALSE)
 
 if(RUNNEL_HOST)
@@ -85,12 +87,20 @@ if(RUNNEL_HOST)
     pkg_check_modules(FFTW3F QUIET IMPORTED_TARGET fftw3f)
     set(RUNNEL_HAVE_FFTW ${FFTW3F_FOUND})
   endif()
+  runnel_switch(RUNNEL_MBEDTLS wanted)
+  if(wanted)
+    find_package(MbedTLS MODULE QUIET)
+    set(RUNNEL_HAVE_MBEDTLS ${MbedTLS_FOUND})
+  endif()
   # AUTO takes what is there; ON insists.
   if(NOT RUNNEL_ALSA STREQUAL "AUTO" AND RUNNEL_ALSA)
     runnel_require(RUNNEL_HAVE_ALSA "ALSA, asked for with RUNNEL_ALSA=${RUNNEL_ALSA}," "libasound2-dev")
   endif()
   if(NOT RUNNEL_FFTW STREQUAL "AUTO" AND RUNNEL_FFTW)
     runnel_require(RUNNEL_HAVE_FFTW "FFTW in single precision, asked for with RUNNEL_FFTW=${RUNNEL_FFTW}," "libfftw3-dev")
+  endif()
+  if(NOT RUNNEL_MBEDTLS STREQUAL "AUTO" AND RUNNEL_MBEDTLS)
+    runnel_require(RUNNEL_HAVE_MBEDTLS "mbedTLS, asked for with RUNNEL_MBEDTLS=${RUNNEL_MBEDTLS}," "libmbedtls-dev")
   endif()
 endif()
 

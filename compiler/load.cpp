@@ -5,6 +5,7 @@
 
 #include "compiler/espdl/importer.h"
 #include "compiler/writer.h"
+#include "inference/host/encrypted_model.h"
 
 namespace runnel::compiler {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 bool starts_with(const std::vector<std::byte>& bytes, std::string_view magic, std::size_t at = 0) {
   return bytes.size() >= at + magic.size() && std::memcmp(bytes.data() + at, magic.data(), magic.size()) == 0;
 }
-bool is_rnl(const std::vector<std::byte>& bytes) { return starts_with(bytes, "RNL1", 4); }
+bool is_rnl(const std::vector<std::byte>& bytes) { return is_encrypted_model(bytes) || starts_with(bytes, "RNL1", 4); }
 bool is_espdl(const std::vector<std::byte>& bytes) { return starts_with(bytes, "EDL") || starts_with(bytes, "PDL"); }
 
 Result<EspdlTarget> parse_target(const std::string& name) {
@@ -24,12 +25,15 @@ Result<EspdlTarget> parse_target(const std::string& name) {
 }
 
 Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
+  if (is_rnl(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
   if (!is_espdl(bytes)) {
     if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
-    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2 at byte 0)";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0)";
   }
   EspdlOptions espdl;
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));
+  espdl.member = options.member;
+  espdl.key = options.key;
   RUNNEL_ASSIGN(EspdlImport imported, import_espdl(bytes, espdl));
   ImportedGraph out;
   out.graph = std::move(imported.graph);
@@ -51,7 +55,8 @@ Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOpti
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   LoadedModel out;
   if (is_rnl(bytes)) {
-    auto model = OwnedModel::from_bytes(bytes);
+    if (!options.member.empty()) return Status(Code::invalid_argument) << path.string() << ": member \"" << options.member << "\" of a .rnl file, which holds one model";
+    auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
     if (!model.ok()) return model.status().at(path.string());
     if (const Status known = missing_operators((*model)->model(), all_operators()); !known.ok()) return known.at(path.string());
     out.model = std::move(model).value();

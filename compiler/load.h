@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/host/key.h"
 #include "base/status.h"
 #include "compiler/graph.h"
 #include "inference/host/engine.h"
@@ -20,6 +22,12 @@ struct LoadOptions {
   // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3, esp32p4); empty:
   // found out.
   std::string target;
+  // Which model of an .espdl package: name or index; empty: the only one. An error for files that are no packages.
+  std::string member;
+  // For encrypted files (.rnl and .espdl); not used for others.
+  std::optional<crypto::Key> key;
+
+  [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
 };
 
 struct LoadedModel {

@@ -16,6 +16,9 @@ namespace runnel {
 
 inline constexpr int kMaxRank = 6;
 
+// How an encrypted model file starts. Only hosts read these (inference/host/encrypted_model.h); Model::open refuses them by name.
+inline constexpr std::string_view kEncryptedMagic = "RNLE";
+
 // Dimensions of a tensor, outermost first; time first or behind leading ones, channels last after channels-last operators.
 struct Shape {
   int rank = 0;

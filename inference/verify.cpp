@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
@@ -144,6 +145,9 @@ Result<Sections> read_container(std::span<const std::byte> bytes, bool check_crc
     return Status(Code::invalid_argument) << "the bytes of a model must start at a multiple of 16";
   }
   const auto* start = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  if (std::memcmp(start, kEncryptedMagic.data(), kEncryptedMagic.size()) == 0) {
+    return Status(Code::unsupported) << "an encrypted model file (" << kEncryptedMagic << "), expected a plain one: hosts decrypt with a key, devices do not";
+  }
   if (!flatbuffers::BufferHasIdentifier(start, fb::ModelIdentifier())) return bad() << "no RNL1 identifier at byte 4: not a runnel model file";
   flatbuffers::Verifier verifier(start, bytes.size(), 8, 64);
   if (!fb::VerifyModelBuffer(verifier)) return bad() << "the container of " << bytes.size() << " bytes is damaged or cut short";

@@ -4,53 +4,67 @@
 #include <limits>
 #include <string_view>
 
-#include "base/checked.h"
+#include "base/host/crypto.h"
 #include "compiler/espdl/espdl_generated.h"
+#include "compiler/espdl/little_endian.h"
+#include "compiler/espdl/package.h"
 
 namespace runnel::compiler {
 namespace {
 
-std::uint32_t read_u32(std::span<const std::byte> bytes, std::size_t offset) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(bytes[offset + i]) << (8 * i);
-  return value;
+// 0x10, 0x11, .. 0x1F
+crypto::Counter first_counter() {
+  crypto::Counter counter{};
+  for (std::size_t i = 0; i < counter.size(); ++i) counter[i] = static_cast<std::byte>(0x10 + i);
+  return counter;
 }
 
 }  // namespace
 
-Result<EspdlPayload> EspdlPayload::open(std::span<const std::byte> file) {
+Result<EspdlHeader> EspdlHeader::read(std::span<const std::byte> file) {
   if (file.size() < 4) return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least 12 for a header";
-  const std::string_view magic(reinterpret_cast<const char*>(file.data()), 4);
-  if (magic == "PDL1" || magic == "PDL2" || magic == "PDL3") {
-    return Status(Code::unsupported) << "the file is a package of several models (" << magic
-                                     << "), expected one model (EDL1 or EDL2): unpack it first";
-  }
-  if (magic != "EDL1" && magic != "EDL2") return Status(Code::invalid_data, "offset 0: not an .espdl file, expected the magic EDL1 or EDL2");
-  const std::size_t header = magic == "EDL1" ? 12 : 16;
-  if (file.size() < header) {
-    return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least " << header << " for the header of " << magic;
+  EspdlHeader header;
+  header.magic = std::string_view(reinterpret_cast<const char*>(file.data()), 4);
+  if (header.magic != "EDL1" && header.magic != "EDL2") return Status(Code::invalid_data, "offset 0: not an .espdl file, expected the magic EDL1 or EDL2");
+  header.bytes = header.magic == "EDL1" ? 12 : 16;
+  if (file.size() < header.bytes) {
+    return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least " << header.bytes << " for the header of " << header.magic;
   }
   const std::uint32_t mode = read_u32(file, 4);
-  const std::uint32_t length = read_u32(file, 8);
-  if (mode == 1) {
-    return Status(Code::unsupported, "offset 4: the model is encrypted (mode 1), expected a plain one (mode 0): export it without encryption");
-  }
-  if (mode != 0) return Status(Code::invalid_data) << "offset 4: mode " << mode << ", expected 0 (plain)";
-  if (length > file.size() - header) {
-    return Status(Code::invalid_data) << "offset 8: payload of " << length << " bytes announced, the file has " << file.size() - header
+  if (mode > 1) return Status(Code::invalid_data) << "offset 4: mode " << mode << ", expected 0 (plain) or 1 (encrypted)";
+  header.encrypted = mode == 1;
+  header.length = read_u32(file, 8);
+  if (header.length > file.size() - header.bytes) {
+    return Status(Code::invalid_data) << "offset 8: payload of " << header.length << " bytes announced, the file has " << file.size() - header.bytes
                                       << " behind the header";
   }
   constexpr std::uint32_t kLargest = std::numeric_limits<std::int32_t>::max();   // FlatBuffers' own limit
-  if (length < 8 || length > kLargest) {
-    return Status(Code::invalid_data) << "offset 8: payload of " << length << " bytes, expected 8 to " << kLargest;
+  if (header.length < 8 || header.length > kLargest) {
+    return Status(Code::invalid_data) << "offset 8: payload of " << header.length << " bytes, expected 8 to " << kLargest;
   }
+  return header;
+}
 
+Result<EspdlPayload> EspdlPayload::open(std::span<const std::byte> file, const crypto::Key* key) {
+  if (is_espdl_package(file)) return Status(Code::unsupported, "a package of several models, expected one model (EDL1 or EDL2): choose a member");
+  RUNNEL_ASSIGN(const EspdlHeader header, EspdlHeader::read(file));
+  if (header.encrypted && key == nullptr) {
+    return Status(Code::invalid_argument, "offset 4: the model is encrypted (mode 1), and there is no key: give one in a file or in the environment");
+  }
   EspdlPayload payload;
-  payload.blocks_.resize((length + sizeof(Block) - 1) / sizeof(Block));
-  std::memcpy(payload.blocks_.data(), file.data() + header, length);
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(payload.blocks_.data()), length);
-  if (!verifier.VerifyBuffer<espdl::Model>(nullptr)) {
-    return Status(Code::invalid_data) << "offset " << header << ": the payload is not a well-formed FlatBuffer of an .espdl model";
+  payload.blocks_.resize((header.length + sizeof(Block) - 1) / sizeof(Block));
+  std::memcpy(payload.blocks_.data(), file.data() + header.bytes, header.length);
+  if (header.encrypted) {
+    RUNNEL_TRY(crypto::aes_ctr(*key, first_counter(), std::as_writable_bytes(std::span(payload.blocks_)).first(header.length)).at("the model is encrypted (mode 1)"));
+  }
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(payload.blocks_.data()), header.length);
+  const bool whole = verifier.VerifyBuffer<espdl::Model>(nullptr);
+  if (!whole && !header.encrypted) {
+    return Status(Code::invalid_data) << "offset " << header.bytes << ": the payload is not a well-formed FlatBuffer of an .espdl model";
+  }
+  // Random bytes pass the verifier now and then, as a table without fields.
+  if (header.encrypted && (!whole || payload.model().graph() == nullptr)) {
+    return Status(Code::invalid_data) << "offset " << header.bytes << ": wrong key, or a damaged file: what was decrypted is not an .espdl model";
   }
   return payload;
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/convert.h"
+#include "compiler/espdl/package.h"
 #include "compiler/espdl/source.h"
 #include "compiler/espdl/target.h"
 
@@ -43,7 +44,8 @@ Result<TargetChoice> choose_target(const espdl_source::Model& model, EspdlTarget
 }  // namespace
 
 Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options) {
-  RUNNEL_ASSIGN(const EspdlPayload payload, EspdlPayload::open(bytes));
+  RUNNEL_ASSIGN(const std::span<const std::byte> file, espdl_member(bytes, options.member));
+  RUNNEL_ASSIGN(const EspdlPayload payload, EspdlPayload::open(file, options.key ? &*options.key : nullptr));
   RUNNEL_ASSIGN(const espdl_source::Model model, espdl_source::read_model(payload));
   RUNNEL_TRY(espdl_source::check_operators(model));
   RUNNEL_ASSIGN(TargetChoice choice, choose_target(model, options.target));

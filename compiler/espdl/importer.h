@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/host/key.h"
 #include "base/status.h"
 #include "compiler/graph.h"
 
@@ -15,6 +17,10 @@ namespace runnel::compiler {
 enum class EspdlTarget { automatic, c, esp32s3, esp32p4 };
 
 struct EspdlOptions {
+  // Which model of a package (PDL1, PDL2, PDL3): its name or its index; empty: the only one.
+  std::string member;
+  // For encrypted models; not used for others.
+  std::optional<crypto::Key> key;
   EspdlTarget target = EspdlTarget::automatic;
   // 16-bit tables are interpolated, which is closer to the function (errors of a few units instead of some hundred), instead of
   // looked up at the nearest entry, which gives ESP-DL's values.
@@ -28,9 +34,9 @@ struct EspdlImport {
   std::string target_reason;
 };
 
-// `bytes`: the whole file. Shapes are recomputed from the inputs; StreamingCache nodes become the left context of the operator
+// `bytes`: the whole file, a model or a package of models. Shapes are recomputed from the inputs; StreamingCache nodes become the left context of the operator
 // behind them. Errors: invalid_data with file offset or node, expected and found; unsupported naming every operator that is
-// not known, all at once.
+// not known, all at once; those of packages (package.h) and of encrypted models (container.h).
 Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options = {});
 
 }  // namespace runnel::compiler

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "inference/host/encrypted_model.h"
+
 namespace runnel {
 namespace fs = std::filesystem;
 
@@ -24,19 +26,28 @@ Result<std::vector<std::byte>> read_whole_file(const fs::path& path, std::size_t
   return bytes;
 }
 
-Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const std::byte> bytes, const ModelOptions& options) {
+Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const std::byte> bytes, const ModelOptions& options, const crypto::Key* key) {
+  const bool encrypted = is_encrypted_model(bytes);
+  std::size_t size = bytes.size();
+  if (encrypted) {
+    RUNNEL_ASSIGN(size, encrypted_model_bytes(bytes));
+  }
   auto owned = std::make_shared<OwnedModel>();
-  auto* copy = static_cast<std::byte*>(owned->memory_.allocate(bytes.size(), 64));
-  if (copy == nullptr) return Status(Code::out_of_memory) << "no memory for a model of " << bytes.size() << " bytes";
-  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
-  RUNNEL_ASSIGN(Model model, Model::open({copy, bytes.size()}, options));
+  auto* copy = static_cast<std::byte*>(owned->memory_.allocate(size, 64));
+  if (copy == nullptr) return Status(Code::out_of_memory) << "no memory for a model of " << size << " bytes";
+  if (encrypted) {
+    RUNNEL_TRY(decrypt_model(bytes, key, {copy, size}));
+  } else if (size > 0) {
+    std::memcpy(copy, bytes.data(), size);
+  }
+  RUNNEL_ASSIGN(Model model, Model::open({copy, size}, options));
   owned->model_ = model;
   return std::shared_ptr<const OwnedModel>(std::move(owned));
 }
 
-Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& path) {
+Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& path, const crypto::Key* key) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
-  auto model = from_bytes(bytes);
+  auto model = from_bytes(bytes, {}, key);
   if (!model.ok()) return model.status().at(path.string());
   return model;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "base/host/key.h"
 #include "base/status.h"
 #include "inference/model.h"
 #include "inference/prepared.h"
@@ -19,10 +20,12 @@ namespace runnel {
 // A model and its bytes.
 class OwnedModel {
  public:
-  // Copies the bytes into aligned memory and opens them.
-  static Result<std::shared_ptr<const OwnedModel>> from_bytes(std::span<const std::byte> bytes, const ModelOptions& options = {});
-  // Reads a .rnl file. Errors name the file.
-  static Result<std::shared_ptr<const OwnedModel>> from_file(const std::filesystem::path& path);
+  // Copies the bytes of a .rnl file into aligned memory and opens them; those of an encrypted one are decrypted with `key`.
+  // Errors: those of Model::open and of decrypt_model.
+  static Result<std::shared_ptr<const OwnedModel>> from_bytes(std::span<const std::byte> bytes, const ModelOptions& options = {},
+                                                              const crypto::Key* key = nullptr);
+  // Reads a .rnl file, plain or encrypted. Errors name the file.
+  static Result<std::shared_ptr<const OwnedModel>> from_file(const std::filesystem::path& path, const crypto::Key* key = nullptr);
 
   [[nodiscard]] const Model& model() const noexcept { return *model_; }
 
