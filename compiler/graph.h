@@ -98,10 +98,19 @@ struct TransposedConvOptions {
   fb::Activation activation = fb::Activation::none;
 };
 
+struct CustomAttribute {
+  std::string name;
+  std::variant<std::vector<std::int64_t>, std::vector<float>, std::string> value;
+};
+struct CustomOptions {
+  std::string name;
+  std::vector<CustomAttribute> attributes;
+};
+
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions>;
+                             TransposedConvOptions, CustomOptions>;
 
 struct Node {
   std::string name;

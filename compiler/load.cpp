@@ -3,7 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "compiler/espdl/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/encrypted_model.h"
 
@@ -34,6 +33,8 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));
   espdl.member = options.member;
   espdl.key = options.key;
+  espdl.custom_operators = options.custom_operators;
+  espdl.operators = options.operators;
   RUNNEL_ASSIGN(EspdlImport imported, import_espdl(bytes, espdl));
   ImportedGraph out;
   out.graph = std::move(imported.graph);
@@ -58,7 +59,7 @@ Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOpti
     if (!options.member.empty()) return Status(Code::invalid_argument) << path.string() << ": member \"" << options.member << "\" of a .rnl file, which holds one model";
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
     if (!model.ok()) return model.status().at(path.string());
-    if (const Status known = missing_operators((*model)->model(), all_operators()); !known.ok()) return known.at(path.string());
+    if (const Status known = missing_operators((*model)->model(), options.operators); !known.ok()) return known.at(path.string());
     out.model = std::move(model).value();
     return out;
   }
@@ -66,7 +67,9 @@ Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOpti
   if (!imported.ok()) return imported.status().at(path.string());
   out.notes = std::move(imported->notes);
   if (imported->graph.name.empty()) imported->graph.name = path.stem().string();
-  auto written = write_model(imported->graph);
+  WriteOptions write;
+  write.operators = options.operators;
+  auto written = write_model(imported->graph, write);
   if (!written.ok()) return written.status().at(path.string());
   for (const std::string& refusal : written->refusals) out.notes.push_back("cannot be streamed: " + refusal);
   auto model = OwnedModel::from_bytes(written->bytes);

@@ -12,6 +12,7 @@
 
 #include "base/host/key.h"
 #include "base/status.h"
+#include "compiler/espdl/importer.h"
 #include "compiler/graph.h"
 #include "inference/host/engine.h"
 #include "inference/loader.h"
@@ -26,6 +27,10 @@ struct LoadOptions {
   std::string member;
   // For encrypted files (.rnl and .espdl); not used for others.
   std::optional<crypto::Key> key;
+
+  // Operators of the application: their run-time definitions beside all others, and the types to import (.espdl).
+  OperatorTable operators = all_operators();
+  std::vector<CustomOperator> custom_operators;
 
   [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
 };

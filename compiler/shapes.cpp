@@ -377,6 +377,16 @@ Status gather(const Case& at) {
 }
 
 // Resize and expand: the output's shape is given.
+// Only the application knows: what the caller put there.
+Status custom(const Case& at) {
+  for (std::size_t i = 0; i < at.node.outputs.size(); ++i) {
+    for (const std::int32_t dim : at.output(i)) {
+      if (dim <= 0) return at.fail() << "output " << i << " was stated to be " << text_of(at.output(i)) << ", expected dimensions of 1 or more";
+    }
+  }
+  return {};
+}
+
 Status given(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   const Shape y = at.output(0);
@@ -511,6 +521,7 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::reduce_log_sum:
     case fb::OpCode::reduce_log_sum_exp:
     case fb::OpCode::reduce_sum_square: return reduce(at);
+    case fb::OpCode::custom: return custom(at);
     case fb::OpCode::none: break;
   }
   return at.fail() << "operator code " << static_cast<int>(node.code) << " is not known";

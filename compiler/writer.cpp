@@ -107,6 +107,21 @@ struct OptionsWriter {
                 fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
                                                 o.crop_bottom, o.crop_right, o.groups, o.activation));
   }
+  WrittenOptions operator()(const CustomOptions& o) const {
+    std::vector<Offset<fb::CustomAttribute>> attributes;
+    for (const CustomAttribute& attribute : o.attributes) {
+      const auto name = builder.CreateString(attribute.name);
+      const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value);
+      const auto* numbers = std::get_if<std::vector<float>>(&attribute.value);
+      const auto* text = std::get_if<std::string>(&attribute.value);
+      const auto written_integers = integers != nullptr ? builder.CreateVector(*integers) : 0;
+      const auto written_numbers = numbers != nullptr ? builder.CreateVector(*numbers) : 0;
+      const auto written_text = text != nullptr ? builder.CreateString(*text) : 0;
+      attributes.push_back(fb::CreateCustomAttribute(builder, name, written_integers, written_numbers, written_text));
+    }
+    const auto name = builder.CreateString(o.name);
+    return done(fb::Options::CustomOptions, fb::CreateCustomOptions(builder, name, builder.CreateVector(attributes)));
+  }
 };
 
 // One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
@@ -239,12 +254,12 @@ void add_metadata(const Graph& graph, SectionList& sections) {
 }
 
 // Every operator's own checks, those that are missing all at once.
-Status check_operators(const Model& model) {
-  RUNNEL_TRY(missing_operators(model, all_operators()));
+Status check_operators(const Model& model, OperatorTable table) {
+  RUNNEL_TRY(missing_operators(model, table));
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
-    if (const Status status = find_operator(all_operators(), op.code(), op.version())->check(model, op); !status.ok()) {
-      return operator_status(model, all_operators(), i, status);
+    if (const Status status = find_operator(table, op)->check(model, op); !status.ok()) {
+      return operator_status(model, table, i, status);
     }
   }
   return {};
@@ -298,7 +313,7 @@ Status add_plan(const Model& model, const WriteOptions& options, std::vector<std
   std::vector<std::int64_t> lengths(count);
   std::int64_t multiple = 1;
   Refusals sink(refusals);
-  const Status planned = plan_streams(model, all_operators(), axes, tensors, steps, lengths, multiple, &sink);
+  const Status planned = plan_streams(model, options.operators, axes, tensors, steps, lengths, multiple, &sink);
   if (planned.code() == Code::unsupported || planned.code() == Code::mismatch) {
     if (refusals.empty()) refusals.emplace_back(planned.text());
     return {};
@@ -316,19 +331,19 @@ Status add_plan(const Model& model, const WriteOptions& options, std::vector<std
 }
 
 // Exact memory for the block sizes asked for, as far as the plan allows them.
-Status add_arenas(const std::vector<std::byte>& file, const std::vector<int>& blocks, SectionList& sections) {
+Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write, SectionList& sections) {
   RUNNEL_ASSIGN(const Model model, Model::open(file));
   if (model.plan() == nullptr) return {};
   FlatBufferBuilder builder;
   std::vector<Offset<fb::ArenaPlan>> plans;
-  for (const int block : blocks) {
+  for (const int block : write.blocks) {
     if (block < 1 || block % model.plan()->block_multiple() != 0) continue;
     HeapMemory memory;
     PrepareOptions options;
     options.frames = block;
     options.slack = false;
     options.isa = Isa::generic;
-    RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), options, memory));
+    RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, write.operators, options, memory));
     const auto target = builder.CreateString("generic");
     plans.push_back(fb::CreateArenaPlan(builder, target, block, prepared->arena_bytes() + prepared->scratch_bytes(), prepared->state_bytes()));
   }
@@ -353,12 +368,12 @@ Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options
   written.bytes = sections.file();
   {
     RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
-    RUNNEL_TRY(check_operators(model));
+    RUNNEL_TRY(check_operators(model, options.operators));
     RUNNEL_TRY(add_plan(model, options, written.refusals, sections));
   }
   if (!written.refusals.empty()) return written;
   written.bytes = sections.file();
-  RUNNEL_TRY(add_arenas(written.bytes, options.blocks, sections));
+  RUNNEL_TRY(add_arenas(written.bytes, options, sections));
   written.bytes = sections.file();
   RUNNEL_TRY(Model::open(written.bytes).status());
   return written;

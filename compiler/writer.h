@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "compiler/graph.h"
+#include "inference/operator.h"
 
 namespace runnel::compiler {
 
@@ -15,6 +16,8 @@ struct WriteOptions {
   std::vector<int> blocks = {1};
   // Time axes of the graph's inputs, for the streaming plan; empty: chosen by write_model (axis 1 behind a batch of one).
   std::vector<int> time_axes;
+  // Every operator of the graph must be in it: those of an application, too.
+  OperatorTable operators = all_operators();
 };
 
 struct WrittenModel {

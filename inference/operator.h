@@ -89,6 +89,7 @@ class PrepareContext {
 using TimeAxes = std::span<std::int8_t>;
 
 struct OperatorDefinition {
+  // `custom`: an operator of the application, found by name and version (inference/custom.h).
   fb::OpCode code = fb::OpCode::none;
   std::uint8_t version = 1;
   std::string_view name;
@@ -108,8 +109,11 @@ struct OperatorDefinition {
 
 using OperatorTable = std::span<const OperatorDefinition* const>;
 
-// The entry for a code and version; null when the table has none.
-const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, int version) noexcept;
+// The entry for an operator's code and version, for custom ones also its name; null when the table has none.
+const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept;
+
+// What an operator is called: "conv", the name of a custom one; empty for a code that this build does not know.
+std::string_view operator_type(const fb::Operator& op) noexcept;
 
 // Ok, or `unsupported` naming every operator of the model that the table lacks, with type, version and name.
 Status missing_operators(const Model& model, OperatorTable table) noexcept;

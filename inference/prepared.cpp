@@ -89,7 +89,7 @@ class Preparation final : public PrepareContext {
     RUNNEL_TRY(missing_operators(model_, table_));
     for (int i = 0; i < model_.operator_count(); ++i) {
       const fb::Operator& op = model_.op(i);
-      const Status status = find_operator(table_, op.code(), op.version())->check(model_, op);
+      const Status status = find_operator(table_, op)->check(model_, op);
       if (!status.ok()) return operator_status(model_, table_, i, status);
     }
     return {};
@@ -233,7 +233,7 @@ class Preparation final : public PrepareContext {
     std::fill_n(absorbed_by_, out_.operator_count_, -1);
     if (!options_.share || options_.isa < Isa::avx2) return;
     for (int i = 0; i + 1 < out_.operator_count_; ++i) {
-      if (find_operator(table_, model_.op(i).code(), model_.op(i).version())->absorbs_sum && is_sum_behind(i)) absorbed_by_[i + 1] = i;
+      if (find_operator(table_, model_.op(i))->absorbs_sum && is_sum_behind(i)) absorbed_by_[i + 1] = i;
     }
   }
   bool is_sum_behind(int i) const noexcept {
@@ -287,7 +287,7 @@ class Preparation final : public PrepareContext {
       const fb::Operator& op = model_.op(i);
       if (is_absorbing(i)) continue;     // its own output exists nowhere
       for (const std::int32_t output : *op.outputs()) add(output, i);
-      const OperatorDefinition& definition = *find_operator(table_, op.code(), op.version());
+      const OperatorDefinition& definition = *find_operator(table_, op);
       const std::int32_t x = op.inputs()->size() > 0 ? op.inputs()->Get(0) : -1;
       const std::int32_t y = op.outputs()->Get(0);
       if (absorbed_by_[i] >= 0 || definition.alias == 0 || x < 0 || !in_arena(x) || !in_arena(y) || out_.placements_[x].bytes != out_.placements_[y].bytes) continue;
@@ -319,7 +319,7 @@ class Preparation final : public PrepareContext {
       Prepared::Step& step = out_.steps_[out_.step_count_++];
       const int sum = current_;
       if (absorbed_by_[sum] >= 0) current_ = absorbed_by_[sum];
-      const OperatorDefinition& definition = *find_operator(table_, op().code(), op().version());
+      const OperatorDefinition& definition = *find_operator(table_, op());
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
       step.bound = *bound;
@@ -393,9 +393,17 @@ class Preparation final : public PrepareContext {
   int current_ = 0;
 };
 
-const OperatorDefinition* find_operator(OperatorTable table, fb::OpCode code, int version) noexcept {
+std::string_view operator_type(const fb::Operator& op) noexcept {
+  if (op.code() != fb::OpCode::custom) return fb::EnumNameOpCode(op.code());
+  return {op.options_as_CustomOptions()->name()->c_str(), op.options_as_CustomOptions()->name()->size()};
+}
+
+const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept {
   for (const OperatorDefinition* definition : table) {
-    if (definition->code == code && definition->version == version) return definition;
+    if (definition->code == op.code() && definition->version == op.version() &&
+        (op.code() != fb::OpCode::custom || definition->name == operator_type(op))) {
+      return definition;
+    }
   }
   return nullptr;
 }
@@ -405,9 +413,9 @@ Status missing_operators(const Model& model, OperatorTable table) noexcept {
   int count = 0;
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
-    if (find_operator(table, op.code(), op.version()) != nullptr) continue;
-    missing << (count++ == 0 ? "" : ", ");
-    if (const std::string_view name = fb::EnumNameOpCode(op.code()); !name.empty()) missing << name;
+    if (find_operator(table, op) != nullptr) continue;
+    missing << (count++ == 0 ? "" : ", ") << (op.code() == fb::OpCode::custom ? "custom " : "");
+    if (const std::string_view name = operator_type(op); !name.empty()) missing << name;
     else missing << "number " << static_cast<int>(op.code());
     missing << " version " << op.version();
     if (const std::string_view name = model.operator_name(i); !name.empty()) missing << " '" << name << '\'';

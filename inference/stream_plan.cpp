@@ -40,7 +40,7 @@ class Walk {
       return Status(Code::unsupported) << "combines frames with " << model_.tensor_name(final) << ", which is known only at the end of the recording";
     }
 
-    const OperatorDefinition* definition = find_operator(table_, op.code(), op.version());
+    const OperatorDefinition* definition = find_operator(table_, op);
     if (definition == nullptr || definition->stream == nullptr) {
       return Status(Code::unsupported) << "has no streaming form; run the model on whole clips (usage `whole` or `window`)";
     }
@@ -122,9 +122,9 @@ Status check_joins(const Model& model, OperatorTable table, std::span<const Stre
 
 Status operator_status(const Model& model, OperatorTable table, int op, const Status& why) noexcept {
   const fb::Operator& node = model.op(op);
-  const OperatorDefinition* definition = find_operator(table, node.code(), node.version());
+  const OperatorDefinition* definition = find_operator(table, node);
   Status status(why.code(), "operator ");
-  status << op << " (" << (definition != nullptr ? definition->name : std::string_view(fb::EnumNameOpCode(node.code())));
+  status << op << " (" << (definition != nullptr ? definition->name : operator_type(node));
   if (const std::string_view name = model.operator_name(op); !name.empty()) status << " '" << name << '\'';
   status << "): " << why.text();
   return status;

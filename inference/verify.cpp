@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::size_t kMaxFile = std::size_t{1} << 31;
-constexpr std::uint32_t kMaxTensors = 65535, kMaxOperators = 65535, kMaxOperands = 256;
+constexpr std::uint32_t kMaxTensors = 65535, kMaxOperators = 65535, kMaxOperands = 256, kMaxCustomName = 256;
 constexpr std::int32_t kMaxDimension = 1 << 24;
 constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 31;
 
@@ -117,11 +117,38 @@ class Production {
   std::uint32_t count_ = 0;
 };
 
+// That every attribute has a name and one value, so that readers need not look again.
+Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
+  const fb::CustomOptions* const options = op.options_as_CustomOptions();
+  if (options == nullptr) {
+    if (op.code() != fb::OpCode::custom) return {};
+    return bad() << "operator " << index << ": a custom operator without its options";
+  }
+  if (options->name() == nullptr || options->name()->size() == 0 || options->name()->size() > kMaxCustomName) {
+    return bad() << "operator " << index << ": a custom operator whose name has " << (options->name() == nullptr ? 0 : options->name()->size())
+                 << " bytes, expected 1 to " << kMaxCustomName;
+  }
+  if (options->attributes() == nullptr) return {};
+  for (std::uint32_t i = 0; i < options->attributes()->size(); ++i) {
+    const fb::CustomAttribute& attribute = *options->attributes()->Get(i);
+    const int values = (attribute.integers() != nullptr ? 1 : 0) + (attribute.numbers() != nullptr ? 1 : 0) + (attribute.text() != nullptr ? 1 : 0);
+    if (attribute.name() == nullptr || attribute.name()->size() == 0 || values != 1) {
+      return bad() << "operator " << index << ": attribute " << i << " has no name or " << values << " values, expected a name and one value";
+    }
+    // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned.
+    if (attribute.integers() != nullptr && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
+      return bad() << "operator " << index << ": attribute " << i << " has integers that are not aligned to " << alignof(std::int64_t) << " bytes";
+    }
+  }
+  return {};
+}
+
 Status verify_operator(const fb::Operator& op, std::uint32_t index, const fb::Graph& graph, Production& production) noexcept {
   if (op.inputs() == nullptr || op.outputs() == nullptr || op.inputs()->size() > kMaxOperands || op.outputs()->size() == 0 ||
       op.outputs()->size() > kMaxOperands) {
     return bad() << "operator " << index << ": expected up to " << kMaxOperands << " inputs and 1 to " << kMaxOperands << " outputs";
   }
+  RUNNEL_TRY(verify_custom(op, index));
   if (op.rounding() > 3) return bad() << "operator " << index << ": unknown rounding " << op.rounding();
   for (const std::int32_t input : *op.inputs()) {
     if (input == -1) continue;

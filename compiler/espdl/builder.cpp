@@ -44,6 +44,7 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::dequantize:
     case fb::OpCode::concat:
     case fb::OpCode::split:
+    case fb::OpCode::custom:   // as far as anyone knows
     // Element by element.
     case fb::OpCode::mod:
     case fb::OpCode::pow:
@@ -174,10 +175,11 @@ Result<TensorId> Builder::constant_tensor(const Constant& constant) {
   return add(std::move(tensor));
 }
 
-Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options) {
+Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options, int version) {
   compiler::Node node;
   node.name = from.name;
   node.code = code;
+  node.version = version;
   node.inputs = std::move(inputs);
   node.outputs = std::move(outputs);
   node.options = std::move(options);
@@ -193,7 +195,7 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   channels_last_.resize(graph.tensors.size(), false);
   const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
                       code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space || code == fb::OpCode::space_to_depth;
-  const bool last = window || (keeps_layout(code) && channels_last(node.inputs[0]));
+  const bool last = window || (keeps_layout(code) && !node.inputs.empty() && channels_last(node.inputs[0]));
   for (const TensorId id : node.outputs) channels_last_[static_cast<std::size_t>(id)] = last;
   graph.nodes.push_back(std::move(node));
   return {};

@@ -64,7 +64,7 @@ class Builder {
 
   // ---- nodes
   // Appends a node: shapes of its outputs, non_negative and rounding are filled in.
-  Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options = {});
+  Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options = {}, int version = 1);
   Status emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape, between two nodes.
   Result<TensorId> reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape);
@@ -124,6 +124,8 @@ Status convert_gather(Builder& builder, const Node& node);
 Status convert_scatter(Builder& builder, const Node& node);
 Status convert_reverse(Builder& builder, const Node& node);
 Status convert_expand(Builder& builder, const Node& node);
+
+Status convert_custom(Builder& builder, const Node& node, const CustomOperator& custom);
 
 // ---- helpers
 // A negative axis counts from the end. Errors: invalid_data when it is outside.

@@ -91,15 +91,17 @@ constexpr std::array kConversions = {
     Conversion{"Expand", convert_expand},
 };
 
-const Conversion* find_conversion(const Node& node) {
-  const auto* found = std::find_if(kConversions.begin(), kConversions.end(), [&](const Conversion& entry) { return entry.op == node.op; });
+const Conversion* find_conversion(const std::string& op) {
+  const auto* found = std::find_if(kConversions.begin(), kConversions.end(), [&](const Conversion& entry) { return entry.op == op; });
   if (found != kConversions.end()) return found;
   static constexpr Conversion kFunction{"", convert_function};
-  return is_function(node.op) ? &kFunction : nullptr;
+  return is_function(op) ? &kFunction : nullptr;
 }
 
-// Why a node cannot be converted, as a group for the message: "GRU". Empty: it can, as far as its type tells.
-std::string obstacle(const Node& node) { return find_conversion(node) == nullptr ? node.op : std::string(); }
+const CustomOperator* find_custom(std::span<const CustomOperator> custom, const Node& node) {
+  const auto found = std::find_if(custom.begin(), custom.end(), [&](const CustomOperator& entry) { return entry.op_type == node.op; });
+  return found == custom.end() ? nullptr : &*found;
+}
 
 // Recorded float64 values of a float32 tensor, rounded: the quantizer records some outputs before it rounds them.
 std::vector<std::byte> rounded_to_float32(const std::vector<std::byte>& data) {
@@ -143,28 +145,39 @@ void add_vectors(Builder& builder, const Model& model) {
 
 }  // namespace
 
-Status check_operators(const Model& model) {
-  std::map<std::string, int> obstacles;
+Status check_operators(const Model& model, std::span<const CustomOperator> custom) {
+  for (const CustomOperator& mine : custom) {
+    if (find_conversion(mine.op_type) != nullptr) {
+      return Status(Code::invalid_argument) << "custom operator \"" << mine.op_type << "\": runnel imports this type itself, expected one that it does not know";
+    }
+    if (mine.version < 1 || mine.version > 255) {
+      return Status(Code::invalid_argument) << "custom operator \"" << mine.op_type << "\": version " << mine.version << ", expected 1 to 255";
+    }
+  }
+  std::map<std::string, int> obstacles;   // types that nobody knows, with the number of their nodes
   for (const Node& node : model.nodes) {
-    if (const std::string why = obstacle(node); !why.empty()) ++obstacles[why];
+    if (find_conversion(node.op) == nullptr && find_custom(custom, node) == nullptr) ++obstacles[node.op];
   }
   if (obstacles.empty()) return {};
   Status failure(Code::unsupported, "operators that cannot be imported: ");
   bool first = true;
-  for (const auto& [why, count] : obstacles) {
-    failure << (first ? "" : ", ") << why;
+  for (const auto& [type, count] : obstacles) {
+    failure << (first ? "" : ", ") << type;
     if (count > 1) failure << " (" << count << " nodes)";
     first = false;
   }
   return failure;
 }
 
-Result<Graph> convert(const Model& model, EspdlTarget target) {
-  RUNNEL_TRY(check_operators(model));
+Result<Graph> convert(const Model& model, EspdlTarget target, std::span<const CustomOperator> custom) {
+  RUNNEL_TRY(check_operators(model, custom));
   Builder builder(model, target);
   builder.graph.name = model.name;
   for (const std::string& input : model.inputs) RUNNEL_TRY(builder.add_input(input));
-  for (const Node& node : model.nodes) RUNNEL_TRY(find_conversion(node)->convert(builder, node));
+  for (const Node& node : model.nodes) {
+    const Conversion* const known = find_conversion(node.op);
+    RUNNEL_TRY(known != nullptr ? known->convert(builder, node) : convert_custom(builder, node, *find_custom(custom, node)));
+  }
   for (const std::string& name : model.outputs) {
     TensorId id = builder.find(name);
     if (id == kAbsent) {

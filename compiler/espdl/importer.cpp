@@ -15,12 +15,12 @@ using espdl_source::TargetChoice;
 
 // The targets that the contents leave open differ in rounding only: the one whose rounding comes closer to the recorded
 // outputs. (16-bit models are recorded with float arithmetic and need not agree exactly with either.)
-Result<TargetChoice> target_from_vectors(const espdl_source::Model& model) {
+Result<TargetChoice> target_from_vectors(const espdl_source::Model& model, const EspdlOptions& options) {
   const auto guess = [](std::string why) { return TargetChoice{EspdlTarget::esp32s3, std::move(why) + ": esp32s3 is a guess, name the target to be sure"}; };
-  RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3));
+  RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3, options.custom_operators));
   if (half_up.vectors.empty()) return guess("nothing in the file tells");
-  RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4));
-  const auto up = espdl_source::differing_elements(half_up), even = espdl_source::differing_elements(half_even);
+  RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4, options.custom_operators));
+  const auto up = espdl_source::differing_elements(half_up, options.operators), even = espdl_source::differing_elements(half_even, options.operators);
   if (!up.ok() || !even.ok()) return guess("the embedded test values cannot be run here");
   const std::int64_t up_differs = up.value(), even_differs = even.value();
   if (up_differs == even_differs) {
@@ -34,11 +34,11 @@ Result<TargetChoice> target_from_vectors(const espdl_source::Model& model) {
   return TargetChoice{is_even ? EspdlTarget::esp32p4 : EspdlTarget::esp32s3, std::move(why)};
 }
 
-Result<TargetChoice> choose_target(const espdl_source::Model& model, EspdlTarget wanted) {
-  if (wanted != EspdlTarget::automatic) return TargetChoice{wanted, "asked for"};
+Result<TargetChoice> choose_target(const espdl_source::Model& model, const EspdlOptions& options) {
+  if (options.target != EspdlTarget::automatic) return TargetChoice{options.target, "asked for"};
   const TargetChoice found = espdl_source::target_from_contents(model);
   if (found.target != EspdlTarget::automatic) return found;
-  return target_from_vectors(model);
+  return target_from_vectors(model, options);
 }
 
 }  // namespace
@@ -47,10 +47,10 @@ Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOp
   RUNNEL_ASSIGN(const std::span<const std::byte> file, espdl_member(bytes, options.member));
   RUNNEL_ASSIGN(const EspdlPayload payload, EspdlPayload::open(file, options.key ? &*options.key : nullptr));
   RUNNEL_ASSIGN(const espdl_source::Model model, espdl_source::read_model(payload));
-  RUNNEL_TRY(espdl_source::check_operators(model));
-  RUNNEL_ASSIGN(TargetChoice choice, choose_target(model, options.target));
+  RUNNEL_TRY(espdl_source::check_operators(model, options.custom_operators));
+  RUNNEL_ASSIGN(TargetChoice choice, choose_target(model, options));
   EspdlImport result;
-  RUNNEL_ASSIGN(result.graph, espdl_source::convert(model, choice.target));
+  RUNNEL_ASSIGN(result.graph, espdl_source::convert(model, choice.target, options.custom_operators));
   result.target = choice.target;
   result.target_reason = std::move(choice.reason);
   if (options.linear_tables) {

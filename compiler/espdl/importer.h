@@ -2,29 +2,53 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/host/key.h"
 #include "base/status.h"
 #include "compiler/graph.h"
+#include "inference/operator.h"
 
 namespace runnel::compiler {
 
 // Chips whose quantizer rules differ: rounding, per-channel weights, layouts.
 enum class EspdlTarget { automatic, c, esp32s3, esp32p4 };
 
+// A node of a type that runnel does not know, as its shape function sees it.
+struct CustomNode {
+  std::string_view name;
+  const CustomOptions& options;          // its type as name, and its attributes
+  std::vector<const Tensor*> inputs;     // computed values and constants, with their shapes; null: absent
+};
+
+// A type of operator that the application brings (docs/custom-operators.md).
+struct CustomOperator {
+  std::string op_type;                   // in the file; also the name of the operator in the model
+  int version = 1;                       // of the OperatorDefinition that is meant, 1 to 255
+  // Shapes of the outputs, one for each, all dimensions at least 1. A failure fails the import and is told with the node's name.
+  // Empty: every output has the shape of the first input.
+  std::function<Result<std::vector<std::vector<std::int32_t>>>(const CustomNode& node)> shapes = {};
+};
+
 struct EspdlOptions {
-  // Which model of a package (PDL1, PDL2, PDL3): its name or its index; empty: the only one.
-  std::string member;
-  // For encrypted models; not used for others.
-  std::optional<crypto::Key> key;
   EspdlTarget target = EspdlTarget::automatic;
   // 16-bit tables are interpolated, which is closer to the function (errors of a few units instead of some hundred), instead of
   // looked up at the nearest entry, which gives ESP-DL's values.
   bool linear_tables = false;
+  // Which model of a package (PDL1, PDL2, PDL3): its name or its index; empty: the only one.
+  std::string member = {};
+  // For encrypted models; not used for others.
+  std::optional<crypto::Key> key = {};
+  // What the application brings: other types of operators that are not known fail the import.
+  std::vector<CustomOperator> custom_operators = {};
+  // Runs the embedded test values where they decide on the target; holds the application's operators as well.
+  OperatorTable operators = all_operators();
 };
 
 struct EspdlImport {

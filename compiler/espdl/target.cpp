@@ -60,16 +60,17 @@ TargetChoice target_from_contents(const Model& model) {
   return {};
 }
 
-Result<std::int64_t> differing_elements(const Graph& graph) {
+Result<std::int64_t> differing_elements(const Graph& graph, OperatorTable table) {
   if (graph.vectors.empty()) return std::int64_t{-1};
   WriteOptions options;
   options.blocks.clear();
+  options.operators = table;
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, options));
   RUNNEL_ASSIGN(const runnel::Model model, runnel::Model::open(written.bytes));
   HeapMemory memory;
   PrepareOptions whole;
   whole.mode = RunMode::whole;
-  RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), whole, memory));
+  RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, table, whole, memory));
   RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
   const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes() + 1, 64)), prepared->state_bytes());
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));

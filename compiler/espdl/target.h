@@ -27,6 +27,6 @@ EspdlTarget target_named(std::string_view name);
 
 // Elements of the first test vector's outputs that come out differently when the graph runs as a whole; -1 when it has no
 // vector. Errors: those of writing or preparing it.
-Result<std::int64_t> differing_elements(const Graph& graph);
+Result<std::int64_t> differing_elements(const Graph& graph, OperatorTable table);
 
 }  // namespace runnel::compiler::espdl_source

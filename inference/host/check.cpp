@@ -89,8 +89,8 @@ class Collector {
 
 class StreamCheck {
  public:
-  StreamCheck(std::shared_ptr<const OwnedModel> owned, std::int64_t frames, std::span<const Bytes> inputs, std::uint32_t seed, Isa isa)
-      : owned_(std::move(owned)), frames_(frames), random_(seed), isa_(isa) {
+  StreamCheck(std::shared_ptr<const OwnedModel> owned, std::int64_t frames, std::span<const Bytes> inputs, std::uint32_t seed, Isa isa, OperatorTable table)
+      : owned_(std::move(owned)), frames_(frames), random_(seed), isa_(isa), table_(table) {
     const Model& model = owned_->model();
     for (std::size_t i = 0; i < model.inputs().size(); ++i) {
       if (i < inputs.size()) {
@@ -121,7 +121,7 @@ class StreamCheck {
     RUNNEL_TRY(run_whole());
     PrepareOptions smallest;
     smallest.isa = isa_;
-    RUNNEL_ASSIGN(const auto first, Engine::make(owned_, smallest));
+    RUNNEL_ASSIGN(const auto first, Engine::make(owned_, smallest, table_));
     const std::int64_t multiple = first->prepared().block();
     report.output_frames = lengths_[static_cast<std::size_t>(owned_->model().outputs()[0])];
     for (const std::int64_t times : {1, 2, 3, 4, 8, 50, 1000}) {
@@ -129,7 +129,7 @@ class StreamCheck {
       options.frames = multiple * times;
       options.isa = isa_;
       options.slack = times != 3;
-      RUNNEL_ASSIGN(const auto engine, Engine::make(owned_, options));
+      RUNNEL_ASSIGN(const auto engine, Engine::make(owned_, options, table_));
       report.blocks.push_back(options.frames);
       RUNNEL_TRY(run_blocks(engine, report));
     }
@@ -145,13 +145,13 @@ class StreamCheck {
     options.isa = isa_;
     options.frames = frames_;
     lengths_.resize(static_cast<std::size_t>(model.tensor_count()));
-    auto engine = frames_ > 0 ? Engine::make(owned_, options) : Result<std::shared_ptr<const Engine>>(Status(Code::invalid_argument));
+    auto engine = frames_ > 0 ? Engine::make(owned_, options, table_) : Result<std::shared_ptr<const Engine>>(Status(Code::invalid_argument));
     if (!engine.ok()) {
       // Too short for the whole graph: some tensor would be empty. Then the outputs that exist are still defined by the
       // event-driven reference; take that as the whole run.
       PrepareOptions stream;
       stream.isa = isa_;
-      RUNNEL_ASSIGN(const auto streamed, Engine::make(owned_, stream));
+      RUNNEL_ASSIGN(const auto streamed, Engine::make(owned_, stream, table_));
       streamed->prepared().lengths(frames_, lengths_);
       return run_reference(whole_);
     }
@@ -277,7 +277,7 @@ class StreamCheck {
                     std::int64_t& at = next[static_cast<std::size_t>(position)];
                     if (at < length) copy_frames(FrameLayout::of(view.shape, axis, view.dtype), frame.data(), 1, 0, outputs[static_cast<std::size_t>(position)].data(), length, at, 1);
                     ++at;
-                  }));
+                  }, table_));
     if (frame_major()) {
       for (std::int64_t at = 0; at < frames_;) {
         const std::int64_t count = std::min<std::int64_t>(frames_ - at, static_cast<std::int64_t>(random_() % 10));
@@ -315,13 +315,14 @@ class StreamCheck {
   std::int64_t frames_;
   std::mt19937 random_;
   Isa isa_;
+  OperatorTable table_;
   std::vector<Bytes> inputs_, whole_;
   std::vector<std::int64_t> lengths_;
 };
 
 }  // namespace
 
-Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa isa) {
+Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa isa, OperatorTable table) {
   VectorReport report;
   const Model& model = owned->model();
   if (model.vectors() == nullptr || model.vectors()->cases() == nullptr) return report;
@@ -335,7 +336,7 @@ Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa 
       const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(value->tensor()))->time_axis();
       if (axis >= 0 && static_cast<std::uint32_t>(axis) < value->shape()->size()) options.frames = value->shape()->Get(static_cast<std::uint32_t>(axis));
     }
-    RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+    RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
     RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
     for (std::size_t i = 0; i < model.inputs().size(); ++i) {
       const std::span<std::byte> input = runner->session().input(static_cast<int>(i));
@@ -366,9 +367,9 @@ Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa 
 }
 
 Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs, std::uint32_t seed,
-                                     Isa isa) {
+                                     Isa isa, OperatorTable table) {
   if (model->model().plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
-  return StreamCheck(std::move(model), frames, inputs, seed, isa).run();
+  return StreamCheck(std::move(model), frames, inputs, seed, isa, table).run();
 }
 
 }  // namespace runnel

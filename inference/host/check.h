@@ -25,7 +25,7 @@ struct VectorReport {
   std::vector<Difference> differences;
 };
 // Runs every test vector of the model whole and compares bit for bit.
-Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> model, Isa isa = best_isa());
+Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> model, Isa isa = best_isa(), OperatorTable table = all_operators());
 
 struct StreamReport {
   std::int64_t frames = 0;                  // of the recording
@@ -37,6 +37,6 @@ struct StreamReport {
 // a reset from poisoned state, two sessions interleaved, saved and restored in the middle, and event-driven with random chunks.
 // `inputs`: one array per graph input, in the input's layout; empty: seeded random numbers.
 Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs = {},
-                                     std::uint32_t seed = 1, Isa isa = best_isa());
+                                     std::uint32_t seed = 1, Isa isa = best_isa(), OperatorTable table = all_operators());
 
 }  // namespace runnel

@@ -18,12 +18,12 @@ std::int64_t macs_of(const Model& model, const fb::Operator& op) {
 
 }  // namespace
 
-Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, std::int64_t block) {
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, std::int64_t block, OperatorTable table) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = block;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
   const Prepared& prepared = engine->prepared();
   ModelDescription out;
   out.streamed = options.mode == RunMode::stream;
@@ -60,7 +60,7 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     OperatorDescription described;
-    described.type = fb::EnumNameOpCode(op.code());
+    described.type = operator_type(op);
     described.name = model.operator_name(i);
     described.inputs.assign(op.inputs()->begin(), op.inputs()->end());
     described.outputs.assign(op.outputs()->begin(), op.outputs()->end());

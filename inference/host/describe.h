@@ -51,6 +51,6 @@ struct ModelDescription {
 };
 
 // `block`: source frames per block, 0: the smallest. Models without a streaming plan are described for their clip.
-Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> model, std::int64_t block = 0);
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> model, std::int64_t block = 0, OperatorTable table = all_operators());
 
 }  // namespace runnel

@@ -89,10 +89,9 @@ struct EventDriven::Node final : PrepareContext {
 
 EventDriven::~EventDriven() = default;
 
-Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const OwnedModel> owned, Isa isa, Sink sink) {
+Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const OwnedModel> owned, Isa isa, Sink sink, OperatorTable table) {
   const Model& model = owned->model();
   if (model.plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
-  const OperatorTable table = all_operators();
   const auto tensors = static_cast<std::size_t>(model.tensor_count());
   const auto operators = static_cast<std::size_t>(model.operator_count());
   std::vector<StreamTensor> streams(tensors);
@@ -121,7 +120,7 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
     node->heap = &out->memory_;
     node->step = steps[i];
     node->streams = streams;
-    const OperatorDefinition* definition = find_operator(table, node->node->code(), node->node->version());
+    const OperatorDefinition* definition = find_operator(table, *node->node);
     if (definition == nullptr) return operator_status(model, table, static_cast<int>(i), Status(Code::unsupported) << "is not in this build");
     const Status checked = definition->check(model, *node->node);
     if (!checked.ok()) return operator_status(model, table, static_cast<int>(i), checked);

@@ -23,7 +23,7 @@ class EventDriven {
   using Sink = std::function<void(int position, std::span<const std::byte> frame)>;
 
   // Streams along the axes of the model's plan.
-  static Result<std::unique_ptr<EventDriven>> make(std::shared_ptr<const OwnedModel> model, Isa isa, Sink sink);
+  static Result<std::unique_ptr<EventDriven>> make(std::shared_ptr<const OwnedModel> model, Isa isa, Sink sink, OperatorTable table = all_operators());
   ~EventDriven();
 
   // `count` frames of each input, in the input's layout (frames contiguous). Any count, also 0.
