@@ -144,9 +144,11 @@ Status feed_model(std::span<const std::byte> bytes, bool check_crc) {
   return streamed.ok() ? whole : streamed;
 }
 
-Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target) {
+Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target) { return feed_espdl(bytes, compiler::EspdlOptions{.target = target}); }
+
+Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options) {
   const AlignedBytes copy = exact_copy(bytes);
-  RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl({copy.get(), bytes.size()}, {.target = target}));
+  RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl({copy.get(), bytes.size()}, options));
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
   return Model::open(written.bytes).status();
 }

@@ -21,6 +21,8 @@ Status feed_model(std::span<const std::byte> bytes, bool check_crc);
 
 // An .espdl file: imported and written as a model file, which must open. What the runtime does with that is feed_model's subject.
 Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target = compiler::EspdlTarget::automatic);
+// The same for a member of a package, or an encrypted model.
+Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options);
 
 // A recording, through the node that reads it, with the given parameters ("truncated=accept", ...).
 Status feed_recording(const std::filesystem::path& path, std::string_view parameters = {});
