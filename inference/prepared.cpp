@@ -14,6 +14,11 @@ namespace runnel {
 namespace {
 
 constexpr std::int64_t kMaxFrames = std::int64_t{1} << 30;
+#ifdef __linux__
+constexpr std::size_t kAlignment = 64;
+#else
+constexpr std::size_t kAlignment = 16;
+#endif
 
 Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
 
@@ -32,6 +37,7 @@ class Preparation final : public PrepareContext {
     RUNNEL_TRY(place_tensors());
     RUNNEL_TRY(prepare_operators());
     RUNNEL_TRY(place_state());
+    RUNNEL_TRY(plan_memory());
     fingerprint();
     return {};
   }
@@ -90,6 +96,10 @@ class Preparation final : public PrepareContext {
   }
 
   Status allocate_tables() noexcept {
+    alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
+    if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
+      return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
+    }
     out_.model_ = &model_;
     out_.mode_ = options_.mode;
     out_.tensor_count_ = model_.tensor_count();
@@ -216,8 +226,6 @@ class Preparation final : public PrepareContext {
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
     if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, absorbed_by_);
     else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
-    RUNNEL_TRY(memory_plan_.plan(table_, absorbed_by_, options_.share, options_.limit, {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}));
-    out_.arena_bytes_ = memory_plan_.arena_bytes();
     return {};
   }
   [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count_ && absorbed_by_[static_cast<std::size_t>(op) + 1] == op; }
@@ -252,15 +260,41 @@ class Preparation final : public PrepareContext {
     for (int i = 0; i < out_.ring_count_; ++i) {
       Prepared::RingMemory& ring = out_.rings_[i];
       Placement& place = out_.placements_[ring.tensor];
-      bytes = align_up(bytes, kTensorAlignment);
+      bytes = align_up(bytes, alignment_);
       place.offset = bytes;
       ring = {ring.tensor, place.fill, place.ring(), place.frame_bytes, place.offset};
       bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
     }
-    bytes = align_up(bytes, kTensorAlignment);
+    bytes = align_up(bytes, alignment_);
     out_.operator_state_offset_ = bytes;
     out_.state_bytes_ = bytes + operator_state_ + kReadableTail;
     if (out_.state_bytes_ > options_.limit) return over_limit("a session", out_.state_bytes_);
+    return {};
+  }
+
+  // Fast memory for one thing after the other, the rest is slow. Pieces start at multiples of 64.
+  Tier claim(std::size_t bytes) noexcept {
+    const std::size_t whole = align_up(bytes, 64);
+    if (whole > fast_left_) return Tier::slow;
+    fast_left_ -= whole;
+    return Tier::fast;
+  }
+  Status plan_memory() noexcept {
+    fast_left_ = options_.fast_bytes / 64 * 64;
+    out_.scratch_tier_ = claim(out_.scratch_bytes_);
+    MemoryPlan::Request request;
+    request.table = table_;
+    request.absorbed_by = absorbed_by_;
+    request.share = options_.share;
+    request.alignment = alignment_;
+    request.tail = options_.isa >= Isa::avx2 ? kReadableTail : 0;
+    request.fast_bytes = fast_left_;
+    request.limit = options_.limit;
+    RUNNEL_TRY(memory_plan_.plan(request, {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}));
+    for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes_[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
+    out_.arena_bound_ = memory_plan_.arena_bound();
+    claim(out_.arena_bytes(Tier::fast));
+    out_.state_tier_ = claim(out_.state_bytes_);
     return {};
   }
 
@@ -297,6 +331,7 @@ class Preparation final : public PrepareContext {
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
   std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
+  std::size_t alignment_ = 16, fast_left_ = 0;
   std::size_t operator_state_ = 0;
   int current_ = 0;
 };
