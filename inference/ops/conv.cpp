@@ -348,8 +348,8 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, 0, true};
+const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, InPlace::no, true};
 const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected, 1, "fully_connected", check_fully_connected, stream_fully_connected,
-                                            prepare_fully_connected, 0, true};
+                                            prepare_fully_connected, InPlace::no, true};
 
 }  // namespace runnel::ops
