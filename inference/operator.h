@@ -31,13 +31,20 @@ struct RunContext {
   const FrameIndex* index = nullptr;     // per tensor
   std::byte* scratch = nullptr;          // 64-byte aligned, as large as the largest request
   std::byte* state = nullptr;            // the session's operator state
+  std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
 };
 
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
+  // The same for `count` sessions at once, one context each; null: run() for each of them is as good. A failure to gain (false)
+  // leaves the work undone.
+  bool (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
   // Recurrent operators set their state to its initial value; null where there is none.
   void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
+  // More than 1: run() may be called that many times at the same time instead of once, with RunContext::part from 0 and
+  // RunContext::parts = parts. The results are the same bits.
+  std::int32_t parts = 1;
 };
 
 // How a window node sees one input along time.
@@ -64,6 +71,12 @@ class PrepareContext {
   [[nodiscard]] virtual const fb::Operator& op() const noexcept = 0;
   [[nodiscard]] virtual Isa isa() const noexcept = 0;
   [[nodiscard]] virtual Memory& memory() const noexcept = 0;
+  // Parts worth making of an operator of `work` (multiply-adds, or bytes moved): 1 unless threads were asked for and each would have
+  // enough to do.
+  [[nodiscard]] virtual std::int32_t parts(std::int64_t work) const noexcept {
+    static_cast<void>(work);
+    return 1;
+  }
   // Shape of a tensor in this run: the time axis holds the frames per block (streamed) or the length (whole clip).
   [[nodiscard]] virtual Shape shape(int tensor) const noexcept = 0;
   // Time axis of a tensor; -1: none.
@@ -88,6 +101,16 @@ class PrepareContext {
 // Time axes of the tensors, -1 where a tensor is not a stream.
 using TimeAxes = std::span<std::int8_t>;
 
+// Whether run() may be told to write its output over an input that nobody needs afterwards (memory_plan.h decides). All but `no`
+// promise that every byte of the input has been read when it is overwritten, reading and writing from front to back.
+enum class InPlace : std::uint8_t {
+  no,
+  elements,    // element by element: over any input of as many elements that are no smaller, even if it is used twice
+  view,        // the bytes of the first input, if both mean the same numbers: shared even if others need them; else as `elements`
+  first,       // over the first input, if it is as large, and no other input lies there
+  shrinking    // the same, and the output may be smaller
+};
+
 struct OperatorDefinition {
   // `custom`: an operator of the application, found by name and version (inference/custom.h).
   fb::OpCode code = fb::OpCode::none;
@@ -101,8 +124,7 @@ struct OperatorDefinition {
   Status (*stream)(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept = nullptr;
   // Binds the operator; only after check() has passed. Everything it allocates comes from context.memory().
   Result<const BoundOperator*> (*prepare)(PrepareContext& context) noexcept = nullptr;
-  // The output may share the memory of the first input: 0 no, 1 in place when sizes agree, 2 it is a view (same bytes).
-  std::uint8_t alias = 0;
+  InPlace in_place = InPlace::no;
   // prepare() honours PrepareContext::absorbed_sum().
   bool absorbs_sum = false;
 };

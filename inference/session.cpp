@@ -21,30 +21,54 @@ struct SavedHeader {
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
 
+// One operator, its parts at the same time.
+void run_parts(const BoundOperator& bound, const RunContext& context, Workers& workers) noexcept {
+  struct Task {
+    const BoundOperator& bound;
+    const RunContext& context;
+  };
+  const Task task{bound, context};
+  const auto run = [](const void* argument, int part) noexcept {
+    const Task& shared = *static_cast<const Task*>(argument);
+    RunContext own = shared.context;
+    own.part = part;
+    own.parts = shared.bound.parts;
+    shared.bound.run(shared.bound, own);
+  };
+  workers.run(bound.parts, run, &task);
+}
+
 }  // namespace
 
-Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& memory) noexcept {
+Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept {
   const auto tensors = static_cast<std::size_t>(prepared.tensor_count_);
-  void* place = memory.allocate(sizeof(Workspace), alignof(Workspace));
+  void* place = slow.allocate(sizeof(Workspace), alignof(Workspace));
   if (place == nullptr) return Status(Code::out_of_memory) << "no memory for a workspace";
   auto* workspace = new (place) Workspace();
-  workspace->arena_ = static_cast<std::byte*>(memory.allocate(prepared.arena_bytes_, 64));
-  workspace->scratch_ = static_cast<std::byte*>(memory.allocate(prepared.scratch_bytes_, 64));
-  workspace->data_ = memory.array<std::byte*>(tensors);
-  workspace->index_ = memory.array<FrameIndex>(tensors);
-  workspace->lengths_ = memory.array<std::int64_t>(tensors);
-  if (workspace->arena_ == nullptr || workspace->scratch_ == nullptr || workspace->data_ == nullptr || workspace->index_ == nullptr ||
-      workspace->lengths_ == nullptr) {
-    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes_ << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch";
+  const auto memory_of = [&](Tier tier) -> Memory& { return tier == Tier::fast ? fast : slow; };
+  bool complete = true;
+  for (const Tier tier : {Tier::fast, Tier::slow}) {
+    const std::size_t bytes = prepared.arena_bytes(tier);
+    if (bytes == 0) continue;
+    std::byte*& arena = workspace->arena_[static_cast<std::size_t>(tier)];
+    arena = static_cast<std::byte*>(memory_of(tier).allocate(bytes, 64));
+    complete = complete && arena != nullptr;
+    if (arena != nullptr) std::memset(arena, 0, bytes);
   }
-  std::memset(workspace->arena_, 0, prepared.arena_bytes_);
+  workspace->scratch_ = static_cast<std::byte*>(memory_of(prepared.scratch_tier_).allocate(prepared.scratch_bytes_, 64));
+  workspace->data_ = slow.array<std::byte*>(tensors);
+  workspace->index_ = slow.array<FrameIndex>(tensors);
+  workspace->lengths_ = slow.array<std::int64_t>(tensors);
+  if (!complete || workspace->scratch_ == nullptr || workspace->data_ == nullptr || workspace->index_ == nullptr || workspace->lengths_ == nullptr) {
+    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch";
+  }
   for (std::size_t t = 0; t < tensors; ++t) {
     const Placement& at = prepared.placements_[t];
     if (at.constant) {
       // Constants are never written; the table has one type for all.
       workspace->data_[t] = const_cast<std::byte*>(prepared.model_->tensor(static_cast<int>(t)).data.data());
     } else if (at.capacity == 0) {
-      workspace->data_[t] = workspace->arena_ + at.offset;
+      workspace->data_[t] = workspace->arena_[static_cast<std::size_t>(at.tier)] + at.offset;
     }
   }
   return workspace;
@@ -166,7 +190,8 @@ void Session::run(std::int64_t valid) noexcept {
   const RunContext context{workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared.operator_state_offset_};
   for (int i = 0; i < prepared.step_count_; ++i) {
     const Prepared::Step& step = prepared.steps_[i];
-    step.bound->run(*step.bound, context);
+    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) run_parts(*step.bound, context, *workspace_->workers_);
+    else step.bound->run(*step.bound, context);
     if (gating) {
       for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
     }

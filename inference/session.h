@@ -8,22 +8,30 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "inference/prepared.h"
+#include "inference/workers.h"
 
 namespace runnel {
 
 // Memory for one run: intermediate tensors, scratch and tables. One per thread; sessions of the same Prepared take turns.
 class Workspace {
  public:
-  // Allocates from `memory`: arena_bytes + scratch_bytes and a few pointers per tensor.
-  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept;
+  // Allocates from `fast` and `slow` what the preparation put there: arena_bytes(tier) and, in its tier, scratch_bytes; from `slow`
+  // also a few pointers per tensor.
+  static Result<Workspace*> make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept;
+  // Everything from one memory.
+  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
+
+  // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
+  void use(Workers* workers) noexcept { workers_ = workers; }
 
  private:
   friend class Session;
-  std::byte* arena_ = nullptr;
+  std::byte* arena_[2] = {};         // per tier
   std::byte* scratch_ = nullptr;
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
   std::int64_t* lengths_ = nullptr;
+  Workers* workers_ = nullptr;
   // Whose ring pointers `data_` holds.
   const std::byte* placed_state_ = nullptr;
   std::int64_t placed_block_ = 0;
