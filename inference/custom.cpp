@@ -33,7 +33,7 @@ Result<float> CustomAttributes::number(std::string_view name, float fallback) co
 
 std::span<const std::int64_t> CustomAttributes::integers(std::string_view name) const noexcept {
   const fb::CustomAttribute* const found = find(name);
-  if (found == nullptr || found->integers() == nullptr) return {};
+  if (found == nullptr || found->integers() == nullptr || found->integers()->size() == 0) return {};
   return {found->integers()->data(), found->integers()->size()};
 }
 

@@ -135,8 +135,9 @@ Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
     if (attribute.name() == nullptr || attribute.name()->size() == 0 || values != 1) {
       return bad() << "operator " << index << ": attribute " << i << " has no name or " << values << " values, expected a name and one value";
     }
-    // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned.
-    if (attribute.integers() != nullptr && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
+    // FlatBuffers checks where a vector's length stands, not that eight-byte elements behind it are aligned; without elements none are.
+    const bool any = attribute.integers() != nullptr && attribute.integers()->size() > 0;
+    if (any && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
       return bad() << "operator " << index << ": attribute " << i << " has integers that are not aligned to " << alignof(std::int64_t) << " bytes";
     }
   }
