@@ -101,6 +101,7 @@ class Prepared {
 
  private:
   friend class Session;
+  friend class SessionGroup;
   friend class Workspace;
   friend class Preparation;
   struct Step {                      // one operator in execution order, or a convolution and the sum behind it

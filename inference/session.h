@@ -20,6 +20,8 @@ class Workspace {
   static Result<Workspace*> make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept;
   // Everything from one memory.
   static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
+  // `count` of them, with arenas one stride apart and one scratch memory for all: for one thread that runs many sessions together.
+  static Result<std::span<Workspace>> make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept;
 
   // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
   void use(Workers* workers) noexcept { workers_ = workers; }
@@ -83,6 +85,7 @@ class Session {
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
 
  private:
+  friend class SessionGroup;
   struct Header {                    // first bytes of the state
     std::int64_t block = 0;          // runs since reset
     std::int64_t length = kEndless;  // source frames, once known
@@ -91,6 +94,10 @@ class Session {
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
+  // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
+  bool start(std::int64_t valid) noexcept;
+  [[nodiscard]] RunContext context() const noexcept;
+  void finish() noexcept;
   void begin() noexcept;
   void move_on(bool first) noexcept;
   void set_index() noexcept;
