@@ -102,6 +102,9 @@ struct OptionsWriter {
   WrittenOptions operator()(const InsertZerosOptions& o) const {
     return done(fb::Options::InsertZerosOptions, fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height, o.after_width));
   }
+  WrittenOptions operator()(const StreamingCacheOptions& o) const {
+    return done(fb::Options::StreamingCacheOptions, fb::CreateStreamingCacheOptions(builder, o.frames, o.axis));
+  }
   WrittenOptions operator()(const TransposedConvOptions& o) const {
     return done(fb::Options::TransposedConvOptions,
                 fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
