@@ -38,6 +38,27 @@ struct ConvSpec {
   std::int32_t sum_low = -128, sum_high = 127;
 };
 
+// A piece of an output: positions [first, last), counted row by row, and channels [first_channel, last_channel), whose bounds are
+// multiples of Conv::channel_group or the end. Pieces that do not overlap may be computed at the same time, each with scratch of its own.
+struct ConvPart {
+  std::int64_t first = 0, last = 0;
+  std::int32_t first_channel = 0, last_channel = 0;
+};
+inline ConvPart whole_of(const ConvSpec& spec) noexcept {
+  return {0, std::int64_t{spec.out_height} * spec.out_width, 0, spec.out_channels};
+}
+
+// Many runs of a convolution with one output position, on data that lies anywhere at equal distances (in bytes).
+struct ConvRows {
+  const void* x = nullptr;                   // the first one's input
+  std::int64_t x_step = 0;
+  const void* addend = nullptr;              // for spec.add
+  std::int64_t addend_step = 0;
+  void* y = nullptr;
+  std::int64_t y_step = 0;
+  std::int64_t count = 0;
+};
+
 // A convolution bound to its kernel. Trivially destructible; lives as long as the Memory it was prepared from.
 struct Conv {
   // x: the whole input; y: the whole output; scratch: scratch_bytes, 64-byte aligned. x may be READ up to 64 bytes past
@@ -45,6 +66,11 @@ struct Conv {
   void (*run)(const Conv& conv, const void* x, void* y, void* scratch) noexcept = nullptr;
   // The same with the sum, when spec.add; `addend` has y's size and does not overlap y.
   void (*run_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept = nullptr;
+  // A piece of the output; `addend` is null unless spec.add.
+  void (*run_part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept = nullptr;
+  // Null where this kernel gains nothing from it, or the output has more than one position.
+  void (*run_rows)(const Conv& conv, const ConvRows& rows) noexcept = nullptr;
+  std::int32_t channel_group = 1;
   std::size_t scratch_bytes = 0;
   ConvSpec spec;
   const void* packed = nullptr;              // weights in the kernel's own order, or null when used in place
@@ -58,9 +84,11 @@ struct Conv {
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept;
 
 // The specification: plain loops, int64 accumulation.
-void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept;
+void conv_reference(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
+inline void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept { conv_reference(spec, whole_of(spec), x, y); }
 // The sum behind it: y holds the convolution's results and is overwritten.
-void conv_add_reference(const ConvSpec& spec, const void* addend, void* y) noexcept;
+void conv_add_reference(const ConvSpec& spec, const ConvPart& part, const void* addend, void* y) noexcept;
+inline void conv_add_reference(const ConvSpec& spec, const void* addend, void* y) noexcept { conv_add_reference(spec, whole_of(spec), addend, y); }
 
 // Multiply-adds of one run.
 std::int64_t macs(const ConvSpec& spec) noexcept;

@@ -58,12 +58,16 @@ struct alignas(64) ConvPlan {
 inline constexpr int kPatches = 4;    // windows that are staged at a time
 
 // The forms of one kernel. `single`: for plans that are direct, with one output position, whole groups of channels and half_up,
-// which is what a stream of single frames runs. `_add` and null: see Conv.
+// which is what a stream of single frames runs. `rows`: for plans that are direct. `_add` and null: see Conv.
 struct VectorKernels {
   void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
   void (*single)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
   void (*any_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
   void (*single_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  void (*part_add)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  void (*rows_add)(const Conv& conv, const ConvRows& rows) noexcept;
 };
 
 // One instruction level. `_unsigned` needs x in 0..127.
@@ -78,8 +82,9 @@ const VectorConv& vector_conv_avx512vnni() noexcept;
 // `largest`: no accumulator of it is larger.
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
 
-// y[channel of a lane] = requantized accumulator, for `lanes` lanes. y: channel 0 of the position.
+// y[channel of a lane] = requantized accumulator, for `lanes` lanes, and the sum with `addend` unless it is null. y, addend: channel 0
+// of the position.
 void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel, int lanes,
-                   std::int8_t* y) noexcept;
+                   std::int8_t* y, const std::int8_t* addend) noexcept;
 
 }  // namespace runnel::kernels

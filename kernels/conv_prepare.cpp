@@ -9,11 +9,27 @@
 namespace runnel::kernels {
 namespace {
 
-void run_reference(const Conv& conv, const void* x, void* y, void*) noexcept { conv_reference(conv.spec, x, y); }
+// Kernels that need neither packed weights nor scratch: positions and channels in any pieces, a sum behind them as a step of its own.
+using PlainKernel = void (*)(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
 
-void run_then_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
-  conv.run(conv, x, y, scratch);
-  conv_add_reference(conv.spec, addend, y);
+template <PlainKernel kKernel>
+void run_plain_part(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void*) noexcept {
+  kKernel(conv.spec, part, x, y);
+  if (addend != nullptr) conv_add_reference(conv.spec, part, addend, y);
+}
+template <PlainKernel kKernel>
+void run_plain(const Conv& conv, const void* x, void* y, void*) noexcept {
+  kKernel(conv.spec, whole_of(conv.spec), x, y);
+}
+template <PlainKernel kKernel>
+void run_plain_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  run_plain_part<kKernel>(conv, whole_of(conv.spec), x, addend, y, scratch);
+}
+template <PlainKernel kKernel>
+void bind_plain(Conv& conv) noexcept {
+  conv.run = run_plain<kKernel>;
+  conv.run_add = conv.spec.add ? run_plain_add<kKernel> : nullptr;
+  conv.run_part = run_plain_part<kKernel>;
 }
 
 Status refuse(std::string_view what, std::int64_t found) noexcept {
@@ -111,15 +127,14 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   RUNNEL_TRY(largest_accumulator(spec, largest));
   conv = Conv{};
   conv.spec = spec;
-  conv.run = run_reference;
-  if (spec.add) conv.run_add = run_then_add;
+  bind_plain<conv_reference>(conv);
   if (isa == Isa::reference) return {};
   if (spec.dtype == DType::int16) {
-    conv.run = run_generic_int16;
+    bind_plain<run_generic_int16>(conv);
     return {};
   }
   if (largest >= (std::int64_t{1} << 31)) return {};
-  conv.run = run_generic_int8;
+  bind_plain<run_generic_int8>(conv);
 #if defined(RUNNEL_KERNELS_X86)
   if (isa >= Isa::avx2) return prepare_vector_conv(isa, largest, memory, conv);
 #else

@@ -17,6 +17,12 @@ struct Block {
   std::int8_t* y;                    // first position, channel 0
   std::int64_t y_step;
   const std::int8_t* addend = nullptr;   // as y, for kernels that add
+  std::int64_t addend_step = 0;
+};
+
+// Output channels, from a multiple of a group on.
+struct Channels {
+  std::int32_t first, last;
 };
 
 // Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels [first, first + count).
@@ -73,7 +79,7 @@ struct AnyRounding {
     if (plan.finish == Finish::scalar) {
       alignas(64) std::int32_t sum[kVectors * V::kLanes];
       RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) V::store(sum + v * V::kLanes, sums[v]);
-      finish_scalar(conv.spec, sum, plan.channel + lane, kVectors * V::kLanes, y);
+      finish_scalar(conv.spec, sum, plan.channel + lane, kVectors * V::kLanes, y, kSum ? addend : nullptr);
       return;
     }
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = round(sums[v], lane + v * V::kLanes, shifts.shift[v]);
@@ -133,11 +139,11 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
       RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
         RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
       }
-      finish(sum[0][f], block.y + f * block.y_step, Finisher::kAdds ? block.addend + f * block.y_step : nullptr);
+      finish(sum[0][f], block.y + f * block.y_step, Finisher::kAdds ? block.addend + f * block.addend_step : nullptr);
     }
     block.x += kFrames * block.x_step;
     block.y += kFrames * block.y_step;
-    if constexpr (Finisher::kAdds) block.addend += kFrames * block.y_step;
+    if constexpr (Finisher::kAdds) block.addend += kFrames * block.addend_step;
   }
 }
 
@@ -161,10 +167,10 @@ struct Dense {
       dense_group<V, Dot, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
     }
   }
-  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes) {
-      const std::int32_t rest = plan.out_channels - first;
+  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, Channels channels) noexcept {
+    const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
+    for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes) {
+      const std::int32_t rest = channels.last - first;
       const std::int32_t count = rest < 4 * V::kLanes ? rest : 4 * V::kLanes;
       switch ((count + V::kLanes - 1) / V::kLanes) {
         case 4: group<4>(conv, plan, block, frames, weights, first, first, count); break;
@@ -224,10 +230,10 @@ struct Depthwise {
       finish(sum, y, nullptr);
     }
   }
-  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
-      const std::int32_t left = plan.out_channels - first;
+  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, Channels channels) noexcept {
+    const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
+    for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes, weights += plan.group_weights) {
+      const std::int32_t left = channels.last - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
       if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
@@ -255,51 +261,80 @@ void stage(const ConvPlan& plan, const std::int8_t* x, std::int64_t top, std::in
   }
 }
 
-// All output positions: windows inside x are read in place, the others from patches, so that the kernels know no padding.
+// Windows inside x are read in place, the others from patches, so that the kernels know no padding.
 template <class Kernel>
-void run_add(const Conv& conv, const void* x_void, const void* addend_void, void* y_void, void* scratch) noexcept {
+void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const void* addend_void, void* y_void, void* scratch) noexcept {
   const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
   const auto* x = static_cast<const std::int8_t*>(x_void);
   const auto* addend = static_cast<const std::int8_t*>(addend_void);
   auto* y = static_cast<std::int8_t*>(y_void);
-  if (plan.direct) {
-    Kernel::frames(conv, plan, Block{x, std::int64_t{plan.stride_width} * plan.in_channels, plan.run_offset, y, plan.out_channels, addend},
-                   plan.out_width);
-    return;
-  }
+  const Channels channels{part.first_channel, part.last_channel};
+  const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels, y_step = plan.out_channels;
   // Where the addend of an output is; nothing when there is none.
   const auto beside = [=](const std::int8_t* out) { return addend == nullptr ? nullptr : addend + (out - y); };
+  if (plan.direct) {
+    std::int8_t* out = y + part.first * y_step;
+    Kernel::frames(conv, plan, Block{x + part.first * x_step, x_step, plan.run_offset, out, y_step, beside(out), y_step}, part.last - part.first, channels);
+    return;
+  }
   auto* patches = static_cast<std::int8_t*>(scratch);
   const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height};
   const std::int64_t inner = plan.inner, outer = plan.outer;
-  const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels;
-  for (std::int64_t row = 0; row < plan.out_height; ++row) {
+  std::int64_t row = part.first / plan.out_width, column = part.first % plan.out_width;
+  for (std::int64_t at = part.first; at < part.last; ++row, column = 0) {
     const std::int64_t top = row * plan.stride_height - plan.pad_top;
     const bool row_inside = top >= 0 && top + reach_rows < plan.in_height;
-    std::int8_t* y_row = y + row * plan.out_width * plan.out_channels;
-    for (std::int64_t column = 0; column < plan.out_width;) {
+    const std::int64_t row_end = plan.out_width - column < part.last - at ? plan.out_width : column + part.last - at;
+    while (column < row_end) {
       const std::int64_t left = column * plan.stride_width - plan.pad_left;
-      std::int8_t* out = y_row + column * plan.out_channels;
+      std::int8_t* out = y + at * y_step;
+      std::int64_t frames = 0;
       if (row_inside && column >= inner && column < outer) {
         const std::int8_t* window = x + (top * plan.in_width + left) * plan.in_channels;
-        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, plan.out_channels, beside(out)}, outer - column);
-        column = outer;
-        continue;
+        frames = (outer < row_end ? outer : row_end) - column;
+        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, y_step, beside(out), y_step}, frames, channels);
+      } else {
+        const std::int64_t end = row_inside && column < inner && inner < row_end ? inner : row_end;
+        frames = end - column < kPatches ? end - column : kPatches;
+        for (std::int64_t f = 0; f < frames; ++f) {
+          stage(plan, x, top, left + f * plan.stride_width, patches + f * plan.patch_bytes);
+        }
+        Kernel::frames(conv, plan, Block{patches, plan.patch_bytes, plan.patch_run, out, y_step, beside(out), y_step}, frames, channels);
       }
-      const std::int64_t end = row_inside && column < inner ? inner : plan.out_width;
-      const std::int64_t frames = end - column < kPatches ? end - column : kPatches;
-      for (std::int64_t f = 0; f < frames; ++f) {
-        stage(plan, x, top, left + f * plan.stride_width, patches + f * plan.patch_bytes);
-      }
-      Kernel::frames(conv, plan, Block{patches, plan.patch_bytes, plan.patch_run, out, plan.out_channels, beside(out)}, frames);
       column += frames;
+      at += frames;
     }
   }
 }
 
 template <class Kernel>
+void run_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  run_part<Kernel>(conv, {0, std::int64_t{plan.out_height} * plan.out_width, 0, plan.out_channels}, x, addend, y, scratch);
+}
+
+template <class Kernel>
 void run(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
   run_add<Kernel>(conv, x, nullptr, y, scratch);
+}
+
+// For kernels that do not add along.
+template <class Kernel>
+void run_part_then_add(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  run_part<Kernel>(conv, part, x, nullptr, y, scratch);
+  conv_add_reference(conv.spec, part, addend, y);
+}
+template <class Kernel>
+void run_then_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  run_part_then_add<Kernel>(conv, {0, std::int64_t{plan.out_height} * plan.out_width, 0, plan.out_channels}, x, addend, y, scratch);
+}
+
+template <class Kernel>
+void run_rows(const Conv& conv, const ConvRows& rows) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  Kernel::frames(conv, plan, Block{static_cast<const std::int8_t*>(rows.x), rows.x_step, plan.run_offset, static_cast<std::int8_t*>(rows.y), rows.y_step,
+                                   static_cast<const std::int8_t*>(rows.addend), rows.addend_step}, rows.count, Channels{0, plan.out_channels});
 }
 
 template <class Kernel>
@@ -314,12 +349,19 @@ void run_single(const Conv& conv, const void* x, void* y, void* scratch) noexcep
   run_single_add<Kernel>(conv, x, nullptr, y, scratch);
 }
 
+template <class Plain, class Sum>
+constexpr VectorKernels dense_kernels() noexcept {
+  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_add<Sum>, run_single_add<Sum>, run_part<Sum>, run_rows<Sum>};
+}
+template <class Plain>
+constexpr VectorKernels depthwise_kernels() noexcept {
+  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_then_add<Plain>, run_then_add<Plain>, run_part_then_add<Plain>, nullptr};
+}
+
 template <class V, class Unsigned, class Signed>
 constexpr VectorConv vector_conv() noexcept {
-  return {{run<Dense<V, Unsigned, false>>, run_single<Dense<V, Unsigned, false>>, run_add<Dense<V, Unsigned, true>>, run_single_add<Dense<V, Unsigned, true>>},
-          {run<Dense<V, Signed, false>>, run_single<Dense<V, Signed, false>>, run_add<Dense<V, Signed, true>>, run_single_add<Dense<V, Signed, true>>},
-          {run<Depthwise<V, Unsigned>>, run_single<Depthwise<V, Unsigned>>, nullptr, nullptr},
-          {run<Depthwise<V, Signed>>, run_single<Depthwise<V, Signed>>, nullptr, nullptr}};
+  return {dense_kernels<Dense<V, Unsigned, false>, Dense<V, Unsigned, true>>(), dense_kernels<Dense<V, Signed, false>, Dense<V, Signed, true>>(),
+          depthwise_kernels<Depthwise<V, Unsigned>>(), depthwise_kernels<Depthwise<V, Signed>>()};
 }
 
 }  // namespace

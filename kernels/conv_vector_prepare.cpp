@@ -1,4 +1,5 @@
 // Packs weights and per-lane constants for the vector convolutions.
+#include <algorithm>
 #include <cstring>
 
 #include "base/checked.h"
@@ -256,15 +257,21 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
   const bool single = plan->direct && plan->out_width == 1 && spec.out_channels % packing.group() == 0 && plan->finish == Finish::half_up;
   conv.run = single ? kernels.single : kernels.any;
-  if (spec.add && kernels.any_add != nullptr && plan->finish != Finish::scalar) conv.run_add = single ? kernels.single_add : kernels.any_add;
+  conv.run_add = !spec.add ? nullptr : single ? kernels.single_add : kernels.any_add;
+  conv.run_part = spec.add ? kernels.part_add : kernels.part;
+  const bool one_position = plan->direct && plan->out_width == 1;
+  conv.run_rows = !one_position ? nullptr : spec.add ? kernels.rows_add : kernels.rows;
+  conv.channel_group = packing.group();
   return {};
 }
 
 void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel, int lanes,
-                   std::int8_t* y) noexcept {
+                   std::int8_t* y, const std::int8_t* addend) noexcept {
   for (int lane = 0; lane < lanes; ++lane) {
-    if (channel[lane] < 0) continue;
-    y[channel[lane]] = static_cast<std::int8_t>(requantize(accumulators[lane], spec.requant, channel[lane]));
+    const std::int32_t c = channel[lane];
+    if (c < 0) continue;
+    const std::int32_t value = requantize(accumulators[lane], spec.requant, c);
+    y[c] = static_cast<std::int8_t>(addend == nullptr ? value : std::clamp(value + addend[c], spec.sum_low, spec.sum_high));
   }
 }
 

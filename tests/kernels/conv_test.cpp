@@ -30,6 +30,38 @@ std::string text_of(const ConvSpec& s, Isa isa) {
   return text;
 }
 
+// The output in pieces, of positions and of channels, each with scratch of its own as if they ran at the same time.
+void run_in_parts(const Conv& conv, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y, Memory& memory) {
+  const ConvPart all = whole_of(conv.spec);
+  const std::int64_t positions[] = {0, (all.last + 2) / 3, (2 * all.last + 2) / 3, all.last};
+  const std::int32_t groups = (all.last_channel + conv.channel_group - 1) / conv.channel_group;
+  const std::int32_t channels[] = {0, std::min(all.last_channel, (groups + 1) / 2 * conv.channel_group), all.last_channel};
+  for (int p = 2; p >= 0; --p) {
+    for (int c = 1; c >= 0; --c) {
+      conv.run_part(conv, {positions[p], positions[p + 1], channels[c], channels[c + 1]}, x, addend, y, memory.allocate(conv.scratch_bytes, 64));
+    }
+  }
+}
+
+// Copies of one run at distances that nothing else has.
+void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x, const std::vector<std::int8_t>& addend,
+                       const std::vector<std::int8_t>& expected, const std::string& what) {
+  constexpr std::int64_t kRows = 7;
+  const auto x_step = static_cast<std::int64_t>(x.size()) + 5, y_step = static_cast<std::int64_t>(expected.size()) + 3, addend_step = y_step + 8;
+  std::vector<std::int8_t> many_x(static_cast<std::size_t>(x_step * kRows + 64), 99), many_y(static_cast<std::size_t>(y_step * kRows), 0x55), many_addends(static_cast<std::size_t>(addend_step * kRows));
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    std::copy(x.begin(), x.end(), many_x.begin() + row * x_step);
+    std::copy(addend.begin(), addend.end(), many_addends.begin() + row * addend_step);
+  }
+  conv.run_rows(conv, {many_x.data(), x_step, addend.empty() ? nullptr : many_addends.data(), addend_step, many_y.data(), y_step, kRows});
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t i = 0; i < y_step; ++i) {
+      const int wanted = i < static_cast<std::int64_t>(expected.size()) ? expected[static_cast<std::size_t>(i)] : 0x55;
+      ASSERT_EQ(int{many_y[static_cast<std::size_t>(row * y_step + i)]}, wanted) << what << ", row " << row << " at " << i;
+    }
+  }
+}
+
 // A sum behind the convolution equals doing one after the other.
 void expect_equal_with_sum(ConvCase c) {
   c.spec.add = true;
@@ -50,6 +82,11 @@ void expect_equal_with_sum(ConvCase c) {
     conv.run_add(conv, x.data(), addend.data(), y.data(), memory.allocate(conv.scratch_bytes, 64));
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(int{y[i]}, int{expected[i]}) << text_of(c.spec, isa) << " with a sum at " << i;
     ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) { return v == 0x55; })) << text_of(c.spec, isa);
+    std::fill(y.begin(), y.end(), std::int8_t{0x55});
+    run_in_parts(conv, x.data(), addend.data(), y.data(), memory);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), y.begin())) << text_of(c.spec, isa) << " with a sum, in parts";
+    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) { return v == 0x55; })) << text_of(c.spec, isa);
+    if (conv.run_rows != nullptr) expect_equal_rows(conv, c.x, addend, expected, text_of(c.spec, isa));
   }
 }
 
@@ -81,6 +118,11 @@ void expect_equal(const ConvCase& c) {
     ASSERT_TRUE(intact(y.data(), kGuard + 1, 0x55)) << text_of(c.spec, isa);
     ASSERT_TRUE(intact(out + count, kGuard, 0x55)) << text_of(c.spec, isa);
     ASSERT_TRUE(intact(scratch + conv.scratch_bytes, kGuard, 0x33)) << text_of(c.spec, isa);
+    std::memset(out, 0x55, count);
+    run_in_parts(conv, x.data() + 1, nullptr, out, memory);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out)) << text_of(c.spec, isa) << " in parts";
+    ASSERT_TRUE(intact(y.data(), kGuard + 1, 0x55) && intact(out + count, kGuard, 0x55)) << text_of(c.spec, isa) << " in parts";
+    if (conv.run_rows != nullptr) expect_equal_rows(conv, c.x, {}, expected, text_of(c.spec, isa));
   }
   expect_equal_with_sum(c);
 }
