@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
+#include "base/host/out_of_memory.h"
 #include "compiler/numbering.h"
 #include "inference/model.h"
 #include "inference/operator.h"
@@ -340,9 +341,7 @@ Status add_arenas(const std::vector<std::byte>& file, const std::vector<int>& bl
   return {};
 }
 
-}  // namespace
-
-Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
+Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
   Numbering numbering(graph);
   RUNNEL_TRY(numbering.number());
   SectionList sections;
@@ -365,6 +364,12 @@ Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options
   written.bytes = sections.file();
   RUNNEL_TRY(Model::open(written.bytes).status());
   return written;
+}
+
+}  // namespace
+
+Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
+  return catching_bad_alloc("writing the model", [&] { return write(graph, options); });
 }
 
 }  // namespace runnel::compiler
