@@ -220,6 +220,14 @@ void Session::finish() noexcept {
 }
 
 void Session::run(std::int64_t valid) noexcept {
+  run_steps(valid, [](int) noexcept {});
+}
+void Session::run(std::int64_t valid, StepObserver& observer) noexcept {
+  run_steps(valid, [&](int index) noexcept { observer.done(index); });
+}
+
+template <class Done>
+void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
   const Prepared& prepared = *prepared_;
   const bool gating = start(valid);
   const RunContext all = context();
@@ -230,12 +238,16 @@ void Session::run(std::int64_t valid) noexcept {
     if (gating) {
       for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
     }
+    done(i);
   }
   finish();
 }
 
 OutputFrames Session::output(int position) const noexcept {
-  const std::int32_t tensor = prepared_->model_->outputs()[static_cast<std::size_t>(position)];
+  return frames(prepared_->model_->outputs()[static_cast<std::size_t>(position)]);
+}
+
+OutputFrames Session::frames(int tensor) const noexcept {
   const Placement& at = prepared_->placements_[tensor];
   OutputFrames out;
   out.block = out.data = workspace_->data_[tensor];
