@@ -4,10 +4,14 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
 
 #include "compiler/espdl/builder.h"
 #include "compiler/espdl/tables.h"
+#include "compiler/espdl/warm_up_crop.h"
 #include "compiler/transposed.h"
+#include "compiler/writer.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {
@@ -169,14 +173,21 @@ Status check_operators(const Model& model, std::span<const CustomOperator> custo
   return failure;
 }
 
-Result<Graph> convert(const Model& model, EspdlTarget target, std::span<const CustomOperator> custom) {
-  RUNNEL_TRY(check_operators(model, custom));
-  Builder builder(model, target);
+namespace {
+
+Result<Graph> convert_with(const Model& model, EspdlTarget target, CacheForm caches, std::span<const CustomOperator> custom) {
+  Builder builder(model, target, caches);
   builder.graph.name = model.name;
   for (const std::string& input : model.inputs) RUNNEL_TRY(builder.add_input(input));
+  const std::set<std::string> crops = caches == CacheForm::absorbed ? warm_up_crops(model) : std::set<std::string>{};
   for (const Node& node : model.nodes) {
-    const Conversion* const known = find_conversion(node.op);
-    RUNNEL_TRY(known != nullptr ? known->convert(builder, node) : convert_custom(builder, node, *find_custom(custom, node)));
+    if (node.op == "Slice" && crops.contains(node.outputs[0])) {
+      RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
+      builder.rename(node.outputs[0], input);
+    } else {
+      const Conversion* const known = find_conversion(node.op);
+      RUNNEL_TRY(known != nullptr ? known->convert(builder, node) : convert_custom(builder, node, *find_custom(custom, node)));
+    }
   }
   for (const std::string& name : model.outputs) {
     TensorId id = builder.find(name);
@@ -199,6 +210,31 @@ Result<Graph> convert(const Model& model, EspdlTarget target, std::span<const Cu
   add_vectors(builder, model);
   fold_inserted_zeros(builder.graph);
   return std::move(builder.graph);
+}
+
+// Left padding is what a cache does only where the graph is streamed.
+bool streams(const Graph& graph, OperatorTable operators) {
+  WriteOptions options;
+  options.operators = operators;
+  options.blocks.clear();
+  const auto written = write_model(graph, options);
+  return written.ok() && written->refusals.empty();
+}
+
+}  // namespace
+
+Result<Graph> convert(const Model& model, EspdlTarget target, const EspdlOptions& options) {
+  RUNNEL_TRY(check_operators(model, options.custom_operators));
+  auto graph = convert_with(model, target, CacheForm::absorbed, options.custom_operators);
+  const bool cached = std::any_of(model.nodes.begin(), model.nodes.end(), [](const Node& node) { return node.op == "StreamingCache"; });
+  if (!cached || (!graph.ok() && graph.status().code() != Code::unsupported)) return graph;
+  // Padding stands for a cache in a stream only. Where something reads a cache other than as the left context of a window, or makes one
+  // result of each call, the model runs call by call, as the file says.
+  if (graph.ok() && streams(*graph, options.operators)) return graph;
+  auto stepped = convert_with(model, target, CacheForm::explicit_operators, options.custom_operators);
+  if (!stepped.ok()) return stepped;
+  stepped->pipeline.usage = fb::Usage::step;
+  return stepped;
 }
 
 }  // namespace runnel::compiler::espdl_source

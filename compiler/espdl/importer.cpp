@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/host/out_of_memory.h"
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/convert.h"
 #include "compiler/espdl/package.h"
@@ -17,9 +18,9 @@ using espdl_source::TargetChoice;
 // outputs. (16-bit models are recorded with float arithmetic and need not agree exactly with either.)
 Result<TargetChoice> target_from_vectors(const espdl_source::Model& model, const EspdlOptions& options) {
   const auto guess = [](std::string why) { return TargetChoice{EspdlTarget::esp32s3, std::move(why) + ": esp32s3 is a guess, name the target to be sure"}; };
-  RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3, options.custom_operators));
+  RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3, options));
   if (half_up.vectors.empty()) return guess("nothing in the file tells");
-  RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4, options.custom_operators));
+  RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4, options));
   const auto up = espdl_source::differing_elements(half_up, options.operators), even = espdl_source::differing_elements(half_even, options.operators);
   if (!up.ok() || !even.ok()) return guess("the embedded test values cannot be run here");
   const std::int64_t up_differs = up.value(), even_differs = even.value();
@@ -41,16 +42,14 @@ Result<TargetChoice> choose_target(const espdl_source::Model& model, const Espdl
   return target_from_vectors(model, options);
 }
 
-}  // namespace
-
-Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options) {
+Result<EspdlImport> import_payload(std::span<const std::byte> bytes, const EspdlOptions& options) {
   RUNNEL_ASSIGN(const std::span<const std::byte> file, espdl_member(bytes, options.member));
   RUNNEL_ASSIGN(const EspdlPayload payload, EspdlPayload::open(file, options.key ? &*options.key : nullptr));
   RUNNEL_ASSIGN(const espdl_source::Model model, espdl_source::read_model(payload));
   RUNNEL_TRY(espdl_source::check_operators(model, options.custom_operators));
   RUNNEL_ASSIGN(TargetChoice choice, choose_target(model, options));
   EspdlImport result;
-  RUNNEL_ASSIGN(result.graph, espdl_source::convert(model, choice.target, options.custom_operators));
+  RUNNEL_ASSIGN(result.graph, espdl_source::convert(model, choice.target, options));
   result.target = choice.target;
   result.target_reason = std::move(choice.reason);
   if (options.linear_tables) {
@@ -62,6 +61,12 @@ Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOp
   result.graph.metadata.emplace_back("source.format", "espdl");
   result.graph.metadata.emplace_back("espdl.target", espdl_source::name_of(result.target));
   return result;
+}
+
+}  // namespace
+
+Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options) {
+  return catching_bad_alloc("importing the model", [&] { return import_payload(bytes, options); });
 }
 
 }  // namespace runnel::compiler

@@ -47,7 +47,7 @@ struct EspdlOptions {
   std::optional<crypto::Key> key = {};
   // What the application brings: other types of operators that are not known fail the import.
   std::vector<CustomOperator> custom_operators = {};
-  // Runs the embedded test values where they decide on the target; holds the application's operators as well.
+  // Runs the embedded test values where they decide on the target, and tells what can be streamed; holds the application's as well.
   OperatorTable operators = all_operators();
 };
 
@@ -58,8 +58,8 @@ struct EspdlImport {
   std::string target_reason;
 };
 
-// `bytes`: the whole file, a model or a package of models. Shapes are recomputed from the inputs; StreamingCache nodes become the left context of the operator
-// behind them. Errors: invalid_data with file offset or node, expected and found; unsupported naming every operator that is
+// `bytes`: the whole file, a model or a package of models. Shapes are recomputed from the inputs; StreamingCache nodes become the left
+// context of the operator behind them. Errors: invalid_data with file offset or node, expected and found; unsupported naming every operator that is
 // not known, all at once; those of packages (package.h) and of encrypted models (container.h).
 Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options = {});
 
