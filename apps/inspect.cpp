@@ -168,17 +168,24 @@ Status inspect_model(const InspectCall& call) {
   return {};
 }
 
+// What stands in a file, without what a terminal would take for a command.
+std::string printable(std::string_view from_file) {
+  Text text;
+  text << from_file;
+  return std::string(text.view());
+}
+
 // The members of a package.
 Status list_members(const InspectCall& call, std::span<const std::byte> bytes) {
   if (call.dot || call.mermaid) return Status(Code::invalid_argument) << call.what << ": a package of models; --member NAME or INDEX says which to draw";
   const auto package = compiler::read_espdl_package(bytes);
   if (!package.ok()) return package.status().at(call.what);
-  nlohmann::ordered_json json = {{"type", "package"}, {"kind", package->kind}, {"version", package->version}, {"bytes", bytes.size()}};
-  if (!call.json) fmt::print("{} package{}{}\n{:<5} {:>10} {:<9} name\n", package->kind, package->version.empty() ? "" : " ", package->version, "index", "bytes", "");
+  nlohmann::ordered_json json = {{"type", "package"}, {"kind", package->kind}, {"version", package->version}, {"bytes", bytes.size()}, {"members", nlohmann::ordered_json::array()}};
+  if (!call.json) fmt::print("{} package{}{}\n{:<5} {:>10} {:<9} name\n", package->kind, package->version.empty() ? "" : " ", printable(package->version), "index", "bytes", "");
   for (std::size_t i = 0; i < package->members.size(); ++i) {
     const compiler::EspdlMember& member = package->members[i];
     json["members"].push_back({{"index", i}, {"name", member.name}, {"bytes", member.bytes.size()}, {"encrypted", member.encrypted}});
-    if (!call.json) fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "", member.name);
+    if (!call.json) fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "", printable(member.name));
   }
   // Names are bytes of a file: what is no UTF-8 is marked instead of refused.
   if (call.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
