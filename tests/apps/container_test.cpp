@@ -123,7 +123,10 @@ TEST_F(Containers, EncryptedModelsRunLikePlainOnes) {
     }
     refusal(secret, "there is no key");
     secret.insert(secret.end(), key.begin(), key.end());
-    const auto without_model = [](std::string text) { return text.replace(text.find("secret") == std::string::npos ? text.size() : text.find("secret"), 6, "plain"); };
+    const auto without_model = [](std::string text) {
+      const std::size_t at = text.find("secret");
+      return at == std::string::npos ? text : text.replace(at, 6, "plain");
+    };
     const std::string expected = call_well(arguments).out, found = without_model(call_well(secret).out);
     return expected.substr(0, expected.find("\"real_time_factor\"")) == found.substr(0, found.find("\"real_time_factor\""));
   };
