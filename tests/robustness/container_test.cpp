@@ -8,6 +8,7 @@
 #include "compiler/writer.h"
 #include "inference/custom.h"
 #include "inference/host/encrypted_model.h"
+#include "inference/host/engine.h"
 #include "tests/compiler/espdl/package_builder.h"
 #include "tests/compiler/espdl/tiny_model.h"
 #include "tests/robustness/expect_sentence.h"
