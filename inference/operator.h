@@ -37,9 +37,8 @@ struct RunContext {
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
-  // The same for `count` sessions at once, one context each; null: run() for each of them is as good. A failure to gain (false)
-  // leaves the work undone.
-  bool (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
+  // The same for `count` sessions, one context each; null: run() for one after the other is as good.
+  void (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
   // Recurrent operators set their state to its initial value; null where there is none.
   void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
   // More than 1: run() may be called that many times at the same time instead of once, with RunContext::part from 0 and
@@ -101,6 +100,16 @@ class PrepareContext {
 // Time axes of the tensors, -1 where a tensor is not a stream.
 using TimeAxes = std::span<std::int8_t>;
 
+// Whether run() may be told to write its output over an input that nobody needs afterwards (memory_plan.h decides). All but `no`
+// promise that every byte of the input has been read when it is overwritten, reading and writing from front to back.
+enum class InPlace : std::uint8_t {
+  no,
+  elements,    // element by element: over any input of as many elements that are no smaller, even if it is used twice
+  view,        // the bytes of the first input, if both mean the same numbers: shared even if others need them; else as `elements`
+  first,       // over the first input, if it is as large, and no other input lies there
+  shrinking    // the same, and the output may be smaller
+};
+
 struct OperatorDefinition {
   fb::OpCode code = fb::OpCode::none;
   std::uint8_t version = 1;
@@ -113,8 +122,7 @@ struct OperatorDefinition {
   Status (*stream)(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept = nullptr;
   // Binds the operator; only after check() has passed. Everything it allocates comes from context.memory().
   Result<const BoundOperator*> (*prepare)(PrepareContext& context) noexcept = nullptr;
-  // The output may share the memory of the first input: 0 no, 1 in place when sizes agree, 2 it is a view (same bytes).
-  std::uint8_t alias = 0;
+  InPlace in_place = InPlace::no;
   // prepare() honours PrepareContext::absorbed_sum().
   bool absorbs_sum = false;
 };

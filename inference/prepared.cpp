@@ -5,21 +5,20 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
-#include "inference/arena_planner.h"
+#include "inference/absorbed_sums.h"
+#include "inference/memory_plan.h"
 #include "inference/stream_plan.h"
 #include "streaming/ring.h"
 
 namespace runnel {
 namespace {
 
+constexpr std::int64_t kMaxFrames = std::int64_t{1} << 30;
 #ifdef __linux__
 constexpr std::size_t kAlignment = 64;
 #else
 constexpr std::size_t kAlignment = 16;
 #endif
-// Kernels may read (not use) this many bytes behind their input.
-constexpr std::size_t kTail = 64;
-constexpr std::int64_t kMaxFrames = std::int64_t{1} << 30;
 constexpr int kMostThreads = 32;
 
 Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
@@ -39,6 +38,7 @@ class Preparation final : public PrepareContext {
     RUNNEL_TRY(place_tensors());
     RUNNEL_TRY(prepare_operators());
     RUNNEL_TRY(place_state());
+    RUNNEL_TRY(plan_memory());
     fingerprint();
     return {};
   }
@@ -101,6 +101,10 @@ class Preparation final : public PrepareContext {
   }
 
   Status allocate_tables() noexcept {
+    alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
+    if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
+      return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
+    }
     out_.model_ = &model_;
     out_.mode_ = options_.mode;
     out_.threads_ = std::clamp(options_.threads, 1, kMostThreads);
@@ -115,17 +119,13 @@ class Preparation final : public PrepareContext {
     out_.rings_ = memory_.array<Prepared::RingMemory>(tensors);
     out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
-    items_ = memory_.array<ArenaItem>(tensors);
-    root_ = memory_.array<std::int32_t>(tensors);
-    last_use_ = memory_.array<std::int32_t>(tensors);
-    absorbed_by_ = memory_.array<std::int32_t>(steps);
+    absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || items_ == nullptr || root_ == nullptr || last_use_ == nullptr ||
-        absorbed_by_ == nullptr) {
+        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
-    return {};
+    return memory_plan_.allocate(model_, memory_);
   }
 
   // Rates, delays and frames per block or clip.
@@ -229,102 +229,19 @@ class Preparation final : public PrepareContext {
         out_.rings_[out_.ring_count_++].tensor = t;
       }
     }
-    find_sums();
-    return plan_memory();
-  }
-
-  // Which sums are computed by the convolution in front of them, whose result nobody else looks at. Only where vector kernels make
-  // it worth while: elsewhere two operators in place need less memory.
-  void find_sums() noexcept {
-    std::fill_n(absorbed_by_, out_.operator_count_, -1);
-    if (!options_.share || options_.isa < Isa::avx2) return;
-    for (int i = 0; i + 1 < out_.operator_count_; ++i) {
-      if (find_operator(table_, model_.op(i).code(), model_.op(i).version())->absorbs_sum && is_sum_behind(i)) absorbed_by_[i + 1] = i;
-    }
-  }
-  bool is_sum_behind(int i) const noexcept {
-    const fb::Operator &op = model_.op(i), &sum = model_.op(i + 1);
-    if (sum.code() != fb::OpCode::add || sum.inputs()->size() != 2 || sum.options_as_BinaryOptions() == nullptr) return false;
-    const std::int32_t own = op.outputs()->Get(0), a = sum.inputs()->Get(0), b = sum.inputs()->Get(1), y = sum.outputs()->Get(0);
-    if ((a == own) == (b == own)) return false;
-    const std::int32_t addend = a == own ? b : a;
-    for (const std::int32_t tensor : {own, addend, y}) {
-      const TensorView view = model_.tensor(tensor);
-      if (view.constant || view.dtype != DType::int8 || view.exponent() != model_.tensor(y).exponent() || out_.shape(tensor) != out_.shape(y) ||
-          out_.placements_[tensor].time_axis != out_.placements_[y].time_axis) {
-        return false;
-      }
-    }
-    const Placement& at = out_.placements_[own];
-    if (at.capacity > 0 || at.fill || at.delay != out_.placements_[y].delay) return false;
-    for (int k = i + 2; k < out_.operator_count_; ++k) {
-      for (const std::int32_t input : *model_.op(k).inputs()) {
-        if (input == own) return false;
-      }
-    }
-    return std::find(model_.outputs().begin(), model_.outputs().end(), own) == model_.outputs().end();
-  }
-  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count_ && absorbed_by_[op + 1] == op; }
-
-  // Arena offsets for everything that is neither constant nor a ring.
-  Status plan_memory() noexcept {
-    const int tensors = out_.tensor_count_, steps = out_.operator_count_;
-    for (int t = 0; t < tensors; ++t) {
-      root_[t] = t;
-      last_use_[t] = -2;
-      items_[t] = {};
-    }
-    for (int i = 0; i < steps; ++i) {
-      for (const std::int32_t input : *model_.op(i).inputs()) {
-        // What an operator that computes a sum along reads must not be where the sum goes.
-        if (input >= 0) last_use_[input] = std::max(last_use_[input], is_absorbing(i) ? i + 1 : i);
-      }
-      for (const std::int32_t output : *model_.op(i).outputs()) last_use_[output] = i;
-    }
-    for (const std::int32_t input : model_.inputs()) last_use_[input] = std::max(last_use_[input], 0);
-    for (const std::int32_t output : model_.outputs()) last_use_[output] = steps;
-    if (!options_.share) std::fill_n(last_use_, tensors, steps);
-    const auto in_arena = [&](int t) { return !out_.placements_[t].constant && out_.placements_[t].capacity == 0; };
-    const auto add = [&](int t, int first) {
-      if (in_arena(t)) items_[t] = {out_.placements_[t].bytes, first, last_use_[t], 0, 0};
-    };
-    for (const std::int32_t input : model_.inputs()) add(input, -1);
-    for (int i = 0; i < steps; ++i) {
-      const fb::Operator& op = model_.op(i);
-      if (is_absorbing(i)) continue;     // its own output exists nowhere
-      for (const std::int32_t output : *op.outputs()) add(output, i);
-      const OperatorDefinition& definition = *find_operator(table_, op.code(), op.version());
-      const std::int32_t x = op.inputs()->size() > 0 ? op.inputs()->Get(0) : -1;
-      const std::int32_t y = op.outputs()->Get(0);
-      if (absorbed_by_[i] >= 0 || definition.alias == 0 || x < 0 || !in_arena(x) || !in_arena(y) || out_.placements_[x].bytes != out_.placements_[y].bytes) continue;
-      ArenaItem& root = items_[root_[x]];
-      const TensorView from = model_.tensor(x), to = model_.tensor(y);
-      const bool same_numbers = from.dtype == to.dtype && from.exponent() == to.exponent() && from.zero_point() == to.zero_point();
-      const bool view = definition.alias == 2 && same_numbers;
-      if (!options_.share || (!view && root.last != i)) continue;
-      root_[y] = root_[x];
-      root.last = std::max(root.last, items_[y].last);
-      items_[y] = {};
-    }
-    // The planner adds sizes: no sum of them may overflow.
-    std::uint64_t total = 0;
-    for (int t = 0; t < tensors; ++t) total += items_[t].bytes;
-    if (total > static_cast<std::size_t>(-1) / 2) return over_limit("the intermediate tensors", total);
-    out_.arena_bytes_ = plan_arena({items_, static_cast<std::size_t>(tensors)}, kAlignment);
-    for (int t = 0; t < tensors; ++t) {
-      if (in_arena(t)) out_.placements_[t].offset = items_[root_[t]].offset;
-    }
-    out_.arena_bytes_ += kTail;
-    if (out_.arena_bytes_ > options_.limit) return over_limit("the intermediate tensors", out_.arena_bytes_);
+    // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
+    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, absorbed_by_);
+    else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};
   }
+  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count_ && absorbed_by_[static_cast<std::size_t>(op) + 1] == op; }
 
   Status prepare_operators() noexcept {
     for (current_ = 0; current_ < out_.operator_count_; ++current_) {
       if (is_absorbing(current_)) continue;            // prepared with its sum, and run in the sum's place
       Prepared::Step& step = out_.steps_[out_.step_count_++];
       const int sum = current_;
-      if (absorbed_by_[sum] >= 0) current_ = absorbed_by_[sum];
+      if (const std::int32_t front = absorbed_by_[static_cast<std::size_t>(sum)]; front >= 0) current_ = front;
       const OperatorDefinition& definition = *find_operator(table_, op().code(), op().version());
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
@@ -350,15 +267,41 @@ class Preparation final : public PrepareContext {
     for (int i = 0; i < out_.ring_count_; ++i) {
       Prepared::RingMemory& ring = out_.rings_[i];
       Placement& place = out_.placements_[ring.tensor];
-      bytes = align_up(bytes, kAlignment);
+      bytes = align_up(bytes, alignment_);
       place.offset = bytes;
       ring = {ring.tensor, place.fill, place.ring(), place.frame_bytes, place.offset};
       bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
     }
-    bytes = align_up(bytes, kAlignment);
+    bytes = align_up(bytes, alignment_);
     out_.operator_state_offset_ = bytes;
-    out_.state_bytes_ = bytes + operator_state_ + kTail;
+    out_.state_bytes_ = bytes + operator_state_ + kReadableTail;
     if (out_.state_bytes_ > options_.limit) return over_limit("a session", out_.state_bytes_);
+    return {};
+  }
+
+  // Fast memory for one thing after the other, the rest is slow. Pieces start at multiples of 64.
+  Tier claim(std::size_t bytes) noexcept {
+    const std::size_t whole = align_up(bytes, 64);
+    if (whole > fast_left_) return Tier::slow;
+    fast_left_ -= whole;
+    return Tier::fast;
+  }
+  Status plan_memory() noexcept {
+    fast_left_ = options_.fast_bytes / 64 * 64;
+    out_.scratch_tier_ = claim(out_.scratch_bytes_);
+    MemoryPlan::Request request;
+    request.table = table_;
+    request.absorbed_by = absorbed_by_;
+    request.share = options_.share;
+    request.alignment = alignment_;
+    request.tail = options_.isa >= Isa::avx2 ? kReadableTail : 0;
+    request.fast_bytes = fast_left_;
+    request.limit = options_.limit;
+    RUNNEL_TRY(memory_plan_.plan(request, {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}));
+    for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes_[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
+    out_.arena_bound_ = memory_plan_.arena_bound();
+    claim(out_.arena_bytes(Tier::fast));
+    out_.state_tier_ = claim(out_.state_bytes_);
     return {};
   }
 
@@ -393,9 +336,9 @@ class Preparation final : public PrepareContext {
   Memory& memory_;
   StreamTensor* streams_ = nullptr;
   std::int64_t* lengths_ = nullptr;
-  ArenaItem* items_ = nullptr;
-  std::int32_t *root_ = nullptr, *last_use_ = nullptr;
-  std::int32_t* absorbed_by_ = nullptr;   // per operator: the one in front that computes it along; -1: none
+  MemoryPlan memory_plan_;
+  std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
+  std::size_t alignment_ = 16, fast_left_ = 0;
   std::size_t operator_state_ = 0;
   int current_ = 0;
 };

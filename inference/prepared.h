@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "inference/arena_planner.h"
 #include "inference/model.h"
 #include "inference/operator.h"
 #include "inference/stream_plan.h"
@@ -36,6 +37,12 @@ struct PrepareOptions {
   // Most bytes of the arena, of the scratch memory and of a session's state: a file of a few bytes may ask for any size, and
   // whoever prepares it takes the memory from somewhere.
   std::size_t limit = std::size_t{1} << 31;
+  // Most bytes of fast memory (Tier::fast) that this model may claim. In this order, each if it fits into what is left: scratch
+  // memory, intermediate tensors (as many as fit: plan_two_arenas), the state of one session, copied constants, smallest first. The
+  // rest is Tier::slow. No limit: everything is fast, and there is one arena. Results do not depend on it.
+  std::size_t fast_bytes = static_cast<std::size_t>(-1);
+  // Of tensors, in bytes: 16, 32 or 64; 0: what suits this machine. Firmware has 16.
+  std::size_t alignment = 0;
 };
 
 // Where a tensor lives and how it moves along time.
@@ -46,9 +53,10 @@ struct Placement {
   std::int64_t capacity = 0;        // frames of the ring: history + frames + slack; 0: in the arena
   std::size_t frame_bytes = 0;
   std::size_t bytes = 0;            // of one block
-  std::size_t offset = 0;           // into the arena, or into a session's state when capacity > 0
+  std::size_t offset = 0;           // into the arena of its tier, or into a session's state when capacity > 0
   std::int32_t up = 1, down = 1;    // rate
   std::int8_t time_axis = -1;
+  Tier tier = Tier::fast;           // of the arena; constants that are copied: where to
   bool constant = false;
   bool fill = false;                // frames that are not data are overwritten with the zero point
 
@@ -71,9 +79,15 @@ class Prepared {
   // Shape of a tensor in one run.
   [[nodiscard]] Shape shape(int tensor) const noexcept;
   // Exact needs. A workspace may serve all sessions of one thread; a session needs its own state.
-  [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_; }
+  [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_[0] + arena_bytes_[1]; }
+  [[nodiscard]] std::size_t arena_bytes(Tier tier) const noexcept { return arena_bytes_[static_cast<std::size_t>(tier)]; }
+  // The largest sum of tensors that are alive together: no arena for all of them could be smaller.
+  [[nodiscard]] std::size_t arena_bound() const noexcept { return arena_bound_; }
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  [[nodiscard]] Tier scratch_tier() const noexcept { return scratch_tier_; }
   [[nodiscard]] std::size_t state_bytes() const noexcept { return state_bytes_; }
+  // Where the state of one session is meant to be; its memory is the caller's.
+  [[nodiscard]] Tier state_tier() const noexcept { return state_tier_; }
   // Frames of every tensor for a recording of `source_length` source frames; `out` has one entry per tensor.
   void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
   // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
@@ -93,6 +107,7 @@ class Prepared {
 
  private:
   friend class Session;
+  friend class SessionGroup;
   friend class Workspace;
   friend class Preparation;
   struct Step {                      // one operator in execution order, or a convolution and the sum behind it
@@ -119,7 +134,9 @@ class Prepared {
   StreamStep* stream_steps_ = nullptr;
   RingMemory* rings_ = nullptr;            // tensors with capacity > 0
   std::int32_t* gates_ = nullptr;
-  std::size_t arena_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
+  Tier scratch_tier_ = Tier::fast, state_tier_ = Tier::fast;
+  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0;
+  std::size_t scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
   std::uint32_t fingerprint_ = 0;
 };
 

@@ -15,15 +15,20 @@ namespace runnel {
 // Memory for one run: intermediate tensors, scratch and tables. One per thread; sessions of the same Prepared take turns.
 class Workspace {
  public:
-  // Allocates from `memory`: arena_bytes + scratch_bytes and a few pointers per tensor.
-  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept;
+  // Allocates from `fast` and `slow` what the preparation put there: arena_bytes(tier) and, in its tier, scratch_bytes; from `slow`
+  // also a few pointers per tensor.
+  static Result<Workspace*> make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept;
+  // Everything from one memory.
+  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
+  // `count` of them, with arenas one stride apart and one scratch memory for all: for one thread that runs many sessions together.
+  static Result<std::span<Workspace>> make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept;
 
   // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
   void use(Workers* workers) noexcept { workers_ = workers; }
 
  private:
   friend class Session;
-  std::byte* arena_ = nullptr;
+  std::byte* arena_[2] = {};         // per tier
   std::byte* scratch_ = nullptr;
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
@@ -94,6 +99,7 @@ class Session {
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
 
  private:
+  friend class SessionGroup;
   struct Header {                    // first bytes of the state
     std::int64_t block = 0;          // runs since reset
     std::int64_t length = kEndless;  // source frames, once known
@@ -102,6 +108,10 @@ class Session {
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
+  // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
+  bool start(std::int64_t valid) noexcept;
+  [[nodiscard]] RunContext context() const noexcept;
+  void finish() noexcept;
   template <class Done>
   void run_steps(std::int64_t valid, const Done& done) noexcept;
   void begin() noexcept;

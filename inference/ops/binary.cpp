@@ -88,7 +88,7 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
 
 template <kernels::BinaryOp kOp, bool kExact>
 constexpr OperatorDefinition define(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
-  return {code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, 1};
+  return {code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
 }
 
 }  // namespace

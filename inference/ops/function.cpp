@@ -83,7 +83,7 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
 
 template <Function kFunction>
 constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_function, stream_pointwise, prepare_function<kFunction>, 1};
+  return {code, 1, name, check_function, stream_pointwise, prepare_function<kFunction>, InPlace::elements};
 }
 
 }  // namespace

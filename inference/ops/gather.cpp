@@ -147,7 +147,7 @@ void run_scatter(const BoundOperator& self, const RunContext& context) noexcept 
   const auto& op = static_cast<const BoundScatter&>(self);
   std::byte* y = context.data[op.y];
   if (op.rescale.needed()) op.rescale(op.elements, context.data[op.x], y);
-  else std::memcpy(y, context.data[op.x], op.elements * size_of(op.dtype));
+  else if (y != context.data[op.x]) std::memcpy(y, context.data[op.x], op.elements * size_of(op.dtype));
   const std::byte* indices = context.data[op.indices];
   const std::byte* updates = context.data[op.updates];
   if (op.dtype == DType::int8) scatter(op, indices, reinterpret_cast<const std::int8_t*>(updates), reinterpret_cast<std::int8_t*>(y));
@@ -218,7 +218,7 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition gather_v1{fb::OpCode::gather, 1, "gather", check_gather, stream_gather, prepare_gather, 0};
-const OperatorDefinition scatter_nd_v1{fb::OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, 0};
+const OperatorDefinition gather_v1{fb::OpCode::gather, 1, "gather", check_gather, stream_gather, prepare_gather};
+const OperatorDefinition scatter_nd_v1{fb::OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
 
 }  // namespace runnel::ops

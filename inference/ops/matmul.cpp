@@ -138,6 +138,6 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul, 0};
+const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul};
 
 }  // namespace runnel::ops

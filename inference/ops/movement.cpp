@@ -482,11 +482,11 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition reshape_v1{fb::OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, 2};
-const OperatorDefinition transpose_v1{fb::OpCode::transpose, 1, "transpose", check_transpose, stream_transpose, prepare_transpose, 0};
-const OperatorDefinition slice_v1{fb::OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice, 0};
-const OperatorDefinition concat_v1{fb::OpCode::concat, 1, "concat", check_concat, stream_parts, prepare_concat, 0};
-const OperatorDefinition split_v1{fb::OpCode::split, 1, "split", check_split, stream_parts, prepare_split, 0};
-const OperatorDefinition pad_v1{fb::OpCode::pad, 1, "pad", check_pad, stream_pad, prepare_pad, 0};
+const OperatorDefinition reshape_v1{fb::OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
+const OperatorDefinition transpose_v1{fb::OpCode::transpose, 1, "transpose", check_transpose, stream_transpose, prepare_transpose};
+const OperatorDefinition slice_v1{fb::OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice};
+const OperatorDefinition concat_v1{fb::OpCode::concat, 1, "concat", check_concat, stream_parts, prepare_concat};
+const OperatorDefinition split_v1{fb::OpCode::split, 1, "split", check_split, stream_parts, prepare_split};
+const OperatorDefinition pad_v1{fb::OpCode::pad, 1, "pad", check_pad, stream_pad, prepare_pad};
 
 }  // namespace runnel::ops

@@ -104,15 +104,15 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 
 template <PairOp kOp>
 constexpr OperatorDefinition arithmetic(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
-  return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, 1};
+  return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
 constexpr OperatorDefinition comparison(fb::OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_comparison, stream_broadcast, prepare_pair<kOp>, 0};
+  return {code, 1, name, check_comparison, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
 constexpr OperatorDefinition logic(fb::OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_logic, stream_broadcast, prepare_pair<kOp>, 1};
+  return {code, 1, name, check_logic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ const OperatorDefinition div_v1 = arithmetic<PairOp::div>(fb::OpCode::div, 1, "d
 const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(fb::OpCode::mod, 1, "mod");
 const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(fb::OpCode::mod, 2, "mod");
 const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(fb::OpCode::pow, 1, "pow");
-const OperatorDefinition prelu_v1{fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>, 1};
+const OperatorDefinition prelu_v1{fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
 const OperatorDefinition equal_v1 = comparison<PairOp::equal>(fb::OpCode::equal, "equal");
 const OperatorDefinition greater_v1 = comparison<PairOp::greater>(fb::OpCode::greater, "greater");
 const OperatorDefinition greater_or_equal_v1 = comparison<PairOp::greater_or_equal>(fb::OpCode::greater_or_equal, "greater_or_equal");

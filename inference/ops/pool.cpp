@@ -150,7 +150,7 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition average_pool_v1{fb::OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>, 0};
-const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>, 0};
+const OperatorDefinition average_pool_v1{fb::OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>};
 
 }  // namespace runnel::ops

@@ -268,7 +268,9 @@ void run_reverse(const BoundOperator& self, const RunContext& context) noexcept 
     const std::int64_t given = op.length_type == DType::int64 ? reinterpret_cast<const std::int64_t*>(lengths)[b] : reinterpret_cast<const std::int32_t*>(lengths)[b];
     const std::int64_t length = std::clamp<std::int64_t>(given, 0, shape[op.time_axis]);   // may be computed: not trusted
     const std::int64_t from = t < length ? row + (length - 1 - 2 * t) * time_stride : row;
-    std::memcpy(y + static_cast<std::size_t>(row) * inner, x + static_cast<std::size_t>(from) * inner, inner);
+    std::byte* const to = y + static_cast<std::size_t>(row) * inner;
+    if (x != y) std::memcpy(to, x + static_cast<std::size_t>(from) * inner, inner);
+    else if (from > row) std::swap_ranges(to, to + inner, y + static_cast<std::size_t>(from) * inner);
   }
   if (op.rescale.needed()) op.rescale(op.count, y, y);
 }
@@ -315,10 +317,10 @@ Result<const BoundOperator*> prepare_reverse(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition depth_to_space_v1{fb::OpCode::depth_to_space, 1, "depth_to_space", check_depth_to_space, stream_depth_to_space, prepare_depth_to_space, 0};
-const OperatorDefinition space_to_depth_v1{fb::OpCode::space_to_depth, 1, "space_to_depth", check_space_to_depth, stream_space_to_depth, prepare_space_to_depth, 0};
-const OperatorDefinition expand_v1{fb::OpCode::expand, 1, "expand", check_expand, stream_expand, prepare_expand, 0};
-const OperatorDefinition insert_zeros_v1{fb::OpCode::insert_zeros, 1, "insert_zeros", check_insert_zeros, stream_insert_zeros, prepare_insert_zeros, 0};
-const OperatorDefinition reverse_sequence_v1{fb::OpCode::reverse_sequence, 1, "reverse_sequence", check_reverse, stream_reverse, prepare_reverse, 0};
+const OperatorDefinition depth_to_space_v1{fb::OpCode::depth_to_space, 1, "depth_to_space", check_depth_to_space, stream_depth_to_space, prepare_depth_to_space};
+const OperatorDefinition space_to_depth_v1{fb::OpCode::space_to_depth, 1, "space_to_depth", check_space_to_depth, stream_space_to_depth, prepare_space_to_depth};
+const OperatorDefinition expand_v1{fb::OpCode::expand, 1, "expand", check_expand, stream_expand, prepare_expand};
+const OperatorDefinition insert_zeros_v1{fb::OpCode::insert_zeros, 1, "insert_zeros", check_insert_zeros, stream_insert_zeros, prepare_insert_zeros};
+const OperatorDefinition reverse_sequence_v1{fb::OpCode::reverse_sequence, 1, "reverse_sequence", check_reverse, stream_reverse, prepare_reverse, InPlace::first};
 
 }  // namespace runnel::ops

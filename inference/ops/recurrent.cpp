@@ -315,7 +315,7 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition gru_v1{fb::OpCode::gru, 1, "gru", check_recurrent, stream_recurrent, prepare_recurrent, 0};
-const OperatorDefinition lstm_v1{fb::OpCode::lstm, 1, "lstm", check_recurrent, stream_recurrent, prepare_recurrent, 0};
+const OperatorDefinition gru_v1{fb::OpCode::gru, 1, "gru", check_recurrent, stream_recurrent, prepare_recurrent};
+const OperatorDefinition lstm_v1{fb::OpCode::lstm, 1, "lstm", check_recurrent, stream_recurrent, prepare_recurrent};
 
 }  // namespace runnel::ops

@@ -212,15 +212,15 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition reduce_mean_v1{fb::OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>, 0};
-const OperatorDefinition reduce_sum_v1{fb::OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>, 0};
-const OperatorDefinition reduce_max_v1{fb::OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>, 0};
-const OperatorDefinition reduce_min_v1{fb::OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>, 0};
-const OperatorDefinition reduce_l1_v1{fb::OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>, 0};
-const OperatorDefinition reduce_l2_v1{fb::OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>, 0};
-const OperatorDefinition reduce_prod_v1{fb::OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>, 0};
-const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum, 1, "reduce_log_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum>, 0};
-const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp, 1, "reduce_log_sum_exp", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum_exp>, 0};
-const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square, 1, "reduce_sum_square", check_reduce, stream_reduce, prepare_reduce<Reduction::sum_square>, 0};
+const OperatorDefinition reduce_mean_v1{fb::OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>, InPlace::shrinking};
+const OperatorDefinition reduce_sum_v1{fb::OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>, InPlace::shrinking};
+const OperatorDefinition reduce_max_v1{fb::OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>, InPlace::shrinking};
+const OperatorDefinition reduce_min_v1{fb::OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>, InPlace::shrinking};
+const OperatorDefinition reduce_l1_v1{fb::OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>, InPlace::shrinking};
+const OperatorDefinition reduce_l2_v1{fb::OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>, InPlace::shrinking};
+const OperatorDefinition reduce_prod_v1{fb::OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>, InPlace::shrinking};
+const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum, 1, "reduce_log_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum>, InPlace::shrinking};
+const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp, 1, "reduce_log_sum_exp", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum_exp>, InPlace::shrinking};
+const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square, 1, "reduce_sum_square", check_reduce, stream_reduce, prepare_reduce<Reduction::sum_square>, InPlace::shrinking};
 
 }  // namespace runnel::ops

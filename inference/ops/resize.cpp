@@ -236,6 +236,6 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition resize_v1{fb::OpCode::resize, 1, "resize", check_resize, stream_resize, prepare_resize, 0};
+const OperatorDefinition resize_v1{fb::OpCode::resize, 1, "resize", check_resize, stream_resize, prepare_resize};
 
 }  // namespace runnel::ops

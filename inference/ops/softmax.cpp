@@ -61,7 +61,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition softmax_v1{fb::OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, 0};
-const OperatorDefinition log_softmax_v1{fb::OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>, 0};
+const OperatorDefinition softmax_v1{fb::OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
+const OperatorDefinition log_softmax_v1{fb::OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>, InPlace::first};
 
 }  // namespace runnel::ops

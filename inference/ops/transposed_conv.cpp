@@ -165,6 +165,6 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
 
 }  // namespace
 
-const OperatorDefinition transposed_conv_v1{fb::OpCode::transposed_conv, 1, "transposed_conv", check_transposed, stream_transposed, prepare_transposed, 0};
+const OperatorDefinition transposed_conv_v1{fb::OpCode::transposed_conv, 1, "transposed_conv", check_transposed, stream_transposed, prepare_transposed};
 
 }  // namespace runnel::ops

@@ -177,11 +177,11 @@ Result<const BoundOperator*> prepare_lut(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition relu_v1{fb::OpCode::relu, 1, "relu", check_relu, stream_pointwise, prepare_relu, 1};
-const OperatorDefinition clip_v1{fb::OpCode::clip, 1, "clip", check_clip, stream_pointwise, prepare_clip, 1};
-const OperatorDefinition requantize_v1{fb::OpCode::requantize, 1, "requantize", check_requantize, stream_pointwise, prepare_requantize, 1};
-const OperatorDefinition quantize_v1{fb::OpCode::quantize, 1, "quantize", check_quantize, stream_pointwise, prepare_quantize, 0};
-const OperatorDefinition dequantize_v1{fb::OpCode::dequantize, 1, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize, 0};
-const OperatorDefinition lut_v1{fb::OpCode::lut, 1, "lut", check_lut, stream_pointwise, prepare_lut, 1};
+const OperatorDefinition relu_v1{fb::OpCode::relu, 1, "relu", check_relu, stream_pointwise, prepare_relu, InPlace::elements};
+const OperatorDefinition clip_v1{fb::OpCode::clip, 1, "clip", check_clip, stream_pointwise, prepare_clip, InPlace::elements};
+const OperatorDefinition requantize_v1{fb::OpCode::requantize, 1, "requantize", check_requantize, stream_pointwise, prepare_requantize, InPlace::elements};
+const OperatorDefinition quantize_v1{fb::OpCode::quantize, 1, "quantize", check_quantize, stream_pointwise, prepare_quantize};
+const OperatorDefinition dequantize_v1{fb::OpCode::dequantize, 1, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
+const OperatorDefinition lut_v1{fb::OpCode::lut, 1, "lut", check_lut, stream_pointwise, prepare_lut, InPlace::elements};
 
 }  // namespace runnel::ops

@@ -1,0 +1,16 @@
+// Which element-wise sums are computed by the convolution in front of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "inference/prepared.h"
+
+namespace runnel {
+
+// Sets, for every operator, the index of the operator in front that computes it along, or -1. The result of that one is looked at
+// by nobody else and exists nowhere. `prepared` has its tensors' frames, delays and rings. Decides nothing about whether it is
+// worth while.
+void find_absorbed_sums(const Prepared& prepared, OperatorTable table, std::span<std::int32_t> absorbed_by) noexcept;
+
+}  // namespace runnel
