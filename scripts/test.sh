@@ -1,30 +1,29 @@
 #!/usr/bin/env bash
-# test.sh [--all | --fuzz]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
+# test.sh [--all]: installs what is missing, builds, and runs the tests; exit code 0 only when everything passed.
 #
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
-#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer,
-#                  and the tests labelled `threads` under ThreadSanitizer
-#   test.sh --fuzz the same, and each libFuzzer program for RUNNEL_FUZZ_SECONDS (default: 20)
+#   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (of the
+#                  many mutations, which are a long test, what fits into a minute), the tests labelled `threads` under ThreadSanitizer,
+#                  and each libFuzzer program for RUNNEL_FUZZ_SECONDS (default: 20)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A stage that fails does not keep the next
 # one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
 # RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-all=0 fuzz=0
+all=0
 case "$*" in
   "") ;;
   --all) all=1 ;;
-  --fuzz) all=1 fuzz=1 ;;
   -h | --help)
     sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
     exit 0
     ;;
-  *) die "unknown arguments \"$*\"; usage: $name [--all | --fuzz]" ;;
+  *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
 esac
 
 purposes=(build test bench)
-if [[ $fuzz -eq 1 ]]; then purposes+=(fuzz); fi
+if [[ $all -eq 1 ]]; then purposes+=(fuzz); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 
@@ -87,6 +86,7 @@ fi
 if [[ $all -eq 1 ]]; then
   if stage "building with AddressSanitizer" build asan; then
     stage "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
+    stage "many mutations with AddressSanitizer" env "RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-60}" ctest --preset asan --parallel "$jobs" -R '^ManyMutations' || true
   fi
   if [[ $(labelled threads) -gt 0 ]]; then
     if stage "building with ThreadSanitizer" build tsan --target thread_tests; then
@@ -97,7 +97,7 @@ if [[ $all -eq 1 ]]; then
   fi
 fi
 
-if [[ $fuzz -eq 1 ]] && stage "building the fuzzers" build fuzz; then
+if [[ $all -eq 1 ]] && stage "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
   for kind in model espdl recording graph; do stage "fuzzing: $kind" fuzz "$kind" || true; done
 fi

@@ -51,8 +51,9 @@ using Bytes = std::vector<std::byte>;
 
 // From the bytes of a file to a session that has run.
 Status import_and_run(const Bytes& file) {
+  static const compiler::WriteOptions options;   // has a vector: the caller's, not the library's
   RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl(file));
-  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph, options));
   RUNNEL_ASSIGN(const auto model, OwnedModel::from_bytes(written.bytes));
   RUNNEL_ASSIGN(const auto engine, Engine::make(model));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
