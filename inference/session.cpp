@@ -49,7 +49,7 @@ Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memor
     const Placement& at = prepared.placements_[t];
     if (at.constant) {
       // Constants are never written; the table has one type for all.
-      workspace->data_[t] = const_cast<std::byte*>(prepared.model_->tensor(static_cast<int>(t)).data.data());
+      workspace->data_[t] = const_cast<std::byte*>(at.data);
     } else if (at.capacity == 0) {
       workspace->data_[t] = workspace->arena_[static_cast<std::size_t>(at.tier)] + at.offset;
     }

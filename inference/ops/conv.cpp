@@ -131,6 +131,10 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
     bound.run = run_single;
   }
   RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
+  if (bound.conv.packed == nullptr) {
+    RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound.conv.spec.weights));
+    if (spec.bias != nullptr) RUNNEL_TRY(context.read_constant(input_index(context.op(), 2), &bound.conv.spec.bias));
+  }
   context.request_scratch(bound.conv.scratch_bytes);
   bound.x = operand(context, 0);
   bound.y = spec.add ? sum.output : output_index(context.op());
