@@ -31,13 +31,20 @@ struct RunContext {
   const FrameIndex* index = nullptr;     // per tensor
   std::byte* scratch = nullptr;          // 64-byte aligned, as large as the largest request
   std::byte* state = nullptr;            // the session's operator state
+  std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
 };
 
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
+  // The same for `count` sessions at once, one context each; null: run() for each of them is as good. A failure to gain (false)
+  // leaves the work undone.
+  bool (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
   // Recurrent operators set their state to its initial value; null where there is none.
   void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
+  // More than 1: run() may be called that many times at the same time instead of once, with RunContext::part from 0 and
+  // RunContext::parts = parts. The results are the same bits.
+  std::int32_t parts = 1;
 };
 
 // How a window node sees one input along time.
@@ -64,6 +71,12 @@ class PrepareContext {
   [[nodiscard]] virtual const fb::Operator& op() const noexcept = 0;
   [[nodiscard]] virtual Isa isa() const noexcept = 0;
   [[nodiscard]] virtual Memory& memory() const noexcept = 0;
+  // Parts worth making of an operator of `work` (multiply-adds, or bytes moved): 1 unless threads were asked for and each would have
+  // enough to do.
+  [[nodiscard]] virtual std::int32_t parts(std::int64_t work) const noexcept {
+    static_cast<void>(work);
+    return 1;
+  }
   // Shape of a tensor in this run: the time axis holds the frames per block (streamed) or the length (whole clip).
   [[nodiscard]] virtual Shape shape(int tensor) const noexcept = 0;
   // Time axis of a tensor; -1: none.

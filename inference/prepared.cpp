@@ -20,6 +20,7 @@ constexpr std::size_t kAlignment = 64;
 #else
 constexpr std::size_t kAlignment = 16;
 #endif
+constexpr int kMostThreads = 32;
 
 Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
 
@@ -64,6 +65,10 @@ class Preparation final : public PrepareContext {
   const fb::Operator& op() const noexcept override { return model_.op(current_); }
   Isa isa() const noexcept override { return options_.isa; }
   Memory& memory() const noexcept override { return operator_memory_; }
+  std::int32_t parts(std::int64_t work) const noexcept override {
+    if (out_.threads_ == 1) return 1;
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads_));
+  }
   Shape shape(int tensor) const noexcept override { return out_.shape(tensor); }
   int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
   bool streamed() const noexcept override { return out_.mode_ == RunMode::stream; }
@@ -124,6 +129,7 @@ class Preparation final : public PrepareContext {
     }
     out_.model_ = &model_;
     out_.mode_ = options_.mode;
+    out_.threads_ = std::clamp(options_.threads, 1, kMostThreads);
     out_.tensor_count_ = model_.tensor_count();
     out_.operator_count_ = model_.operator_count();
     const auto tensors = static_cast<std::size_t>(out_.tensor_count_);

@@ -29,6 +29,11 @@ struct PrepareOptions {
   bool slack = true;
   // false: every tensor keeps memory of its own, so that all of them can be looked at after a run.
   bool share = true;
+  // Threads that share the heavy operators; the session needs Workers to make use of it (Workspace::use). Results are the same bits.
+  int threads = 1;
+  // Work (multiply-adds of a dense layer, or bytes) below which a part is not worth it: handing one to another core and hearing back costs about
+  // a microsecond.
+  std::int64_t least_part = 200'000;
   // Most bytes of the arena, of the scratch memory and of a session's state: a file of a few bytes may ask for any size, and
   // whoever prepares it takes the memory from somewhere.
   std::size_t limit = std::size_t{1} << 31;
@@ -107,6 +112,8 @@ class Prepared {
   void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
   // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
   [[nodiscard]] std::int64_t calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept;
+  // How many threads its operators were split for.
+  [[nodiscard]] int threads() const noexcept { return threads_; }
   // The streaming rule and context of an operator; kind `constant` where nothing is streamed.
   [[nodiscard]] const StreamStep& stream_step(int op) const noexcept { return stream_steps_[op]; }
   // Identifies graph, weights, block size and layout of the state.
@@ -129,6 +136,7 @@ class Prepared {
   const Model* model_ = nullptr;
   RunMode mode_ = RunMode::stream;
   bool indexed_ = false;             // some operator looks at FrameIndex
+  int threads_ = 1;
   std::int64_t block_ = 0;
   std::int64_t warm_blocks_ = 0;     // blocks in which some gated tensor still warms up
   int tensor_count_ = 0, operator_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;

@@ -21,6 +21,23 @@ struct SavedHeader {
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
 
+// One operator, its parts at the same time.
+void run_parts(const BoundOperator& bound, const RunContext& context, Workers& workers) noexcept {
+  struct Task {
+    const BoundOperator& bound;
+    const RunContext& context;
+  };
+  const Task task{bound, context};
+  const auto run = [](const void* argument, int part) noexcept {
+    const Task& shared = *static_cast<const Task*>(argument);
+    RunContext own = shared.context;
+    own.part = part;
+    own.parts = shared.bound.parts;
+    shared.bound.run(shared.bound, own);
+  };
+  workers.run(bound.parts, run, &task);
+}
+
 }  // namespace
 
 Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept {
@@ -173,7 +190,8 @@ void Session::run(std::int64_t valid) noexcept {
   const RunContext context{workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared.operator_state_offset_};
   for (int i = 0; i < prepared.step_count_; ++i) {
     const Prepared::Step& step = prepared.steps_[i];
-    step.bound->run(*step.bound, context);
+    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) run_parts(*step.bound, context, *workspace_->workers_);
+    else step.bound->run(*step.bound, context);
     if (gating) {
       for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
     }

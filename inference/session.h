@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "inference/prepared.h"
+#include "inference/workers.h"
 
 namespace runnel {
 
@@ -20,6 +21,9 @@ class Workspace {
   // Everything from one memory.
   static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
 
+  // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
+  void use(Workers* workers) noexcept { workers_ = workers; }
+
  private:
   friend class Session;
   std::byte* arena_[2] = {};         // per tier
@@ -27,6 +31,7 @@ class Workspace {
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
   std::int64_t* lengths_ = nullptr;
+  Workers* workers_ = nullptr;
   // Whose ring pointers `data_` holds.
   const std::byte* placed_state_ = nullptr;
   std::int64_t placed_block_ = 0;

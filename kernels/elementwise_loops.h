@@ -46,6 +46,8 @@ template <class Body>
   }
 }
 
+constexpr std::size_t kRepeated = 1024;
+
 // y = clamp(value(a, b)) over all elements; a scalar operand does not break the loop into single steps.
 template <class T, class Value>
 [[gnu::always_inline]] inline void for_each(const BinarySpec& spec, const T* a, const T* b, T* y, Value value) noexcept {
@@ -62,11 +64,29 @@ template <class T, class Value>
     for (std::size_t i = 0; i < spec.count; ++i) y[i] = static_cast<T>(clamp_to(value(left, std::int32_t{b[i]}), low, high));
     return;
   }
-  pieces(spec, [=](std::size_t i, std::size_t ia, std::size_t ib, std::size_t n) noexcept {
-    for (std::size_t k = 0; k < n; ++k) {
-      y[i + k] = static_cast<T>(clamp_to(value(std::int32_t{a[ia + k]}, std::int32_t{b[ib + k]}), low, high));
-    }
-  });
+  const auto run = [=](const BinarySpec& of, const T* left, const T* right) __attribute__((always_inline)) {
+    pieces(of, [=](std::size_t i, std::size_t ia, std::size_t ib, std::size_t n) noexcept {
+      for (std::size_t k = 0; k < n; ++k) {
+        y[i + k] = static_cast<T>(clamp_to(value(std::int32_t{left[ia + k]}, std::int32_t{right[ib + k]}), low, high));
+      }
+    });
+  };
+  // A short operand, such as one value per channel, is written several times in a row: loops over a few dozen elements never get
+  // into their vector part.
+  const std::size_t few = spec.a_count < spec.b_count ? spec.a_count : spec.b_count;
+  if (few > kRepeated / 2 || spec.count < 2 * few || (spec.a_count != spec.count && spec.b_count != spec.count)) {
+    run(spec, a, b);
+    return;
+  }
+  const bool left = spec.a_count == few;
+  alignas(64) T repeated[kRepeated];
+  std::size_t filled = 0;
+  for (; filled + few <= kRepeated && filled < spec.count; filled += few) {
+    for (std::size_t k = 0; k < few; ++k) repeated[filled + k] = (left ? a : b)[k];
+  }
+  BinarySpec wide = spec;
+  (left ? wide.a_count : wide.b_count) = filled;
+  run(wide, left ? repeated : a, left ? b : repeated);
 }
 
 template <BinaryOp op>
@@ -144,6 +164,13 @@ bool binary_typed(const BinarySpec& spec, const void* a_void, const void* b_void
     case BinaryOp::max: return binary32<BinaryOp::max>(spec, a, b, y);
     case BinaryOp::min: return binary32<BinaryOp::min>(spec, a, b, y);
     case BinaryOp::mul: break;
+  }
+  // The product of two int8 has 15 bits: with shifts up to 22 the float arithmetic never rounds before its end, and integers give the same.
+  const int shift = spec.y_exponent - spec.a_exponent - spec.b_exponent;
+  if (sizeof(T) == 1 && shift >= 0 && shift <= 22) {
+    BinarySpec exact = spec;
+    exact.exact = true;
+    return binary32<BinaryOp::mul>(exact, a, b, y);
   }
   if (spec.exact) return binary32<BinaryOp::mul>(spec, a, b, y);
   multiply_float(spec, a, b, y);

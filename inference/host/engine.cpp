@@ -57,6 +57,10 @@ Result<std::unique_ptr<Runner>> Runner::make(std::shared_ptr<const Engine> engin
   if (state == nullptr) return Status(Code::out_of_memory) << "no memory for a session of " << prepared.state_bytes() << " bytes";
   RUNNEL_ASSIGN(Session session, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
   runner->session_ = session;
+  if (prepared.threads() > 1) {
+    RUNNEL_ASSIGN(runner->threads_, ThreadPool::make(prepared.threads()));
+    workspace->use(runner->threads_.get());
+  }
   return runner;
 }
 

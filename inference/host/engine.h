@@ -10,6 +10,7 @@
 
 #include "base/host/heap_memory.h"
 #include "base/status.h"
+#include "inference/host/thread_pool.h"
 #include "inference/model.h"
 #include "inference/prepared.h"
 #include "inference/session.h"
@@ -51,7 +52,7 @@ class Engine {
   const Prepared* prepared_ = nullptr;
 };
 
-// One session with a workspace of its own.
+// One session with a workspace of its own, and with threads of its own when the engine was prepared for several.
 class Runner {
  public:
   static Result<std::unique_ptr<Runner>> make(std::shared_ptr<const Engine> engine);
@@ -63,6 +64,7 @@ class Runner {
  private:
   std::shared_ptr<const Engine> engine_;
   HeapMemory memory_;
+  std::unique_ptr<ThreadPool> threads_;
   std::optional<Session> session_;
 };
 

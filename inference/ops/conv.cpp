@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/conv_float.h"
@@ -19,8 +20,37 @@ struct BoundConv : BoundOperator {
   std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
 };
 
+// Which piece of the output a part computes: neighbouring positions, or where there are few of them, neighbouring channels.
+kernels::ConvPart piece(const kernels::Conv& conv, std::int32_t part, std::int32_t parts) noexcept {
+  kernels::ConvPart piece = kernels::whole_of(conv.spec);
+  constexpr std::int64_t kTogether = 4;    // positions that kernels work on side by side
+  const std::int64_t blocks = ceil_div(piece.last, kTogether), groups = ceil_div(piece.last_channel, conv.channel_group);
+  if (blocks >= parts || blocks >= groups) {
+    piece.first = blocks * part / parts * kTogether;
+    piece.last = std::min(piece.last, blocks * (part + 1) / parts * kTogether);
+  } else {
+    piece.first_channel = static_cast<std::int32_t>(groups * part / parts * conv.channel_group);
+    piece.last_channel = static_cast<std::int32_t>(std::min<std::int64_t>(piece.last_channel, groups * (part + 1) / parts * conv.channel_group));
+  }
+  return piece;
+}
+
+void run_piece(const BoundConv& op, const RunContext& context) noexcept {
+  const kernels::ConvPart part = piece(op.conv, context.part, context.parts);
+  if (part.first >= part.last || part.first_channel >= part.last_channel) return;
+  const std::byte* x = op.x.at(context);
+  const std::byte* addend = op.addend.tensor >= 0 ? op.addend.at(context) : nullptr;
+  std::byte* y = context.data[op.y];
+  std::byte* const scratch = context.scratch + static_cast<std::size_t>(context.part) * op.conv.scratch_bytes;
+  for (std::int32_t b = 0; b < op.batch; ++b) {
+    const std::size_t at = static_cast<std::size_t>(b) * op.y_bytes;
+    op.conv.run_part(op.conv, part, x + static_cast<std::size_t>(b) * op.x_bytes, addend == nullptr ? nullptr : addend + at, y + at, scratch);
+  }
+}
+
 void run_conv(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundConv&>(self);
+  if (context.parts > 1) return run_piece(op, context);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) op.conv.run(op.conv, x, y, context.scratch);
@@ -37,6 +67,7 @@ void run_single_sum(const BoundOperator& self, const RunContext& context) noexce
 }
 void run_conv_sum(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundConv&>(self);
+  if (context.parts > 1) return run_piece(op, context);
   const std::byte *x = op.x.at(context), *addend = op.addend.at(context);
   std::byte* y = context.data[op.y];
   for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, addend += op.y_bytes, y += op.y_bytes) {
@@ -123,11 +154,14 @@ Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels:
 Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& spec, BoundConv& bound) noexcept {
   const AbsorbedSum sum = context.absorbed_sum();
   spec.add = sum.addend >= 0;
+  // A depthwise multiply-add takes as long as several of a dense layer.
+  bound.parts = context.parts(kernels::macs(spec) * bound.batch * (spec.groups > 1 ? 8 : 1));
+  const bool single = bound.batch == 1 && bound.parts == 1;
   if (spec.add) {
     activation_range(spec.dtype, 0, sum.activation, spec.sum_low, spec.sum_high);
     bound.addend = {sum.addend, sum.back_bytes};
-    bound.run = bound.batch == 1 ? run_single_sum : run_conv_sum;
-  } else if (bound.batch == 1) {
+    bound.run = single ? run_single_sum : run_conv_sum;
+  } else if (single) {
     bound.run = run_single;
   }
   RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
@@ -135,7 +169,8 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
     RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound.conv.spec.weights));
     if (spec.bias != nullptr) RUNNEL_TRY(context.read_constant(input_index(context.op(), 2), &bound.conv.spec.bias));
   }
-  context.request_scratch(bound.conv.scratch_bytes);
+  bound.conv.scratch_bytes = align_up(bound.conv.scratch_bytes, 64);
+  context.request_scratch(bound.conv.scratch_bytes * static_cast<std::size_t>(bound.parts));
   bound.x = operand(context, 0);
   bound.y = spec.add ? sum.output : output_index(context.op());
   return static_cast<const BoundOperator*>(&bound);

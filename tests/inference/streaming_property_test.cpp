@@ -1,136 +1,17 @@
 // Streamed equals whole, bit for bit, over random graphs: the properties of docs/streaming.md.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <random>
-#include <sstream>
-
 #include "inference/host/check.h"
 #include "inference/host/receptive_field.h"
 #include "tests/inference/graph_builder.h"
+#include "tests/inference/random_graph.h"
 
 namespace runnel {
 namespace {
 
 using test::GraphBuilder;
 
-class RandomGraph {
- public:
-  RandomGraph(std::uint32_t seed, DType dtype) : random_(seed), builder_(seed * 7 + 1, dtype) {
-    if (uniform(0, 1) != 0) builder_.rounding(kernels::Rounding::half_even);
-    auto x = builder_.input({1, kReference, uniform(1, 5)});
-    for (int stages = uniform(1, 6); stages-- > 0;) x = stage(x);
-    builder_.output(x);
-  }
-  GraphBuilder& builder() { return builder_; }
-  std::string story() const { return story_.str(); }
-  // Every tensor has at least one frame at the reference length.
-  bool legal() const { return legal_; }
-
- private:
-  static constexpr int kReference = 240;
-  using Id = GraphBuilder::Id;
-  using Window = GraphBuilder::Window;
-
-  int uniform(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
-  Window window(int most_kernel, int most_stride, int most_dilation) {
-    Window w;
-    w.kernel = uniform(1, most_kernel);
-    w.stride = uniform(1, most_stride);
-    w.dilation = uniform(1, most_dilation);
-    w.left = uniform(0, w.extent() - 1);
-    w.right = uniform(0, w.extent() - 1);
-    return w;
-  }
-  void tell(const char* what, const Window& w = {}) {
-    story_ << ' ' << what << "(k" << w.kernel << " s" << w.stride << " d" << w.dilation << " P" << w.left << " Q" << w.right << ')';
-  }
-  Id check(Id x) {
-    legal_ = legal_ && std::all_of(builder_.shape(x).begin(), builder_.shape(x).end(), [](int dim) { return dim > 0; });
-    return x;
-  }
-
-  Id stage(Id x) {
-    if (!legal_) return x;
-    const int channels = builder_.shape(x)[2], frames = builder_.shape(x)[1];
-    switch (uniform(0, 11)) {
-      case 0: {
-        const Window w = window(5, 3, 3);
-        tell("conv", w);
-        return check(builder_.conv(x, uniform(1, 6), w, 1, uniform(0, 1) != 0, uniform(0, 1) != 0));
-      }
-      case 1: {
-        const Window w = window(5, 2, 3);
-        tell("depthwise", w);
-        return check(builder_.conv(x, channels, w, channels, uniform(0, 1) != 0));
-      }
-      case 2: {
-        Window w = window(4, 3, 2);
-        const bool max = uniform(0, 1) != 0, count = uniform(0, 1) != 0;
-        tell(max ? "max_pool" : count ? "average_pool" : "average_pool_uncounted", w);
-        return check(builder_.pool(x, max, w, count));
-      }
-      case 3: tell("lut"); return builder_.lut(x);
-      case 4: tell("relu"); return builder_.relu(x);
-      case 5: tell("requantize"); return builder_.requantize(x, uniform(-6, -3));
-      case 6: {  // residual over one or two centred or causal convolutions
-        Id y = x;
-        for (int i = uniform(1, 2); i-- > 0;) {
-          Window w = window(5, 1, 2);
-          w.right = w.extent() - 1 - w.left;
-          tell("res", w);
-          y = check(builder_.conv(y, channels, w));
-        }
-        const bool swap = uniform(0, 1) != 0;
-        return builder_.binary(uniform(0, 1) != 0 ? fb::OpCode::add : fb::OpCode::mul, swap ? y : x, swap ? x : y, uniform(1, 2), uniform(0, 1) != 0);
-      }
-      case 7: {  // two strided branches of equal length, concatenated
-        const Window w = window(4, 3, 1);
-        Window v = w;
-        v.kernel = uniform(1, 4);
-        v.left = uniform(0, v.kernel - 1);
-        v.right = w.left + w.right - w.kernel + v.kernel - v.left;
-        if (v.right < 0 || v.right > v.kernel - 1) v = w;
-        tell("branch", w);
-        tell("branch", v);
-        const Id a = check(builder_.conv(x, uniform(1, 4), w));
-        const Id b = check(uniform(0, 1) != 0 ? builder_.conv(x, uniform(1, 4), v) : builder_.pool(x, uniform(0, 1) != 0, v));
-        return builder_.concat({a, b}, 2);
-      }
-      case 8: {
-        const int begin = uniform(0, 4), cut = uniform(0, 3);
-        if (frames - begin - cut < 1) return x;
-        story_ << " slice(" << begin << ',' << cut << ')';
-        return builder_.slice(x, 1, begin, frames - begin - cut);
-      }
-      case 9: {
-        const int before = uniform(0, 4), after = uniform(0, 3);
-        story_ << " pad(" << before << ',' << after << ')';
-        return builder_.pad(x, 1, before, after, uniform(-20, 20));
-      }
-      case 10: {  // the same tensor read by windows of different padding values
-        const Window w = window(4, 1, 1);
-        Window v = w;
-        tell("fan", w);
-        const Id a = check(builder_.conv(x, channels, w)), b = check(builder_.pool(x, true, v));
-        return builder_.binary(fb::OpCode::add, a, b);
-      }
-      default: {  // two-dimensional, time as height
-        Window w = window(4, 2, 2), f = window(3, 1, 1);
-        tell("conv2d", w);
-        const Id wide = builder_.reshape(x, {1, frames, channels, 1});
-        const Id y = check(builder_.conv2d(wide, uniform(1, 3), w, f));
-        const auto& shape = builder_.shape(y);
-        return legal_ ? builder_.reshape(y, {1, shape[1], shape[2] * shape[3]}) : y;
-      }
-    }
-  }
-
-  std::mt19937 random_;
-  GraphBuilder builder_;
-  std::ostringstream story_;
-  bool legal_ = true;
-};
+using test::RandomGraph;
 
 void run(std::uint32_t first, int graphs, DType dtype) {
   int done = 0, refused = 0;
