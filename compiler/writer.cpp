@@ -328,6 +328,7 @@ Status add_arenas(const std::vector<std::byte>& file, const std::vector<int>& bl
     options.frames = block;
     options.slack = false;
     options.isa = Isa::generic;
+    options.alignment = 16;
     RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), options, memory));
     const auto target = builder.CreateString("generic");
     plans.push_back(fb::CreateArenaPlan(builder, target, block, prepared->arena_bytes() + prepared->scratch_bytes(), prepared->state_bytes()));

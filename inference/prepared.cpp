@@ -123,7 +123,7 @@ class Preparation final : public PrepareContext {
 
   Status allocate_tables() noexcept {
     tail_ = options_.isa >= Isa::avx2 ? kReadableTail : 0;
-    alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
+    alignment_ = out_.alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
     if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
       return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
     }

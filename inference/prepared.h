@@ -94,6 +94,8 @@ class Prepared {
   // Exact needs. A workspace may serve all sessions of one thread; a session needs its own state.
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_[0] + arena_bytes_[1]; }
   [[nodiscard]] std::size_t arena_bytes(Tier tier) const noexcept { return arena_bytes_[static_cast<std::size_t>(tier)]; }
+  // Of tensors, histories and arenas, in bytes.
+  [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
   // The largest sum of tensors that are alive together: no arena for all of them could be smaller.
   [[nodiscard]] std::size_t arena_bound() const noexcept { return arena_bound_; }
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
@@ -147,7 +149,7 @@ class Prepared {
   RingMemory* rings_ = nullptr;            // tensors with capacity > 0
   std::int32_t* gates_ = nullptr;
   Tier scratch_tier_ = Tier::fast, state_tier_ = Tier::fast;
-  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0;
+  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0, alignment_ = 0;
   std::size_t operator_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
   std::uint32_t fingerprint_ = 0;
 };
