@@ -253,7 +253,7 @@ class Preparation final : public PrepareContext {
       }
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
-    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, absorbed_by_);
+    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, absorbed_by_);
     else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};
   }

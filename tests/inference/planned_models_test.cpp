@@ -117,7 +117,24 @@ void fill(std::span<std::byte> bytes, DType type, std::uint32_t seed) {
   }
 }
 
-// A few blocks or one clip; all data that comes out. Fast memory is exactly as much as was asked for.
+// A few blocks or one clip; all data that comes out.
+std::vector<std::byte> run_once(Session& session, RunMode mode) {
+  const Prepared& prepared = session.prepared();
+  const Model& model = prepared.model();
+  std::vector<std::byte> out;
+  for (std::uint32_t block = 0; block < (mode == RunMode::stream ? 4 : 1); ++block) {
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) fill(session.input(static_cast<int>(i)), model.tensor(model.inputs()[i]).dtype, 7 * block + static_cast<std::uint32_t>(i));
+    session.run(prepared.block());
+    for (std::size_t i = 0; i < model.outputs().size(); ++i) {
+      const OutputFrames got = session.output(static_cast<int>(i));
+      const std::size_t bytes = static_cast<std::size_t>(got.count) * prepared.placement(model.outputs()[i]).frame_bytes;
+      if (bytes > 0) out.insert(out.end(), got.data, got.data + bytes);
+    }
+  }
+  return out;
+}
+
+// The outputs. Fast memory is exactly as much as was asked for.
 Result<std::vector<std::byte>> outputs_of(const Model& model, const PrepareOptions& options) {
   HeapMemory slow;
   const bool limited = options.fast_bytes < (std::size_t{1} << 30);
@@ -130,17 +147,7 @@ Result<std::vector<std::byte>> outputs_of(const Model& model, const PrepareOptio
   auto* const state = static_cast<std::byte*>((prepared->state_tier() == Tier::fast ? fast : slow).allocate(prepared->state_bytes(), 64));
   if (state == nullptr) return Status(Code::out_of_memory) << "no memory for the state";
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, {state, prepared->state_bytes()}));
-  std::vector<std::byte> out;
-  for (std::uint32_t block = 0; block < (options.mode == RunMode::stream ? 4 : 1); ++block) {
-    for (std::size_t i = 0; i < model.inputs().size(); ++i) fill(session.input(static_cast<int>(i)), model.tensor(model.inputs()[i]).dtype, 7 * block + static_cast<std::uint32_t>(i));
-    session.run(prepared->block());
-    for (std::size_t i = 0; i < model.outputs().size(); ++i) {
-      const OutputFrames got = session.output(static_cast<int>(i));
-      const std::size_t bytes = static_cast<std::size_t>(got.count) * prepared->placement(model.outputs()[i]).frame_bytes;
-      if (bytes > 0) out.insert(out.end(), got.data, got.data + bytes);
-    }
-  }
-  return out;
+  return run_once(session, options.mode);
 }
 
 // Whatever shares memory, wherever it is: the bits are those of tensors that all have memory of their own.
@@ -174,6 +181,45 @@ TEST(PlannedModels, GiveTheSameBitsInAnyMemory) {
     }
   }
   EXPECT_GE(compared, 20000);
+}
+
+// Once constants are copied, nobody reads the file's: they can be overwritten.
+TEST(PlannedModels, CopiedConstantsLeaveTheFileAlone) {
+  RUNNEL_NEEDS_DATA();
+  std::size_t copied = 0, packed = 0, in_place = 0;
+  for (const PlannedFile& file : files()) {
+    if (file.model->model().weight_bytes() > 200000) continue;
+    for (const Isa isa : {Isa::reference, Isa::generic, best_isa()}) {
+      PrepareOptions options{.mode = RunMode::whole, .isa = isa};
+      const auto expected = outputs_of(file.model->model(), options);
+      ASSERT_TRUE(expected.ok()) << file.name;
+      const auto engine = Engine::make(file.model, options);
+      ASSERT_TRUE(engine.ok());
+      const Prepared::ConstantBytes used = (*engine)->prepared().constant_bytes();
+      packed += used.packed;
+      in_place += used.in_place;
+      options.param_copy = true;
+      const auto own = OwnedModel::from_bytes(file.model->model().bytes());
+      ASSERT_TRUE(own.ok());
+      const auto copying = Engine::make(*own, options);
+      ASSERT_TRUE(copying.ok());
+      const Prepared::ConstantBytes moved = (*copying)->prepared().constant_bytes();
+      EXPECT_EQ(moved.in_place, 0u);
+      EXPECT_EQ(moved.copied_fast + moved.copied_slow, used.in_place);
+      EXPECT_EQ(moved.packed, used.packed);
+      copied += moved.copied_fast;
+      for (int t = 0; t < (*own)->model().tensor_count(); ++t) {
+        const std::span<const std::byte> data = (*own)->model().tensor(t).data;
+        std::fill_n(const_cast<std::byte*>(data.data()), data.size(), std::byte{0x55});
+      }
+      auto runner = Runner::make(*copying);
+      ASSERT_TRUE(runner.ok());
+      EXPECT_TRUE(run_once((*runner)->session(), options.mode) == *expected) << file.name << ' ' << name_of(isa);
+    }
+  }
+  EXPECT_GT(copied, 0u);
+  EXPECT_GT(packed, 0u);
+  EXPECT_EQ(in_place, copied);
 }
 
 }  // namespace
