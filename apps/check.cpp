@@ -53,9 +53,19 @@ Status run_check(const CheckCall& call, bool& exact) {
   std::vector<Difference> differences;
 
   RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned));
-  result["vectors"] = {{"cases", vectors.cases}, {"exact", vectors.exact}};
+  const std::string rule = vectors.floats ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance) : "integers exact";
+  result["vectors"] = {{"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
+  // JSON has no infinity: null.
+  if (vectors.cases > 0) result["vectors"]["largest_difference"] = vectors.largest_difference;
   differences = vectors.differences;
-  say(vectors.cases == 0 ? std::string("no self-test vectors in the model") : fmt::format("{} of {} self-test vectors reproduced exactly", vectors.exact, vectors.cases));
+  if (vectors.cases == 0) {
+    say("no self-test vectors in the model");
+  } else {
+    say(fmt::format("{} of {} self-test vectors reproduced exactly", vectors.exact, vectors.cases));
+    if (vectors.exact < vectors.cases) {
+      say(fmt::format("{} of {} pass ({}); largest difference {:g}", vectors.passed, vectors.cases, rule, vectors.largest_difference));
+    }
+  }
 
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned));
   result["streamed"] = about.streamed;

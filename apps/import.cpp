@@ -58,10 +58,11 @@ Status run_import(const ImportCall& call) {
   auto written = compiler::write_model(graph, write);
   if (!written.ok()) return written.status().at(call.input);
   if (!written->refusals.empty()) {
-    graph.pipeline.usage = fb::Usage::whole;
+    const bool stepped = graph.pipeline.usage == fb::Usage::step;
+    if (!stepped) graph.pipeline.usage = fb::Usage::whole;
     RUNNEL_ASSIGN(written, compiler::write_model(graph, write));
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
-    say(call.input + ": written for whole clips only");
+    say(call.input + (stepped ? ": written for steps: it keeps its caches from call to call" : ": written for whole clips only"));
   }
   RUNNEL_TRY(write_file(call.output, written->bytes));
   say(fmt::format("{}: {} operators, {} bytes", call.output, graph.nodes.size(), written->bytes.size()));

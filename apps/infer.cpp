@@ -10,6 +10,7 @@
 #include "apps/verbs.h"
 #include "base/host/npy.h"
 #include "base/host/output_file.h"
+#include "base/suggest.h"
 #include "inference/frames.h"
 #include "inference/host/engine.h"
 #include "inference/reblocker.h"
@@ -21,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct InferCall {
-  std::string model, output, target, dump;
-  std::vector<std::string> inputs, states;
+  std::string model, output, target;
+  std::vector<std::string> inputs, states, dump;
   std::int64_t chunk = 0;
   bool sequence = false, dequantize = false;
 };
@@ -98,22 +99,41 @@ Status write_values(const InferCall& call, const Model& model, int index, Values
 
 std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims.begin(), shape.dims.begin() + shape.rank}; }
 
-// Which tensors are written: the outputs, or everything that is computed.
-std::vector<int> wanted(const InferCall& call, const Model& model) {
-  std::vector<int> list(model.outputs().begin(), model.outputs().end());
-  if (call.dump != "all") return list;
+// Which tensors are written: the outputs, and of those that are computed on the way everything or what is named.
+Result<std::vector<int>> wanted_tensors(const InferCall& call, const Model& model) {
+  std::vector<int> list(model.outputs().begin(), model.outputs().end()), computed;
+  const auto add = [](std::vector<int>& to, int tensor) {
+    if (std::find(to.begin(), to.end(), tensor) == to.end()) to.push_back(tensor);
+  };
   for (int op = 0; op < model.operator_count(); ++op) {
-    for (const std::int32_t output : *model.op(op).outputs()) {
-      if (std::find(list.begin(), list.end(), output) == list.end()) list.push_back(output);
+    for (const std::int32_t output : *model.op(op).outputs()) add(computed, output);
+  }
+  for (const std::string& name : call.dump) {
+    if (name == "all") {
+      for (const int tensor : computed) add(list, tensor);
+      continue;
     }
+    const auto found = std::find_if(computed.begin(), computed.end(), [&](int tensor) { return tensor_label(model, tensor) == name; });
+    if (found != computed.end()) {
+      add(list, *found);
+      continue;
+    }
+    Suggestion nearest(name);
+    std::vector<std::string> labels;   // the suggestion keeps views of them
+    for (const int tensor : computed) labels.push_back(tensor_label(model, tensor));
+    for (const std::string& label : labels) nearest.consider(label);
+    Status status(Code::not_found);
+    status << "--dump " << name << ": no operator computes a tensor of this name";
+    if (!nearest.best().empty()) status << ", did you mean " << nearest.best() << '?';
+    return status;
   }
   return list;
 }
 
 // Two tensors must not share a file.
-Status check_names(const InferCall& call, const Model& model) {
+Status check_names(const Model& model, const std::vector<int>& wanted) {
   std::map<std::string, int> taken;
-  for (const int tensor : wanted(call, model)) {
+  for (const int tensor : wanted) {
     const std::string name = file_name_of(tensor_label(model, tensor)) + ".npy";
     const auto [other, fresh] = taken.emplace(name, tensor);
     if (fresh) continue;
@@ -125,13 +145,13 @@ Status check_names(const InferCall& call, const Model& model) {
 using InputMap = std::map<int, Values>;
 
 // One clip at once. Tensors share memory once they are no longer needed; a dump keeps all of them apart.
-Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames) {
+Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
   const Model& model = owned->model();
   if (model.plan() != nullptr && frames == 0) return Status(Code::invalid_argument) << "an input of 0 frames, expected at least 1 for a whole run";
   PrepareOptions options;
   options.mode = RunMode::whole;
   options.frames = model.plan() != nullptr ? frames : 0;
-  options.share = call.dump != "all";
+  options.share = call.dump.empty();
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -140,66 +160,86 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
     std::memcpy(session.input(static_cast<int>(i)).data(), values.bytes.data(), values.bytes.size());
   }
   session.run(engine->prepared().block());
-  for (const int tensor : wanted(call, model)) {
+  for (const int tensor : wanted) {
     const auto bytes = session.tensor(tensor);
     RUNNEL_TRY(write_values(call, model, tensor, {dims_of(engine->prepared().shape(tensor)), {bytes.begin(), bytes.end()}}));
   }
   return {};
 }
 
-// One long input through blocks; the outputs are the concatenated valid frames.
-Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames) {
+// One long input through blocks; what is written are the concatenated valid frames.
+Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::stream;
   options.frames = call.chunk;
+  options.share = call.dump.empty();
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   const Prepared& prepared = engine->prepared();
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+  Session& session = runner->session();
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(model.tensor_count()));
   prepared.lengths(frames, lengths);
-  std::vector<Values> outputs;
-  std::vector<std::int64_t> got(model.outputs().size());
-  for (const std::int32_t tensor : model.outputs()) {
+  const auto length_of = [&](int tensor) { return prepared.placement(tensor).time_axis < 0 ? 1 : lengths[static_cast<std::size_t>(tensor)]; };
+  std::vector<Values> collected;
+  std::vector<std::int64_t> got(wanted.size());
+  for (const int tensor : wanted) {
     Values values;
     Shape shape = prepared.shape(tensor);
-    shape[prepared.placement(tensor).time_axis] = static_cast<std::int32_t>(lengths[static_cast<std::size_t>(tensor)]);
+    if (prepared.placement(tensor).time_axis >= 0) shape[prepared.placement(tensor).time_axis] = static_cast<std::int32_t>(length_of(tensor));
     values.shape = dims_of(shape);
     values.bytes.resize(static_cast<std::size_t>(shape.elements()) * size_of(model.tensor(tensor).dtype));
-    outputs.push_back(std::move(values));
+    collected.push_back(std::move(values));
   }
   const auto sink = [&] {
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::int32_t tensor = model.outputs()[i];
-      const OutputFrames out = runner->session().output(static_cast<int>(i));
-      const TensorView view = model.tensor(tensor);
-      copy_frames(FrameLayout::of(view.shape, prepared.placement(tensor).time_axis, view.dtype), out.block, prepared.placement(tensor).frames, out.offset,
-                  outputs[i].bytes.data(), lengths[static_cast<std::size_t>(tensor)], out.first, out.count);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Placement& at = prepared.placement(wanted[i]);
+      const OutputFrames out = session.frames(wanted[i]);
+      const TensorView view = model.tensor(wanted[i]);
+      if (at.time_axis < 0) {   // a value that follows the stream: the last one counts
+        std::memcpy(collected[i].bytes.data(), out.block, collected[i].bytes.size());
+        got[i] = 1;
+        continue;
+      }
+      if (out.count == 0) continue;
+      copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), out.block, at.frames, out.offset, collected[i].bytes.data(), length_of(wanted[i]), out.first,
+                  out.count);
       got[i] += out.count;
     }
   };
   std::vector<const std::byte*> pointers;
   for (const std::int32_t input : model.inputs()) pointers.push_back(inputs.at(input).bytes.data());
-  Reblocker reblocker(runner->session());
+  Reblocker reblocker(session);
   reblocker.push(pointers, frames, sink);
   reblocker.finish(sink);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::int32_t tensor = model.outputs()[i];
-    if (got[i] != lengths[static_cast<std::size_t>(tensor)]) {
-      return Status(Code::mismatch) << "output " << tensor_label(model, tensor) << ": " << got[i] << " frames came out, expected "
-                                    << lengths[static_cast<std::size_t>(tensor)];
+  // The last frames of a tensor that no output needs come a little later.
+  const auto complete = [&] {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (got[i] < length_of(wanted[i])) return false;
     }
-    RUNNEL_TRY(write_values(call, model, tensor, std::move(outputs[i])));
+    return true;
+  };
+  constexpr int kMoreCalls = 1 << 16;
+  for (int i = 0; i < kMoreCalls && !call.dump.empty() && !complete(); ++i) {
+    session.run(0);
+    sink();
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (got[i] != length_of(wanted[i])) {
+      return Status(Code::mismatch) << "tensor " << tensor_label(model, wanted[i]) << ": " << got[i] << " frames came out, expected " << length_of(wanted[i]);
+    }
+    RUNNEL_TRY(write_values(call, model, wanted[i], std::move(collected[i])));
   }
   return {};
 }
 
 // Every step is a whole run; explicit state outputs are copied to their inputs.
 Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t steps,
-                    const std::map<int, int>& states) {
+                    const std::map<int, int>& states, const std::vector<int>& wanted) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;
+  options.share = call.dump.empty();
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -212,7 +252,7 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
       carried[in].assign(model.tensor(in).bytes(), std::byte{0});
     }
   }
-  std::vector<Values> outputs(model.outputs().size());
+  std::vector<Values> outputs(wanted.size());
   for (std::int64_t step = 0; step < steps; ++step) {
     for (std::size_t i = 0; i < model.inputs().size(); ++i) {
       const std::int32_t tensor = model.inputs()[i];
@@ -223,7 +263,7 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
     }
     session.run(engine->prepared().block());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const auto bytes = session.tensor(model.outputs()[i]);
+      const auto bytes = session.tensor(wanted[i]);
       outputs[i].bytes.insert(outputs[i].bytes.end(), bytes.begin(), bytes.end());
     }
     for (const auto& [out, in] : states) {
@@ -232,9 +272,9 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
     }
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].shape = dims_of(model.tensor(model.outputs()[i]).shape);
+    outputs[i].shape = dims_of(model.tensor(wanted[i]).shape);
     outputs[i].shape.insert(outputs[i].shape.begin(), steps);
-    RUNNEL_TRY(write_values(call, model, model.outputs()[i], std::move(outputs[i])));
+    RUNNEL_TRY(write_values(call, model, wanted[i], std::move(outputs[i])));
   }
   return {};
 }
@@ -257,8 +297,7 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
 Status run_infer(const InferCall& call) {
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
   const Model& model = owned->model();
-  if (!call.dump.empty() && call.dump != "all") return Status(Code::invalid_argument) << "--dump " << call.dump << ", expected all";
-  if (call.dump == "all" && (call.chunk > 0 || call.sequence)) return Status(Code::invalid_argument) << "--dump all works on whole runs, not with --chunk or --sequence";
+  RUNNEL_ASSIGN(const std::vector<int> wanted, wanted_tensors(call, model));
   if (!call.states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
   std::map<int, int> states;
   for (const std::string& text : call.states) {
@@ -297,13 +336,13 @@ Status run_infer(const InferCall& call) {
     if (frames != 0 && frames != length) return Status(Code::mismatch) << "inputs of " << frames << " and " << length << " frames";
     frames = length;
   }
-  RUNNEL_TRY(check_names(call, model));
+  RUNNEL_TRY(check_names(model, wanted));
   std::error_code error;
   fs::create_directories(call.output, error);
   if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
-  if (call.sequence) return run_sequence(call, owned, inputs, std::max<std::int64_t>(steps, 0), states);
-  if (call.chunk > 0) return run_streamed(call, owned, inputs, frames);
-  return run_whole(call, owned, inputs, frames);
+  if (call.sequence) return run_sequence(call, owned, inputs, std::max<std::int64_t>(steps, 0), states, wanted);
+  if (call.chunk > 0) return run_streamed(call, owned, inputs, frames, wanted);
+  return run_whole(call, owned, inputs, frames, wanted);
 }
 
 }  // namespace
@@ -318,7 +357,7 @@ void add_infer(CLI::App& app, int& exit_code) {
   verb->add_flag("--sequence", call->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")->default_str("");
   verb->add_option("--target", call->target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
-  verb->add_option("--dump", call->dump, "all: write every tensor, not only the outputs");
+  verb->add_option("--dump", call->dump, "Write these tensors besides the outputs: NAME,..., or all")->delimiter(',')->default_str("");
   verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
   verb->callback([call, &exit_code] {
     if (const Status status = run_infer(*call); !status.ok()) exit_code = fail(status);

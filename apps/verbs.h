@@ -10,6 +10,7 @@ void add_infer(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
+void add_profile(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_listen(CLI::App& app, int& exit_code);
 void add_batch(CLI::App& app, int& exit_code);

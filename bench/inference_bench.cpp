@@ -26,6 +26,7 @@
 #include "bench/networks.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
+#include "inference/session_group.h"
 #include "inference/slab.h"
 #if defined(RUNNEL_BENCH_XNNPACK)
 #include "bench/xnnpack_networks.h"
@@ -141,6 +142,7 @@ class Bench {
     add_m2();
     add_single_call();
     add_many_sessions();
+    add_sessions_together();
     add_onnxruntime();
     times_ = cases_.run(seconds_);
     report();
@@ -243,6 +245,27 @@ class Bench {
         m1_.macs_per_frame(), kSessions);
   }
 
+  // The same layer by layer for all of them.
+  void add_sessions_together() {
+    constexpr std::size_t kSessions = 64;
+    struct Many {
+      HeapMemory memory;
+      std::shared_ptr<const Engine> engine;
+      std::optional<SessionGroup> group;
+    };
+    const auto many = std::make_shared<Many>();
+    many->engine = need(Engine::make(model_of(m1_.graph(kClip)), PrepareOptions{.frames = 1}));
+    many->group = need(SessionGroup::make(many->engine->prepared(), kSessions, many->memory));
+    const std::vector<std::int8_t> x = features(M1::kFeatures);
+    add(
+        "M1 stream 1/64 sessions together",
+        [many, x] {
+          for (std::size_t i = 0; i < kSessions; ++i) std::memcpy(many->group->session(i).input(0).data(), x.data(), x.size());
+          many->group->run();
+        },
+        m1_.macs_per_frame(), kSessions);
+  }
+
   void add_onnxruntime() {
 #if defined(RUNNEL_BENCH_ONNXRUNTIME)
     const char* library = std::getenv("RUNNEL_BENCH_ORT");
@@ -336,6 +359,7 @@ class Bench {
     }
     ratio(ratios, "M1 stream 1: step / its kernels alone", "M1 stream 1/runnel", "M1 stream 1/kernels alone", 1.3, false);
     ratio(ratios, "M1 stream 1: one session / 64 in turn, per step", "M1 stream 1/runnel", "M1 stream 1/64 sessions in turn", 0);
+    ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn", "M1 stream 1/64 sessions together", 1.8);
 
     Json out = {{"type", "bench"}, {"machine", machine()}, {"rounds", cases_.rounds()}, {"cases", cases}, {"ratios", ratios}};
     const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernel alone");

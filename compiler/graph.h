@@ -91,6 +91,7 @@ struct BlockOptions {
 struct ScatterOptions { fb::ScatterReduction reduction = fb::ScatterReduction::none; };
 struct ReverseOptions { int time_axis = 0, batch_axis = 0; };
 struct InsertZerosOptions { int stride_height = 1, stride_width = 1, after_height = 0, after_width = 0; };
+struct StreamingCacheOptions { int frames = 1, axis = 1; };
 struct TransposedConvOptions {
   int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   int crop_top = 0, crop_left = 0, crop_bottom = 0, crop_right = 0;
@@ -101,7 +102,7 @@ struct TransposedConvOptions {
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions>;
+                             TransposedConvOptions, StreamingCacheOptions>;
 
 struct Node {
   std::string name;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/host/out_of_memory.h"
 #include "compiler/espdl/importer.h"
 #include "compiler/writer.h"
 
@@ -37,9 +38,7 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
   return out;
 }
 
-}  // namespace
-
-Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {
+Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOptions& options) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   auto imported = import_bytes(bytes, options);
   if (!imported.ok()) return imported.status().at(path.string());
@@ -47,7 +46,7 @@ Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadO
   return imported;
 }
 
-Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOptions& options) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   LoadedModel out;
   if (is_rnl(bytes)) {
@@ -70,7 +69,21 @@ Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOpti
   return out;
 }
 
+}  // namespace
+
+Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {
+  return catching_bad_alloc("importing the model", [&] { return read_graph(path, options); });
+}
+
+Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options) {
+  return catching_bad_alloc("loading the model", [&] { return read_model(path, options); });
+}
+
 Result<const Model*> FileLoader::load(std::string_view path) noexcept {
+  return catching_bad_alloc("loading the model", [&] { return load_once(path); });
+}
+
+Result<const Model*> FileLoader::load_once(std::string_view path) {
   const std::lock_guard lock(mutex_);
   const auto known = models_.find(path);
   if (known != models_.end()) return &known->second.model->model();

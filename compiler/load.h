@@ -47,6 +47,8 @@ class FileLoader final : public ModelLoader {
   std::vector<std::string> take_notes();
 
  private:
+  Result<const Model*> load_once(std::string_view path);
+
   LoadOptions options_;
   std::mutex mutex_;
   std::map<std::string, LoadedModel, std::less<>> models_;

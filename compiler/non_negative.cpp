@@ -105,6 +105,7 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::gather:
     case fb::OpCode::reverse_sequence:
     case fb::OpCode::insert_zeros:
+    case fb::OpCode::streaming_cache:
     case fb::OpCode::expand: return input(0);
     default: return false;
   }

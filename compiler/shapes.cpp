@@ -395,6 +395,16 @@ Status insert_zeros(const Case& at) {
   return at.set(0, dims);
 }
 
+Status streaming_cache(const Case& at) {
+  RUNNEL_TRY(at.operands(1, 1));
+  const auto options = at.options<StreamingCacheOptions>();
+  const Shape& x = at.input(0);
+  if (options.axis < 0 || static_cast<std::size_t>(options.axis) >= x.size()) return at.fail() << "axis " << options.axis << " of " << text_of(x);
+  std::vector<std::int64_t> dims(x.begin(), x.end());
+  dims[static_cast<std::size_t>(options.axis)] += options.frames;
+  return at.set(0, dims);
+}
+
 Status transposed_conv(const Case& at) {
   RUNNEL_TRY(at.operands(2, 1));
   const auto options = at.options<TransposedConvOptions>();
@@ -473,6 +483,7 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::gather: return gather(at);
     case fb::OpCode::insert_zeros: return insert_zeros(at);
     case fb::OpCode::transposed_conv: return transposed_conv(at);
+    case fb::OpCode::streaming_cache: return streaming_cache(at);
     // Element by element, matrices, choices.
     case fb::OpCode::mod:
     case fb::OpCode::pow:

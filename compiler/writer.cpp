@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/host/heap_memory.h"
+#include "base/host/out_of_memory.h"
 #include "compiler/numbering.h"
 #include "inference/model.h"
 #include "inference/operator.h"
@@ -101,6 +102,9 @@ struct OptionsWriter {
   WrittenOptions operator()(const ReverseOptions& o) const { return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis)); }
   WrittenOptions operator()(const InsertZerosOptions& o) const {
     return done(fb::Options::InsertZerosOptions, fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height, o.after_width));
+  }
+  WrittenOptions operator()(const StreamingCacheOptions& o) const {
+    return done(fb::Options::StreamingCacheOptions, fb::CreateStreamingCacheOptions(builder, o.frames, o.axis));
   }
   WrittenOptions operator()(const TransposedConvOptions& o) const {
     return done(fb::Options::TransposedConvOptions,
@@ -338,9 +342,7 @@ Status add_arenas(const std::vector<std::byte>& file, const std::vector<int>& bl
   return {};
 }
 
-}  // namespace
-
-Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
+Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
   Numbering numbering(graph);
   RUNNEL_TRY(numbering.number());
   SectionList sections;
@@ -363,6 +365,12 @@ Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options
   written.bytes = sections.file();
   RUNNEL_TRY(Model::open(written.bytes).status());
   return written;
+}
+
+}  // namespace
+
+Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
+  return catching_bad_alloc("writing the model", [&] { return write(graph, options); });
 }
 
 }  // namespace runnel::compiler

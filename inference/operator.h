@@ -37,9 +37,8 @@ struct RunContext {
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
-  // The same for `count` sessions at once, one context each; null: run() for each of them is as good. A failure to gain (false)
-  // leaves the work undone.
-  bool (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
+  // The same for `count` sessions, one context each; null: run() for one after the other is as good.
+  void (*run_together)(const BoundOperator& self, const RunContext* contexts, int count) noexcept = nullptr;
   // Recurrent operators set their state to its initial value; null where there is none.
   void (*reset)(const BoundOperator& self, std::byte* state) noexcept = nullptr;
   // More than 1: run() may be called that many times at the same time instead of once, with RunContext::part from 0 and

@@ -269,6 +269,7 @@ class Preparation final : public PrepareContext {
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
       step.bound = *bound;
+      step.info = {current_, sum - current_ + 1};
       current_ = sum;
       step.first_gate = out_.gate_count_;
       if (out_.mode_ != RunMode::stream) continue;

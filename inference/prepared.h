@@ -118,16 +118,24 @@ class Prepared {
   [[nodiscard]] int threads() const noexcept { return threads_; }
   // The streaming rule and context of an operator; kind `constant` where nothing is streamed.
   [[nodiscard]] const StreamStep& stream_step(int op) const noexcept { return stream_steps_[op]; }
+  // What a run consists of: operators in order, or an operator and the sum that it computes along (`operators` is 2).
+  struct StepInfo {
+    std::int32_t first = 0, operators = 1;
+  };
+  [[nodiscard]] int step_count() const noexcept { return step_count_; }
+  [[nodiscard]] StepInfo step(int index) const noexcept { return steps_[index].info; }
   // Identifies graph, weights, block size and layout of the state.
   [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
 
  private:
   friend class Session;
+  friend class SessionGroup;
   friend class Workspace;
   friend class Preparation;
   struct Step {                      // one operator in execution order, or a convolution and the sum behind it
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
+    StepInfo info;
   };
   struct RingMemory {                // what moving a ring on needs of its Placement
     std::int32_t tensor = 0;

@@ -20,6 +20,7 @@ struct SavedHeader {
 };
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
+constexpr std::size_t kArenaAlignment = 64;
 
 // One operator, its parts at the same time.
 void run_parts(const BoundOperator& bound, const RunContext& context, Workers& workers) noexcept {
@@ -41,37 +42,55 @@ void run_parts(const BoundOperator& bound, const RunContext& context, Workers& w
 }  // namespace
 
 Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept {
+  RUNNEL_ASSIGN(const std::span<Workspace> one, make_many(prepared, 1, fast, slow));
+  return one.data();
+}
+
+Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept {
   const auto tensors = static_cast<std::size_t>(prepared.tensor_count_);
-  void* place = slow.allocate(sizeof(Workspace), alignof(Workspace));
-  if (place == nullptr) return Status(Code::out_of_memory) << "no memory for a workspace";
-  auto* workspace = new (place) Workspace();
   const auto memory_of = [&](Tier tier) -> Memory& { return tier == Tier::fast ? fast : slow; };
+  std::byte* arenas[2] = {};
+  std::size_t strides[2] = {};
   bool complete = true;
   for (const Tier tier : {Tier::fast, Tier::slow}) {
-    const std::size_t bytes = prepared.arena_bytes(tier);
-    if (bytes == 0) continue;
-    std::byte*& arena = workspace->arena_[static_cast<std::size_t>(tier)];
-    arena = static_cast<std::byte*>(memory_of(tier).allocate(bytes, 64));
-    complete = complete && arena != nullptr;
-    if (arena != nullptr) std::memset(arena, 0, bytes);
+    if (prepared.arena_bytes(tier) == 0) continue;
+    const auto i = static_cast<std::size_t>(tier);
+    strides[i] = align_up(prepared.arena_bytes(tier), kArenaAlignment);
+    std::size_t bytes = 0;
+    if (!checked_mul(strides[i], count, bytes)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
+    arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, kArenaAlignment));
+    complete = complete && arenas[i] != nullptr;
+    if (arenas[i] != nullptr) std::memset(arenas[i], 0, bytes);
   }
-  workspace->scratch_ = static_cast<std::byte*>(memory_of(prepared.scratch_tier_).allocate(prepared.scratch_bytes_, 64));
-  workspace->data_ = slow.array<std::byte*>(tensors);
-  workspace->index_ = slow.array<FrameIndex>(tensors);
-  workspace->lengths_ = slow.array<std::int64_t>(tensors);
-  if (!complete || workspace->scratch_ == nullptr || workspace->data_ == nullptr || workspace->index_ == nullptr || workspace->lengths_ == nullptr) {
-    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch";
+  std::size_t pointers = 0;
+  if (!checked_mul(tensors, count, pointers)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
+  auto* scratch = static_cast<std::byte*>(memory_of(prepared.scratch_tier_).allocate(prepared.scratch_bytes_, kArenaAlignment));
+  auto* workspaces = slow.array<Workspace>(count);
+  auto* data = slow.array<std::byte*>(pointers);
+  auto* index = slow.array<FrameIndex>(pointers);
+  auto* lengths = slow.array<std::int64_t>(tensors);
+  if (!complete || scratch == nullptr || workspaces == nullptr || data == nullptr || index == nullptr || lengths == nullptr) {
+    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch, "
+                                       << count << (count == 1 ? " is wanted" : " are wanted");
   }
-  for (std::size_t t = 0; t < tensors; ++t) {
-    const Placement& at = prepared.placements_[t];
-    if (at.constant) {
-      // Constants are never written; the table has one type for all.
-      workspace->data_[t] = const_cast<std::byte*>(at.data);
-    } else if (at.capacity == 0) {
-      workspace->data_[t] = workspace->arena_[static_cast<std::size_t>(at.tier)] + at.offset;
+  for (std::size_t w = 0; w < count; ++w) {
+    Workspace& workspace = *new (workspaces + w) Workspace();
+    for (std::size_t i = 0; i < 2; ++i) workspace.arena_[i] = arenas[i] == nullptr ? nullptr : arenas[i] + w * strides[i];
+    workspace.scratch_ = scratch;
+    workspace.data_ = data + w * tensors;
+    workspace.index_ = index + w * tensors;
+    workspace.lengths_ = lengths;
+    for (std::size_t t = 0; t < tensors; ++t) {
+      const Placement& at = prepared.placements_[t];
+      if (at.constant) {
+        // Constants are never written; the table has one type for all.
+        workspace.data_[t] = const_cast<std::byte*>(at.data);
+      } else if (at.capacity == 0) {
+        workspace.data_[t] = workspace.arena_[static_cast<std::size_t>(at.tier)] + at.offset;
+      }
     }
   }
-  return workspace;
+  return std::span<Workspace>(workspaces, count);
 }
 
 Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, std::span<std::byte> state) noexcept {
@@ -174,7 +193,7 @@ void Session::set_index() noexcept {
   }
 }
 
-void Session::run(std::int64_t valid) noexcept {
+bool Session::start(std::int64_t valid) noexcept {
   const Prepared& prepared = *prepared_;
   Header& state = header();
   begin();
@@ -187,21 +206,48 @@ void Session::run(std::int64_t valid) noexcept {
       if (prepared.placements_[input].fill) gate(input);
     }
   }
-  const RunContext context{workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared.operator_state_offset_};
-  for (int i = 0; i < prepared.step_count_; ++i) {
-    const Prepared::Step& step = prepared.steps_[i];
-    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) run_parts(*step.bound, context, *workspace_->workers_);
-    else step.bound->run(*step.bound, context);
-    if (gating) {
-      for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
-    }
-  }
+  return gating;
+}
+
+RunContext Session::context() const noexcept {
+  return {workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared_->operator_state_offset_};
+}
+
+void Session::finish() noexcept {
+  Header& state = header();
   ++state.block;
   state.begun = 0;
 }
 
+void Session::run(std::int64_t valid) noexcept {
+  run_steps(valid, [](int) noexcept {});
+}
+void Session::run(std::int64_t valid, StepObserver& observer) noexcept {
+  run_steps(valid, [&](int index) noexcept { observer.done(index); });
+}
+
+template <class Done>
+void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
+  const Prepared& prepared = *prepared_;
+  const bool gating = start(valid);
+  const RunContext all = context();
+  for (int i = 0; i < prepared.step_count_; ++i) {
+    const Prepared::Step& step = prepared.steps_[i];
+    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) run_parts(*step.bound, all, *workspace_->workers_);
+    else step.bound->run(*step.bound, all);
+    if (gating) {
+      for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
+    }
+    done(i);
+  }
+  finish();
+}
+
 OutputFrames Session::output(int position) const noexcept {
-  const std::int32_t tensor = prepared_->model_->outputs()[static_cast<std::size_t>(position)];
+  return frames(prepared_->model_->outputs()[static_cast<std::size_t>(position)]);
+}
+
+OutputFrames Session::frames(int tensor) const noexcept {
   const Placement& at = prepared_->placements_[tensor];
   OutputFrames out;
   out.block = out.data = workspace_->data_[tensor];

@@ -20,6 +20,8 @@ class Workspace {
   static Result<Workspace*> make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept;
   // Everything from one memory.
   static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
+  // `count` of them, with arenas one stride apart and one scratch memory for all: for one thread that runs many sessions together.
+  static Result<std::span<Workspace>> make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept;
 
   // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
   void use(Workers* workers) noexcept { workers_ = workers; }
@@ -48,6 +50,16 @@ struct OutputFrames {
   std::int64_t count = 0;
 };
 
+// Told how far a run has come; for profilers.
+class StepObserver {
+ public:
+  // Step `index` of Prepared::step_count() is done.
+  virtual void done(int index) noexcept = 0;
+
+ protected:
+  ~StepObserver() = default;
+};
+
 // One stream (or one clip). Not thread-safe; different sessions are independent. Everything that lasts is in `state`, without
 // pointers, so that it can be copied, saved and moved.
 class Session {
@@ -62,9 +74,13 @@ class Session {
   // Runs one block of which the first `valid` source frames are data. valid < block() says that the recording ended there;
   // from then on only run(0) makes sense (it flushes). No allocation. In whole mode valid must be block().
   void run(std::int64_t valid) noexcept;
+  // The same, and tells `observer` of every step.
+  void run(std::int64_t valid, StepObserver& observer) noexcept;
 
   // What the last run brought for output `position`.
   [[nodiscard]] OutputFrames output(int position) const noexcept;
+  // The same for any tensor; of one that shares its memory only what its last writer left there (PrepareOptions::share).
+  [[nodiscard]] OutputFrames frames(int tensor) const noexcept;
   // The block of any tensor after a run (dumps, tests); only the last writer of shared memory is still there.
   [[nodiscard]] std::span<const std::byte> tensor(int index) const noexcept;
 
@@ -83,6 +99,7 @@ class Session {
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
 
  private:
+  friend class SessionGroup;
   struct Header {                    // first bytes of the state
     std::int64_t block = 0;          // runs since reset
     std::int64_t length = kEndless;  // source frames, once known
@@ -91,6 +108,12 @@ class Session {
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
   std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
+  // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
+  bool start(std::int64_t valid) noexcept;
+  [[nodiscard]] RunContext context() const noexcept;
+  void finish() noexcept;
+  template <class Done>
+  void run_steps(std::int64_t valid, const Done& done) noexcept;
   void begin() noexcept;
   void move_on(bool first) noexcept;
   void set_index() noexcept;

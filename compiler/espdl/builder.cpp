@@ -44,6 +44,7 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::dequantize:
     case fb::OpCode::concat:
     case fb::OpCode::split:
+    case fb::OpCode::streaming_cache:
     // Element by element.
     case fb::OpCode::mod:
     case fb::OpCode::pow:
@@ -71,10 +72,11 @@ bool keeps_layout(fb::OpCode code) {
 
 }  // namespace
 
-Builder::Builder(const Model& model, EspdlTarget target)
+Builder::Builder(const Model& model, EspdlTarget target, CacheForm caches)
     : model_(model),
       target_(target),
-      rounding_(target == EspdlTarget::esp32p4 ? kernels::Rounding::half_even : kernels::Rounding::half_up) {}
+      rounding_(target == EspdlTarget::esp32p4 ? kernels::Rounding::half_even : kernels::Rounding::half_up),
+      cache_form_(caches) {}
 
 Status Builder::fail(const Node& node, Code code) { return Status(code) << "node \"" << node.name << "\" (" << node.op << "): "; }
 

@@ -23,13 +23,18 @@ struct Cache {
   int axis = 1;
 };
 
+// What becomes of StreamingCache nodes. `absorbed`: the left padding of whatever reads them, so that the graph can be streamed.
+// `explicit_operators`: operators with frames of their own, for graphs that do something else with their calls.
+enum class CacheForm : std::uint8_t { absorbed, explicit_operators };
+
 class Builder {
  public:
-  Builder(const Model& model, EspdlTarget target);
+  Builder(const Model& model, EspdlTarget target, CacheForm caches = CacheForm::absorbed);
 
   [[nodiscard]] const Model& source() const { return model_; }
   [[nodiscard]] EspdlTarget target() const { return target_; }
   [[nodiscard]] kernels::Rounding rounding() const { return rounding_; }
+  [[nodiscard]] CacheForm cache_form() const { return cache_form_; }
   Graph graph;
 
   // ---- errors that name the node
@@ -82,6 +87,7 @@ class Builder {
   const Model& model_;
   EspdlTarget target_;
   kernels::Rounding rounding_;
+  CacheForm cache_form_;
   std::map<std::string, TensorId, std::less<>> tensors_;
   std::map<std::string, Cache, std::less<>> caches_;
   std::vector<bool> channels_last_;

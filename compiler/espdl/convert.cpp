@@ -4,10 +4,14 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
 
 #include "compiler/espdl/builder.h"
 #include "compiler/espdl/tables.h"
+#include "compiler/espdl/warm_up_crop.h"
 #include "compiler/transposed.h"
+#include "compiler/writer.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {
@@ -159,12 +163,21 @@ Status check_operators(const Model& model) {
   return failure;
 }
 
-Result<Graph> convert(const Model& model, EspdlTarget target) {
-  RUNNEL_TRY(check_operators(model));
-  Builder builder(model, target);
+namespace {
+
+Result<Graph> convert_with(const Model& model, EspdlTarget target, CacheForm caches) {
+  Builder builder(model, target, caches);
   builder.graph.name = model.name;
   for (const std::string& input : model.inputs) RUNNEL_TRY(builder.add_input(input));
-  for (const Node& node : model.nodes) RUNNEL_TRY(find_conversion(node)->convert(builder, node));
+  const std::set<std::string> crops = caches == CacheForm::absorbed ? warm_up_crops(model) : std::set<std::string>{};
+  for (const Node& node : model.nodes) {
+    if (node.op == "Slice" && crops.contains(node.outputs[0])) {
+      RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
+      builder.rename(node.outputs[0], input);
+    } else {
+      RUNNEL_TRY(find_conversion(node)->convert(builder, node));
+    }
+  }
   for (const std::string& name : model.outputs) {
     TensorId id = builder.find(name);
     if (id == kAbsent) {
@@ -186,6 +199,30 @@ Result<Graph> convert(const Model& model, EspdlTarget target) {
   add_vectors(builder, model);
   fold_inserted_zeros(builder.graph);
   return std::move(builder.graph);
+}
+
+// Left padding is what a cache does only where the graph is streamed.
+bool streams(const Graph& graph) {
+  WriteOptions options;
+  options.blocks.clear();
+  const auto written = write_model(graph, options);
+  return written.ok() && written->refusals.empty();
+}
+
+}  // namespace
+
+Result<Graph> convert(const Model& model, EspdlTarget target) {
+  RUNNEL_TRY(check_operators(model));
+  auto graph = convert_with(model, target, CacheForm::absorbed);
+  const bool cached = std::any_of(model.nodes.begin(), model.nodes.end(), [](const Node& node) { return node.op == "StreamingCache"; });
+  if (!cached || (!graph.ok() && graph.status().code() != Code::unsupported)) return graph;
+  // Padding stands for a cache in a stream only. Where something reads a cache other than as the left context of a window, or makes one
+  // result of each call, the model runs call by call, as the file says.
+  if (graph.ok() && streams(*graph)) return graph;
+  auto stepped = convert_with(model, target, CacheForm::explicit_operators);
+  if (!stepped.ok()) return stepped;
+  stepped->pipeline.usage = fb::Usage::step;
+  return stepped;
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -223,6 +223,10 @@ Status convert_cache(Builder& builder, const Node& node) {
     builder.rename(node.outputs[0], input);
     return {};
   }
+  if (builder.cache_form() == CacheForm::explicit_operators) {
+    RUNNEL_ASSIGN(const TensorId output, builder.output(node));
+    return builder.emit(node, fb::OpCode::streaming_cache, {input}, {output}, StreamingCacheOptions{static_cast<int>(window - 1), axis});
+  }
   builder.add_cache(node.outputs[0], {node.name, node.inputs[0], window - 1, axis});
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/host/out_of_memory.h"
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/convert.h"
 #include "compiler/espdl/source.h"
@@ -40,9 +41,7 @@ Result<TargetChoice> choose_target(const espdl_source::Model& model, EspdlTarget
   return target_from_vectors(model);
 }
 
-}  // namespace
-
-Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options) {
+Result<EspdlImport> import_payload(std::span<const std::byte> bytes, const EspdlOptions& options) {
   RUNNEL_ASSIGN(const EspdlPayload payload, EspdlPayload::open(bytes));
   RUNNEL_ASSIGN(const espdl_source::Model model, espdl_source::read_model(payload));
   RUNNEL_TRY(espdl_source::check_operators(model));
@@ -60,6 +59,12 @@ Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOp
   result.graph.metadata.emplace_back("source.format", "espdl");
   result.graph.metadata.emplace_back("espdl.target", espdl_source::name_of(result.target));
   return result;
+}
+
+}  // namespace
+
+Result<EspdlImport> import_espdl(std::span<const std::byte> bytes, const EspdlOptions& options) {
+  return catching_bad_alloc("importing the model", [&] { return import_payload(bytes, options); });
 }
 
 }  // namespace runnel::compiler

@@ -69,9 +69,13 @@ Result<std::int64_t> differing_elements(const Graph& graph) {
   HeapMemory memory;
   PrepareOptions whole;
   whole.mode = RunMode::whole;
+  // A guess is not worth more: a file of a few bytes may ask for any size.
+  whole.limit = std::size_t{256} << 20;
   RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, all_operators(), whole, memory));
   RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
-  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes() + 1, 64)), prepared->state_bytes());
+  auto* const memory_of_state = static_cast<std::byte*>(memory.allocate(prepared->state_bytes() + 1, 64));
+  if (memory_of_state == nullptr) return Status(Code::out_of_memory) << "no memory for a session of " << prepared->state_bytes() << " bytes";
+  const std::span<std::byte> state(memory_of_state, prepared->state_bytes());
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));
 
   // The writer numbers tensors anew; the file's own vectors carry its numbers.

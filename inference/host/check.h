@@ -20,11 +20,19 @@ struct Difference {
   std::string expected, found;
 };
 
+// Floats of a test vector may differ by this much, absolutely, as in ESP-DL's own self-test; a NaN agrees with a NaN. Integers are
+// always compared exactly.
+inline constexpr double kVectorTolerance = 2e-5;
+
 struct VectorReport {
-  int cases = 0, exact = 0;
-  std::vector<Difference> differences;
+  int cases = 0;
+  int exact = 0;                      // bit for bit
+  int passed = 0;                     // exact, or floats within kVectorTolerance
+  bool floats = false;                // some value compared was float32
+  double largest_difference = 0;      // of all values: integers in their own steps, floats as they are; infinite for sizes that differ
+  std::vector<Difference> differences;   // beyond the rule
 };
-// Runs every test vector of the model whole and compares bit for bit.
+// Runs every test vector of the model whole and compares: integers bit for bit, floats within kVectorTolerance.
 Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> model, Isa isa = best_isa());
 
 struct StreamReport {

@@ -3,21 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "inference/host/cost.h"
+
 namespace runnel {
-namespace {
-
-// Multiply-adds of one run at the reference length.
-std::int64_t macs_of(const Model& model, const fb::Operator& op) {
-  const TensorView y = model.tensor(op.outputs()->Get(0));
-  if (op.code() == fb::OpCode::conv || op.code() == fb::OpCode::fully_connected) {
-    const TensorView w = model.tensor(op.inputs()->Get(1));
-    return y.shape.elements() * w.shape.product(1, w.shape.rank);
-  }
-  return 0;
-}
-
-}  // namespace
-
 Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, PrepareOptions options) {
   const Model& model = owned->model();
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
@@ -69,7 +57,7 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
     described.name = model.operator_name(i);
     described.inputs.assign(op.inputs()->begin(), op.inputs()->end());
     described.outputs.assign(op.outputs()->begin(), op.outputs()->end());
-    described.macs = macs_of(model, op);
+    described.macs = multiply_adds(model, op, model.tensor(op.outputs()->Get(0)).shape);
     out.macs += described.macs;
     if (out.streamed) {
       described.context = prepared.stream_step(i).context;

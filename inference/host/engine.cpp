@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/host/out_of_memory.h"
+
 namespace runnel {
 namespace fs = std::filesystem;
 
@@ -25,13 +27,15 @@ Result<std::vector<std::byte>> read_whole_file(const fs::path& path, std::size_t
 }
 
 Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const std::byte> bytes, const ModelOptions& options) {
-  auto owned = std::make_shared<OwnedModel>();
-  auto* copy = static_cast<std::byte*>(owned->memory_.allocate(bytes.size(), 64));
-  if (copy == nullptr) return Status(Code::out_of_memory) << "no memory for a model of " << bytes.size() << " bytes";
-  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
-  RUNNEL_ASSIGN(Model model, Model::open({copy, bytes.size()}, options));
-  owned->model_ = model;
-  return std::shared_ptr<const OwnedModel>(std::move(owned));
+  return catching_bad_alloc("opening the model", [&]() -> Result<std::shared_ptr<const OwnedModel>> {
+    auto owned = std::make_shared<OwnedModel>();
+    auto* copy = static_cast<std::byte*>(owned->memory_.allocate(bytes.size(), 64));
+    if (copy == nullptr) return Status(Code::out_of_memory) << "no memory for a model of " << bytes.size() << " bytes";
+    if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
+    RUNNEL_ASSIGN(Model model, Model::open({copy, bytes.size()}, options));
+    owned->model_ = model;
+    return std::shared_ptr<const OwnedModel>(std::move(owned));
+  });
 }
 
 Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& path) {
@@ -42,26 +46,30 @@ Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& 
 }
 
 Result<std::shared_ptr<const Engine>> Engine::make(std::shared_ptr<const OwnedModel> model, const PrepareOptions& options, OperatorTable table) {
-  auto engine = std::make_shared<Engine>();
-  engine->model_ = std::move(model);
-  RUNNEL_ASSIGN(engine->prepared_, Prepared::make(engine->model_->model(), table, options, engine->memory_));
-  return std::shared_ptr<const Engine>(std::move(engine));
+  return catching_bad_alloc("preparing the model", [&]() -> Result<std::shared_ptr<const Engine>> {
+    auto engine = std::make_shared<Engine>();
+    engine->model_ = std::move(model);
+    RUNNEL_ASSIGN(engine->prepared_, Prepared::make(engine->model_->model(), table, options, engine->memory_));
+    return std::shared_ptr<const Engine>(std::move(engine));
+  });
 }
 
 Result<std::unique_ptr<Runner>> Runner::make(std::shared_ptr<const Engine> engine) {
-  auto runner = std::make_unique<Runner>();
-  const Prepared& prepared = engine->prepared();
-  runner->engine_ = std::move(engine);
-  RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(prepared, runner->memory_));
-  auto* state = static_cast<std::byte*>(runner->memory_.allocate(prepared.state_bytes(), 64));
-  if (state == nullptr) return Status(Code::out_of_memory) << "no memory for a session of " << prepared.state_bytes() << " bytes";
-  RUNNEL_ASSIGN(Session session, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
-  runner->session_ = session;
-  if (prepared.threads() > 1) {
-    RUNNEL_ASSIGN(runner->threads_, ThreadPool::make(prepared.threads()));
-    workspace->use(runner->threads_.get());
-  }
-  return runner;
+  return catching_bad_alloc("a session", [&]() -> Result<std::unique_ptr<Runner>> {
+    auto runner = std::make_unique<Runner>();
+    const Prepared& prepared = engine->prepared();
+    runner->engine_ = std::move(engine);
+    RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(prepared, runner->memory_));
+    auto* state = static_cast<std::byte*>(runner->memory_.allocate(prepared.state_bytes(), 64));
+    if (state == nullptr) return Status(Code::out_of_memory) << "no memory for a session of " << prepared.state_bytes() << " bytes";
+    RUNNEL_ASSIGN(Session session, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
+    runner->session_ = session;
+    if (prepared.threads() > 1) {
+      RUNNEL_ASSIGN(runner->threads_, ThreadPool::make(prepared.threads()));
+      workspace->use(runner->threads_.get());
+    }
+    return runner;
+  });
 }
 
 }  // namespace runnel

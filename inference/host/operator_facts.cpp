@@ -108,6 +108,7 @@ constexpr OperatorFacts kFacts[] = {
     {"space_to_depth", 1, "x", "any type", kWindow, "moved to the output's scale"},
     {"insert_zeros", 1, "x", "any type", "upsampling", "moved to the output's scale"},
     {"transposed_conv", 1, "x, weights, bias or absent", kIntegers, "upsampling: history, delay, flush", "exact sums, one rounding, per tensor or channel"},
+    {"streaming_cache", 1, "x", "any type", "no: keeps frames from call to call", "copied"},
     {"expand", 1, "x", "any type", "each frame, when time is not repeated", "moved to the output's scale"},
     {"gather", 1, "x, indices", "any type; i32 i64", "each frame, when time is not the axis; a fixed table", "moved to the output's scale"},
     {"scatter_nd", 1, "x, indices, updates", "i8 i16 f32; i32 i64", "no", "operands rounded to the output's scale, products rounded once"},

@@ -21,7 +21,7 @@ const OperatorDefinition* const kAll[] = {
     // Recurrence, normalization, rearrangement.
     &ops::gru_v1, &ops::lstm_v1, &ops::layer_norm_v1, &ops::rms_norm_v1, &ops::lp_norm_v1, &ops::resize_v1, &ops::depth_to_space_v1,
     &ops::space_to_depth_v1, &ops::expand_v1, &ops::insert_zeros_v1, &ops::reverse_sequence_v1, &ops::gather_v1, &ops::scatter_nd_v1,
-    &ops::transposed_conv_v1,
+    &ops::transposed_conv_v1, &ops::streaming_cache_v1,
 };
 
 }  // namespace

@@ -75,6 +75,34 @@ void run_conv_sum(const BoundOperator& self, const RunContext& context) noexcept
   }
 }
 
+// The same layer of many sessions: rows at equal distances are one call. Sessions whose histories stand elsewhere in their rings
+// break such a series, and a new one begins.
+template <bool kSum>
+void run_conv_together(const BoundOperator& self, const RunContext* contexts, int count) noexcept {
+  const auto& op = static_cast<const BoundConv&>(self);
+  const auto x_of = [&](int i) { return op.x.at(contexts[i]); };
+  const auto y_of = [&](int i) { return contexts[i].data[op.y]; };
+  const auto addend_of = [&](int i) { return kSum ? op.addend.at(contexts[i]) : nullptr; };
+  for (int first = 0; first < count;) {
+    kernels::ConvRows rows{x_of(first), 0, addend_of(first), 0, y_of(first), 0, 1};
+    int next = first + 1;
+    if (next < count) {
+      const std::byte *x = x_of(first), *y = y_of(first), *addend = addend_of(first);
+      rows.x_step = x_of(next) - x;
+      rows.y_step = y_of(next) - y;
+      if constexpr (kSum) rows.addend_step = addend_of(next) - addend;
+      do {
+        x += rows.x_step;
+        y += rows.y_step;
+        if constexpr (kSum) addend += rows.addend_step;
+      } while (++next < count && x_of(next) == x + rows.x_step && y_of(next) == y + rows.y_step && (!kSum || addend_of(next) == addend + rows.addend_step));
+    }
+    rows.count = next - first;
+    op.conv.run_rows(op.conv, rows);
+    first = next;
+  }
+}
+
 struct BoundFloatConv : BoundOperator {
   kernels::FloatConv conv;
   Operand x;
@@ -171,6 +199,9 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   }
   bound.conv.scratch_bytes = align_up(bound.conv.scratch_bytes, 64);
   context.request_scratch(bound.conv.scratch_bytes * static_cast<std::size_t>(bound.parts));
+  if (bound.conv.run_rows != nullptr && bound.batch == 1 && context.streamed()) {
+    bound.run_together = spec.add ? run_conv_together<true> : run_conv_together<false>;
+  }
   bound.x = operand(context, 0);
   bound.y = spec.add ? sum.output : output_index(context.op());
   return static_cast<const BoundOperator*>(&bound);

@@ -27,5 +27,6 @@ extern const OperatorDefinition resize_v1;                                      
 extern const OperatorDefinition depth_to_space_v1, space_to_depth_v1, expand_v1, insert_zeros_v1, reverse_sequence_v1;  // rearrange.cpp
 extern const OperatorDefinition gather_v1, scatter_nd_v1;                                                      // gather.cpp
 extern const OperatorDefinition transposed_conv_v1;                                                            // transposed_conv.cpp
+extern const OperatorDefinition streaming_cache_v1;                                                            // streaming_cache.cpp
 
 }  // namespace runnel::ops

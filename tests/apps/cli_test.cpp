@@ -39,6 +39,7 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
                {"inspect", {"WHAT", "--block", "=0", "--json", "--dot", "--mermaid"}},
                {"check", {"MODEL", "WAV", "--frames", "=0", "--seed", "=1"}},
                {"bench", {"MODEL", "--block", "=0", "--seconds", "=1", "--frame-rate", "=100"}},
+               {"profile", {"MODEL", "--chunk", "=0", "--whole", "--runs", "=1000", "--sort", "--json"}},
                {"score", {"RECORDS", "--labels", "--label-column", "=label", "--tolerance", "=0.5", "--ignore", "=silence,unknown"}}};
   const std::string overview = call_well({"--help"}).out;
   for (const auto& [verb, shown] : verbs) {
@@ -206,7 +207,7 @@ TEST_F(Cli, CheckProvesTheModel) {
     const Json& result = lines[0];
     EXPECT_EQ(result["type"], "check");
     EXPECT_EQ(result["exact"], true);
-    EXPECT_EQ(result["vectors"], Json({{"cases", 1}, {"exact", 1}}));
+    EXPECT_EQ(result["vectors"], Json({{"cases", 1}, {"exact", 1}, {"passed", 1}, {"rule", "integers exact"}, {"largest_difference", 0.0}}));
     EXPECT_EQ(result["delay_frames"], 0);
     EXPECT_EQ(result["lookahead_frames"], 0);
     EXPECT_EQ(result["frames"], more.empty() ? 200 : more.size() == 1 ? 298 : 33);
@@ -221,6 +222,53 @@ TEST_F(Cli, BenchMeasures) {
   EXPECT_GT(result["median_us"].get<double>(), 0);
   EXPECT_GE(result["median_us"].get<double>(), result["min_us"].get<double>());
   EXPECT_GT(result["streams_per_core"].get<double>(), 0);
+}
+
+TEST_F(Cli, ProfileNamesEveryOperatorOnce) {
+  const Json about = Json::parse(call_well({"inspect", model(), "--json"}).out);
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{{}, {"--chunk", "10"}, {"--whole"}}) {
+    std::vector<std::string> arguments = {"profile", model(), "--json", "--runs", "50"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Json profile = Json::parse(call_well(arguments).out);
+    EXPECT_EQ(profile["type"], "profile");
+    EXPECT_EQ(profile["mode"], more.size() == 1 ? "whole" : "stream");
+    EXPECT_EQ(profile["block"], more.empty() ? 1 : more.size() == 1 ? 98 : 10);
+    EXPECT_EQ(profile["runs"], 50);
+    EXPECT_GT(profile["run_us"].get<double>(), 0);
+    std::vector<int> operators;
+    double share = 0;
+    std::int64_t macs = 0;
+    for (const Json& step : profile["steps"]) {
+      for (const Json& index : step["operators"]) {
+        operators.push_back(index);
+        // A fused step is named after all of its operators.
+        EXPECT_THAT(step["type"].get<std::string>(), HasSubstr(about["operators"][operators.back()]["type"].get<std::string>()));
+        EXPECT_THAT(step["name"].get<std::string>(), HasSubstr(about["operators"][operators.back()]["name"].get<std::string>()));
+      }
+      EXPECT_GE(step["us"].get<double>(), 0);
+      share += step["share"].get<double>();
+      macs += step["macs"].get<std::int64_t>();
+    }
+    std::vector<int> all(about["operators"].size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+    EXPECT_EQ(operators, all);
+    EXPECT_NEAR(share, 1, 1e-6);
+    EXPECT_EQ(profile["macs"], macs);
+    EXPECT_GT(macs, 0);
+    for (const char* kind : {"weights", "prepared", "arena", "scratch", "state"}) EXPECT_TRUE(profile["memory"].contains(kind)) << kind;
+    EXPECT_GT(profile["memory"]["weights"], 0);
+  }
+}
+
+TEST_F(Cli, ProfileSortsAndPrintsATable) {
+  const Json sorted = Json::parse(call_well({"profile", model(), "--json", "--sort", "--runs", "20"}).out);
+  for (std::size_t i = 1; i < sorted["steps"].size(); ++i) EXPECT_GE(sorted["steps"][i - 1]["us"], sorted["steps"][i]["us"]);
+  const std::string table = call_well({"profile", model(), "--runs", "20"}).out;
+  EXPECT_THAT(table, HasSubstr("GMAC/s"));
+  EXPECT_THAT(table, HasSubstr("conv"));
+  EXPECT_THAT(table, HasSubstr("memory: weights"));
+  refusal({"profile", model(), "--whole", "--chunk", "4"}, "--whole and --chunk");
+  refusal({"profile", model(), "--runs", "0"}, "--runs");
 }
 
 TEST_F(Cli, ScoreCountsClips) {

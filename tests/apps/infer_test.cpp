@@ -112,6 +112,45 @@ TEST_F(InferVerb, DumpWritesEveryTensorThatIsComputed) {
   EXPECT_EQ(logits("all").bytes, logits("plain").bytes);
 }
 
+// Every tensor of a stream, put together from its blocks, is the one of the whole run.
+TEST_F(InferVerb, DumpsOfAStreamEqualThoseOfTheWholeRun) {
+  const std::string input = write_frames("x.npy", frames(131));
+  infer(input, "whole", {"--dump", "all"});
+  const auto names = names_in(file("whole"));
+  EXPECT_EQ(names.size(), 16u);
+  for (const char* chunk : {"1", "4", "50", "200"}) {
+    const std::string to = std::string("chunk") + chunk;
+    infer(input, to, {"--dump", "all", "--chunk", chunk});
+    ASSERT_EQ(names_in(file(to)), names);
+    for (const std::string& name : names) {
+      const Npy whole = runnel::test::read_npy(folder_.path() / "whole" / name), streamed = runnel::test::read_npy(folder_.path() / to / name);
+      EXPECT_EQ(streamed.shape, whole.shape) << name << " in blocks of " << chunk;
+      EXPECT_EQ(streamed.bytes, whole.bytes) << name << " in blocks of " << chunk;
+    }
+  }
+}
+
+TEST_F(InferVerb, DumpTakesNames) {
+  const std::string input = write_frames("x.npy", frames(kFrames));
+  const Json about = Json::parse(call_well({"inspect", model(), "--json"}).out);
+  const std::string first = about["operators"][0]["outputs"][0], second = about["operators"][3]["outputs"][0];
+  std::vector<std::string> expected = {first + ".npy", "logits.npy", second + ".npy"};
+  std::sort(expected.begin(), expected.end());
+  infer(input, "whole", {"--dump", first + "," + second});
+  infer(input, "streamed", {"--dump", first + "," + second, "--chunk", "7"});
+  EXPECT_EQ(names_in(file("whole")), expected);
+  EXPECT_EQ(names_in(file("streamed")), expected);
+  for (const std::string& name : expected) {
+    EXPECT_EQ(runnel::test::read_npy(folder_.path() / "whole" / name).bytes, runnel::test::read_npy(folder_.path() / "streamed" / name).bytes) << name;
+  }
+  // Each step is one clip.
+  const auto values = frames(kFrames);
+  infer(write("steps.npy", DType::int8, {1, 1, kFrames, kBins}, values), "steps", {"--sequence", "--dump", first});
+  const Npy one = runnel::test::read_npy(folder_.path() / "whole" / (first + ".npy")), step = runnel::test::read_npy(folder_.path() / "steps" / (first + ".npy"));
+  EXPECT_EQ(step.bytes, one.bytes);
+  EXPECT_EQ(step.shape.size(), one.shape.size() + 1);
+}
+
 TEST_F(InferVerb, DequantizeWritesFloats) {
   const std::string input = write_frames("x.npy", frames(kFrames));
   infer(input, "integers");
@@ -149,8 +188,7 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   refused({"-i", "logmel=" + write("bins.npy", DType::int8, {1, 2, 41}, std::vector<std::int8_t>(82))}, "41 on axis 2, expected 40");
   refused({"-i", "logmel=" + write("rank.npy", DType::int8, {2, 40}, std::vector<std::int8_t>(80))}, "rank 2, expected 3");
   refused({"-i", "logmel=" + write("type.npy", DType::int16, {1, 1, 40}, std::vector<std::int16_t>(40))}, "int16, expected int8 or float32");
-  refused({"-i", "logmel=" + good, "--dump", "some"}, "--dump some, expected all");
-  refused({"-i", "logmel=" + good, "--dump", "all", "--chunk", "4"}, "--dump all works on whole runs");
+  refused({"-i", "logmel=" + good, "--dump", "logit"}, "--dump logit: no operator computes a tensor of this name, did you mean logits?");
   refused({"-i", "logmel=" + good, "--state", "logits=logmel"}, "--state needs --sequence");
   refused({"-i", "logmel=" + good, "--sequence"}, "rank 3, expected 4");
   // The folder cannot be made: there is a file of this name.

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "compiler/espdl/importer.h"
+#include "tests/compiler/compare.h"
+#include "tests/compiler/conformance_record.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 using compiler::EspdlTarget;
 using test::Bytes;
+using test::element;
 using test::RunnableGraph;
 
 // Cases that ran when this was last raised. Fewer mean that something was lost.
@@ -28,20 +31,6 @@ constexpr int kLeastLinear = 102;
 
 EspdlTarget target_named(const std::string& name) {
   return name == "c" ? EspdlTarget::c : name == "esp32s3" ? EspdlTarget::esp32s3 : EspdlTarget::esp32p4;
-}
-
-double element(const Bytes& bytes, DType type, std::size_t index) {
-  const auto read = [&]<class T>(T value) {
-    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-    return static_cast<double>(value);
-  };
-  switch (type) {
-    case DType::int8: return read(std::int8_t{});
-    case DType::int16: return read(std::int16_t{});
-    case DType::int32: return read(std::int32_t{});
-    case DType::float32: return read(float{});
-    default: ADD_FAILURE() << "no comparison for " << name_of(type); return 0;
-  }
 }
 
 // What a case allows: |difference| <= absolute + relative * |expected|.
@@ -144,6 +133,12 @@ int check_streamed(const RunnableGraph& graph, const std::vector<Bytes>& inputs,
 
 class EspdlConformance : public testing::Test {
  protected:
+  static void record(const nlohmann::json& entry, std::string result, double largest, std::string note = {}) {
+    const Limit limit = limit_of(entry);
+    test::record_conformance({"conformance", entry["file"], entry["op"], entry["target"], entry["kind"], entry["bits"], std::move(result), largest, limit.absolute,
+                              limit.relative, std::move(note)});
+  }
+
   // The graph of an entry, or null when this build cannot run it (`row` says why).
   std::unique_ptr<RunnableGraph> load(const nlohmann::json& entry, Row& row, compiler::Graph& graph, bool linear_tables = false) {
     const std::string file = entry["file"];
@@ -159,8 +154,10 @@ class EspdlConformance : public testing::Test {
     if (status.code() == Code::unsupported) {
       ++row.skipped;
       row.why = status.text();
+      record(entry, "not run", 0, row.why);
     } else {
       ++row.failed;
+      record(entry, "failed", 0, std::string(status.text()));
       ADD_FAILURE() << file << ": " << status.text();
     }
     return nullptr;
@@ -184,6 +181,9 @@ class EspdlConformance : public testing::Test {
     ++row.linear;
   }
 
+  // Expectations of the running test that failed so far.
+  static int failures() { return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); }
+
   std::filesystem::path folder_ = test::data_folder() / "conformance";
 };
 
@@ -203,6 +203,7 @@ TEST_F(EspdlConformance, RecordedOutputs) {
     ++ran;
     if (graph.vectors.empty()) {
       ++row.failed;
+      record(entry, "failed", 0, "its test values do not fit the graph");
       ADD_FAILURE() << file << ": its test values do not fit the graph";
       continue;
     }
@@ -215,11 +216,12 @@ TEST_F(EspdlConformance, RecordedOutputs) {
     const auto outputs = runnable->whole(inputs);
     if (!outputs.ok()) {
       ++row.failed;
+      record(entry, "failed", 0, std::string(outputs.status().text()));
       ADD_FAILURE() << file << ": " << outputs.status().text();
       continue;
     }
     double largest = 0;
-    const bool failed_before = HasFailure();
+    const int failures_before = failures();
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       for (const auto& value : graph.vectors[0].outputs) {
         if (value.tensor != graph.outputs[i]) continue;
@@ -229,8 +231,9 @@ TEST_F(EspdlConformance, RecordedOutputs) {
     }
     if (entry.contains("tol_interp")) check_linear(entry, inputs, row);
     row.streamed += check_streamed(*runnable, inputs, *outputs, file);
-    if (HasFailure() && !failed_before) ++row.failed;
-    else ++(largest == 0 ? row.exact : row.within);
+    const bool failed = failures() > failures_before;
+    ++(failed ? row.failed : largest == 0 ? row.exact : row.within);
+    record(entry, failed ? "failed" : largest == 0 ? "exact" : "within", largest);
   }
   table.print();
   if (filter == nullptr) {
@@ -270,6 +273,7 @@ TEST_F(EspdlConformance, RecordedStreams) {
     std::vector<std::int64_t> blocks(std::begin(kBlocks), std::end(kBlocks));
     blocks.push_back(entry["chunk"]);
     double largest = 0;
+    const int failures_before = failures();
     for (const std::int64_t block : blocks) {
       if (block % runnable->block_multiple() != 0) continue;
       const std::string what = file + " in blocks of " + std::to_string(block);
@@ -278,7 +282,9 @@ TEST_F(EspdlConformance, RecordedStreams) {
       largest = std::max(largest, compare(expected, (*outputs)[result], out, limit_of(entry), what));
       ++row.streamed;
     }
-    ++(largest == 0 ? row.exact : row.within);
+    const bool failed = failures() > failures_before;
+    ++(failed ? row.failed : largest == 0 ? row.exact : row.within);
+    record(entry, failed ? "failed" : largest == 0 ? "exact" : "within", largest);
   }
   table.print();
   if (filter == nullptr) {

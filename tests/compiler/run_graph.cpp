@@ -8,9 +8,8 @@
 #include "inference/session.h"
 
 namespace runnel::test {
-namespace {
 
-struct Running {
+struct RunnableGraph::Running {
   HeapMemory memory;
   const Prepared* prepared = nullptr;
   std::unique_ptr<Session> session;
@@ -27,8 +26,6 @@ struct Running {
   }
 };
 
-}  // namespace
-
 Result<std::unique_ptr<RunnableGraph>> RunnableGraph::make(const compiler::Graph& graph) {
   auto made = std::make_unique<RunnableGraph>();
   RUNNEL_ASSIGN(made->written_, compiler::write_model(graph));
@@ -43,6 +40,23 @@ Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs
   options.frames = frames;
   Running running;
   RUNNEL_TRY(running.start(*model_, options));
+  return call(running, inputs);
+}
+
+Result<std::vector<std::vector<Bytes>>> RunnableGraph::stepped(const std::vector<std::vector<Bytes>>& steps) const {
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  Running running;
+  RUNNEL_TRY(running.start(*model_, options));
+  std::vector<std::vector<Bytes>> outputs;
+  for (const auto& inputs : steps) {
+    RUNNEL_ASSIGN(std::vector<Bytes> one, call(running, inputs));
+    outputs.push_back(std::move(one));
+  }
+  return outputs;
+}
+
+Result<std::vector<Bytes>> RunnableGraph::call(Running& running, const std::vector<Bytes>& inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::span<std::byte> to = running.session->input(static_cast<int>(i));
     if (to.size() != inputs[i].size()) return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes, the test has " << inputs[i].size();

@@ -32,11 +32,16 @@ class RunnableGraph {
 
   // One clip; `inputs` in the graph's order, `frames` as in PrepareOptions. Returns the outputs in the graph's order.
   Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0) const;
+  // One session, called once for each entry of `steps` (inputs in the graph's order); the outputs of every call.
+  Result<std::vector<std::vector<Bytes>>> stepped(const std::vector<std::vector<Bytes>>& steps) const;
   // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each streamed input
   // is frame-major (nothing but ones in front of its time axis).
   Result<std::vector<Bytes>> streamed(const std::vector<Bytes>& inputs, std::int64_t block) const;
 
  private:
+  struct Running;
+  Result<std::vector<Bytes>> call(Running& running, const std::vector<Bytes>& inputs) const;
+
   compiler::WrittenModel written_;
   std::unique_ptr<Model> model_;
 };

@@ -121,16 +121,83 @@ TEST(EspdlImporter, ACacheOfOneFrameIsNothing) {
   EXPECT_EQ(std::get<ConvOptions>(graph.nodes[0].options).pad_left, 0);
 }
 
-TEST(EspdlImporter, CachesThatCannotBePaddingAreRefused) {
-  EXPECT_THAT(refusal(cached_conv(2, 1)), HasSubstr("padding of 1 and 0 frames behind the StreamingCache \"cache\""));
-  EXPECT_THAT(refusal(cached_conv(4)), HasSubstr("keeps 3 frames for a window of 2 frames"));
+// The outputs of calls with five frames each, counted from 1, channel by channel.
+std::vector<std::vector<test::Bytes>> called(const Graph& graph, int calls) {
+  const auto runnable = test::RunnableGraph::make(graph);
+  EXPECT_TRUE(runnable.ok()) << runnable.status().text();
+  if (!runnable.ok()) return {};
+  std::vector<std::vector<test::Bytes>> steps;
+  int next = 1;
+  for (int call = 0; call < calls; ++call) {
+    test::Bytes block(10);
+    for (std::byte& value : block) value = static_cast<std::byte>(next++);
+    steps.push_back({block});
+  }
+  const auto outputs = (*runnable)->stepped(steps);
+  EXPECT_TRUE(outputs.ok()) << outputs.status().text();
+  return outputs.ok() ? *outputs : std::vector<std::vector<test::Bytes>>{};
+}
+
+test::Bytes counted(std::initializer_list<int> values) {
+  test::Bytes bytes;
+  for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
+  return bytes;
+}
+
+TEST(EspdlImporter, CachesThatCannotBePaddingStayOperators) {
+  for (const TinyModel& model : {cached_conv(2, 1), cached_conv(4)}) {
+    const Graph graph = import(model);
+    ASSERT_EQ(graph.nodes.size(), 2u);
+    EXPECT_EQ(graph.nodes[0].code, fb::OpCode::streaming_cache);
+    EXPECT_EQ(graph.pipeline.usage, fb::Usage::step);
+  }
+  // The cache alone: each call gets the last frame of the one before in front of its own, then turned around.
   TinyModel model = cached_conv(2);
-  model.nodes[1] = {"Transpose", {"cached"}, {"y"}, {}, {{"perm", {0, 2, 1}}}, {}, "turn"};
-  EXPECT_THAT(refusal(model), HasSubstr("node \"turn\" (Transpose): reads the StreamingCache \"cache\""));
-  TinyModel output = cached_conv(2);
-  output.outputs = {{"cached", {1, 6, 2}, Type::INT8, -4}};
-  output.values = {{"y", {1, 4, 3}, Type::INT8, -3}};
-  EXPECT_THAT(refusal(output), HasSubstr("output \"cached\" of the graph is a StreamingCache"));
+  model.nodes[1] = {"Transpose", {"cached"}, {"y"}, {}, {{"perm", {0, 1, 2}}}, {}, "turn"};
+  model.outputs = {{"y", {1, 6, 2}, Type::INT8, -4}};
+  model.nodes.push_back({"Flatten", {"y"}, {"z"}, {}, {}, {}, "flat"});
+  model.values.push_back(model.outputs[0]);
+  model.outputs = {{"z", {1, 12}, Type::INT8, -4}};
+  const auto outputs = called(import(model), 2);
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0][0], counted({0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(outputs[1][0], counted({9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
+}
+
+TEST(EspdlImporter, ACacheMayBeAnOutput) {
+  TinyModel model = cached_conv(2);
+  model.outputs = {{"cached", {1, 6, 2}, Type::INT8, -4}};
+  model.values = {{"y", {1, 4, 3}, Type::INT8, -3}};
+  const auto outputs = called(import(model), 2);
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[1][0], counted({9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
+}
+
+// Padding does what a cache does in a stream only: behind it, one result per call needs the frames of the call before.
+TEST(EspdlImporter, ACacheInFrontOfOneResultPerCallStaysAnOperator) {
+  TinyModel model = cached_conv(2);
+  model.values.push_back({"y", {1, 5, 3}, Type::INT8, -3});
+  model.nodes.push_back({"Flatten", {"y"}, {"z"}, {}, {}, {}, "flat"});
+  model.outputs = {{"z", {1, 15}, Type::INT8, -3}};
+  const Graph graph = import(model);
+  EXPECT_EQ(graph.nodes[0].code, fb::OpCode::streaming_cache);
+  EXPECT_EQ(graph.pipeline.usage, fb::Usage::step);
+  const auto outputs = called(graph, 2), again = called(graph, 1);
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0], again[0]) << "a new session starts with zeros";
+}
+
+// A cache along any axis: rows in front of it keep frames of their own.
+TEST(EspdlImporter, ACacheAlongTheLastAxis) {
+  TinyModel model = cached_conv(3);
+  model.nodes.resize(1);
+  model.nodes[0].integers = {{"window_size", 3}, {"frame_axis", -1}};
+  model.values.clear();
+  model.outputs = {{"cached", {1, 5, 4}, Type::INT8, -4}};
+  const auto outputs = called(import(model), 2);
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0][0], counted({0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0, 7, 8, 0, 0, 9, 10}));
+  EXPECT_EQ(outputs[1][0], counted({1, 2, 11, 12, 3, 4, 13, 14, 5, 6, 15, 16, 7, 8, 17, 18, 9, 10, 19, 20}));
 }
 
 TEST(EspdlImporter, TheZerosOfACacheAreDataForAMaximum) {

@@ -1,0 +1,87 @@
+// runnel profile: where the time of a model goes, operator by operator.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/support.h"
+#include "apps/verbs.h"
+#include "inference/host/profile.h"
+
+namespace runnel::apps {
+namespace {
+
+struct ProfileCall {
+  std::string model, target;
+  std::int64_t chunk = 0, runs = 1000;
+  bool whole = false, sort = false, json = false;
+};
+
+nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const StepProfile& step : profile.steps) {
+    steps.push_back({{"operators", step.operators}, {"type", step.type}, {"name", step.name}, {"us", step.microseconds}, {"share", step.share}, {"macs", step.macs},
+                     {"gmacs_per_second", step.gmacs_per_second}, {"output_bytes", step.output_bytes}});
+  }
+  return {{"type", "profile"},
+          {"model", call.model},
+          {"isa", name_of(best_isa())},
+          {"mode", profile.mode == RunMode::stream ? "stream" : "whole"},
+          {"block", profile.block},
+          {"runs", profile.runs},
+          {"run_us", profile.run_microseconds},
+          {"steps_us", profile.steps_microseconds},
+          {"macs", profile.macs},
+          {"memory", {{"weights", profile.weight_bytes}, {"prepared", profile.prepared_bytes}, {"arena", profile.arena_bytes}, {"scratch", profile.scratch_bytes}, {"state", profile.state_bytes}}},
+          {"steps", steps}};
+}
+
+std::string rate(double gmacs) { return gmacs > 0 ? fmt::format("{:.2f}", gmacs) : "-"; }
+
+void print_table(const Profile& profile) {
+  fmt::print("{:>4} {:<22} {:<36} {:>11} {:>7} {:>11} {:>8} {:>9}\n", "op", "type", "name", "us", "share", "MACs", "GMAC/s", "bytes");
+  for (const StepProfile& step : profile.steps) {
+    fmt::print("{:>4} {:<22.22} {:<36.36} {:>11.3f} {:>6.1f}% {:>11} {:>8} {:>9}\n", step.operators.front(), step.type, step.name, step.microseconds, 100 * step.share, step.macs,
+               rate(step.gmacs_per_second), step.output_bytes);
+  }
+  const double gmacs = profile.run_microseconds > 0 ? static_cast<double>(profile.macs) / profile.run_microseconds / 1e3 : 0;
+  fmt::print("\none run of {} frames: {:.3f} us, {} MACs, {} GMAC/s (the steps one by one: {:.3f} us; medians of {} runs, {})\n", profile.block, profile.run_microseconds,
+             profile.macs, rate(gmacs), profile.steps_microseconds, profile.runs, name_of(best_isa()));
+  fmt::print("memory: weights {} bytes in the file, {} prepared; arena {}, scratch {} for each thread; state {} for each stream\n", profile.weight_bytes, profile.prepared_bytes,
+             profile.arena_bytes, profile.scratch_bytes, profile.state_bytes);
+}
+
+Status run_profile(const ProfileCall& call) {
+  if (call.whole && call.chunk > 0) return Status(Code::invalid_argument) << "--whole and --chunk, expected one of them";
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.target));
+  ProfileOptions options;
+  options.mode = call.whole || owned->model().plan() == nullptr ? RunMode::whole : RunMode::stream;
+  if (options.mode == RunMode::whole && call.chunk > 0) return Status(Code::unsupported) << call.model << ": --chunk needs a model that can be streamed";
+  options.frames = call.chunk;
+  options.runs = call.runs;
+  RUNNEL_ASSIGN(Profile profile, profile_model(owned, options));
+  if (call.sort) std::stable_sort(profile.steps.begin(), profile.steps.end(), [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
+  if (call.json) std::printf("%s\n", to_json(call, profile).dump().c_str());
+  else print_table(profile);
+  return {};
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<ProfileCall>();
+  CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator (one core)");
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
+  verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--whole", call->whole, "One clip at once, as long as the model file says");
+  verb->add_option("--runs", call->runs, "Runs that are timed")->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+  verb->add_flag("--sort", call->sort, "Slowest first, instead of in order");
+  verb->add_flag("--json", call->json, "One JSON object");
+  verb->add_option("--target", call->target, "What an .espdl file was quantized for (default: found out)");
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_profile(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

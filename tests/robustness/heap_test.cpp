@@ -1,0 +1,116 @@
+// The heap of host code: every allocation fails in turn, and how large the largest is that a damaged file brings about. A program of
+// its own, because it puts its own allocator in front (sanitizers do the same: label `native`).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <new>
+
+#include "compiler/espdl/importer.h"
+#include "compiler/writer.h"
+#include "inference/host/engine.h"
+#include "tests/compiler/espdl/tiny_model.h"
+#include "tests/robustness/expect_sentence.h"
+#include "tests/robustness/feed.h"
+#include "tests/robustness/mutate.h"
+#include "tests/robustness/originals.h"
+
+namespace {
+
+constexpr std::size_t kUnlimited = static_cast<std::size_t>(-1);
+thread_local std::size_t left = kUnlimited;   // allocations before they fail
+thread_local std::size_t largest = 0, made = 0;
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  largest = std::max(largest, bytes);
+  ++made;
+  if (left == 0) throw std::bad_alloc();
+  if (left != kUnlimited) --left;
+  const std::size_t size = std::max<std::size_t>(bytes, 1);
+  void* memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// The forms without exceptions and for arrays call these.
+void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, static_cast<std::size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace runnel::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// From the bytes of a file to a session that has run.
+Status import_and_run(const Bytes& file) {
+  RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl(file));
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
+  RUNNEL_ASSIGN(const auto model, OwnedModel::from_bytes(written.bytes));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(model));
+  RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
+  runner->session().run(engine->prepared().block());
+  return {};
+}
+
+// Lets everything from the first, the second, ... allocation on fail, until there are enough. `stride`: not every one of them.
+std::size_t fail_each(const Bytes& file, std::size_t stride) {
+  for (std::size_t count = 0; count < 1000000; count += stride) {
+    left = count;
+    const Status status = import_and_run(file);
+    left = kUnlimited;
+    if (status.ok()) return count;
+    EXPECT_TRUE(failed_with_a_sentence(status)) << "allocation " << count;
+    EXPECT_EQ(status.code(), Code::out_of_memory) << status.text();
+    if (testing::Test::HasFailure()) return count;
+  }
+  ADD_FAILURE() << "never enough memory";
+  return 0;
+}
+
+TEST(Heap, EveryAllocationOfAnImportMayFail) {
+  ASSERT_TRUE(import_and_run(tiny_conv().file()).ok());
+  EXPECT_GT(fail_each(tiny_conv().file(), 1), 100u);
+  const Bytes digits = digits_espdl();
+  EXPECT_GT(fail_each(digits, 7), 1000u);
+}
+
+// What the largest single piece of memory is that reading a damaged file takes, beyond a multiple of its size: nobody gets gigabytes
+// for a few bytes. (What running a model takes is limited by PrepareOptions::limit, see allocation_test.)
+void expect_bounded(const Bytes& file, std::uint64_t seed, int count, std::size_t most, const std::function<void(const Bytes&)>& read) {
+  Mutator mutator(file, seed);
+  std::size_t worst = 0;
+  for (int i = 0; i < count; ++i) {
+    const Bytes damaged = mutator.next();
+    largest = 0;
+    read(damaged);
+    worst = std::max(worst, largest);
+    ASSERT_LE(largest, most) << "mutation " << i << " of seed " << seed;
+  }
+  EXPECT_GT(worst, file.size() / 4) << "nothing was measured";
+  std::printf("largest single allocation: %zu bytes for files of %zu\n", worst, file.size());
+}
+
+TEST(Heap, LargestAllocationIsBoundedByTheFile) {
+  for (const Bytes& file : {tiny_conv().file(), digits_espdl()}) {
+    expect_bounded(file, 21, 5000, (std::size_t{1} << 20) + 8 * file.size(), [](const Bytes& damaged) {
+      static_cast<void>(feed_espdl(damaged, compiler::EspdlTarget::c));
+    });
+  }
+  const Bytes model = digits_rnl();
+  expect_bounded(model, 22, 5000, 2 * model.size(), [](const Bytes& damaged) {
+    static_cast<void>(OwnedModel::from_bytes(damaged, ModelOptions{.check_crc = false}));
+  });
+  // Prepared and run: within the limit that was given.
+  expect_bounded(model, 23, 2000, kMemoryLimit + (std::size_t{1} << 20), [](const Bytes& damaged) { static_cast<void>(feed_model(damaged, false)); });
+}
+
+}  // namespace
+}  // namespace runnel::test
