@@ -77,6 +77,6 @@ Result<const BoundOperator*> prepare_cache(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition streaming_cache_v1{fb::OpCode::streaming_cache, 1, "streaming_cache", check_cache, stream_cache, prepare_cache, 0};
+const OperatorDefinition streaming_cache_v1{fb::OpCode::streaming_cache, 1, "streaming_cache", check_cache, stream_cache, prepare_cache};
 
 }  // namespace runnel::ops
