@@ -19,6 +19,7 @@ struct BenchCall {
   std::string model;
   ModelFlags flags;
   std::int64_t block = 0;
+  int threads = 1;
   double seconds = 1, frame_rate = 100;
 };
 
@@ -27,6 +28,7 @@ Status run_bench(const BenchCall& call) {
   PrepareOptions options;
   options.mode = owned->model().plan() != nullptr ? RunMode::stream : RunMode::whole;
   options.frames = call.block;
+  options.threads = call.threads;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -52,7 +54,7 @@ Status run_bench(const BenchCall& call) {
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   nlohmann::ordered_json out = {{"type", "bench"}, {"model", call.model}, {"isa", name_of(options.isa)}, {"mode", options.mode == RunMode::stream ? "stream" : "whole"},
-                                {"block", prepared.block()}, {"runs", runs}, {"min_us", times.front()}, {"median_us", median}};
+                                {"block", prepared.block()}, {"threads", prepared.threads()}, {"runs", runs}, {"min_us", times.front()}, {"median_us", median}};
   if (options.mode == RunMode::stream) {
     const double frames = static_cast<double>(prepared.block()) / median * 1e6;
     out["frames_per_second"] = frames;
@@ -69,9 +71,10 @@ Status run_bench(const BenchCall& call) {
 
 void add_bench(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  CLI::App* verb = app.add_subcommand("bench", "How fast a model runs on this machine (one core)");
+  CLI::App* verb = app.add_subcommand("bench", "How fast a model runs on this machine");
   verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
   verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")->check(CLI::NonNegativeNumber);
+  add_threads_flag(verb, call->threads);
   verb->add_option("--seconds", call->seconds, "How long to measure")->check(CLI::PositiveNumber);
   verb->add_option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors")->check(CLI::PositiveNumber);
   add_model_flags(verb, call->flags);

@@ -92,7 +92,7 @@ Status run_check(const CheckCall& call, bool& exact) {
     result["blocks"] = stream.blocks;
     result["delay_frames"] = about.delay;
     result["lookahead_frames"] = about.lookahead;
-    result["state_bytes"] = about.state_bytes;
+    result["state_bytes"] = about.memory.state;
     std::string blocks;
     for (const std::int64_t block : stream.blocks) blocks += (blocks.empty() ? "" : ", ") + std::to_string(block);
     say(fmt::format("{} frames of {}: streamed in blocks of {}, after resets, interleaved, saved and restored, and event-driven: {}", stream.frames,

@@ -27,6 +27,7 @@ struct InferCall {
   std::vector<std::string> inputs, states, dump;
   std::int64_t chunk = 0;
   bool sequence = false, dequantize = false;
+  int threads = 1;
 };
 
 // A tensor's values on their way in or out, in the model's type; `shape` may have another length than the model says, or one more
@@ -153,6 +154,7 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
   options.mode = RunMode::whole;
   options.frames = model.plan() != nullptr ? frames : 0;
   options.share = call.dump.empty();
+  options.threads = call.threads;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -175,6 +177,7 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   options.mode = RunMode::stream;
   options.frames = call.chunk;
   options.share = call.dump.empty();
+  options.threads = call.threads;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   const Prepared& prepared = engine->prepared();
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
@@ -241,6 +244,7 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
   PrepareOptions options;
   options.mode = RunMode::whole;
   options.share = call.dump.empty();
+  options.threads = call.threads;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -359,6 +363,7 @@ void add_infer(CLI::App& app, int& exit_code) {
   verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")->default_str("");
   add_model_flags(verb, call->flags);
   verb->add_option("--dump", call->dump, "Write these tensors besides the outputs: NAME,..., or all")->delimiter(',')->default_str("");
+  add_threads_flag(verb, call->threads);
   verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
   verb->callback([call, &exit_code] {
     if (const Status status = run_infer(*call); !status.ok()) exit_code = fail(status);

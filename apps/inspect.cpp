@@ -17,6 +17,8 @@ struct InspectCall {
   std::string what;
   ModelFlags flags;
   std::int64_t block = 0;
+  std::int64_t fast_bytes = -1;        // no limit
+  bool param_copy = false, firmware = false;
   bool json = false, dot = false, mermaid = false;
 };
 
@@ -24,6 +26,33 @@ std::string exponents_text(const TensorDescription& tensor) {
   if (tensor.exponents.empty()) return "";
   const auto [low, high] = std::minmax_element(tensor.exponents.begin(), tensor.exponents.end());
   return *low == *high ? fmt::format("2^{}", *low) : fmt::format("2^{}..{}", *low, *high);
+}
+
+const char* tier_text(Tier tier) { return tier == Tier::fast ? "fast" : "slow"; }
+
+void print_memory(const ModelDescription& about) {
+  const MemoryDescription& memory = about.memory;
+  const Prepared::ConstantBytes& constants = memory.constants;
+  fmt::print("\nmemory in bytes, tensors aligned to {}\n", memory.alignment);
+  fmt::print("  constants  {} in the file: {} read in place, {} packed by operators, {} copied to fast and {} to slow memory\n", about.constant_bytes(),
+             constants.in_place, constants.packed, constants.copied_fast, constants.copied_slow);
+  fmt::print("  operators  {} (packed weights, tables, settings)\n", memory.operators);
+  fmt::print("  prepared   {} (operators, copies, plans)\n", memory.prepared);
+  fmt::print("  arena      {} fast, {} slow; lower bound {}, ratio {:.3f}\n", memory.arena_fast, memory.arena_slow, memory.arena_bound, memory.arena_ratio());
+  fmt::print("  scratch    {} {}\n", memory.scratch, tier_text(memory.scratch_tier));
+  fmt::print("  state      {} {}, per {}\n", memory.state, tier_text(memory.state_tier), about.streamed ? "stream" : "session");
+  fmt::print("  file       {}, weights section {}\n", about.file_bytes, about.weight_bytes);
+}
+
+nlohmann::ordered_json memory_json(const MemoryDescription& memory) {
+  const Prepared::ConstantBytes& constants = memory.constants;
+  return {{"alignment", memory.alignment},
+          {"constants", {{"in_place", constants.in_place}, {"packed", constants.packed}, {"copied_fast", constants.copied_fast}, {"copied_slow", constants.copied_slow}}},
+          {"operator_bytes", memory.operators},
+          {"prepared_bytes", memory.prepared},
+          {"arena", {{"fast", memory.arena_fast}, {"slow", memory.arena_slow}, {"lower_bound", memory.arena_bound}, {"ratio", memory.arena_ratio()}}},
+          {"scratch", {{"bytes", memory.scratch}, {"tier", tier_text(memory.scratch_tier)}}},
+          {"state", {{"bytes", memory.state}, {"tier", tier_text(memory.state_tier)}}}};
 }
 
 std::string rate_text(const TensorDescription& tensor) {
@@ -68,12 +97,11 @@ void print_table(const ModelDescription& about, const Model& model) {
     fmt::print("  look-ahead {:g} frames, delay {} frames, first output after {} frames, receptive field {}\n", about.lookahead, about.delay, about.cold_start,
                about.receptive_field > 0 ? fmt::format("{:g} frames", about.receptive_field) : "unbounded");
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
-    fmt::print("  state {} bytes per stream (context alone: {})\n", about.state_bytes, contexts);
+    fmt::print("  {} bytes of context\n", contexts);
   } else {
     fmt::print("whole clips only\n  {} multiply-adds per clip\n", about.macs);
   }
-  fmt::print("  arena {} bytes, scratch {} bytes, prepared weights and tables {} bytes\n", about.arena_bytes, about.scratch_bytes, about.prepared_bytes);
-  fmt::print("  file {} bytes, weights {} bytes\n", about.file_bytes, about.weight_bytes);
+  print_memory(about);
 }
 
 void print_json(const ModelDescription& about) {
@@ -92,10 +120,11 @@ void print_json(const ModelDescription& about) {
   out["receptive_field_frames"] = about.receptive_field;
   out["macs"] = about.macs;
   out["macs_per_frame"] = about.macs_per_frame;
-  out["arena_bytes"] = about.arena_bytes;
-  out["scratch_bytes"] = about.scratch_bytes;
-  out["state_bytes"] = about.state_bytes;
-  out["prepared_bytes"] = about.prepared_bytes;
+  out["arena_bytes"] = about.memory.arena();
+  out["scratch_bytes"] = about.memory.scratch;
+  out["state_bytes"] = about.memory.state;
+  out["prepared_bytes"] = about.memory.prepared;
+  out["memory"] = memory_json(about.memory);
   out["file_bytes"] = about.file_bytes;
   out["weight_bytes"] = about.weight_bytes;
   for (const OperatorDescription& op : about.operators) {
@@ -161,7 +190,16 @@ Drawing drawing_of(const ModelDescription& about) {
 
 Status inspect_model(const InspectCall& call) {
   RUNNEL_ASSIGN(const auto owned, load(call.what, call.flags));
-  RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, call.block));
+  PrepareOptions options;
+  options.frames = call.block;
+  options.param_copy = call.param_copy;
+  if (call.fast_bytes >= 0) options.fast_bytes = static_cast<std::size_t>(call.fast_bytes);
+  if (call.firmware) {
+    options.isa = Isa::generic;
+    options.slack = false;
+    options.alignment = 16;
+  }
+  RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, options));
   if (call.json) print_json(about);
   else if (call.dot || call.mermaid) draw(drawing_of(about), call.dot);
   else print_table(about, owned->model());
@@ -250,6 +288,9 @@ void add_inspect(CLI::App& app, int& exit_code) {
   verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")->required();
   verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")->check(CLI::NonNegativeNumber);
   add_model_flags(verb, call->flags);
+  verb->add_option("--fast-bytes", call->fast_bytes, "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb->add_flag("--firmware", call->firmware, "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes (default: as this machine does)");
   auto* json = verb->add_flag("--json", call->json, "One JSON object");
   auto* dot = verb->add_flag("--dot", call->dot, "A Graphviz drawing")->excludes(json);
   verb->add_flag("--mermaid", call->mermaid, "A Mermaid drawing")->excludes(json)->excludes(dot);

@@ -16,6 +16,7 @@ struct ProfileCall {
   std::string model;
   ModelFlags flags;
   std::int64_t chunk = 0, runs = 1000;
+  int threads = 1;
   bool whole = false, sort = false, json = false;
 };
 
@@ -30,6 +31,7 @@ nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) 
           {"isa", name_of(best_isa())},
           {"mode", profile.mode == RunMode::stream ? "stream" : "whole"},
           {"block", profile.block},
+          {"threads", call.threads},
           {"runs", profile.runs},
           {"run_us", profile.run_microseconds},
           {"steps_us", profile.steps_microseconds},
@@ -61,6 +63,7 @@ Status run_profile(const ProfileCall& call) {
   if (options.mode == RunMode::whole && call.chunk > 0) return Status(Code::unsupported) << call.model << ": --chunk needs a model that can be streamed";
   options.frames = call.chunk;
   options.runs = call.runs;
+  options.threads = call.threads;
   RUNNEL_ASSIGN(Profile profile, profile_model(owned, options));
   if (call.sort) std::stable_sort(profile.steps.begin(), profile.steps.end(), [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
   if (call.json) std::printf("%s\n", to_json(call, profile).dump().c_str());
@@ -72,11 +75,12 @@ Status run_profile(const ProfileCall& call) {
 
 void add_profile(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator (one core)");
+  CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator");
   verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
   verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--whole", call->whole, "One clip at once, as long as the model file says");
   verb->add_option("--runs", call->runs, "Runs that are timed")->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+  add_threads_flag(verb, call->threads);
   verb->add_flag("--sort", call->sort, "Slowest first, instead of in order");
   verb->add_flag("--json", call->json, "One JSON object");
   add_model_flags(verb, call->flags);

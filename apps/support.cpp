@@ -19,6 +19,10 @@ void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
 }
 
+void add_threads_flag(CLI::App* verb, int& threads) {
+  verb->add_option("--threads", threads, "Threads that share heavy operators; the results are the same bits")->check(CLI::Range(1, 32));
+}
+
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   compiler::LoadOptions options;
   options.target = flags.target;

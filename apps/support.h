@@ -24,6 +24,8 @@ struct ModelFlags {
 };
 // Adds --target, --member and --key-file.
 void add_model_flags(CLI::App* verb, ModelFlags& flags);
+// Adds --threads, for verbs that run a model in one stream.
+void add_threads_flag(CLI::App* verb, int& threads);
 // The flags as options of the loader; the key is that of the file or, without one, of the environment variable RUNNEL_KEY.
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
 

@@ -347,6 +347,7 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
     options.frames = block;
     options.slack = false;
     options.isa = Isa::generic;
+    options.alignment = 16;
     RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, write.operators, options, memory));
     const auto target = builder.CreateString("generic");
     plans.push_back(fb::CreateArenaPlan(builder, target, block, prepared->arena_bytes() + prepared->scratch_bytes(), prepared->state_bytes()));

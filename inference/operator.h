@@ -90,6 +90,12 @@ class PrepareContext {
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
   virtual std::size_t request_state(std::size_t bytes) noexcept = 0;
+  // Every constant that run() reads must be announced, so that it can be copied and counted; not those that prepare() alone reads.
+  // Of a tensor through RunContext::data (ops::operand does it); harmless for tensors that are no constants.
+  virtual void read_constant(int) noexcept {}
+  // Of a tensor through the object pointer that `pointer` points to, which lies in what the operator allocated and is null or points into the
+  // constant. It is moved along when the constant is copied. Fails with out_of_memory.
+  virtual Status read_constant(int, void*) noexcept { return {}; }
   // This operator reads RunContext::index.
   virtual void use_frame_index() noexcept = 0;
 

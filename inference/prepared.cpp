@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "inference/absorbed_sums.h"
+#include "inference/constant_plan.h"
 #include "inference/memory_plan.h"
 #include "inference/stream_plan.h"
 #include "streaming/ring.h"
@@ -23,13 +24,28 @@ constexpr int kMostThreads = 32;
 
 Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
 
+// Passes on what it is asked for, and counts it.
+class CountingMemory final : public Memory {
+ public:
+  explicit CountingMemory(Memory& memory) noexcept : memory_(memory) {}
+  void* allocate(std::size_t bytes, std::size_t alignment) noexcept override {
+    bytes_ += bytes;
+    return memory_.allocate(bytes, alignment);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Memory& memory_;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace
 
 // Gathers what Prepared::make needs on its way; also what operators see while they prepare.
 class Preparation final : public PrepareContext {
  public:
-  Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept
-      : out_(out), model_(model), table_(table), options_(options), memory_(memory) {}
+  Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept
+      : out_(out), model_(model), table_(table), options_(options), memory_(memory), fast_(fast), operator_memory_(memory), constants_(model, memory, options.param_copy) {}
 
   Status run() noexcept {
     RUNNEL_TRY(check_operators());
@@ -39,6 +55,7 @@ class Preparation final : public PrepareContext {
     RUNNEL_TRY(prepare_operators());
     RUNNEL_TRY(place_state());
     RUNNEL_TRY(plan_memory());
+    RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, placements(), [&](std::size_t bytes) { return claim(bytes); }));
     fingerprint();
     return {};
   }
@@ -47,7 +64,7 @@ class Preparation final : public PrepareContext {
   const Model& model() const noexcept override { return model_; }
   const fb::Operator& op() const noexcept override { return model_.op(current_); }
   Isa isa() const noexcept override { return options_.isa; }
-  Memory& memory() const noexcept override { return memory_; }
+  Memory& memory() const noexcept override { return operator_memory_; }
   std::int32_t parts(std::int64_t work) const noexcept override {
     if (out_.threads_ == 1) return 1;
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads_));
@@ -69,9 +86,13 @@ class Preparation final : public PrepareContext {
     operator_state_ = offset + bytes;
     return offset;
   }
+  void read_constant(int tensor) noexcept override { constants_.read(tensor, placements()); }
+  Status read_constant(int tensor, void* pointer) noexcept override { return constants_.read(tensor, pointer, placements()); }
   void use_frame_index() noexcept override { out_.indexed_ = true; }
 
  private:
+  [[nodiscard]] std::span<Placement> placements() const noexcept { return {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}; }
+
   TimeWindow window_of(int index, int position) const noexcept {
     const fb::Operator& reader = model_.op(index);
     const Placement& x = out_.placements_[reader.inputs()->Get(static_cast<std::uint32_t>(position))];
@@ -101,7 +122,8 @@ class Preparation final : public PrepareContext {
   }
 
   Status allocate_tables() noexcept {
-    alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
+    tail_ = options_.isa >= Isa::avx2 ? kReadableTail : 0;
+    alignment_ = out_.alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
     if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
       return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
     }
@@ -205,6 +227,7 @@ class Preparation final : public PrepareContext {
       const StreamTensor& stream = streams_[t];
       Placement& place = out_.placements_[t];
       place.constant = view.constant;
+      place.data = view.data.data();
       place.time_axis = stream.time_axis;
       place.bytes = view.bytes();
       place.frame_bytes = place.bytes;
@@ -230,7 +253,7 @@ class Preparation final : public PrepareContext {
       }
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
-    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, absorbed_by_);
+    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, absorbed_by_);
     else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};
   }
@@ -255,6 +278,7 @@ class Preparation final : public PrepareContext {
       }
       step.gates = out_.gate_count_ - step.first_gate;
     }
+    out_.operator_bytes_ = operator_memory_.bytes();
     if (out_.scratch_bytes_ > options_.limit) return over_limit("an operator's scratch memory", out_.scratch_bytes_);
     return {};
   }
@@ -294,10 +318,10 @@ class Preparation final : public PrepareContext {
     request.absorbed_by = absorbed_by_;
     request.share = options_.share;
     request.alignment = alignment_;
-    request.tail = options_.isa >= Isa::avx2 ? kReadableTail : 0;
+    request.tail = tail_;
     request.fast_bytes = fast_left_;
     request.limit = options_.limit;
-    RUNNEL_TRY(memory_plan_.plan(request, {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}));
+    RUNNEL_TRY(memory_plan_.plan(request, placements()));
     for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes_[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
     out_.arena_bound_ = memory_plan_.arena_bound();
     claim(out_.arena_bytes(Tier::fast));
@@ -333,12 +357,14 @@ class Preparation final : public PrepareContext {
   const Model& model_;
   OperatorTable table_;
   const PrepareOptions& options_;
-  Memory& memory_;
+  Memory &memory_, &fast_;
+  mutable CountingMemory operator_memory_;   // what operators allocate; the context itself is const to them
+  ConstantPlan constants_;
   StreamTensor* streams_ = nullptr;
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
   std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
-  std::size_t alignment_ = 16, fast_left_ = 0;
+  std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
   int current_ = 0;
 };
@@ -373,13 +399,27 @@ Status missing_operators(const Model& model, OperatorTable table) noexcept {
   return count > 0 ? missing : Status();
 }
 
-Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept {
+Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept {
   void* place = memory.allocate(sizeof(Prepared), alignof(Prepared));
   if (place == nullptr) return exhausted();
   auto* prepared = new (place) Prepared();
-  Preparation preparation(*prepared, model, table, options, memory);
+  Preparation preparation(*prepared, model, table, options, memory, fast);
   RUNNEL_TRY(preparation.run());
   return static_cast<const Prepared*>(prepared);
+}
+
+Prepared::ConstantBytes Prepared::constant_bytes() const noexcept {
+  ConstantBytes out;
+  for (int t = 0; t < tensor_count_; ++t) {
+    const Placement& place = placements_[t];
+    if (!place.constant) continue;
+    switch (place.use) {
+      case ConstantUse::packed: out.packed += place.bytes; break;
+      case ConstantUse::in_place: out.in_place += place.bytes; break;
+      case ConstantUse::copied: (place.tier == Tier::fast ? out.copied_fast : out.copied_slow) += place.bytes; break;
+    }
+  }
+  return out;
 }
 
 Shape Prepared::shape(int tensor) const noexcept {

@@ -41,9 +41,16 @@ struct PrepareOptions {
   // memory, intermediate tensors (as many as fit: plan_two_arenas), the state of one session, copied constants, smallest first. The
   // rest is Tier::slow. No limit: everything is fast, and there is one arena. Results do not depend on it.
   std::size_t fast_bytes = static_cast<std::size_t>(-1);
+  // true: constants that are read while the model runs are copied into prepared memory (from flash that is slower than RAM); false:
+  // they are read where the file lies. What kernels pack into an order of their own is never read again, nor copied.
+  bool param_copy = false;
   // Of tensors, in bytes: 16, 32 or 64; 0: what suits this machine. Firmware has 16.
   std::size_t alignment = 0;
 };
+
+// How a constant serves: not at all, in a form that an operator made of it while being prepared; read where it lies in the file; read
+// from a copy.
+enum class ConstantUse : std::uint8_t { packed, in_place, copied };
 
 // Where a tensor lives and how it moves along time.
 struct Placement {
@@ -58,6 +65,8 @@ struct Placement {
   std::int8_t time_axis = -1;
   Tier tier = Tier::fast;           // of the arena; constants that are copied: where to
   bool constant = false;
+  ConstantUse use = ConstantUse::packed;   // constants
+  const std::byte* data = nullptr;  // constants: in the file, or the copy
   bool fill = false;                // frames that are not data are overwritten with the zero point
 
   [[nodiscard]] streaming::Ring ring() const noexcept { return {history, frames, capacity}; }
@@ -67,9 +76,13 @@ struct Placement {
 class Prepared {
  public:
   // Everything, this object included, is allocated from `memory`, which must outlive it, as must the model.
+  // Copied constants of the fast tier are allocated from `fast`, by default from `memory` as well.
   // Fails with `unsupported` naming all operators that `table` lacks, or why the graph cannot be streamed; with
   // `invalid_argument` for a block size that is not possible; with `out_of_memory`, also beyond options.limit.
-  static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept;
+  static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory) noexcept {
+    return make(model, table, options, memory, memory);
+  }
+  static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept;
 
   [[nodiscard]] const Model& model() const noexcept { return *model_; }
   [[nodiscard]] RunMode mode() const noexcept { return mode_; }
@@ -81,6 +94,8 @@ class Prepared {
   // Exact needs. A workspace may serve all sessions of one thread; a session needs its own state.
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_[0] + arena_bytes_[1]; }
   [[nodiscard]] std::size_t arena_bytes(Tier tier) const noexcept { return arena_bytes_[static_cast<std::size_t>(tier)]; }
+  // Of tensors, histories and arenas, in bytes.
+  [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
   // The largest sum of tensors that are alive together: no arena for all of them could be smaller.
   [[nodiscard]] std::size_t arena_bound() const noexcept { return arena_bound_; }
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
@@ -88,6 +103,13 @@ class Prepared {
   [[nodiscard]] std::size_t state_bytes() const noexcept { return state_bytes_; }
   // Where the state of one session is meant to be; its memory is the caller's.
   [[nodiscard]] Tier state_tier() const noexcept { return state_tier_; }
+  // Bytes of constants in the file, by how they serve; those that are copied take as many again, in their tier.
+  struct ConstantBytes {
+    std::size_t packed = 0, in_place = 0, copied_fast = 0, copied_slow = 0;
+  };
+  [[nodiscard]] ConstantBytes constant_bytes() const noexcept;
+  // Memory that operators took while being prepared: packed weights, tables, settings.
+  [[nodiscard]] std::size_t operator_bytes() const noexcept { return operator_bytes_; }
   // Frames of every tensor for a recording of `source_length` source frames; `out` has one entry per tensor.
   void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
   // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
@@ -135,8 +157,8 @@ class Prepared {
   RingMemory* rings_ = nullptr;            // tensors with capacity > 0
   std::int32_t* gates_ = nullptr;
   Tier scratch_tier_ = Tier::fast, state_tier_ = Tier::fast;
-  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0;
-  std::size_t scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
+  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0, alignment_ = 0;
+  std::size_t operator_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
   std::uint32_t fingerprint_ = 0;
 };
 

@@ -84,7 +84,7 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
       const Placement& at = prepared.placements_[t];
       if (at.constant) {
         // Constants are never written; the table has one type for all.
-        workspace.data_[t] = const_cast<std::byte*>(prepared.model_->tensor(static_cast<int>(t)).data.data());
+        workspace.data_[t] = const_cast<std::byte*>(at.data);
       } else if (at.capacity == 0) {
         workspace.data_[t] = workspace.arena_[static_cast<std::size_t>(at.tier)] + at.offset;
       }

@@ -70,7 +70,7 @@ float evaluate(const FunctionSpec& spec, float x) noexcept;
 void apply(const FunctionSpec& spec, std::size_t count, const float* x, float* y) noexcept;
 
 // Any of int8, int16 (with 2^exponent) and float32 on either side: y = saturate(round_float(f(x * 2^x_exponent) * 2^-y_exponent)),
-// f rounded to float32 first, which is ESP-DL's arithmetic for functions without a table. y may be x when sizes are equal.
+// f rounded to float32 first, which is ESP-DL's arithmetic for functions without a table. y may be x when its elements are no larger.
 struct QuantizedFunction {
   FunctionSpec spec;
   DType from = DType::float32, to = DType::float32;

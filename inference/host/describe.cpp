@@ -6,11 +6,9 @@
 #include "inference/host/cost.h"
 
 namespace runnel {
-Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, std::int64_t block, OperatorTable table) {
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, PrepareOptions options, OperatorTable table) {
   const Model& model = owned->model();
-  PrepareOptions options;
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
-  options.frames = block;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
   const Prepared& prepared = engine->prepared();
   ModelDescription out;
@@ -18,10 +16,17 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
   out.name = model.name();
   out.file_bytes = model.bytes().size();
   out.weight_bytes = model.weight_bytes();
-  out.arena_bytes = prepared.arena_bytes();
-  out.scratch_bytes = prepared.scratch_bytes();
-  out.state_bytes = prepared.state_bytes();
-  out.prepared_bytes = engine->prepared_bytes();
+  out.memory = {.arena_fast = prepared.arena_bytes(Tier::fast),
+                .arena_slow = prepared.arena_bytes(Tier::slow),
+                .arena_bound = prepared.arena_bound(),
+                .scratch = prepared.scratch_bytes(),
+                .state = prepared.state_bytes(),
+                .scratch_tier = prepared.scratch_tier(),
+                .state_tier = prepared.state_tier(),
+                .constants = prepared.constant_bytes(),
+                .operators = prepared.operator_bytes(),
+                .prepared = engine->prepared_bytes(),
+                .alignment = prepared.alignment()};
   out.block = prepared.block();
   out.inputs.assign(model.inputs().begin(), model.inputs().end());
   out.outputs.assign(model.outputs().begin(), model.outputs().end());

@@ -78,7 +78,7 @@ StepProfile describe_step(const Prepared& prepared, int index) {
 
 Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const ProfileOptions& options) {
   if (options.runs < 1 || options.runs > kMostRuns) return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMostRuns;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, {.mode = options.mode, .frames = options.frames, .isa = options.isa}, options.operators));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, {.mode = options.mode, .frames = options.frames, .isa = options.isa, .threads = options.threads}, options.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   const Prepared& prepared = engine->prepared();
   Session& session = runner->session();

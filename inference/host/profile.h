@@ -17,6 +17,7 @@ struct ProfileOptions {
   std::int64_t frames = 0;    // as PrepareOptions::frames
   std::int64_t runs = 1000;   // timed runs, 1 to 10,000,000; as many again are run unobserved for the total
   Isa isa = best_isa();
+  int threads = 1;            // as PrepareOptions::threads
   OperatorTable operators = all_operators();
 };
 

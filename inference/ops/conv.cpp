@@ -193,6 +193,10 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
     bound.run = run_single;
   }
   RUNNEL_TRY(kernels::prepare_conv(spec, context.isa(), context.memory(), bound.conv));
+  if (bound.conv.packed == nullptr) {
+    RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound.conv.spec.weights));
+    if (spec.bias != nullptr) RUNNEL_TRY(context.read_constant(input_index(context.op(), 2), &bound.conv.spec.bias));
+  }
   bound.conv.scratch_bytes = align_up(bound.conv.scratch_bytes, 64);
   context.request_scratch(bound.conv.scratch_bytes * static_cast<std::size_t>(bound.parts));
   if (bound.conv.run_rows != nullptr && bound.batch == 1 && context.streamed()) {

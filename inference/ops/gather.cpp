@@ -192,6 +192,7 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundScatter* const bound, allocate<BoundScatter>(context, run_scatter));
   const TensorView x = input(context.model(), op, 0), indices = input(context.model(), op, 1), updates = input(context.model(), op, 2);
   const TensorView y = output(context.model(), op);
+  for (const int position : {0, 1, 2}) context.read_constant(input_index(op, position));
   bound->x = input_index(op, 0);
   bound->indices = input_index(op, 1);
   bound->updates = input_index(op, 2);

@@ -146,12 +146,15 @@ Status stream_norm(const Model&, const fb::Operator& op, TimeAxes axes, streamin
   return {};
 }
 
-// A factor per element as float32.
-Result<const float*> factors(PrepareContext& context, int position) noexcept {
-  if (input_index(context.op(), position) < 0) return nullptr;
+// A factor per element as float32; none when there is no such input.
+Status bind_factors(PrepareContext& context, int position, const float*& factors) noexcept {
+  if (input_index(context.op(), position) < 0) return {};
   const TensorView tensor = input(context.model(), context.op(), position);
   const auto count = static_cast<std::size_t>(tensor.shape.elements());
-  if (tensor.dtype == DType::float32) return reinterpret_cast<const float*>(tensor.data.data());
+  if (tensor.dtype == DType::float32) {
+    factors = reinterpret_cast<const float*>(tensor.data.data());
+    return context.read_constant(input_index(context.op(), position), &factors);
+  }
   auto* const values = context.memory().array<float>(count);
   if (values == nullptr) return Status(Code::out_of_memory) << "no memory for " << count << " factors";
   const float scale = kernels::power_of_two(tensor.exponent());
@@ -159,7 +162,8 @@ Result<const float*> factors(PrepareContext& context, int position) noexcept {
     values[i] = scale * (tensor.dtype == DType::int8 ? static_cast<float>(reinterpret_cast<const std::int8_t*>(tensor.data.data())[i])
                                                      : static_cast<float>(reinterpret_cast<const std::int16_t*>(tensor.data.data())[i]));
   }
-  return static_cast<const float*>(values);
+  factors = values;
+  return {};
 }
 
 template <Norm kKind>
@@ -182,8 +186,8 @@ Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
   bound->y_scale = is_integer(y.dtype) ? kernels::power_of_two(-y.exponent()) : 1.0f;
   bound->epsilon = o.epsilon();
   bound->rounding = rounding_of(op);
-  RUNNEL_ASSIGN(bound->gain, factors(context, 1));
-  RUNNEL_ASSIGN(bound->offset, factors(context, 2));
+  RUNNEL_TRY(bind_factors(context, 1, bound->gain));
+  RUNNEL_TRY(bind_factors(context, 2, bound->offset));
   return static_cast<const BoundOperator*>(bound);
 }
 

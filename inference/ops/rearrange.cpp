@@ -304,6 +304,7 @@ Result<const BoundOperator*> prepare_reverse(PrepareContext& context) noexcept {
   const TensorView x = input(context.model(), op, 0);
   bound->x = operand(context, 0);
   bound->y = output_index(op);
+  context.read_constant(input_index(op, 1));
   bound->lengths = input_index(op, 1);
   bound->length_type = input(context.model(), op, 1).dtype;
   bound->element = size_of(x.dtype);

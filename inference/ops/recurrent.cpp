@@ -240,6 +240,7 @@ Initial bind_initial(PrepareContext& context, int position, int exponent) noexce
   Initial initial;
   initial.tensor = input_index(context.op(), position);
   if (initial.tensor < 0) return initial;
+  context.read_constant(initial.tensor);
   const TensorView tensor = context.model().tensor(initial.tensor);
   initial.dtype = tensor.dtype;
   if (is_integer(tensor.dtype)) initial.shift = exponent - tensor.exponent();
@@ -291,11 +292,15 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
   const std::size_t rows = static_cast<std::size_t>(spec.rows()), element = size_of(x.dtype), bias_element = real ? 4 : 2;
   for (std::size_t d = 0; d < static_cast<std::size_t>(bound->directions); ++d) {
     bound->spec[d].input_weights = w.data.data() + d * rows * bound->x_bytes;
+    RUNNEL_TRY(context.read_constant(input_index(op, kWeights), &bound->spec[d].input_weights));
     bound->spec[d].hidden_weights = r.data.data() + d * rows * static_cast<std::size_t>(hidden) * element;
+    RUNNEL_TRY(context.read_constant(input_index(op, kHiddenWeights), &bound->spec[d].hidden_weights));
     if (input_index(op, kBias) < 0) continue;
     const std::byte* bias = input(model, op, kBias).data.data() + d * 2 * rows * bias_element;
     bound->spec[d].input_bias = bias;
     bound->spec[d].hidden_bias = bias + rows * bias_element;
+    RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].input_bias));
+    RUNNEL_TRY(context.read_constant(input_index(op, kBias), &bound->spec[d].hidden_bias));
   }
 
   const auto aligned = [](std::size_t bytes) { return (bytes + 15) / 16 * 16; };

@@ -106,6 +106,7 @@ struct Operand {
   [[nodiscard]] const std::byte* at(const RunContext& context) const noexcept { return context.data[tensor] - back; }
 };
 inline Operand operand(PrepareContext& context, int position) noexcept {
+  if (input_index(context.op(), position) >= 0) context.read_constant(input_index(context.op(), position));
   return {input_index(context.op(), position), context.window(position).back_bytes};
 }
 

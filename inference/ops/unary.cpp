@@ -170,6 +170,7 @@ Result<const BoundOperator*> prepare_lut(PrepareContext& context) noexcept {
   const TensorView table = input(context.model(), context.op(), 1);
   RUNNEL_ASSIGN(BoundUnary* const bound, bind(context, table.dtype == DType::int8 ? run_lut8 : run_lut16));
   bound->table = table.data.data();
+  RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound->table));
   bound->entries = static_cast<std::int32_t>(table.shape.elements());
   bound->linear = context.op().options_as_LutOptions()->linear();
   return static_cast<const BoundOperator*>(bound);

@@ -164,6 +164,17 @@ TEST_F(Cli, InspectTellsOfModelsGraphsAndNodes) {
   EXPECT_EQ(about["macs_per_frame"], 23424);
   for (const char* key : {"arena_bytes", "state_bytes", "file_bytes", "weight_bytes"}) EXPECT_GT(about[key].get<int>(), 0) << key;
   EXPECT_EQ(about["file_bytes"].get<std::uintmax_t>(), fs::file_size(model()));
+  EXPECT_EQ(about["memory"]["arena"]["slow"], 0);
+  EXPECT_GE(about["memory"]["arena"]["ratio"], 1.0);
+  EXPECT_EQ(about["memory"]["constants"]["copied_slow"], 0);
+  const Json small = Json::parse(call_well({"inspect", model(), "--json", "--firmware", "--fast-bytes", "128", "--param-copy"}).out)["memory"];
+  EXPECT_EQ(small["alignment"], 16);
+  EXPECT_GT(small["arena"]["fast"], 0);
+  EXPECT_LE(small["arena"]["fast"], 128);
+  EXPECT_GT(small["arena"]["slow"], 0);
+  EXPECT_EQ(small["state"]["tier"], "slow");
+  EXPECT_EQ(small["constants"]["in_place"], 0);
+  EXPECT_EQ(small["constants"]["copied_slow"], about["memory"]["constants"]["packed"]) << "the portable kernels pack nothing, vector kernels everything";
   const std::string table = call_well({"inspect", model()}).out;
   for (const char* text : {"fbank preset=kaldi", "detect ", "silence unknown", "look-ahead 0 frames", "state "}) EXPECT_THAT(table, HasSubstr(text));
   EXPECT_THAT(call_well({"inspect", model(), "--dot"}).out, StartsWith("digraph"));

@@ -88,6 +88,10 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
     return record;
   }
   record.result = "ran";
+  for (const int threads : {2, 3}) {
+    const auto shared = loaded->graph->whole(loaded->inputs, 0, threads);
+    EXPECT_TRUE(shared.ok() && *shared == *outputs) << file << ": " << threads << " threads give something else than one";
+  }
   if (loaded->recorded) {
     // 16-bit files of espdl/tcn were recorded with float arithmetic, but for those marked hp.
     record.absolute = record.file.find("_s16.") != std::string::npos ? 1 : 0;

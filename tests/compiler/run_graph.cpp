@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "inference/frames.h"
+#include "inference/host/thread_pool.h"
 #include "inference/operator.h"
 #include "inference/session.h"
 
@@ -11,12 +12,17 @@ namespace runnel::test {
 
 struct RunnableGraph::Running {
   HeapMemory memory;
+  std::unique_ptr<ThreadPool> threads;
   const Prepared* prepared = nullptr;
   std::unique_ptr<Session> session;
 
   Status start(const Model& model, const PrepareOptions& options) {
     RUNNEL_ASSIGN(prepared, Prepared::make(model, all_operators(), options, memory));
     RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(*prepared, memory));
+    if (options.threads > 1) {
+      RUNNEL_ASSIGN(threads, ThreadPool::make(options.threads));
+      workspace->use(threads.get());
+    }
     const std::size_t bytes = std::max<std::size_t>(prepared->state_bytes(), 1);
     auto* state = static_cast<std::byte*>(memory.allocate(bytes, 64));
     std::memset(state, 0x5A, bytes);
@@ -34,9 +40,10 @@ Result<std::unique_ptr<RunnableGraph>> RunnableGraph::make(const compiler::Graph
   return made;
 }
 
-Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs, std::int64_t frames) const {
+Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs, std::int64_t frames, int threads) const {
   PrepareOptions options;
   options.mode = RunMode::whole;
+  options.threads = threads;
   options.frames = frames;
   Running running;
   RUNNEL_TRY(running.start(*model_, options));

@@ -31,7 +31,7 @@ class RunnableGraph {
   [[nodiscard]] int time_axis(int tensor) const { return model_->plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis(); }
 
   // One clip; `inputs` in the graph's order, `frames` as in PrepareOptions. Returns the outputs in the graph's order.
-  Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0) const;
+  Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0, int threads = 1) const;
   // One session, called once for each entry of `steps` (inputs in the graph's order); the outputs of every call.
   Result<std::vector<std::vector<Bytes>>> stepped(const std::vector<std::vector<Bytes>>& steps) const;
   // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each streamed input

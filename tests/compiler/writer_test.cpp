@@ -176,6 +176,7 @@ TEST(Writer, PlanAndMemoryAreRecorded) {
     prepare.frames = plan->block();
     prepare.slack = false;
     prepare.isa = Isa::generic;
+    prepare.alignment = 16;
     const auto prepared = Prepared::make(model, all_operators(), prepare, memory);
     ASSERT_TRUE(prepared.ok()) << prepared.status().text();
     EXPECT_EQ(plan->target()->string_view(), "generic");

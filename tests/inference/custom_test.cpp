@@ -103,7 +103,7 @@ TEST(CustomOperator, RunsWholeAndStreamed) {
     ASSERT_EQ(out.count, 6);
     for (int i = 0; i < 12; ++i) EXPECT_EQ(static_cast<std::int8_t>(out.data[i]), -1 - std::max(0, i * 9 - 40)) << i;
   }
-  const auto about = describe_model(*model, 0, table);
+  const auto about = describe_model(*model, {}, table);
   ASSERT_TRUE(about.ok()) << about.status().text();
   EXPECT_EQ(about->operators[1].type, "Negate");
 }
