@@ -232,6 +232,11 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
   out.graph = std::move(builder.graph);
   out.graph.name = graph.name();
   out.graph.metadata.emplace_back("source.format", "onnx");
+  for (const Input& input : inputs) {
+    std::string values;
+    for (const std::int64_t value : input.values) values += (values.empty() ? "" : ",") + std::to_string(value);
+    if (input.fixed) out.graph.metadata.emplace_back("onnx.fixed." + input.name, values);
+  }
   if (!model.producer_name().empty()) out.graph.metadata.emplace_back("onnx.producer", model.producer_name() + " " + model.producer_version());
   for (const auto& entry : model.metadata_props()) out.graph.metadata.emplace_back(entry.key(), entry.value());
   return out;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "compiler/onnx/builder.h"
 
@@ -31,11 +32,16 @@ const std::map<std::string, OpCode, std::less<>>& function_codes() {
   return table;
 }
 
-Result<float> bound(Builder& builder, const Node& node, std::size_t position, std::string_view attribute, float otherwise) {
-  RUNNEL_ASSIGN(const ConstantPtr given, builder.constant(node, position));
-  if (given == nullptr) return node.real(attribute, otherwise);
-  if (given->count() != 1) return node.fail() << "a limit of " << given->count() << " elements, expected 1";
-  return static_cast<float>(reals_of(*given)[0]);
+// A limit of Clip: an input, or the attribute of older opsets; nothing when there is none.
+Result<std::optional<Value>> limit(Builder& builder, const Node& node, std::size_t position, std::string_view attribute) {
+  if (!node.has_input(position)) {
+    const auto* given = node.attribute(attribute);
+    return given == nullptr ? std::optional<Value>() : std::optional(scalar(static_cast<double>(given->f())));
+  }
+  RUNNEL_ASSIGN(Value given, builder.value(node, position));
+  RUNNEL_ASSIGN(const std::int64_t count, checked_count(given.dims));
+  if (count != 1) return node.fail() << "a limit of " << count << " elements, expected 1";
+  return std::optional(std::move(given));
 }
 
 }  // namespace
@@ -142,12 +148,20 @@ Status convert_reciprocal(Builder& builder, const Node& node) {
 }
 
 Status convert_clip(Builder& builder, const Node& node) {
-  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
-  ClipOptions options;
-  constexpr float kMost = std::numeric_limits<float>::max();
-  RUNNEL_ASSIGN(options.low_value, bound(builder, node, 1, "min", -kMost));
-  RUNNEL_ASSIGN(options.high_value, bound(builder, node, 2, "max", kMost));
-  RUNNEL_ASSIGN(Value y, unary(builder, node, OpCode::clip, x, options));
+  RUNNEL_ASSIGN(Value y, builder.value(node, 0));
+  RUNNEL_ASSIGN(const std::optional<Value> low, limit(builder, node, 1, "min"));
+  RUNNEL_ASSIGN(const std::optional<Value> high, limit(builder, node, 2, "max"));
+  const auto known = [](const std::optional<Value>& value) { return !value || value->constant != nullptr; };
+  if (known(low) && known(high)) {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    ClipOptions options;
+    options.low_value = low ? static_cast<float>(reals_of(*low->constant)[0]) : -kMost;
+    options.high_value = high ? static_cast<float>(reals_of(*high->constant)[0]) : kMost;
+    RUNNEL_ASSIGN(y, unary(builder, node, OpCode::clip, y, options));
+  } else {
+    if (low) { RUNNEL_ASSIGN(y, binary(builder, node, OpCode::max, y, *low)); }
+    if (high) { RUNNEL_ASSIGN(y, binary(builder, node, OpCode::min, y, *high)); }
+  }
   builder.result(node, std::move(y));
   return {};
 }

@@ -17,10 +17,14 @@ struct OnnxOptions {
   // Shapes of inputs, for those with axes of no fixed size: by name; -1 leaves an axis to be found out. An axis of the same name in
   // another input gets the same size.
   std::map<std::string, std::vector<std::int64_t>> shapes;
-  // Numbers of elements of inputs: tells the size of a single open axis when there is no shape.
-  std::map<std::string, std::int64_t> elements;
   // Inputs of integers that are fixed while importing (a sample rate that branches depend on): they are no inputs of the graph any more.
   std::map<std::string, std::vector<std::int64_t>> values;
+
+  // What the data at hand looks like. Unlike the above it is used where it fits and ignored where not: shapes; numbers of elements, which
+  // tell the size of a single open axis; values of inputs of integers.
+  std::map<std::string, std::vector<std::int64_t>> data_shapes;
+  std::map<std::string, std::int64_t> data_elements;
+  std::map<std::string, std::vector<std::int64_t>> data_values;
 };
 
 struct OnnxImport {

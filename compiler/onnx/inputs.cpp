@@ -66,6 +66,10 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     for (const std::int64_t dim : input.dims) left.push_back(dim == kOpen);
     open.push_back(left);
     if (const auto asked = options.shapes.find(input.name); asked != options.shapes.end()) RUNNEL_TRY(apply_shape(proto, asked->second, input, symbols));
+    if (const auto seen = options.data_shapes.find(input.name); seen != options.data_shapes.end()) {
+      Input fitted = input;
+      if (apply_shape(proto, seen->second, fitted, symbols).ok()) input = std::move(fitted);
+    }
     inputs.push_back(std::move(input));
     protos.push_back(&proto);
   }
@@ -83,7 +87,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
       else left.push_back(i);
     }
     std::int64_t size = otherwise;
-    if (const auto count = options.elements.find(input.name); count != options.elements.end() && left.size() == 1) {
+    if (const auto count = options.data_elements.find(input.name); count != options.data_elements.end() && left.size() == 1) {
       std::int64_t others = 1;
       for (const std::int64_t dim : input.dims) others *= dim == kOpen ? 1 : dim;
       if (others > 0 && count->second > 0 && count->second % others == 0) size = count->second / others;
@@ -104,6 +108,10 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
       }
       input.fixed = true;
       input.values = value->second;
+    } else if (const auto seen = options.data_values.find(input.name);
+               seen != options.data_values.end() && integer && static_cast<std::int64_t>(seen->second.size()) == count) {
+      input.fixed = true;
+      input.values = seen->second;
     } else if (integer && count == 1 && (input.name == "sr" || input.name == "sample_rate" || input.name == "sampling_rate")) {
       input.fixed = true;
       input.values = {kSampleRate};
