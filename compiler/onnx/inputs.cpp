@@ -41,13 +41,14 @@ Status apply_shape(const ::onnx::ValueInfoProto& proto, const Dims& asked, Input
   return Status(Code::mismatch) << "shape " << text_of(asked) << " for input \"" << input.name << "\", which has " << text_of(input.dims) << " (-1: open)";
 }
 
-bool is_batch(const ::onnx::ValueInfoProto& proto, const Input& input, std::size_t axis) {
+// `open`: the axes without size in the file. `first`: of all inputs, which is the data; states come behind.
+bool is_batch(const ::onnx::ValueInfoProto& proto, const std::vector<bool>& open, std::size_t axis, bool first) {
   std::string name = symbol(proto, axis);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   if (name.find("batch") != std::string::npos || name == "n" || name == "b") return true;
-  if (axis == 0 && input.dims.size() > 1) return true;
+  if (axis == 0 && open.size() > 1) return true;
   // The states of recurrent networks: [layers, batch, hidden].
-  return axis == 1 && input.dims.size() == 3 && input.dims[0] > 0 && input.dims[2] > 0;
+  return !first && axis == 1 && open.size() == 3 && !open[0] && !open[2];
 }
 
 }  // namespace
@@ -68,7 +69,11 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     if (const auto asked = options.shapes.find(input.name); asked != options.shapes.end()) RUNNEL_TRY(apply_shape(proto, asked->second, input, symbols));
     if (const auto seen = options.data_shapes.find(input.name); seen != options.data_shapes.end()) {
       Input fitted = input;
-      if (apply_shape(proto, seen->second, fitted, symbols).ok()) input = std::move(fitted);
+      Symbols with = symbols;
+      if (apply_shape(proto, seen->second, fitted, with).ok()) {
+        input = std::move(fitted);
+        symbols = std::move(with);
+      }
     }
     inputs.push_back(std::move(input));
     protos.push_back(&proto);
@@ -83,7 +88,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     for (std::size_t i = 0; i < input.dims.size(); ++i) {
       if (input.dims[i] != kOpen) continue;
       if (const auto same = symbols.find(symbol(*protos[k], i)); same != symbols.end() && !same->first.empty()) input.dims[i] = same->second;
-      else if (is_batch(*protos[k], input, i)) input.dims[i] = 1;
+      else if (is_batch(*protos[k], open[k], i, k == 0)) input.dims[i] = 1;
       else left.push_back(i);
     }
     std::int64_t size = otherwise;
@@ -98,7 +103,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
     }
     if (!left.empty() && size == otherwise) notes.push_back("input " + input.name + " has no fixed size: imported as " + text_of(input.dims) + " (--shape says otherwise)");
     for (std::size_t i = 0; i < input.dims.size(); ++i) {
-      if (open[k][i] && !is_batch(*protos[k], input, i)) input.open_axis = static_cast<int>(i);
+      if (open[k][i] && !is_batch(*protos[k], open[k], i, k == 0)) input.open_axis = static_cast<int>(i);
     }
     RUNNEL_ASSIGN(const std::int64_t count, checked_count(input.dims));
     const bool integer = input.dtype == DType::int64 || input.dtype == DType::int32;

@@ -50,7 +50,8 @@ TEST(OnnxConvert, ConvWithPaddingInFront) {
   set(conv, "pads", Dims{1, 0});
   const Floats x = ramp(14, -3);
   EXPECT_EQ(maker.run({x})[0], conv1d(x, 2, ramp(12, -5, 1), 3, 2, {1, 2, 3}, 2, 3, 4, 1));
-  for (const auto& node : maker.import()->graph.nodes) EXPECT_NE(node.code, fb::OpCode::pad);
+  const auto imported = maker.import();
+  for (const auto& node : imported->graph.nodes) EXPECT_NE(node.code, fb::OpCode::pad);
 }
 
 TEST(OnnxConvert, PaddingOfChannelsStaysAnOperator) {

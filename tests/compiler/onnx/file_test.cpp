@@ -76,12 +76,19 @@ TEST(OnnxFile, OpenAxes) {
   EXPECT_THAT(shape({}), ElementsAre(1, 128, 2));
   EXPECT_THAT(maker.import()->notes, ElementsAre(HasSubstr("[1, 128, 2]")));
   EXPECT_THAT(maker.import()->graph.time_axes, ElementsAre(1));
-  EXPECT_THAT(shape({.shapes = {{"x", {1, 50, 2}}}}), ElementsAre(1, 50, 2));
-  EXPECT_THAT(shape({.data_elements = {{"x", 60}}}), ElementsAre(1, 30, 2));
-  EXPECT_THAT(shape({.data_shapes = {{"x", {1, 7, 2}}}}), ElementsAre(1, 7, 2));
-  EXPECT_THAT(shape({.data_shapes = {{"x", {1, 7, 9}}}}), ElementsAre(1, 128, 2)) << "data that does not fit is not heeded";
-  EXPECT_THAT(why(maker, {.shapes = {{"x", {1, 50, 3}}}}), HasSubstr("shape [1, 50, 3] for input \"x\""));
-  EXPECT_THAT(why(maker, {.shapes = {{"z", {1}}}}), HasSubstr("which the model has not"));
+  compiler::OnnxOptions asked, counted, seen, strange, wrong, unknown;
+  asked.shapes["x"] = {1, 50, 2};
+  counted.data_elements["x"] = 60;
+  seen.data_shapes["x"] = {1, 7, 2};
+  strange.data_shapes["x"] = {1, 7, 9};
+  wrong.shapes["x"] = {1, 50, 3};
+  unknown.shapes["z"] = {1};
+  EXPECT_THAT(shape(asked), ElementsAre(1, 50, 2));
+  EXPECT_THAT(shape(counted), ElementsAre(1, 30, 2));
+  EXPECT_THAT(shape(seen), ElementsAre(1, 7, 2));
+  EXPECT_THAT(shape(strange), ElementsAre(1, 128, 2)) << "data that does not fit is not heeded";
+  EXPECT_THAT(why(maker, wrong), HasSubstr("shape [1, 50, 3] for input \"x\""));
+  EXPECT_THAT(why(maker, unknown), HasSubstr("which the model has not"));
 }
 
 TEST(OnnxFile, IsKnownByItsFirstFields) {
@@ -103,7 +110,7 @@ TEST(OnnxFile, DamagedFilesAreRefusedOrRead) {
   ASSERT_TRUE(compiler::import_onnx(whole).ok());
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const auto imported = compiler::import_onnx(std::span(whole).first(length));
-    if (!imported.ok()) EXPECT_FALSE(imported.status().text().empty());
+    EXPECT_TRUE(imported.ok() || !imported.status().text().empty());
   }
   std::mt19937 random(3);
   std::size_t refused = 0;
