@@ -38,7 +38,7 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
                {"import", {"INPUT", "--output", "--target", "--front-end", "--sample-rate", "=16000", "--decision", "--labels"}},
                {"inspect", {"WHAT", "--block", "=0", "--json", "--dot", "--mermaid"}},
                {"check", {"MODEL", "WAV", "--frames", "=0", "--seed", "=1"}},
-               {"bench", {"MODEL", "--block", "=0", "--seconds", "=1", "--frame-rate", "=100"}},
+               {"bench", {"MODEL", "--block", "=0", "--seconds", "=1", "--frame-rate", "=100", "--threads", "=1", "--sessions"}},
                {"profile", {"MODEL", "--chunk", "=0", "--whole", "--runs", "=1000", "--sort", "--json"}},
                {"score", {"RECORDS", "--labels", "--label-column", "=label", "--tolerance", "=0.5", "--ignore", "=silence,unknown"}}};
   const std::string overview = call_well({"--help"}).out;
@@ -222,6 +222,12 @@ TEST_F(Cli, BenchMeasures) {
   EXPECT_GT(result["median_us"].get<double>(), 0);
   EXPECT_GE(result["median_us"].get<double>(), result["min_us"].get<double>());
   EXPECT_GT(result["streams_per_core"].get<double>(), 0);
+  const Json many = Json::parse(call_well({"bench", model(), "--seconds", "0.05", "--sessions", "5"}).out);
+  EXPECT_EQ(many["sessions"], 5);
+  EXPECT_GT(many["median_us"], 0.0);
+  const Json shared = Json::parse(call_well({"bench", model(), "--seconds", "0.05", "--threads", "2"}).out);
+  EXPECT_EQ(shared["threads"], 2);
+  refusal({"bench", model(), "--sessions", "5", "--threads", "2"}, "--sessions");
 }
 
 TEST_F(Cli, ProfileNamesEveryOperatorOnce) {
