@@ -79,7 +79,7 @@ Status run_import(const ImportCall& call) {
 
 void add_import(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl)");
+  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .onnx)");
   verb->add_option("INPUT", call->input, "Model file")->required();
   verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
   add_model_flags(verb, call->flags);

@@ -299,8 +299,69 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
+// What the input files tell about axes and integers that an .onnx file leaves open.
+Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
+  constexpr std::size_t kMostValues = 16;   // of an input of integers that could be a setting, such as a sample rate
+  for (const std::string& text : call.inputs) {
+    RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
+    const fs::path path = pair.second;
+    std::vector<std::byte> bytes;
+    std::size_t steps = 1;
+    if (path.extension() == ".npy") {
+      RUNNEL_ASSIGN(NpyArray array, read_npy(path));
+      if (call.sequence && !array.shape.empty()) {
+        steps = static_cast<std::size_t>(std::max<std::int64_t>(array.shape[0], 1));
+        array.shape.erase(array.shape.begin());
+      }
+      options.data_shapes[pair.first] = array.shape;
+      if (array.dtype != DType::int64) continue;
+      bytes = std::move(array.data);
+    } else {
+      RUNNEL_ASSIGN(bytes, read_whole_file(path));
+      if (!call.sequence) options.data_elements[pair.first] = static_cast<std::int64_t>(bytes.size() / sizeof(float));
+    }
+    // A setting is the same in all steps.
+    const std::size_t each = bytes.size() / steps;
+    bool same = each > 0 && each % 8 == 0 && each <= 8 * kMostValues;
+    for (std::size_t at = each; same && at + each <= bytes.size(); at += each) same = std::memcmp(bytes.data(), bytes.data() + at, each) == 0;
+    if (!same) continue;
+    std::vector<std::int64_t>& values = options.data_values[pair.first];
+    values.resize(each / 8);
+    std::memcpy(values.data(), bytes.data(), each);
+  }
+  return {};
+}
+
+// An input that was fixed while importing may be given, but only as it was fixed.
+Status check_fixed(const std::string& name, std::string_view fixed, const compiler::OnnxOptions& data) {
+  std::string given;
+  if (const auto found = data.data_values.find(name); found != data.data_values.end()) {
+    for (const std::int64_t value : found->second) given += (given.empty() ? "" : ",") + std::to_string(value);
+  }
+  if (given == fixed) return {};
+  return Status(Code::mismatch) << "input " << name << " is fixed at " << fixed << " in this model, the file has " << (given.empty() ? "something else" : given);
+}
+
+// A model whose open axes follow the data, when it cannot be prepared for any length.
+Result<std::shared_ptr<const OwnedModel>> load_for_data(const InferCall& call, compiler::OnnxOptions& options) {
+  RUNNEL_TRY(look_at_data(call, options));
+  ModelFlags flags = call.flags;
+  flags.onnx.data_values = options.data_values;
+  RUNNEL_ASSIGN(const compiler::LoadOptions any_length, load_options(flags));
+  auto loaded = compiler::load_model(call.model, any_length);
+  if (!loaded.ok() || loaded->model->model().plan() == nullptr) {
+    flags.onnx = options;
+    RUNNEL_ASSIGN(const compiler::LoadOptions this_length, load_options(flags));
+    loaded = compiler::load_model(call.model, this_length);
+  }
+  if (!loaded.ok()) return loaded.status();
+  for (const std::string& note : loaded->notes) say(call.model + ": " + note);
+  return loaded->model;
+}
+
 Status run_infer(const InferCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
+  compiler::OnnxOptions data;
+  RUNNEL_ASSIGN(const auto owned, load_for_data(call, data));
   const Model& model = owned->model();
   RUNNEL_ASSIGN(const std::vector<int> wanted, wanted_tensors(call, model));
   if (!call.states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
@@ -318,7 +379,12 @@ Status run_infer(const InferCall& call) {
   InputMap inputs;
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
-    RUNNEL_ASSIGN(const int tensor, find_port(model, pair.first, model.inputs(), "input"));
+    const auto port = find_port(model, pair.first, model.inputs(), "input");
+    if (const std::string_view fixed = model.metadata("onnx.fixed." + pair.first); !port.ok() && !fixed.empty()) {
+      RUNNEL_TRY(check_fixed(pair.first, fixed, data));
+      continue;
+    }
+    RUNNEL_ASSIGN(const int tensor, port);
     RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, pair.second, call.sequence ? 1 : 0));
   }
   std::int64_t frames = 0, steps = -1;
@@ -355,7 +421,7 @@ Status run_infer(const InferCall& call) {
 void add_infer(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InferCall>();
   CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order)");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl)")->required();
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
   verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale")->default_str("");
   verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
   verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: whole)")->check(CLI::NonNegativeNumber);

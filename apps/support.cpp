@@ -1,5 +1,6 @@
 #include "apps/support.h"
 
+#include <charconv>
 #include <cstdio>
 
 #include "kernels/elementwise.h"
@@ -16,6 +17,8 @@ void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_
 void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
   verb->add_option("--member", flags.member, "Name or index of a model in an .espdl package (default: the only one)");
+  verb->add_option("--shape", flags.shapes, "NAME=1x40x98: size of an input that an .onnx file leaves open (default: a batch of 1, 128 frames)")->default_str("");
+  verb->add_option("--value", flags.values, "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a run-time input)")->default_str("");
   verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
 }
 
@@ -23,10 +26,43 @@ void add_threads_flag(CLI::App* verb, int& threads) {
   verb->add_option("--threads", threads, "Threads that share heavy operators; the results are the same bits")->check(CLI::Range(1, 32));
 }
 
+namespace {
+
+// "NAME=1x40x98" with a letter between the numbers.
+Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const std::string& text, char between, std::string_view flag) {
+  const auto wrong = [&] { return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected NAME=1" << between << "2" << between << "3"; };
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0) return wrong();
+  std::vector<std::int64_t> numbers;
+  const char* next = text.data() + at + 1;
+  const char* const end = text.data() + text.size();
+  for (;;) {
+    std::int64_t number = 0;
+    const auto [behind, error] = std::from_chars(next, end, number);
+    if (error != std::errc()) return wrong();
+    numbers.push_back(number);
+    if (behind == end) break;
+    if (*behind != between) return wrong();
+    next = behind + 1;
+  }
+  return std::pair(text.substr(0, at), std::move(numbers));
+}
+
+}  // namespace
+
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   compiler::LoadOptions options;
   options.target = flags.target;
   options.member = flags.member;
+  options.onnx = flags.onnx;
+  for (const std::string& text : flags.shapes) {
+    RUNNEL_ASSIGN(auto shape, named_integers(text, 'x', "--shape"));
+    options.onnx.shapes.insert_or_assign(std::move(shape.first), std::move(shape.second));
+  }
+  for (const std::string& text : flags.values) {
+    RUNNEL_ASSIGN(auto value, named_integers(text, ',', "--value"));
+    options.onnx.values.insert_or_assign(std::move(value.first), std::move(value.second));
+  }
   if (flags.key_file.empty()) {
     RUNNEL_ASSIGN(options.key, crypto::Key::from_environment("RUNNEL_KEY"));
   } else {

@@ -21,8 +21,11 @@ void say(std::string_view text);
 // How a model file is to be read: the same options in every verb that takes one.
 struct ModelFlags {
   std::string target, member, key_file;
+  std::vector<std::string> shapes, values;
+  // What a verb knows about inputs from its files; --shape and --value come first.
+  compiler::OnnxOptions onnx;
 };
-// Adds --target, --member and --key-file.
+// Adds --target, --member, --key-file, --shape and --value.
 void add_model_flags(CLI::App* verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
 void add_threads_flag(CLI::App* verb, int& threads);

@@ -19,6 +19,7 @@ set(RUNNEL_FIND_nlohmann_json "find_dependency(nlohmann_json CONFIG)")
 set(RUNNEL_FIND_CLI11 "find_dependency(CLI11 CONFIG)")
 set(RUNNEL_FIND_ALSA "find_dependency(ALSA)")
 set(RUNNEL_FIND_MbedTLS "find_dependency(MbedTLS MODULE)")
+set(RUNNEL_FIND_OnnxProto "find_dependency(OnnxProto MODULE)")
 set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dependency(FlatBuffers CONFIG)\nendif()")
 # pkg-config packages have no package file of their own: their imported target is made again in the user's project.
 set(RUNNEL_FIND_PKG_SNDFILE "runnel_find_pkg_config(SNDFILE sndfile)")
@@ -104,5 +105,5 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/runnel-config.cmake.in
 # Before 1.0 a minor version may change interfaces.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/runnel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/runnel-config.cmake ${PROJECT_BINARY_DIR}/runnel-config-version.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindMbedTLS.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindMbedTLS.cmake ${PROJECT_SOURCE_DIR}/cmake/FindOnnxProto.cmake
         DESTINATION ${RUNNEL_CONFIG_FOLDER})

@@ -143,6 +143,7 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;                 // in execution order
   std::vector<TensorId> inputs, outputs;
+  std::vector<int> time_axes;              // of the inputs, where an importer knows them (-1: no stream); empty: the writer chooses
   std::vector<VectorCase> vectors;
   std::vector<std::pair<std::string, std::string>> metadata;
   PipelineSettings pipeline;

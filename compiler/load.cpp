@@ -26,9 +26,13 @@ Result<EspdlTarget> parse_target(const std::string& name) {
 
 Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
   if (is_rnl(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
+  if (looks_like_onnx(bytes)) {
+    RUNNEL_ASSIGN(OnnxImport imported, import_onnx(bytes, options.onnx));
+    return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
+  }
   if (!is_espdl(bytes)) {
     if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
-    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0)";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor an .onnx file (a version in its first field)";
   }
   EspdlOptions espdl;
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "compiler/espdl/importer.h"
 #include "compiler/graph.h"
+#include "compiler/onnx/importer.h"
 #include "inference/host/engine.h"
 #include "inference/loader.h"
 
@@ -27,6 +28,9 @@ struct LoadOptions {
   std::string member;
   // For encrypted files (.rnl and .espdl); not used for others.
   std::optional<crypto::Key> key;
+
+  // Sizes and values of inputs that .onnx files leave open.
+  OnnxOptions onnx;
 
   // Operators of the application: their run-time definitions beside all others, and the types to import (.espdl).
   OperatorTable operators = all_operators();

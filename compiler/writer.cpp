@@ -309,8 +309,8 @@ class Refusals final : public RefusalSink {
 };
 
 // Adds the plan section, or says why there is none.
-Status add_plan(const Model& model, const WriteOptions& options, std::vector<std::string>& refusals, SectionList& sections) {
-  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, time_axes(model, options.time_axes));
+Status add_plan(const Model& model, const WriteOptions& options, const std::vector<int>& wanted, std::vector<std::string>& refusals, SectionList& sections) {
+  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, time_axes(model, wanted));
   const auto count = static_cast<std::size_t>(model.tensor_count());
   std::vector<StreamTensor> tensors(count);
   std::vector<StreamStep> steps(static_cast<std::size_t>(model.operator_count()));
@@ -372,7 +372,7 @@ Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
   {
     RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
     RUNNEL_TRY(check_operators(model, options.operators));
-    RUNNEL_TRY(add_plan(model, options, written.refusals, sections));
+    RUNNEL_TRY(add_plan(model, options, options.time_axes.empty() ? graph.time_axes : options.time_axes, written.refusals, sections));
   }
   if (!written.refusals.empty()) return written;
   written.bytes = sections.file();

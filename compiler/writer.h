@@ -14,7 +14,8 @@ struct WriteOptions {
   bool strip_names = false;
   // Block sizes whose exact memory needs are recorded in the arenas section (target "generic").
   std::vector<int> blocks = {1};
-  // Time axes of the graph's inputs, for the streaming plan; empty: chosen by write_model (axis 1 behind a batch of one).
+  // Time axes of the graph's inputs, for the streaming plan; empty: those of the graph, else chosen by write_model (axis 1 behind a
+  // batch of one).
   std::vector<int> time_axes;
   // Every operator of the graph must be in it: those of an application, too.
   OperatorTable operators = all_operators();

@@ -1,0 +1,45 @@
+// Reading .onnx files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph.h"
+
+namespace runnel::compiler {
+
+struct OnnxOptions {
+  // Shapes of inputs, for those with axes of no fixed size: by name; -1 leaves an axis to be found out. An axis of the same name in
+  // another input gets the same size.
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  // Inputs of integers that are fixed while importing (a sample rate that branches depend on): they are no inputs of the graph any more.
+  std::map<std::string, std::vector<std::int64_t>> values;
+
+  // What the data at hand looks like. Unlike the above it is used where it fits and ignored where not: shapes; numbers of elements, which
+  // tell the size of a single open axis; values of inputs of integers.
+  std::map<std::string, std::vector<std::int64_t>> data_shapes;
+  std::map<std::string, std::int64_t> data_elements;
+  std::map<std::string, std::vector<std::int64_t>> data_values;
+};
+
+struct OnnxImport {
+  Graph graph;
+  // One sentence each: sizes and values that were chosen.
+  std::vector<std::string> notes;
+};
+
+// Does this build read .onnx files (RUNNEL_ONNX)?
+bool have_onnx();
+// Could these be the bytes of an .onnx file? A protobuf message has no magic number: its first fields are looked at.
+bool looks_like_onnx(std::span<const std::byte> bytes);
+// Float graphs of opset 7 to 21. Values that depend on nothing are computed, axes without size get one (a batch: 1), and the graph keeps
+// the layout of the file at its inputs and outputs. Errors: invalid_data and unsupported, naming node, expected and found; unsupported
+// when this build has no ONNX.
+Result<OnnxImport> import_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
+
+}  // namespace runnel::compiler
