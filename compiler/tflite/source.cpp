@@ -57,7 +57,8 @@ Status read_quantization(const tflite::QuantizationParameters& from, const std::
   if (to.zero_points.size() > 1 && to.zero_points.size() != to.scales.size()) {
     return fail() << to.zero_points.size() << " zero points for " << to.scales.size() << " scales";
   }
-  to.channel_axis = from.quantized_dimension();
+  // Vectors have one axis, whatever older converters wrote.
+  to.channel_axis = to.shape.size() == 1 ? 0 : from.quantized_dimension();
   const bool inside = to.channel_axis >= 0 && static_cast<std::size_t>(to.channel_axis) < to.shape.size();
   if (to.scales.size() > 1 && (!inside || static_cast<std::size_t>(to.shape[static_cast<std::size_t>(to.channel_axis)]) != to.scales.size())) {
     return fail() << to.scales.size() << " scales along axis " << to.channel_axis;
