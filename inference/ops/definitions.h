@@ -35,6 +35,7 @@ extern const OperatorDefinition clip_v3, quantize_v3, dequantize_v3;
 extern const OperatorDefinition softmax_v3;                                                                    // affine_softmax.cpp
 extern const OperatorDefinition average_pool_v3, max_pool_v3;                                                  // pool.cpp
 extern const OperatorDefinition reduce_mean_v3;                                                                // reduce.cpp
+extern const OperatorDefinition conv_v3, fully_connected_v3;                                                   // hybrid.cpp
 extern const OperatorDefinition lstm_v3;                                                                       // sequence_lstm.cpp
 extern const OperatorDefinition svdf_v1;                                                                       // svdf.cpp
 
