@@ -1,4 +1,4 @@
-// Writes docs/speed.md from what inference_bench measured: speed_table speed.json > docs/speed.md
+// Writes docs/speed.md from what inference_bench and threads_bench measured: speed_table speed.json [threads.json] > docs/speed.md
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -45,7 +45,7 @@ void print_page(const Json& speed) {
   for (const auto& word : machine.at("vector_extensions")) extensions += (extensions.empty() ? "" : " ") + word.get<std::string>();
   fmt::print(
       "# Speed of inference\n\n"
-      "One thread, one core. Written by `bench/speed_table` from one run of `bench/inference_bench`; do not edit. To measure again:\n\n"
+      "One thread, one core, unless said otherwise. Written by `bench/speed_table` from one run of `bench/inference_bench`; do not edit. To measure again:\n\n"
       "    scripts/speed.sh\n\n"
       "All cases of the table were run in turn, {} times round, in one program: on a busy machine every case suffers alike, so that the\n"
       "ratios say more than the microseconds. Before anything is timed the streamed outputs are compared with the whole clip's and these\n"
@@ -78,14 +78,35 @@ void print_page(const Json& speed) {
   }
 }
 
+void print_threads(const Json& threads) {
+  fmt::print(
+      "\n## Several cores\n\n"
+      "Whole clips with one thread and with {}, in turn, {} times round, on all cores (`bench/threads_bench`). Operators are split by positions or\n"
+      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the least times say what the code gives.\n\n"
+      "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least |\n|---|---:|---:|---:|---:|---:|---:|\n",
+      threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
+  for (const Json& model : threads.at("models")) {
+    const auto number = [&](const char* key, const char* which) { return model.at(key).at(which).get<double>(); };
+    fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.2f} | {:.2f} |\n", model.at("model").get<std::string>(), number("one_us", "median"), number("one_us", "min"),
+               number("threads_us", "median"), number("threads_us", "min"), number("ratio", "median"), number("ratio", "min"));
+  }
+}
+
+Json read(const char* path, const char* type) {
+  std::ifstream file(path);
+  const Json json = file ? Json::parse(file, nullptr, false) : Json(Json::value_t::discarded);
+  return json.is_discarded() || json.value("type", "") != type ? Json(Json::value_t::discarded) : json;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::ifstream file(argc == 2 ? argv[1] : "");
-  const Json speed = file ? Json::parse(file, nullptr, false) : Json(Json::value_t::discarded);
-  if (speed.is_discarded() || speed.value("type", "") != "bench") {
-    std::fputs("usage: speed_table speed.json > docs/speed.md (speed.json: what inference_bench prints)\n", stderr);
+  const Json speed = argc > 1 ? read(argv[1], "bench") : Json(Json::value_t::discarded);
+  const Json threads = argc > 2 ? read(argv[2], "threads") : Json();
+  if (speed.is_discarded() || threads.is_discarded() || argc > 3) {
+    std::fputs("usage: speed_table speed.json [threads.json] > docs/speed.md (what inference_bench and threads_bench print)\n", stderr);
     return 2;
   }
   print_page(speed);
+  if (!threads.is_null()) print_threads(threads);
 }

@@ -42,9 +42,11 @@ void MemoryPlan::set_lifetimes(const Request& request) noexcept {
   for (int i = 0; i < steps; ++i) {
     for (const std::int32_t input : *model_->op(i).inputs()) {
       // What an operator that computes a sum along reads must not be where the sum goes.
-      if (input >= 0) last_use(input) = std::max(last_use(input), is_absorbing(request.absorbed_by, i) ? i + 1 : i);
+      if (input < 0) continue;
+      const std::int32_t end = std::max(request.alive[static_cast<std::size_t>(i)].last, is_absorbing(request.absorbed_by, i) ? i + 1 : i);
+      last_use(input) = std::max(last_use(input), end);
     }
-    for (const std::int32_t output : *model_->op(i).outputs()) last_use(output) = i;
+    for (const std::int32_t output : *model_->op(i).outputs()) last_use(output) = request.alive[static_cast<std::size_t>(i)].last;
   }
   for (const std::int32_t input : model_->inputs()) last_use(input) = std::max(last_use(input), 0);
   for (const std::int32_t output : model_->outputs()) last_use(output) = steps;
@@ -110,8 +112,9 @@ bool MemoryPlan::set_items(const Request& request, bool shrinking, std::span<con
       if (input >= 0) count(input);
     }
     if (is_absorbing(request.absorbed_by, i)) continue;     // its own output exists nowhere
-    for (const std::int32_t output : *op.outputs()) add(output, i);
-    if (request.share && request.absorbed_by[static_cast<std::size_t>(i)] < 0) {
+    for (const std::int32_t output : *op.outputs()) add(output, request.alive[static_cast<std::size_t>(i)].first);
+    const bool alone = request.alive[static_cast<std::size_t>(i)].first == request.alive[static_cast<std::size_t>(i)].last;
+    if (request.share && alone && request.absorbed_by[static_cast<std::size_t>(i)] < 0) {
       const InPlace in_place = find_operator(request.table, op)->in_place;
       if (const std::int32_t x = find_place(op, i, in_place, shrinking, placements); x >= 0) {
         const auto y = static_cast<std::size_t>(op.outputs()->Get(0));

@@ -17,8 +17,13 @@ inline constexpr std::size_t kReadableTail = 64;
 
 class MemoryPlan {
  public:
+  // Operators `first` to `last`, both included, that run at the same time.
+  struct Span {
+    std::int32_t first = 0, last = 0;
+  };
   struct Request {
     OperatorTable table;
+    std::span<const Span> alive;                 // per operator: those that it runs together with, itself at least
     std::span<const std::int32_t> absorbed_by;   // per operator: the one in front that computes it along, or -1
     bool share = true;                           // false: every tensor keeps memory of its own
     std::size_t alignment = 16;

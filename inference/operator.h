@@ -44,7 +44,23 @@ struct BoundOperator {
   // More than 1: run() may be called that many times at the same time instead of once, with RunContext::part from 0 and
   // RunContext::parts = parts. The results are the same bits.
   std::int32_t parts = 1;
+  // Parts are neighbouring positions (all dimensions but the channels) of the output, of this many, shared out as by share_of(); 0: they are
+  // something else.
+  std::int64_t positions = 0;
+  // From an input with as many positions a part reads only those that it computes: no need to wait until all parts of the operator
+  // in front are done.
+  bool same_positions = false;
 };
+
+// The positions [first, last) of part `part` of `parts`: whole blocks of four, which kernels work on side by side.
+struct PositionShare {
+  std::int64_t first = 0, last = 0;
+};
+constexpr PositionShare share_of(std::int64_t positions, std::int32_t part, std::int32_t parts) noexcept {
+  const std::int64_t blocks = (positions + 3) / 4;
+  const std::int64_t last = blocks * (part + 1) / parts * 4;
+  return {blocks * part / parts * 4, last < positions ? last : positions};
+}
 
 // How a window node sees one input along time.
 struct TimeWindow {

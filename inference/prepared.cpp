@@ -53,6 +53,7 @@ class Preparation final : public PrepareContext {
     RUNNEL_TRY(plan_time());
     RUNNEL_TRY(place_tensors());
     RUNNEL_TRY(prepare_operators());
+    find_chains();
     RUNNEL_TRY(place_state());
     RUNNEL_TRY(plan_memory());
     RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, placements(), [&](std::size_t bytes) { return claim(bytes); }));
@@ -142,8 +143,9 @@ class Preparation final : public PrepareContext {
     out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
+    alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr) {
+        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
@@ -283,6 +285,24 @@ class Preparation final : public PrepareContext {
     return {};
   }
 
+  // Steps whose parts read, of what the step in front wrote, only their own share: each thread goes through all of them at once. What they
+  // read and write stays alive as long as the whole chain.
+  void find_chains() noexcept {
+    for (std::int32_t i = 0; i < out_.operator_count_; ++i) alive_[static_cast<std::size_t>(i)] = {i, i};
+    if (out_.threads_ == 1 || out_.mode_ != RunMode::whole) return;
+    for (int first = 0; first < out_.step_count_;) {
+      int next = first + 1;
+      while (next < out_.step_count_ && is_linked(*out_.steps_[next - 1].bound, *out_.steps_[next].bound)) ++next;
+      out_.steps_[first].chain = next - first;
+      const std::int32_t begin = out_.steps_[first].info.first, end = out_.steps_[next - 1].info.first + out_.steps_[next - 1].info.operators - 1;
+      if (next - first > 1) std::fill(alive_.begin() + begin, alive_.begin() + end + 1, MemoryPlan::Span{begin, end});
+      first = next;
+    }
+  }
+  static bool is_linked(const BoundOperator& front, const BoundOperator& behind) noexcept {
+    return front.parts > 1 && front.parts == behind.parts && front.positions > 0 && front.positions == behind.positions && behind.same_positions;
+  }
+
   // A session's state: header, cursors, rings, operator state.
   Status place_state() noexcept {
     std::size_t bytes = 32;
@@ -316,6 +336,7 @@ class Preparation final : public PrepareContext {
     MemoryPlan::Request request;
     request.table = table_;
     request.absorbed_by = absorbed_by_;
+    request.alive = alive_;
     request.share = options_.share;
     request.alignment = alignment_;
     request.tail = tail_;
@@ -364,6 +385,7 @@ class Preparation final : public PrepareContext {
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
   std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
+  std::span<MemoryPlan::Span> alive_;     // per operator: from when to when its operands are needed
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
   int current_ = 0;

@@ -136,6 +136,7 @@ class Prepared {
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
     StepInfo info;
+    std::int32_t chain = 1;          // this many steps from here on are shared among threads without waiting in between
   };
   struct RingMemory {                // what moving a ring on needs of its Placement
     std::int32_t tensor = 0;

@@ -22,24 +22,24 @@ constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
 constexpr std::size_t kArenaAlignment = 64;
 
-// One operator, its parts at the same time.
-void run_parts(const BoundOperator& bound, const RunContext& context, Workers& workers) noexcept {
+}  // namespace
+
+// Steps of a chain, their parts at the same time.
+void Session::run_parts(const Prepared::Step* steps, const RunContext& context) const noexcept {
   struct Task {
-    const BoundOperator& bound;
+    const Prepared::Step* steps;
     const RunContext& context;
   };
-  const Task task{bound, context};
+  const Task task{steps, context};
   const auto run = [](const void* argument, int part) noexcept {
-    const Task& shared = *static_cast<const Task*>(argument);
-    RunContext own = shared.context;
+    const auto& [chain, shared] = *static_cast<const Task*>(argument);
+    RunContext own = shared;
     own.part = part;
-    own.parts = shared.bound.parts;
-    shared.bound.run(shared.bound, own);
+    own.parts = chain->bound->parts;
+    for (int i = 0; i < chain->chain; ++i) chain[i].bound->run(*chain[i].bound, own);
   };
-  workers.run(bound.parts, run, &task);
+  workspace_->workers_->run(steps->bound->parts, run, &task);
 }
-
-}  // namespace
 
 Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept {
   RUNNEL_ASSIGN(const std::span<Workspace> one, make_many(prepared, 1, fast, slow));
@@ -233,8 +233,12 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
   const RunContext all = context();
   for (int i = 0; i < prepared.step_count_; ++i) {
     const Prepared::Step& step = prepared.steps_[i];
-    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) run_parts(*step.bound, all, *workspace_->workers_);
-    else step.bound->run(*step.bound, all);
+    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) {
+      run_parts(&step, all);
+      for (int k = 1; k < step.chain; ++k) done(i++);
+    } else {
+      step.bound->run(*step.bound, all);
+    }
     if (gating) {
       for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
     }

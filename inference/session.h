@@ -111,6 +111,7 @@ class Session {
   // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
   bool start(std::int64_t valid) noexcept;
   [[nodiscard]] RunContext context() const noexcept;
+  void run_parts(const Prepared::Step* steps, const RunContext& context) const noexcept;
   void finish() noexcept;
   template <class Done>
   void run_steps(std::int64_t valid, const Done& done) noexcept;

@@ -9,6 +9,18 @@ namespace runnel::kernels {
 // How int32 accumulators become results without leaving the vector unit; `scalar` calls finish_scalar.
 enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, scalar };
 
+// What a dense convolution of int16 data needs in int64, with plain order of lanes. Its `runs` are pieces so small that the sum of their
+// products fits into int32 whatever the input; weights: [group of lanes][run][pair][lane][2 inputs]. run_offset, patch_run and patch_tap count
+// elements.
+struct Wide {
+  const std::int64_t* bias;           // per lane, with half of what is shifted out when `shifts`
+  const std::int64_t* shift;          // per lane
+  const std::int64_t* mask;           // per lane: the bits that are shifted out; all ones where there are none
+  const std::int32_t* pairs;          // per run
+  bool shifts;                        // rounding by shift, without zero point: vectors can do it
+  bool even;                          // half_even
+};
+
 // A convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise), as the vector kernels see it.
 //
 // Output channels are worked on in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32 for AVX2). Lanes of a whole
@@ -53,6 +65,8 @@ struct alignas(64) ConvPlan {
   const std::int32_t* nudge;          // added to the product with the multiplier
   const std::int32_t* half;           // single: added before the shift
   const std::int32_t* channel;        // the output channel of a lane, -1 for none
+
+  const Wide* wide;                   // int16 data; null for int8
 };
 
 inline constexpr int kPatches = 4;    // windows that are staged at a time
@@ -81,6 +95,25 @@ const VectorConv& vector_conv_avx512vnni() noexcept;
 // Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves it as it is when none fits.
 // `largest`: no accumulator of it is larger.
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
+
+// The sizes of a plan, and what follows from them about positions.
+void set_geometry(const ConvSpec& spec, ConvPlan& plan) noexcept;
+
+// Dense convolutions of int16 data.
+struct Conv16Kernels {
+  void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
+  std::int32_t lanes;
+};
+Conv16Kernels conv16_avx2() noexcept;
+Conv16Kernels conv16_avx512() noexcept;
+
+// As prepare_vector_conv, for int16: leaves `conv` as it is for grouped convolutions, zero points, and weights of which two make int32 overflow.
+Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept;
+
+// y[first + i] = requantized sums[i], for `count` channels. y: channel 0 of the position.
+void finish16_scalar(const ConvSpec& spec, const std::int64_t* sums, std::int32_t first, std::int32_t count, std::int16_t* y) noexcept;
 
 // y[channel of a lane] = requantized accumulator, for `lanes` lanes, and the sum with `addend` unless it is null. y, addend: channel 0
 // of the position.

@@ -131,6 +131,9 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   if (isa == Isa::reference) return {};
   if (spec.dtype == DType::int16) {
     bind_plain<run_generic_int16>(conv);
+#if defined(RUNNEL_KERNELS_X86)
+    if (isa >= Isa::avx2) return prepare_vector_conv16(isa, memory, conv);
+#endif
     return {};
   }
   if (largest >= (std::int64_t{1} << 31)) return {};

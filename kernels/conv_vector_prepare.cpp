@@ -195,6 +195,25 @@ void find_inner_columns(ConvPlan& plan) noexcept {
 
 }  // namespace
 
+void set_geometry(const ConvSpec& spec, ConvPlan& plan) noexcept {
+  plan.in_height = spec.in_height, plan.in_width = spec.in_width, plan.in_channels = spec.in_channels;
+  plan.out_height = spec.out_height, plan.out_width = spec.out_width, plan.out_channels = spec.out_channels;
+  plan.kernel_height = spec.kernel_height, plan.kernel_width = spec.kernel_width;
+  plan.stride_height = spec.stride_height, plan.stride_width = spec.stride_width;
+  plan.dilation_height = spec.dilation_height, plan.dilation_width = spec.dilation_width;
+  plan.pad_top = spec.pad_top, plan.pad_left = spec.pad_left;
+  const bool one_row = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
+                       spec.pad_top == 0 && spec.pad_left == 0 && spec.in_height == spec.out_height &&
+                       spec.in_width == spec.out_width && std::int64_t{spec.in_height} * spec.in_width < (1 << 30);
+  if (one_row) {
+    plan.in_width = plan.out_width = spec.in_height * spec.in_width;
+    plan.in_height = plan.out_height = 1;
+  }
+  find_inner_columns(plan);
+  plan.direct = plan.out_height == 1 && plan.pad_top == 0 && plan.pad_left == 0 && plan.inner == 0 && plan.outer == plan.out_width &&
+                 (plan.kernel_height - 1) * std::int64_t{plan.dilation_height} < plan.in_height;
+}
+
 Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept {
   const ConvSpec& spec = conv.spec;
   const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels && spec.groups == spec.out_channels;
@@ -208,26 +227,11 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   auto* plan = memory.array<ConvPlan>(1);
   if (plan == nullptr) return exhausted;
   *plan = ConvPlan{};
-  plan->in_height = spec.in_height, plan->in_width = spec.in_width, plan->in_channels = spec.in_channels;
-  plan->out_height = spec.out_height, plan->out_width = spec.out_width, plan->out_channels = spec.out_channels;
-  plan->kernel_height = spec.kernel_height, plan->kernel_width = spec.kernel_width;
-  plan->stride_height = spec.stride_height, plan->stride_width = spec.stride_width;
-  plan->dilation_height = spec.dilation_height, plan->dilation_width = spec.dilation_width;
-  plan->pad_top = spec.pad_top, plan->pad_left = spec.pad_left;
+  set_geometry(spec, *plan);
   plan->in_zero_point = spec.in_zero_point;
   plan->zero_point = spec.requant.zero_point, plan->low = spec.requant.low, plan->high = spec.requant.high;
   plan->sum_low = spec.sum_low, plan->sum_high = spec.sum_high;
   plan->finish = choose_finish(spec, largest);
-  const bool one_row = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
-                       spec.pad_top == 0 && spec.pad_left == 0 && spec.in_height == spec.out_height &&
-                       spec.in_width == spec.out_width && std::int64_t{spec.in_height} * spec.in_width < (1 << 30);
-  if (one_row) {
-    plan->in_width = plan->out_width = spec.in_height * spec.in_width;
-    plan->in_height = plan->out_height = 1;
-  }
-  find_inner_columns(*plan);
-  plan->direct = plan->out_height == 1 && plan->pad_top == 0 && plan->pad_left == 0 && plan->inner == 0 && plan->outer == plan->out_width &&
-                 (plan->kernel_height - 1) * std::int64_t{plan->dilation_height} < plan->in_height;
 
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
   const bool merged = !depthwise && spec.dilation_width == 1;

@@ -188,6 +188,12 @@ void requantize_typed(std::size_t count, const void* x_void, void* y_void, int s
                       std::int32_t high) noexcept {
   const auto* x = static_cast<const From*>(x_void);
   auto* y = static_cast<To*>(y_void);
+  if (shift < 0) {
+    // At most 15 bits more than the 16 that there are.
+    const std::int32_t scale = 1 << -shift;
+    for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(x[i] * scale, low, high));
+    return;
+  }
   const Shift32 round(shift, rounding);
   for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(round(x[i]), low, high));
 }
@@ -195,7 +201,7 @@ void requantize_typed(std::size_t count, const void* x_void, void* y_void, int s
 void requantize_loops(DType from, DType to, std::size_t count, const void* x, void* y, int shift, Rounding rounding,
                       std::int32_t low, std::int32_t high) noexcept {
   const bool narrow = (from == DType::int8 || from == DType::int16) && (to == DType::int8 || to == DType::int16);
-  if (!narrow || shift < 0 || shift > 30) {
+  if (!narrow || shift < -15 || shift > 30) {
     elementwise(Isa::reference).requantize(from, to, count, x, y, shift, rounding, low, high);
     return;
   }

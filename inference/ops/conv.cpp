@@ -21,15 +21,22 @@ struct BoundConv : BoundOperator {
   std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
 };
 
-// Which piece of the output a part computes: neighbouring positions, or where there are few of them, neighbouring channels.
+// Positions are shared out unless there are fewer of them than parts, and more channels.
+bool by_positions(const kernels::Conv& conv, std::int32_t parts) noexcept {
+  const kernels::ConvPart whole = kernels::whole_of(conv.spec);
+  const std::int64_t blocks = ceil_div(whole.last, 4);
+  return blocks >= parts || blocks >= ceil_div(whole.last_channel, conv.channel_group);
+}
+
+// Which piece of the output a part computes: neighbouring positions or neighbouring channels.
 kernels::ConvPart piece(const kernels::Conv& conv, std::int32_t part, std::int32_t parts) noexcept {
   kernels::ConvPart piece = kernels::whole_of(conv.spec);
-  constexpr std::int64_t kTogether = 4;    // positions that kernels work on side by side
-  const std::int64_t blocks = ceil_div(piece.last, kTogether), groups = ceil_div(piece.last_channel, conv.channel_group);
-  if (blocks >= parts || blocks >= groups) {
-    piece.first = blocks * part / parts * kTogether;
-    piece.last = std::min(piece.last, blocks * (part + 1) / parts * kTogether);
+  if (by_positions(conv, parts)) {
+    const PositionShare share = share_of(piece.last, part, parts);
+    piece.first = share.first;
+    piece.last = share.last;
   } else {
+    const std::int64_t groups = ceil_div(piece.last_channel, conv.channel_group);
     piece.first_channel = static_cast<std::int32_t>(groups * part / parts * conv.channel_group);
     piece.last_channel = static_cast<std::int32_t>(std::min<std::int64_t>(piece.last_channel, groups * (part + 1) / parts * conv.channel_group));
   }
@@ -252,6 +259,11 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   if (bound.conv.packed == nullptr) {
     RUNNEL_TRY(context.read_constant(input_index(context.op(), 1), &bound.conv.spec.weights));
     if (spec.bias != nullptr) RUNNEL_TRY(context.read_constant(input_index(context.op(), 2), &bound.conv.spec.bias));
+  }
+  if (bound.parts > 1 && bound.batch == 1 && by_positions(bound.conv, bound.parts)) {
+    bound.positions = kernels::whole_of(spec).last;
+    bound.same_positions = spec.kernel_height == 1 && spec.kernel_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 && spec.pad_top == 0 &&
+                           spec.pad_left == 0 && spec.in_height == spec.out_height && spec.in_width == spec.out_width;
   }
   bound.conv.scratch_bytes = align_up(bound.conv.scratch_bytes, 64);
   context.request_scratch(bound.conv.scratch_bytes * static_cast<std::size_t>(bound.parts));

@@ -1,0 +1,116 @@
+// What several threads gain: each model runs whole clips with one thread and with several, in turn, in one run.
+//
+//   threads_bench [--threads N] [--seconds S] MODEL... > threads.json
+//
+// stdout: one JSON object; stderr: the same as a table. Leave it unpinned, and the machine alone: a core that somebody else uses is a
+// core less. Outputs are compared before anything is timed.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/interleaved.h"
+#include "bench/networks.h"
+#include "compiler/load.h"
+#include "compiler/writer.h"
+#include "inference/host/engine.h"
+
+namespace runnel::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void give_up(const std::string& why) {
+  fmt::print(stderr, "threads_bench: {}\n", why);
+  std::exit(1);
+}
+template <class T>
+T need(Result<T> result) {
+  if (!result.ok()) give_up(std::string(result.status().text()));
+  return std::move(result).value();
+}
+
+std::shared_ptr<Runner> runner_of(const std::shared_ptr<const OwnedModel>& model, int threads) {
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  options.threads = threads;
+  std::shared_ptr<Runner> runner = need(Runner::make(need(Engine::make(model, options))));
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < model->model().inputs().size(); ++i) {
+    for (std::byte& byte : runner->session().input(static_cast<int>(i))) byte = static_cast<std::byte>(random() & 63);
+  }
+  return runner;
+}
+
+std::vector<std::byte> outputs_of(Runner& runner) {
+  runner.session().run(runner.prepared().block());
+  std::vector<std::byte> all;
+  for (const std::int32_t output : runner.model().outputs()) {
+    const auto bytes = runner.session().tensor(output);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+int run(const std::vector<std::string>& paths, int threads, double seconds) {
+  Interleaved cases;
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name, const std::shared_ptr<const OwnedModel>& model) {
+    names.push_back(name);
+    std::vector<std::byte> expected;
+    for (const int n : {1, threads}) {
+      const std::shared_ptr<Runner> runner = runner_of(model, n);
+      const std::vector<std::byte> found = outputs_of(*runner);
+      if (n == 1) expected = found;
+      else if (found != expected) give_up(fmt::format("{}: {} threads give something else than one", name, n));
+      cases.add(fmt::format("{}/{}", name, n), [runner] {
+        // Several in a row: threads that slept since their last turn are awake after the first.
+        for (int i = 0; i < 4; ++i) runner->session().run(runner->prepared().block());
+      }, 4);
+    }
+  };
+  M1 m1;
+  const compiler::WrittenModel written = need(compiler::write_model(m1.graph(1000)));
+  add("M1, ten seconds at once", need(OwnedModel::from_bytes(written.bytes)));
+  for (const std::string& path : paths) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    add(file, need(compiler::load_model(path)).model);
+  }
+  const auto times = cases.run(seconds);
+  Json out = {{"type", "threads"}, {"threads", threads}, {"rounds", cases.rounds()}, {"models", Json::array()}};
+  for (const std::string& name : names) {
+    const Times one = times.at(name + "/1"), many = times.at(fmt::format("{}/{}", name, threads));
+    out["models"].push_back({{"model", name}, {"one_us", {{"median", one.median}, {"min", one.min}}}, {"threads_us", {{"median", many.median}, {"min", many.min}}},
+                             {"ratio", {{"median", one.median / many.median}, {"min", one.min / many.min}}}});
+    fmt::print(stderr, "{:<40} 1: {:>9.1f} us, least {:>9.1f}   {}: {:>9.1f} us, least {:>9.1f}   {:.2f} times as fast, least {:.2f}\n", name, one.median, one.min, threads,
+               many.median, many.min, one.median / many.median, one.min / many.min);
+  }
+  std::printf("%s\n", out.dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace runnel::bench
+
+int main(int argc, char** argv) {
+  int threads = 2;
+  double seconds = 5;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
+    else if (word == "--seconds" && i + 1 < argc) seconds = std::strtod(argv[++i], nullptr);
+    else if (!word.starts_with("--")) paths.push_back(word);
+    else threads = 0;
+  }
+  if (threads < 2 || threads > 32) {
+    std::fputs("usage: threads_bench [--threads 2..32] [--seconds S] MODEL... > threads.json\n", stderr);
+    return 2;
+  }
+  return runnel::bench::run(paths, threads, seconds);
+}
