@@ -82,7 +82,7 @@ void check_case(const RunnableGraph& graph, const json& detail, const json& reco
       else ASSERT_TRUE(values[i].empty()) << "input " << i << " is too short";
       if (explicit_state && step > 0) {
         for (const json& pair : detail["state_pairs"]) {
-          if (pair["input"] == i) value = results.back()[pair["output"].get<std::size_t>()];
+          if (pair.at("input_index") == i) value = results.back()[pair.at("output_index").get<std::size_t>()];
         }
       }
       call.push_back(std::move(value));
