@@ -46,7 +46,7 @@ class TinyModel {
   void op(Builtin code, std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs, tflite::BuiltinOptions type = tflite::BuiltinOptions::NONE,
           Offset<Table> options = 0, bool old_code = true) {
     const auto number = static_cast<std::int32_t>(code);
-    codes_.push_back(tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(old_code ? number : 0), custom_ == 0 ? 0 : custom_, 1, old_code ? 0 : number));
+    codes_.push_back(tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(old_code ? number : 0), custom_, 1, old_code ? 0 : number));
     const auto in = builder_.CreateVector(inputs), out = builder_.CreateVector(outputs);
     ops_.push_back(tflite::CreateOperator(builder_, static_cast<std::uint32_t>(codes_.size() - 1), in, out, type, options.Union()));
   }
