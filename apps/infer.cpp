@@ -14,6 +14,7 @@
 #include "inference/frames.h"
 #include "inference/host/engine.h"
 #include "inference/reblocker.h"
+#include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
 namespace runnel::apps {
@@ -37,6 +38,12 @@ struct Values {
   std::vector<std::byte> bytes;
 };
 
+// Integers that stand for real numbers: one power-of-two scale, or one scale of any size with a zero point.
+bool has_scale(const TensorView& tensor) {
+  if (tensor.scales.size() == 1) return tensor.dtype == DType::int8 || tensor.dtype == DType::uint8 || tensor.dtype == DType::int16 || tensor.dtype == DType::int32;
+  return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.exponents.size() == 1;
+}
+
 Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading) {
   const TensorView tensor = model.tensor(index);
   Values values;
@@ -45,7 +52,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     values.shape = array.shape;
     if (array.dtype == tensor.dtype) {
       values.bytes = std::move(array.data);
-    } else if (array.dtype == DType::float32 && (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.exponents.size() == 1) {
+    } else if (array.dtype == DType::float32 && has_scale(tensor)) {
       values.bytes = quantize_for(model, tensor, array.data);
     } else {
       return Status(Code::mismatch) << path.string() << ": " << name_of(array.dtype) << ", expected " << name_of(tensor.dtype)
@@ -89,10 +96,12 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
 Status write_values(const InferCall& call, const Model& model, int index, Values values) {
   const TensorView tensor = model.tensor(index);
   DType dtype = tensor.dtype;
-  if (call.dequantize && (dtype == DType::int8 || dtype == DType::int16) && tensor.exponents.size() == 1) {
+  if (call.dequantize && has_scale(tensor)) {
     const std::size_t count = values.bytes.size() / size_of(dtype);
     std::vector<std::byte> floats(count * sizeof(float));
-    kernels::elementwise(best_isa()).dequantize(dtype, count, values.bytes.data(), reinterpret_cast<float*>(floats.data()), tensor.exponent());
+    auto* const reals = reinterpret_cast<float*>(floats.data());
+    if (tensor.scales.empty()) kernels::elementwise(best_isa()).dequantize(dtype, count, values.bytes.data(), reals, tensor.exponent());
+    else kernels::affine_dequantize({dtype, tensor.scales[0], tensor.zero_point()}, count, values.bytes.data(), reals);
     values.bytes = std::move(floats);
     dtype = DType::float32;
   }

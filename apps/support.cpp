@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
 namespace runnel::apps {
@@ -92,6 +93,10 @@ std::string shape_text(const Shape& shape) {
 std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats) {
   const std::size_t count = floats.size() / sizeof(float);
   std::vector<std::byte> out(count * size_of(tensor.dtype));
+  if (!tensor.scales.empty()) {
+    kernels::affine_quantize({tensor.dtype, tensor.scales[0], tensor.zero_point()}, count, reinterpret_cast<const float*>(floats.data()), out.data());
+    return out;
+  }
   const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;
   kernels::elementwise(best_isa()).quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(), tensor.exponent(), rounding);
   return out;

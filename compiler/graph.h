@@ -99,6 +99,19 @@ struct TransposedConvOptions {
   fb::Activation activation = fb::Activation::none;
 };
 
+struct SequenceLstmOptions {
+  bool time_major = false;
+  float cell_clip = 0;
+  int cell_exponent = 0;
+};
+struct SvdfOptions {
+  int rank = 1;
+  fb::Activation activation = fb::Activation::none;
+  DType state_dtype = DType::none;
+  float state_scale = 0;
+  int state_zero_point = 0;
+};
+
 struct CustomAttribute {
   std::string name;
   std::variant<std::vector<std::int64_t>, std::vector<float>, std::string> value;
@@ -111,7 +124,7 @@ struct CustomOptions {
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions, StreamingCacheOptions, CustomOptions>;
+                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions>;
 
 struct Node {
   std::string name;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/host/out_of_memory.h"
+#include "compiler/tflite/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/encrypted_model.h"
 
@@ -26,13 +27,19 @@ Result<EspdlTarget> parse_target(const std::string& name) {
 
 Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
   if (is_rnl(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
+  if (is_tflite(bytes)) {
+    if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .tflite file, which holds one model";
+    ImportedGraph out;
+    RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators));
+    return out;
+  }
   if (looks_like_onnx(bytes)) {
     RUNNEL_ASSIGN(OnnxImport imported, import_onnx(bytes, options.onnx));
     return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
   }
   if (!is_espdl(bytes)) {
     if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
-    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor an .onnx file (a version in its first field)";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor a .tflite file (TFL3 at byte 4) nor an .onnx file (a version in its first field)";
   }
   EspdlOptions espdl;
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));

@@ -357,6 +357,23 @@ Status recurrent(const Case& at) {
   return {};
 }
 
+Status sequence_lstm(const Case& at) {
+  RUNNEL_TRY(at.operands(13, 1));
+  const Shape &x = at.input(0), &weights = at.input(5);
+  if (x.size() != 3 || weights.size() != 2) return at.fail() << "input of " << text_of(x) << " and hidden weights of " << text_of(weights) << ", expected rank 3 and 2";
+  return at.set(0, {x[0], x[1], weights[0]});
+}
+
+Status svdf(const Case& at) {
+  RUNNEL_TRY(at.operands(3, 1));
+  const Shape &x = at.input(0), &weights = at.input(1);
+  const int rank = at.options<SvdfOptions>().rank;
+  if (x.size() != 2 || weights.size() != 2 || rank < 1 || weights[0] % rank != 0) {
+    return at.fail() << "weights of " << text_of(weights) << " in rank " << rank << " for an input of " << text_of(x);
+  }
+  return at.set(0, {x[0], weights[0] / rank});
+}
+
 Status block(const Case& at, bool to_space) {
   RUNNEL_TRY(at.operands(1, 1));
   const std::int64_t size = at.options<BlockOptions>().size;
@@ -480,7 +497,8 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::log_softmax: return along_axis(at);
     // ---- recurrence, normalization, rearrangement
     case fb::OpCode::gru:
-    case fb::OpCode::lstm: return recurrent(at);
+    case fb::OpCode::lstm: return node.version == 3 ? sequence_lstm(at) : recurrent(at);
+    case fb::OpCode::svdf: return svdf(at);
     case fb::OpCode::layer_norm:
     case fb::OpCode::rms_norm:
     case fb::OpCode::lp_norm:

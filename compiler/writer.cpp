@@ -111,6 +111,14 @@ struct OptionsWriter {
                 fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
                                                 o.crop_bottom, o.crop_right, o.groups, o.activation));
   }
+  WrittenOptions operator()(const SequenceLstmOptions& o) const {
+    return done(fb::Options::SequenceLstmOptions,
+                fb::CreateSequenceLstmOptions(builder, o.time_major, o.cell_clip, static_cast<std::int8_t>(o.cell_exponent)));
+  }
+  WrittenOptions operator()(const SvdfOptions& o) const {
+    return done(fb::Options::SvdfOptions,
+                fb::CreateSvdfOptions(builder, o.rank, o.activation, static_cast<std::uint8_t>(o.state_dtype), o.state_scale, o.state_zero_point));
+  }
   WrittenOptions operator()(const CustomOptions& o) const {
     std::vector<Offset<fb::CustomAttribute>> attributes;
     for (const CustomAttribute& attribute : o.attributes) {

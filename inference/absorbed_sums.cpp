@@ -14,7 +14,7 @@ bool is_sum_behind(const Prepared& prepared, int i, std::span<const std::int64_t
   const std::int32_t addend = a == own ? b : a;
   for (const std::int32_t tensor : {own, addend, y}) {
     const TensorView view = model.tensor(tensor);
-    if (view.constant || view.dtype != DType::int8 || view.exponent() != model.tensor(y).exponent() || prepared.shape(tensor) != prepared.shape(y) ||
+    if (view.constant || view.dtype != DType::int8 || !view.scales.empty() || view.exponent() != model.tensor(y).exponent() || prepared.shape(tensor) != prepared.shape(y) ||
         prepared.placement(tensor).time_axis != prepared.placement(y).time_axis) {
       return false;
     }

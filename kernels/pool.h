@@ -26,6 +26,8 @@ struct PoolSpec {
   // true: the divisor is always the kernel's size (ESP-DL: padding counts). false: only positions inside the input count;
   // none at all gives 0.
   bool count_padding = true;
+  // TensorFlow Lite's average: the sum divided by the count in integers, ties away from zero (exponents do not matter).
+  bool integer_mean = false;
 };
 
 // The input positions that are data: rows [first_row, last_row) and columns [first_column, last_column) of x; the rest is

@@ -19,7 +19,32 @@ constexpr std::string_view kReal = "double precision, one rounding to float32";
 constexpr std::string_view kNorm = "float32 in a fixed order, one rounding";
 constexpr std::string_view kTruth = "exact, whatever the scales";
 
+constexpr std::string_view kAffine = "i8 i16 with scales";
+constexpr std::string_view kTflite = "TensorFlow Lite's: multipliers of 31 bits, rounded twice";
+constexpr std::string_view kSteps = "no: keeps its state from call to call";
+
 constexpr OperatorFacts kFacts[] = {
+    // ---- any scale and zero point, as TensorFlow Lite's reference kernels
+    {"conv", 3, "x, weights, bias or absent", "f32, weights i8 with scales", "no: one scale for the whole input", "input rounded to i8 by its largest value, exact sums, scaled in float32"},
+    {"fully_connected", 3, "x, weights, bias or absent", "f32, weights i8 with scales", "no: one scale per row", "as conv 3"},
+    {"add", 3, "a, b", kAffine, kEach, kTflite},
+    {"sub", 3, "a, b", kAffine, kEach, kTflite},
+    {"mul", 3, "a, b", kAffine, kEach, kTflite},
+    {"relu", 3, "x", kAffine, kEach, kTflite},
+    {"clip", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},
+    {"requantize", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},
+    {"quantize", 3, "x", "f32 to i8 u8 i16 i32 with scales", kEach, "float32, ties away from zero"},
+    {"dequantize", 3, "x", "i8 u8 i16 i32 with scales, to f32", kEach, "double precision, one rounding"},
+    {"sigmoid", 3, "x", kAffine, kEach, "fixed point; i16: table of 256, linear"},
+    {"tanh", 3, "x", kAffine, kEach, "fixed point; i16: table of 256, linear"},
+    {"leaky_relu", 3, "x", kAffine, kEach, kTflite},
+    {"hard_swish", 3, "x", "i8 with scales", kEach, "16-bit fixed point"},
+    {"softmax", 3, "x", "i8 with scales, to i8 i16", kOtherAxes, "fixed point, the largest value subtracted"},
+    {"average_pool", 3, "x", kAffine, kWindow, "exact sum, divided in integers, ties away from zero"},
+    {"max_pool", 3, "x", kAffine, kWindow, "exact"},
+    {"reduce_mean", 3, "x", kAffine, kOtherAxes, "exact sum, the count in the multiplier"},
+    {"lstm", 3, "x, 4 weights of x, 4 of h, 4 biases", "i8 with scales, f32", kSteps, "gates Q3.12 and Q0.15 from a table, cell i16; f32: fixed order"},
+    {"svdf", 1, "x, weights over features, over time, bias or absent", "i8 with scales, f32", kSteps, "state i8 or i16, TensorFlow Lite's multipliers; f32: fixed order"},
     // ---- products
     {"conv", 1, "x, weights, bias or absent", kAll, kWindow, "exact sums, one rounding, per tensor or channel; f32: fixed order"},
     {"fully_connected", 1, "x, weights, bias or absent", kAll, kOtherAxes, "as conv"},
@@ -128,7 +153,8 @@ std::string operators_markdown(OperatorTable table, std::string& missing) {
   std::string page =
       "# Operators\n\n"
       "Made from the table of operators by `operator_facts_test`; with `RUNNEL_UPDATE_DOCS=1` in the environment it writes this page anew.\n\n"
-      "Types are those of activations: i8, i16 with a power-of-two scale each and zero point 0, f32 plain. Integers are exact and the same\n"
+      "Types are those of activations: i8, i16 with a power-of-two scale each and zero point 0, f32 plain; \"with scales\": any scale\n"
+      "and zero point. conv and fully_connected version 1 take those as well, and operators that move data where both sides agree. Integers are exact and the same\n"
       "everywhere. Floats have a fixed order of operations: the same bits on every machine, and in blocks of a stream as in the whole clip.\n"
       "Operators that follow time refuse by name what cannot be streamed and say what would help. Shapes and options: [model-file.md](model-file.md).\n\n"
       "| operator | version | code | inputs | types | along time | arithmetic |\n|---|---|---|---|---|---|---|\n";

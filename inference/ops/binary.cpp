@@ -1,4 +1,5 @@
 // Sums, differences, products, maxima and minima of two tensors, with broadcasting.
+#include "inference/ops/affine.h"
 #include "inference/ops/broadcast.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
@@ -30,7 +31,8 @@ void run_float_binary(const BoundOperator& self, const RunContext& context) noex
 
 Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
-  RUNNEL_TRY(options<fb::BinaryOptions>(op).status());
+  RUNNEL_ASSIGN(const fb::BinaryOptions* const o, options<fb::BinaryOptions>(op));
+  RUNNEL_TRY(check_plain_activation(o->activation()));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   const bool floats = y.dtype == DType::float32;
   RUNNEL_TRY(check_number(a, floats, "the first input"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/conv_float.h"
@@ -130,12 +131,42 @@ void run_float_conv(const BoundOperator& self, const RunContext& context) noexce
 // Dimension `back` places before the last one (channels: 0, width: 1, height: 2); 1 where there is none.
 std::int32_t from_end(const Shape& shape, int back) noexcept { return shape.rank > back ? shape[shape.rank - 1 - back] : 1; }
 
+// The same for operands with scales and zero points: multipliers instead of shifts.
+Status check_affine_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
+  const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  RUNNEL_TRY(check_affine(x, "the input"));
+  RUNNEL_TRY(check_affine(y, "the output"));
+  if (!is_integer(x.dtype) || w.dtype != x.dtype || y.dtype != x.dtype || !w.constant) {
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected int8 or int16 throughout and constant weights";
+  }
+  const bool per_channel = static_cast<std::int32_t>(w.scales.size()) == channels && (channels == 1 || w.channel_axis == 0);
+  if (w.scales.size() != 1 && !per_channel) return Status(Code::unsupported) << "weights without one scale for all or per output channel";
+  for (const std::int32_t zero : w.zero_points) {
+    if (zero != 0) return Status(Code::unsupported) << "weights with a zero point of " << zero;
+  }
+  if (rounding_of(op) != kernels::Rounding::tflite_double && rounding_of(op) != kernels::Rounding::single) {
+    return Status(Code::invalid_data) << "scales that are no powers of two, but a rounding of shifts";
+  }
+  if (input_index(op, 2) < 0) return {};
+  const TensorView bias = input(model, op, 2);
+  const DType wide = x.dtype == DType::int8 ? DType::int32 : DType::int64;
+  if (bias.constant && bias.dtype == wide && bias.shape.elements() == channels) return {};
+  return Status(Code::invalid_data) << "the bias is not a constant of " << channels << ' ' << name_of(wide);
+}
+
+fb::Activation activation_of(const fb::Operator& op) noexcept {
+  return op.code() == fb::OpCode::conv ? op.options_as_ConvOptions()->activation() : op.options_as_FullyConnectedOptions()->activation();
+}
+
 // Weights, bias and scales that convolution and fully connected layers have in common. `channels`: of the output.
 Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  if (!x.scales.empty()) return check_affine_weighted(model, op, channels);
   const bool floats = x.dtype == DType::float32;
   RUNNEL_TRY(check_number(x, floats, "the input"));
   RUNNEL_TRY(check_number(y, floats, "the output"));
+  RUNNEL_TRY(check_plain_activation(activation_of(op)));
   if (!w.constant) return Status(Code::unsupported) << "weights that are not a constant";
   if (w.dtype != x.dtype || y.dtype != x.dtype) {
     return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype) << ", output " << name_of(y.dtype)
@@ -167,6 +198,30 @@ Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t c
   return {};
 }
 
+// Multipliers as TensorFlow Lite computes them: where all of a fully connected layer has one scale, with a product in float32.
+Status bind_multipliers(PrepareContext& context, fb::Activation activation, kernels::ConvSpec& spec) noexcept {
+  const fb::Operator& op = context.op();
+  const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1), y = output(context.model(), op);
+  const std::size_t count = w.scales.size();
+  auto* const multipliers = context.memory().array<std::int32_t>(count);
+  auto* const shifts = context.memory().array<std::int32_t>(count);
+  if (multipliers == nullptr || shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << count << " multipliers";
+  const bool one_product = op.code() == fb::OpCode::fully_connected && count == 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double product = one_product ? static_cast<double>(x.scales[0] * w.scales[i]) : static_cast<double>(x.scales[0]) * static_cast<double>(w.scales[i]);
+    const kernels::Multiplier multiplier = kernels::multiplier_of(product / static_cast<double>(y.scales[0]));
+    multipliers[i] = rounding_of(op) == kernels::Rounding::single ? kernels::reduced(multiplier.value) : multiplier.value;
+    shifts[i] = multiplier.shift;
+  }
+  spec.in_zero_point = x.zero_point();
+  spec.requant.multiplier = multipliers;
+  spec.requant.shift = shifts;
+  spec.requant.count = static_cast<std::int32_t>(count);
+  spec.requant.zero_point = y.zero_point();
+  affine_range(y, activation, spec.requant.low, spec.requant.high);
+  return {};
+}
+
 // The part of a ConvSpec that follows from types and scales.
 Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels::ConvSpec& spec) noexcept {
   const Model& model = context.model();
@@ -177,6 +232,7 @@ Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels:
   spec.bias = input_index(op, 2) >= 0 ? static_cast<const void*>(input(model, op, 2).data.data()) : nullptr;
   spec.input_non_negative = x.non_negative;
   spec.requant.rounding = rounding_of(op);
+  if (!x.scales.empty()) return bind_multipliers(context, activation, spec);
   spec.requant.count = static_cast<std::int32_t>(w.exponents.size());
   auto* shifts = context.memory().array<std::int32_t>(w.exponents.size());
   if (shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";

@@ -28,5 +28,15 @@ extern const OperatorDefinition depth_to_space_v1, space_to_depth_v1, expand_v1,
 extern const OperatorDefinition gather_v1, scatter_nd_v1;                                                      // gather.cpp
 extern const OperatorDefinition transposed_conv_v1;                                                            // transposed_conv.cpp
 extern const OperatorDefinition streaming_cache_v1;                                                            // streaming_cache.cpp
+// Any scale and zero point.
+extern const OperatorDefinition add_v3, sub_v3, mul_v3;                                                        // affine_binary.cpp
+extern const OperatorDefinition relu_v3, requantize_v3, sigmoid_v3, tanh_v3, leaky_relu_v3, hard_swish_v3;      // affine_unary.cpp
+extern const OperatorDefinition clip_v3, quantize_v3, dequantize_v3;
+extern const OperatorDefinition softmax_v3;                                                                    // affine_softmax.cpp
+extern const OperatorDefinition average_pool_v3, max_pool_v3;                                                  // pool.cpp
+extern const OperatorDefinition reduce_mean_v3;                                                                // reduce.cpp
+extern const OperatorDefinition conv_v3, fully_connected_v3;                                                   // hybrid.cpp
+extern const OperatorDefinition lstm_v3;                                                                       // sequence_lstm.cpp
+extern const OperatorDefinition svdf_v1;                                                                       // svdf.cpp
 
 }  // namespace runnel::ops

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "streaming/validity.h"
@@ -49,12 +50,24 @@ Sizes sizes_of(const fb::PoolOptions& o, const Shape& x) noexcept {
   return {height, width, o.kernel_height(), o.kernel_width(), o.stride_height(), o.stride_width()};
 }
 
+// Any scale and zero point, the same on both sides.
+Status check_same_scale(const TensorView& x, const TensorView& y) noexcept {
+  RUNNEL_TRY(check_affine(x, false, "the input"));
+  RUNNEL_TRY(check_affine(y, false, "the output"));
+  if (x.scales[0] == y.scales[0] && x.zero_point() == y.zero_point()) return {};
+  return Status(Code::unsupported) << "input and output of different scales or zero points";
+}
+
 Status check_pool(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_ASSIGN(const fb::PoolOptions* const o, options<fb::PoolOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
-  RUNNEL_TRY(check_number(x, "the input"));
-  RUNNEL_TRY(check_number(y, "the output"));
+  if (op.version() == 3) {
+    RUNNEL_TRY(check_same_scale(x, y));
+  } else {
+    RUNNEL_TRY(check_number(x, "the input"));
+    RUNNEL_TRY(check_number(y, "the output"));
+  }
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   if (x.shape.rank != 3 && x.shape.rank != 4) return Status(Code::unsupported) << "input rank " << x.shape.rank << ", expected 3 or 4";
   constexpr std::int32_t kMost = 1 << 16;
@@ -126,6 +139,7 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
   spec.y_exponent = out.exponent();
   spec.rounding = rounding_of(op);
   spec.count_padding = o.count_padding();
+  spec.integer_mean = op.version() == 3;
   const TimeWindow window = context.window(0);
   const int axis = context.time_axis(x_tensor);
   if (axis >= 0) {
@@ -152,5 +166,8 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
 
 const OperatorDefinition average_pool_v1{fb::OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
 const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>};
+// Any scale and zero point, padding not counted.
+const OperatorDefinition average_pool_v3{fb::OpCode::average_pool, 3, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v3{fb::OpCode::max_pool, 3, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>};
 
 }  // namespace runnel::ops

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/functions.h"
@@ -23,6 +24,9 @@ struct BoundReduce : BoundOperator {
   std::int64_t count = 1;                 // elements per result
   int shift = 0;
   int x_exponent = 0, y_exponent = 0;
+  bool affine = false;                    // version 3: multiplier, zero points
+  kernels::Multiplier multiplier;
+  std::int32_t x_zero = 0, y_zero = 0;
 };
 
 // Steps a multi-index; `offset` follows. False when it is back at the start.
@@ -110,6 +114,7 @@ T result(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
   if constexpr (std::is_same_v<T, float>) {
     return static_cast<float>(real_result(op, x, base));
   } else {
+    if (op.affine) return kernels::saturate<T>(op.multiplier(integer_sum(op, x, base) - op.x_zero * op.count) + op.y_zero);
     float real = 0;
     switch (op.kind) {
       case Reduction::l2:
@@ -152,8 +157,13 @@ Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_ASSIGN(const fb::ReduceOptions* const o, options<fb::ReduceOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
-  RUNNEL_TRY(check_number(x, "the input"));
-  RUNNEL_TRY(check_number(y, "the output"));
+  if (op.version() == 3) {
+    RUNNEL_TRY(check_affine(x, false, "the input"));
+    RUNNEL_TRY(check_affine(y, false, "the output"));
+  } else {
+    RUNNEL_TRY(check_number(x, "the input"));
+    RUNNEL_TRY(check_number(y, "the output"));
+  }
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   if (o->axes() == nullptr || o->axes()->size() == 0) return Status(Code::invalid_data) << "no axes to reduce over";
   for (const std::uint8_t axis : *o->axes()) {
@@ -179,6 +189,15 @@ Status stream_reduce(const Model& model, const fb::Operator& op, TimeAxes axes, 
   if (axis >= y.rank || y[axis] != x[axes[0]]) return Status(Code::unsupported) << "moves time in a way that is not understood";
   axes.back() = static_cast<std::int8_t>(axis);
   return {};
+}
+
+// TensorFlow Lite folds the division by the count into the multiplier, with as many bits as it has room for.
+kernels::Multiplier mean_multiplier(const TensorView& x, const TensorView& y, std::int64_t count) noexcept {
+  const kernels::Multiplier ratio = kernels::multiplier_of(static_cast<double>(x.scales[0]) / static_cast<double>(y.scales[0]));
+  int shift = 63 - __builtin_clzll(static_cast<std::uint64_t>(count));
+  shift = std::min({shift, 32, 31 - ratio.shift});
+  if (shift < 0) return {};
+  return {static_cast<std::int32_t>((std::int64_t{ratio.value} << shift) / count), ratio.shift + shift};
 }
 
 template <Reduction kKind>
@@ -207,6 +226,12 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
       bound->kept_stride[bound->kept_rank++] = stride;
     }
   }
+  if (op.version() == 3) {
+    bound->affine = true;
+    bound->multiplier = mean_multiplier(x, y, bound->count);
+    bound->x_zero = x.zero_point();
+    bound->y_zero = y.zero_point();
+  }
   return static_cast<const BoundOperator*>(bound);
 }
 
@@ -222,5 +247,6 @@ const OperatorDefinition reduce_prod_v1{fb::OpCode::reduce_prod, 1, "reduce_prod
 const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum, 1, "reduce_log_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum>, InPlace::shrinking};
 const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp, 1, "reduce_log_sum_exp", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum_exp>, InPlace::shrinking};
 const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square, 1, "reduce_sum_square", check_reduce, stream_reduce, prepare_reduce<Reduction::sum_square>, InPlace::shrinking};
+const OperatorDefinition reduce_mean_v3{fb::OpCode::reduce_mean, 3, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>, InPlace::shrinking};
 
 }  // namespace runnel::ops

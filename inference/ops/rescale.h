@@ -30,11 +30,12 @@ inline Rescale rescale(PrepareContext& context, const TensorView& x, const Tenso
   return out;
 }
 
-// One type on both sides; integers with one scale each.
+// One type on both sides; integers with one scale each: powers of two, or the same scale and zero point on both sides.
 inline Status check_moved(const TensorView& x, const TensorView& y) noexcept {
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
-  if (x.exponents.size() > 1 || y.exponents.size() > 1 || x.zero_point() != y.zero_point() || !x.scales.empty() || !y.scales.empty()) {
-    return Status(Code::unsupported) << "moves between tensors whose scales are not single powers of two";
+  if (x.exponents.size() > 1 || y.exponents.size() > 1 || x.zero_point() != y.zero_point() || x.scales.size() > 1 || x.scales.size() != y.scales.size() ||
+      (!x.scales.empty() && x.scales[0] != y.scales[0])) {
+    return Status(Code::unsupported) << "moves between tensors whose scales are neither single powers of two nor the same";
   }
   return {};
 }

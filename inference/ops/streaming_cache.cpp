@@ -1,4 +1,4 @@
-// A StreamingCache that stays an operator: its output is the frames that the session kept from earlier calls, zero at first, and behind
+// A StreamingCache that stays an operator: its output is the frames that the session kept from earlier calls, zero points at first, and behind
 // them the input's; the last `frames` of them are kept for the next call. For models that are exported for calls of a fixed number of
 // frames and do with them what has no streaming form. Everywhere else a cache is the history of the operator that reads it.
 #include <cstring>
@@ -16,6 +16,8 @@ struct BoundCache : BoundOperator {
   std::size_t outer = 1;                           // rows in front of the axis of frames
   std::size_t kept_bytes = 0, block_bytes = 0;     // per row
   std::size_t state = 0;                           // offset of the kept frames
+  std::size_t element = 1;
+  std::int16_t zero_point = 0;                     // int8, uint8, int16; others start at 0
 };
 
 void run_cache(const BoundOperator& self, const RunContext& context) noexcept {
@@ -35,7 +37,12 @@ void run_cache(const BoundOperator& self, const RunContext& context) noexcept {
 
 void reset_cache(const BoundOperator& self, std::byte* state) noexcept {
   const auto& op = static_cast<const BoundCache&>(self);
-  std::memset(state + op.state, 0, op.outer * op.kept_bytes);
+  std::byte* const kept = state + op.state;
+  if (op.element == 2) {
+    for (std::size_t at = 0; at < op.outer * op.kept_bytes; at += 2) std::memcpy(kept + at, &op.zero_point, 2);
+  } else {
+    std::memset(kept, op.zero_point & 0xFF, op.outer * op.kept_bytes);
+  }
 }
 
 Status check_cache(const Model& model, const fb::Operator& op) noexcept {
@@ -43,9 +50,8 @@ Status check_cache(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::StreamingCacheOptions* const o, options<fb::StreamingCacheOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
-  if (is_integer(x.dtype) && (x.exponent() != y.exponent() || x.zero_point() != 0 || y.zero_point() != 0)) {
-    return Status(Code::unsupported) << "input and output of different scales or with a zero point";
-  }
+  if (is_integer(x.dtype) && x.exponent() != y.exponent()) return Status(Code::unsupported) << "input and output of different scales";
+  if (!is_integer(x.dtype) && x.dtype != DType::uint8 && x.zero_point() != 0) return Status(Code::unsupported) << name_of(x.dtype) << " with a zero point";
   if (o->axis() < 0 || o->axis() >= x.shape.rank) return Status(Code::invalid_data) << "axis " << o->axis() << " of a tensor of rank " << x.shape.rank;
   constexpr std::int32_t kMost = 1 << 24;
   if (o->frames() < 1 || o->frames() > kMost) return Status(Code::invalid_data) << "keeps " << o->frames() << " frames, expected 1 to " << kMost;
@@ -71,6 +77,9 @@ Result<const BoundOperator*> prepare_cache(PrepareContext& context) noexcept {
   bound->outer = static_cast<std::size_t>(x.product(0, o.axis()));
   bound->kept_bytes = static_cast<std::size_t>(o.frames()) * frame;
   bound->block_bytes = static_cast<std::size_t>(x[o.axis()]) * frame;
+  const TensorView view = input(context.model(), op, 0);
+  bound->element = size_of(view.dtype);
+  bound->zero_point = static_cast<std::int16_t>(view.zero_point());
   bound->state = context.request_state(bound->outer * bound->kept_bytes);
   return static_cast<const BoundOperator*>(bound);
 }

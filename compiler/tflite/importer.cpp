@@ -1,0 +1,161 @@
+#include "compiler/tflite/importer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/host/out_of_memory.h"
+#include "compiler/tflite/builder.h"
+#include "compiler/tflite/source.h"
+#include "compiler/writer.h"
+
+namespace runnel::compiler {
+namespace tflite_source {
+namespace {
+
+struct Conversion {
+  Builtin code;
+  std::string_view name;
+  Status (*convert)(Builder& builder, const Operator& op);
+};
+
+// Without a function: part of what surrounds it (variables.h).
+constexpr std::array kConversions = {
+    Conversion{Builtin::CONV_2D, "CONV_2D", convert_conv},
+    Conversion{Builtin::DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D", convert_depthwise},
+    Conversion{Builtin::FULLY_CONNECTED, "FULLY_CONNECTED", convert_fully_connected},
+    Conversion{Builtin::AVERAGE_POOL_2D, "AVERAGE_POOL_2D", convert_pool},
+    Conversion{Builtin::MAX_POOL_2D, "MAX_POOL_2D", convert_pool},
+    Conversion{Builtin::ADD, "ADD", convert_binary},
+    Conversion{Builtin::SUB, "SUB", convert_binary},
+    Conversion{Builtin::MUL, "MUL", convert_binary},
+    Conversion{Builtin::DIV, "DIV", convert_binary},
+    Conversion{Builtin::MAXIMUM, "MAXIMUM", convert_binary},
+    Conversion{Builtin::MINIMUM, "MINIMUM", convert_binary},
+    Conversion{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference},
+    Conversion{Builtin::LOGISTIC, "LOGISTIC", convert_function},
+    Conversion{Builtin::TANH, "TANH", convert_function},
+    Conversion{Builtin::HARD_SWISH, "HARD_SWISH", convert_function},
+    Conversion{Builtin::LEAKY_RELU, "LEAKY_RELU", convert_function},
+    Conversion{Builtin::EXP, "EXP", convert_function},
+    Conversion{Builtin::LOG, "LOG", convert_function},
+    Conversion{Builtin::SQRT, "SQRT", convert_function},
+    Conversion{Builtin::ABS, "ABS", convert_function},
+    Conversion{Builtin::NEG, "NEG", convert_function},
+    Conversion{Builtin::RSQRT, "RSQRT", convert_rsqrt},
+    Conversion{Builtin::RELU, "RELU", convert_relu},
+    Conversion{Builtin::RELU6, "RELU6", convert_relu},
+    Conversion{Builtin::RELU_N1_TO_1, "RELU_N1_TO_1", convert_relu},
+    Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax},
+    Conversion{Builtin::MEAN, "MEAN", convert_mean},
+    Conversion{Builtin::QUANTIZE, "QUANTIZE", convert_quantize},
+    Conversion{Builtin::DEQUANTIZE, "DEQUANTIZE", convert_quantize},
+    Conversion{Builtin::RESHAPE, "RESHAPE", convert_reshape},
+    Conversion{Builtin::SQUEEZE, "SQUEEZE", convert_reshape},
+    Conversion{Builtin::EXPAND_DIMS, "EXPAND_DIMS", convert_reshape},
+    Conversion{Builtin::TRANSPOSE, "TRANSPOSE", convert_transpose},
+    Conversion{Builtin::PAD, "PAD", convert_pad},
+    Conversion{Builtin::STRIDED_SLICE, "STRIDED_SLICE", convert_strided_slice},
+    Conversion{Builtin::CONCATENATION, "CONCATENATION", convert_concatenation},
+    Conversion{Builtin::SPLIT, "SPLIT", convert_split},
+    Conversion{Builtin::SPLIT_V, "SPLIT_V", convert_split},
+    Conversion{Builtin::PACK, "PACK", convert_pack},
+    Conversion{Builtin::UNPACK, "UNPACK", convert_unpack},
+    Conversion{Builtin::SVDF, "SVDF", convert_svdf},
+    Conversion{Builtin::UNIDIRECTIONAL_SEQUENCE_LSTM, "UNIDIRECTIONAL_SEQUENCE_LSTM", convert_lstm},
+    Conversion{Builtin::CALL_ONCE, "CALL_ONCE", nullptr},
+    Conversion{Builtin::VAR_HANDLE, "VAR_HANDLE", nullptr},
+    Conversion{Builtin::READ_VARIABLE, "READ_VARIABLE", nullptr},
+    Conversion{Builtin::ASSIGN_VARIABLE, "ASSIGN_VARIABLE", nullptr},
+};
+
+const Conversion* find_conversion(Builtin code) {
+  const auto* const found = std::ranges::find(kConversions, code, &Conversion::code);
+  return found == kConversions.end() ? nullptr : found;
+}
+
+Status check_operators(const Subgraph& graph) {
+  std::map<std::string, int> obstacles;
+  for (const Operator& op : graph.operators) {
+    if (find_conversion(op.code) != nullptr) continue;
+    ++obstacles[op.code == Builtin::CUSTOM ? "custom operator \"" + op.custom + "\"" : name_of(op.code)];
+  }
+  if (obstacles.empty()) return {};
+  Status failure(Code::unsupported, "operators that cannot be imported: ");
+  bool first = true;
+  for (const auto& [name, count] : obstacles) {
+    failure << (first ? "" : ", ") << name;
+    if (count > 1) failure << " (" << count << " times)";
+    first = false;
+  }
+  return failure;
+}
+
+bool streams(const Graph& graph, OperatorTable operators) {
+  WriteOptions options;
+  options.operators = operators;
+  options.blocks.clear();
+  const auto written = write_model(graph, options);
+  return written.ok() && written->refusals.empty();
+}
+
+// An output that is an input or stands twice gets a copy, so that every output is computed.
+Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
+  const TensorId id = builder.find(tensor);
+  const std::string& name = builder.source().tensors[static_cast<std::size_t>(tensor)].name;
+  if (id == kAbsent) return Status(Code::invalid_data) << "output \"" << name << "\" is not computed by any operator";
+  const bool taken = std::ranges::find(builder.graph.inputs, id) != builder.graph.inputs.end() || builder.at(id).data ||
+                     std::ranges::find(builder.graph.outputs, id) != builder.graph.outputs.end();
+  if (!taken) return id;
+  Operator pass;
+  pass.code = Builtin::RESHAPE;
+  pass.name = name;
+  const TensorId own = builder.intermediate(id, pass);
+  builder.at(own).name = name;
+  RUNNEL_TRY(builder.emit_reshape(pass, id, own, builder.at(id).shape));
+  return own;
+}
+
+Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) {
+  // Aligned, wherever the caller's bytes lie.
+  const std::vector<std::byte> file(bytes.begin(), bytes.end());
+  RUNNEL_ASSIGN(const Model model, read_model(file));
+  const Subgraph& source = model.subgraphs[0];
+  RUNNEL_TRY(check_operators(source));
+  RUNNEL_ASSIGN(const Windows windows, find_windows(model));
+  Builder builder(source, windows);
+  for (const std::int32_t tensor : source.inputs) RUNNEL_TRY(builder.add_input(tensor));
+  for (std::size_t i = 0; i < source.operators.size(); ++i) {
+    const Operator& op = source.operators[i];
+    if (!windows.absorbed.contains(i)) RUNNEL_TRY(find_conversion(op.code)->convert(builder, op));
+  }
+  for (const std::int32_t tensor : source.outputs) {
+    RUNNEL_ASSIGN(const TensorId id, output_of(builder, tensor));
+    builder.graph.outputs.push_back(id);
+  }
+  Graph graph = std::move(builder.graph);
+  graph.metadata.emplace_back("source.format", "tflite");
+  if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
+  graph.pipeline.usage = builder.stateful ? fb::Usage::step : streams(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
+  return graph;
+}
+
+}  // namespace
+
+std::string name_of(Builtin code) {
+  const Conversion* const known = find_conversion(code);
+  return known != nullptr ? std::string(known->name) : "operator code " + std::to_string(static_cast<int>(code));
+}
+
+}  // namespace tflite_source
+
+bool is_tflite(std::span<const std::byte> bytes) { return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0; }
+
+Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators) {
+  return catching_bad_alloc("importing the model", [&] { return tflite_source::import(bytes, operators); });
+}
+
+}  // namespace runnel::compiler

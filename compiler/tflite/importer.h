@@ -1,0 +1,22 @@
+// Reads .tflite files (docs/formats.md): float32 and quantized graphs, as TensorFlow Lite's reference kernels compute them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/status.h"
+#include "compiler/graph.h"
+#include "inference/operator.h"
+
+namespace runnel::compiler {
+
+// Whether the bytes say that they are a TensorFlow Lite model (identifier TFL3 at byte 4).
+bool is_tflite(std::span<const std::byte> bytes);
+
+// `bytes`: the whole file. Shapes are recomputed from the inputs. Resource variables that hold the last frames become streaming caches;
+// they and the state of SVDF and LSTM operators make the graph one of usage `step`. `operators` tells whether the graph can be streamed:
+// without state and without a stream it is of usage `whole`. Errors: invalid_data with tensor or operator, expected and found; unsupported
+// naming every operator that is not known, all at once.
+Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators = all_operators());
+
+}  // namespace runnel::compiler

@@ -1,0 +1,62 @@
+// Softmax of int8 along the last axis in fixed point, as TensorFlow Lite computes it (version 3).
+#include "inference/ops/affine.h"
+#include "inference/ops/definitions.h"
+
+namespace runnel::ops {
+namespace {
+
+struct BoundSoftmax : BoundOperator {
+  kernels::AffineSoftmaxSpec spec;
+  Operand x;
+  std::int32_t y = -1;
+};
+
+void run_softmax(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundSoftmax&>(self);
+  kernels::affine_softmax(op.spec, reinterpret_cast<const std::int8_t*>(op.x.at(context)), context.data[op.y]);
+}
+
+Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 1, 1));
+  RUNNEL_ASSIGN(const fb::AxisOptions* const o, options<fb::AxisOptions>(op));
+  const TensorView x = input(model, op, 0), y = output(model, op);
+  RUNNEL_TRY(check_affine(x, "the input"));
+  RUNNEL_TRY(check_affine(y, "the output"));
+  if (x.dtype != DType::int8 || !is_integer(y.dtype)) {
+    return Status(Code::unsupported) << name_of(x.dtype) << " to " << name_of(y.dtype) << ", expected int8 to int8 or int16";
+  }
+  const bool wide = y.dtype == DType::int16;
+  const float scale = wide ? 1.0f / 65536 : 1.0f / 256;
+  if (!(y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f) || y.zero_point() != (wide ? -32768 : -128)) {
+    return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of " << (wide ? 65536 : 256);
+  }
+  if (x.shape.rank < 1 || o->axis() != x.shape.rank - 1) return Status(Code::unsupported) << "axis " << o->axis() << ", expected the last one, " << x.shape.rank - 1;
+  return expect_shape(y.shape, x.shape, "the output");
+}
+
+Status stream_softmax(const Model&, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+  if (axes[0] == op.options_as_AxisOptions()->axis()) {
+    return Status(Code::unsupported) << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
+  }
+  axes.back() = axes[0];
+  return {};
+}
+
+Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const Shape shape = context.shape(input_index(op, 0));
+  RUNNEL_ASSIGN(BoundSoftmax* const bound, allocate<BoundSoftmax>(context, run_softmax));
+  bound->x = operand(context, 0);
+  bound->y = output_index(op);
+  bound->spec.to = output(context.model(), op).dtype;
+  bound->spec.rows = static_cast<std::size_t>(shape.product(0, shape.rank - 1));
+  bound->spec.count = static_cast<std::size_t>(shape[shape.rank - 1]);
+  kernels::set_scales(bound->spec, input(context.model(), op, 0).scales[0], 1.0f);
+  return static_cast<const BoundOperator*>(bound);
+}
+
+}  // namespace
+
+const OperatorDefinition softmax_v3{fb::OpCode::softmax, 3, "softmax", check_softmax, stream_softmax, prepare_softmax};
+
+}  // namespace runnel::ops

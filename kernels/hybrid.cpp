@@ -1,0 +1,51 @@
+#include "kernels/hybrid.h"
+
+namespace runnel::kernels {
+
+float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept {
+  float largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float size = x[i] < 0 ? -x[i] : x[i];
+    largest = size > largest ? size : largest;
+  }
+  if (!(largest > 0)) {
+    for (std::size_t i = 0; i < count; ++i) q[i] = 0;
+    return 1;
+  }
+  const float inverse = 127.0f / largest;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = __builtin_roundf(x[i] * inverse);
+    q[i] = static_cast<std::int8_t>(value < -127.0f ? -127.0f : value > 127.0f ? 127.0f : value == value ? value : 0.0f);
+  }
+  return largest / 127.0f;
+}
+
+void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept {
+  const std::int64_t group_inputs = spec.in_channels / spec.groups, group_outputs = spec.out_channels / spec.groups;
+  const float scale = quantize_row(static_cast<std::size_t>(std::int64_t{spec.in_height} * spec.in_width * spec.in_channels), x, scratch);
+  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
+  const auto* bias = static_cast<const float*>(spec.bias);
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    for (std::int64_t column = 0; column < spec.out_width; ++column) {
+      for (std::int64_t out = 0; out < spec.out_channels; ++out) {
+        std::int64_t sum = 0;
+        for (std::int64_t i = 0; i < spec.kernel_height; ++i) {
+          const std::int64_t in_row = row * spec.stride_height - spec.pad_top + i * spec.dilation_height;
+          if (in_row < 0 || in_row >= spec.in_height) continue;
+          for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
+            const std::int64_t in_column = column * spec.stride_width - spec.pad_left + j * spec.dilation_width;
+            if (in_column < 0 || in_column >= spec.in_width) continue;
+            const std::int8_t* in = scratch + (in_row * spec.in_width + in_column) * spec.in_channels + out / group_outputs * group_inputs;
+            const std::int8_t* w = weights + ((out * spec.kernel_height + i) * spec.kernel_width + j) * group_inputs;
+            for (std::int64_t c = 0; c < group_inputs; ++c) sum += std::int32_t{in[c]} * w[c];
+          }
+        }
+        float value = static_cast<float>(sum) * (scale * spec.scales[spec.per_channel ? out : 0]) + (bias == nullptr ? 0.0f : bias[out]);
+        if (spec.relu && value < 0) value = 0;
+        *y++ = value;
+      }
+    }
+  }
+}
+
+}  // namespace runnel::kernels
