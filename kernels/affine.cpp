@@ -48,7 +48,8 @@ std::int32_t input_radius(int integer_bits, int left_shift) noexcept {
   return static_cast<std::int32_t>(radius > 1e9 ? 1e9 : radius);
 }
 
-// 65536 * sigmoid(i / 24) to within 1 (the arithmetic is defined by these entries); tanh comes out of the same table, since tanh(x) = 2 sigmoid(2x) - 1.
+// 65536 * sigmoid(i / 24) to within 1; tanh comes out of the same table, since tanh(x) = 2 sigmoid(2x) - 1. The entries are those of TensorFlow
+// Lite's reference kernels for int16: no formula gives all of them, so they define the result.
 constexpr std::uint16_t kSigmoid[256] = {
     32768, 33451, 34133, 34813, 35493, 36169, 36843, 37513, 38180, 38841, 39498, 40149, 40794, 41432, 42064, 42688, 43304, 43912, 44511, 45102,
     45683, 46255, 46817, 47369, 47911, 48443, 48964, 49475, 49975, 50464, 50942, 51409, 51865, 52311, 52745, 53169, 53581, 53983, 54374, 54755,

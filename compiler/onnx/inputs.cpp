@@ -123,7 +123,8 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
       notes.push_back("input " + input.name + " is fixed at " + std::to_string(kSampleRate) + " (--value says otherwise)");
     }
   }
-  for (const auto& [name, value] : options.values) {
+  for (const auto& value : options.values) {
+    const std::string& name = value.first;
     const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const Input& input) { return input.name == name; });
     if (found == inputs.end()) return Status(Code::not_found) << "a value for input \"" << name << "\", which the model has not";
     if (!found->fixed) return Status(Code::unsupported) << "a value for input \"" << name << "\" of " << name_of(found->dtype) << ", expected integers";
