@@ -10,6 +10,7 @@
 #include "compiler/espdl/target.h"
 #include "tests/compiler/compare.h"
 #include "tests/compiler/conformance_record.h"
+#include "tests/compiler/espdl_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -19,15 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::Bytes;
 using test::RunnableGraph;
-
-std::vector<fs::path> files_of(const char* folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(test::data_folder() / folder)) {
-    if (entry.path().extension() == ".espdl") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 struct Loaded {
   compiler::EspdlImport import;
@@ -114,7 +106,7 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
 }
 
 void run_folder(const char* folder, std::size_t least) {
-  const auto files = files_of(folder);
+  const auto files = test::espdl_files(folder);
   EXPECT_GE(files.size(), least);
   for (const fs::path& file : files) test::record_conformance(run_file(file, folder));
 }

@@ -5,6 +5,7 @@
 #include "compiler/espdl/importer.h"
 #include "compiler/espdl/source.h"
 #include "compiler/espdl/target.h"
+#include "tests/compiler/espdl_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -15,20 +16,11 @@ namespace fs = std::filesystem;
 using test::Bytes;
 using test::RunnableGraph;
 
-std::vector<fs::path> files_of(const char* folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(test::data_folder() / folder)) {
-    if (entry.path().extension() == ".espdl") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 TEST(EspdlFiles, AreAllImported) {
   RUNNEL_NEEDS_DATA();
   int found = 0;
   for (const char* folder : {"espdl/models", "espdl/tcn", "digits"}) {
-    for (const fs::path& file : files_of(folder)) {
+    for (const fs::path& file : test::espdl_files(folder)) {
       ++found;
       const auto result = import_espdl(test::read_file(file));
       EXPECT_TRUE(result.ok()) << file << ": " << result.status().text();
@@ -42,7 +34,7 @@ TEST(EspdlFiles, TargetsAreNotMistaken) {
   RUNNEL_NEEDS_DATA();
   int told = 0;
   for (const char* folder : {"conformance", "digits"}) {
-    for (const fs::path& file : files_of(folder)) {
+    for (const fs::path& file : test::espdl_files(folder)) {
       const auto payload = EspdlPayload::open(test::read_file(file));
       ASSERT_TRUE(payload.ok());
       auto model = espdl_source::read_model(*payload);
