@@ -75,10 +75,10 @@ Status run_import(const ImportCall& call) {
   if (!written->refusals.empty()) {
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
     if (wants_stream) return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
-    const fb::Usage used = graph.pipeline.usage;
-    say(call.input + (used == fb::Usage::step ? ": written for steps: it keeps its state from run to run" : used == fb::Usage::window ? ": written for windows"
-                                                                                                                       : ": written for whole clips only"));
+    say(call.input + ": written for whole clips only");
   }
+  const fb::Usage used = graph.pipeline.usage;
+  if (used == fb::Usage::step) say(call.input + ": written for steps: it keeps its state from run to run");
   std::vector<std::byte> bytes = std::move(written->bytes);
   if (call.encrypt) {
     RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));

@@ -77,6 +77,8 @@ Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
     const std::vector<std::string> refusals = std::move(written.refusals);
     RUNNEL_ASSIGN(written, write_model(graph, options));
     written.refusals = refusals;
+  } else {
+    written.refusals.clear();   // nobody asked for a stream
   }
   // Models with several inputs may be clips of their own kind (`runnel infer`); what was asked for must hold.
   const PipelineSettings& settings = graph.pipeline;

@@ -26,7 +26,7 @@ struct UsageOptions {
 Status apply_usage(const UsageOptions& options, Graph& graph);
 
 // write_model for a graph that need not be a stream: one that cannot be streamed becomes a model for whole clips, unless its usage is
-// another one; its refusals are left for the caller to tell. What the file says about its usage fits the model.
+// another one; only then there are refusals, for the caller to tell. What the file says about its usage fits the model.
 Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options);
 
 }  // namespace runnel::compiler

@@ -16,6 +16,7 @@ constexpr Parameter kParameters[] = {
     parameter<&Detect::release>("release", "", -1, 1, "smoothed posterior below which the same label may come again; wake-word: posterior below which a frame is quiet; negative: 0.6 of the threshold"),
     parameter<&Detect::smoothing_frames>("smoothing_frames", "frames", 1, 100000, "length of the moving average"),
     parameter<&Detect::refractory_frames>("refractory_frames", "frames", 1, 1000000000, "shortest distance between two events; wake-word: quiet frames in front of an event"),
+    parameter<&Detect::warm_up_frames>("warm_up_frames", "frames", 0, 1000000000, "wake-word: quiet frames in front of the first event"),
     text_parameter<&Detect::ignore>("ignore", "", "labels that never make an event in stream mode, with commas between them"),
     text_parameter<&Detect::labels>("labels", "", "names of the classes, with commas between them; empty: those of the model, or numbers"),
     text_parameter<&Detect::activation>("activation", "softmax|none", "softmax: the input is logits; none: it is posteriors already"),
@@ -145,6 +146,7 @@ std::int64_t Detect::reset(std::int64_t first) noexcept {
   seen_ = 0;
   armed_ = true;
   quiet_ = 0;
+  wanted_quiet_ = warm_up_frames;
   last_label_ = -1;
   if (clip_) std::fill(totals_, totals_ + classes_, 0.0);
   else forget_means();
@@ -211,9 +213,10 @@ double Detect::smooth(std::int64_t frame, std::int32_t& best) noexcept {
 bool Detect::wakes(double mean) noexcept {
   bool quiet = true;
   for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || !(values_[c] >= release_));
-  if (quiet && quiet_ < refractory_frames) ++quiet_;
-  if (mean < threshold || quiet_ < refractory_frames) return false;
+  if (quiet && quiet_ < wanted_quiet_) ++quiet_;
+  if (mean < threshold || quiet_ < wanted_quiet_) return false;
   quiet_ = 0;
+  wanted_quiet_ = refractory_frames;
   return true;
 }
 

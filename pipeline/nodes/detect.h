@@ -11,7 +11,7 @@
 //
 // mode=wake-word. As microWakeWord decides. Per frame the same means; the best label's mean p. A frame is quiet when every label that is not
 // ignored has a posterior below `release`.
-//     p >= threshold, and at least `refractory_frames` quiet frames since the start or the last event
+//     p >= threshold, and at least `refractory_frames` quiet frames since the last event (`warm_up_frames` in front of the first one)
 // makes an event, and the means start anew from 0. Score and span as above.
 //
 // mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
@@ -35,6 +35,7 @@ class Detect final : public Node {
   double release = -1;
   std::int64_t smoothing_frames = 25;
   std::int64_t refractory_frames = 25;
+  std::int64_t warm_up_frames = 0;
   std::string_view ignore = kUsuallyIgnored;
   std::string_view labels;
   std::string_view activation = "softmax";
@@ -75,7 +76,7 @@ class Detect final : public Node {
 
   std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
   bool armed_ = true;
-  std::int64_t quiet_ = 0;             // wake-word: quiet frames since the start or the last event
+  std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
   std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
   std::int32_t last_label_ = -1;
 };
