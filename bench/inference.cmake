@@ -14,7 +14,7 @@ if(TARGET runnel_pipeline_host)
     target_include_directories(inference_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
     target_link_libraries(inference_bench PRIVATE ${CMAKE_DL_LIBS})
   endif()
-  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp
+  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)
