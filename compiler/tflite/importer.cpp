@@ -94,14 +94,6 @@ Status check_operators(const Subgraph& graph) {
   return failure;
 }
 
-bool streams(const Graph& graph, OperatorTable operators) {
-  WriteOptions options;
-  options.operators = operators;
-  options.blocks.clear();
-  const auto written = write_model(graph, options);
-  return written.ok() && written->refusals.empty();
-}
-
 // An output that is an input or stands twice gets a copy, so that every output is computed.
 Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   const TensorId id = builder.find(tensor);
@@ -139,7 +131,7 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
   Graph graph = std::move(builder.graph);
   graph.metadata.emplace_back("source.format", "tflite");
   if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
-  graph.pipeline.usage = builder.stateful ? fb::Usage::step : streams(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
+  graph.pipeline.usage = builder.stateful ? fb::Usage::step : can_stream(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
   return graph;
 }
 
