@@ -77,10 +77,17 @@ const Conversion* find_conversion(Builtin code) {
   return found == kConversions.end() ? nullptr : found;
 }
 
+// Operators of other makers, by name.
+const Conversion* find_conversion(const Operator& op) {
+  static constexpr Conversion kEthosU{Builtin::CUSTOM, "ethos-u", convert_ethos_u};
+  if (op.code != Builtin::CUSTOM) return find_conversion(op.code);
+  return op.custom == kEthosU.name ? &kEthosU : nullptr;
+}
+
 Status check_operators(const Subgraph& graph) {
   std::map<std::string, int> obstacles;
   for (const Operator& op : graph.operators) {
-    if (find_conversion(op.code) != nullptr) continue;
+    if (find_conversion(op) != nullptr) continue;
     ++obstacles[op.code == Builtin::CUSTOM ? "custom operator \"" + op.custom + "\"" : name_of(op.code)];
   }
   if (obstacles.empty()) return {};
@@ -122,7 +129,7 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
   for (const std::int32_t tensor : source.inputs) RUNNEL_TRY(builder.add_input(tensor));
   for (std::size_t i = 0; i < source.operators.size(); ++i) {
     const Operator& op = source.operators[i];
-    if (!windows.absorbed.contains(i)) RUNNEL_TRY(find_conversion(op.code)->convert(builder, op));
+    if (!windows.absorbed.contains(i)) RUNNEL_TRY(find_conversion(op)->convert(builder, op));
   }
   for (const std::int32_t tensor : source.outputs) {
     RUNNEL_ASSIGN(const TensorId id, output_of(builder, tensor));

@@ -149,6 +149,27 @@ Result<Subgraph> read_subgraph(std::span<const std::byte> file, const tflite::Mo
   return graph;
 }
 
+// Where tensors lie in the arena, for models that were compiled with a plan: version, graph, count, and an offset for each of its tensors.
+Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Model& model) {
+  for (flatbuffers::uoffset_t i = 0; from.metadata() != nullptr && i < from.metadata()->size(); ++i) {
+    const tflite::Metadata& entry = *from.metadata()->Get(i);
+    if (text_of(entry.name()) != "OfflineMemoryAllocation") continue;
+    const std::string place = "metadata OfflineMemoryAllocation";
+    const std::size_t buffers = from.buffers() == nullptr ? 0 : from.buffers()->size();
+    if (entry.buffer() >= buffers) return Status(Code::invalid_data) << place << ": buffer " << entry.buffer() << " of " << buffers;
+    RUNNEL_ASSIGN(const auto bytes, bytes_of(file, *from.buffers()->Get(entry.buffer()), place));
+    std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));
+    if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof numbers[0]);
+    const bool counted = numbers.size() >= 3 && numbers[1] >= 0 && static_cast<std::size_t>(numbers[1]) < model.subgraphs.size() && numbers[2] >= 0 &&
+                         static_cast<std::size_t>(numbers[2]) == numbers.size() - 3;
+    if (!counted) return Status(Code::invalid_data) << place << ": " << bytes.size() << " bytes that are not a graph and an offset for each of its tensors";
+    std::vector<Tensor>& tensors = model.subgraphs[static_cast<std::size_t>(numbers[1])].tensors;
+    if (static_cast<std::size_t>(numbers[2]) != tensors.size()) return Status(Code::invalid_data) << place << ": " << numbers[2] << " offsets for " << tensors.size() << " tensors";
+    for (std::size_t t = 0; t < tensors.size(); ++t) tensors[t].arena_offset = std::max(numbers[t + 3], -1);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Model> read_model(std::span<const std::byte> file) {
@@ -167,6 +188,7 @@ Result<Model> read_model(std::span<const std::byte> file) {
     model.subgraphs.push_back(std::move(graph));
   }
   if (model.subgraphs.empty()) return Status(Code::invalid_data) << "no graph in it";
+  RUNNEL_TRY(read_arena(file, from, model));
   return model;
 }
 
