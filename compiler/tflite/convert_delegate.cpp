@@ -37,10 +37,16 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
   }
   RUNNEL_ASSIGN(const Tensor* const scratch, builder.input(op, kScratch));
   RUNNEL_ASSIGN(const Tensor* const fast, builder.input(op, kFastScratch));
-  std::vector<std::int64_t> in_offsets, out_offsets;
+  std::vector<std::int64_t> in_offsets, out_offsets, states, first_values;
   for (std::size_t i = kFirst; i < op.inputs.size(); ++i) {
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.input(op, i));
-    RUNNEL_ASSIGN(const TensorId id, builder.operand(op, i));
+    // What lasts from call to call is the back end's to keep: it reads and writes it in one place.
+    const bool kept = tensor->variable && !tensor->data && builder.find(op.inputs[i]) == kAbsent;
+    states.push_back(kept ? count_of(*tensor) * static_cast<std::int64_t>(size_of(tensor->dtype)) : 0);
+    first_values.push_back(kept && !tensor->zero_points.empty() ? tensor->zero_points[0] : 0);
+    builder.stateful = builder.stateful || kept;
+    TensorId id = kAbsent;
+    if (!kept) { RUNNEL_ASSIGN(id, builder.operand(op, i)); }
     inputs.push_back(id);
     in_offsets.push_back(offset_of(*tensor, *scratch));
   }
@@ -55,7 +61,9 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
   options.attributes = {{"scratch_bytes", std::vector<std::int64_t>{count_of(*scratch)}},
                         {"fast_scratch_bytes", std::vector<std::int64_t>{count_of(*fast)}},
                         {"input_offsets", in_offsets},
-                        {"output_offsets", out_offsets}};
+                        {"output_offsets", out_offsets},
+                        {"state_bytes", states},
+                        {"state_values", first_values}};
   return builder.emit(op, fb::OpCode::delegate, inputs, outputs, options);
 }
 

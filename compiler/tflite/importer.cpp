@@ -145,6 +145,7 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
 }  // namespace
 
 std::string name_of(Builtin code) {
+  if (code == Builtin::CUSTOM) return "CUSTOM";
   const Conversion* const known = find_conversion(code);
   return known != nullptr ? std::string(known->name) : "operator code " + std::to_string(static_cast<int>(code));
 }

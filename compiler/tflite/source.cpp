@@ -149,7 +149,7 @@ Result<Subgraph> read_subgraph(std::span<const std::byte> file, const tflite::Mo
   return graph;
 }
 
-// Where tensors lie in the arena, for models that were compiled with a plan: version, graph, count, and an offset for each of its tensors.
+// Where tensors lie in the arena, for models that were compiled with a plan: version, graphs, count, and an offset for each tensor.
 Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Model& model) {
   for (flatbuffers::uoffset_t i = 0; from.metadata() != nullptr && i < from.metadata()->size(); ++i) {
     const tflite::Metadata& entry = *from.metadata()->Get(i);
@@ -160,11 +160,11 @@ Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Mo
     RUNNEL_ASSIGN(const auto bytes, bytes_of(file, *from.buffers()->Get(entry.buffer()), place));
     std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));
     if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof numbers[0]);
-    const bool counted = numbers.size() >= 3 && numbers[1] >= 0 && static_cast<std::size_t>(numbers[1]) < model.subgraphs.size() && numbers[2] >= 0 &&
-                         static_cast<std::size_t>(numbers[2]) == numbers.size() - 3;
-    if (!counted) return Status(Code::invalid_data) << place << ": " << bytes.size() << " bytes that are not a graph and an offset for each of its tensors";
-    std::vector<Tensor>& tensors = model.subgraphs[static_cast<std::size_t>(numbers[1])].tensors;
-    if (static_cast<std::size_t>(numbers[2]) != tensors.size()) return Status(Code::invalid_data) << place << ": " << numbers[2] << " offsets for " << tensors.size() << " tensors";
+    std::vector<Tensor>& tensors = model.subgraphs[0].tensors;
+    // The second number is how many graphs there are, or which one is meant: 1 or 0 for the only one.
+    if (numbers.size() != tensors.size() + 3 || (numbers[1] != 0 && numbers[1] != 1) || numbers[2] != static_cast<std::int32_t>(tensors.size())) {
+      return Status(Code::invalid_data) << place << ": " << bytes.size() << " bytes, expected three numbers and an offset for each of " << tensors.size() << " tensors";
+    }
     for (std::size_t t = 0; t < tensors.size(); ++t) tensors[t].arena_offset = std::max(numbers[t + 3], -1);
   }
   return {};
