@@ -5,7 +5,7 @@
 
 #include "compiler/onnx/builder.h"
 #include "compiler/onnx/fold.h"
-#include "compiler/onnx/fuse.h"
+#include "compiler/fuse.h"
 #include "compiler/onnx/inputs.h"
 
 namespace runnel::compiler::onnx_source {

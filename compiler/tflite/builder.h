@@ -112,5 +112,6 @@ Status convert_pack(Builder& builder, const Operator& op);
 Status convert_unpack(Builder& builder, const Operator& op);
 Status convert_svdf(Builder& builder, const Operator& op);
 Status convert_lstm(Builder& builder, const Operator& op);
+Status convert_ethos_u(Builder& builder, const Operator& op);
 
 }  // namespace runnel::compiler::tflite_source

@@ -77,10 +77,17 @@ const Conversion* find_conversion(Builtin code) {
   return found == kConversions.end() ? nullptr : found;
 }
 
+// Operators of other makers, by name.
+const Conversion* find_conversion(const Operator& op) {
+  static constexpr Conversion kEthosU{Builtin::CUSTOM, "ethos-u", convert_ethos_u};
+  if (op.code != Builtin::CUSTOM) return find_conversion(op.code);
+  return op.custom == kEthosU.name ? &kEthosU : nullptr;
+}
+
 Status check_operators(const Subgraph& graph) {
   std::map<std::string, int> obstacles;
   for (const Operator& op : graph.operators) {
-    if (find_conversion(op.code) != nullptr) continue;
+    if (find_conversion(op) != nullptr) continue;
     ++obstacles[op.code == Builtin::CUSTOM ? "custom operator \"" + op.custom + "\"" : name_of(op.code)];
   }
   if (obstacles.empty()) return {};
@@ -92,14 +99,6 @@ Status check_operators(const Subgraph& graph) {
     first = false;
   }
   return failure;
-}
-
-bool streams(const Graph& graph, OperatorTable operators) {
-  WriteOptions options;
-  options.operators = operators;
-  options.blocks.clear();
-  const auto written = write_model(graph, options);
-  return written.ok() && written->refusals.empty();
 }
 
 // An output that is an input or stands twice gets a copy, so that every output is computed.
@@ -130,7 +129,7 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
   for (const std::int32_t tensor : source.inputs) RUNNEL_TRY(builder.add_input(tensor));
   for (std::size_t i = 0; i < source.operators.size(); ++i) {
     const Operator& op = source.operators[i];
-    if (!windows.absorbed.contains(i)) RUNNEL_TRY(find_conversion(op.code)->convert(builder, op));
+    if (!windows.absorbed.contains(i)) RUNNEL_TRY(find_conversion(op)->convert(builder, op));
   }
   for (const std::int32_t tensor : source.outputs) {
     RUNNEL_ASSIGN(const TensorId id, output_of(builder, tensor));
@@ -139,13 +138,14 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
   Graph graph = std::move(builder.graph);
   graph.metadata.emplace_back("source.format", "tflite");
   if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
-  graph.pipeline.usage = builder.stateful ? fb::Usage::step : streams(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
+  graph.pipeline.usage = builder.stateful ? fb::Usage::step : can_stream(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
   return graph;
 }
 
 }  // namespace
 
 std::string name_of(Builtin code) {
+  if (code == Builtin::CUSTOM) return "CUSTOM";
   const Conversion* const known = find_conversion(code);
   return known != nullptr ? std::string(known->name) : "operator code " + std::to_string(static_cast<int>(code));
 }

@@ -38,5 +38,7 @@ extern const OperatorDefinition reduce_mean_v3;                                 
 extern const OperatorDefinition conv_v3, fully_connected_v3;                                                   // hybrid.cpp
 extern const OperatorDefinition lstm_v3;                                                                       // sequence_lstm.cpp
 extern const OperatorDefinition svdf_v1;                                                                       // svdf.cpp
+extern const OperatorDefinition conv_v4, fully_connected_v4;                                                   // conv.cpp
+extern const OperatorDefinition read_variable_v1, assign_variable_v1;                                          // variable.cpp
 
 }  // namespace runnel::ops
