@@ -31,6 +31,36 @@ void copy(const float* from, std::int64_t count, float* to) noexcept {
   for (; count > 0; --count) *to++ = *from++;
 }
 
+void zero(std::int64_t count, float* to) noexcept {
+  for (; count > 0; --count) *to++ = 0;
+}
+
+// The window of an output position; x: the first input channel of its group. Zeros for padding.
+void copy_window(const FloatConvSpec& spec, std::int64_t position, const float* x, float* to) noexcept {
+  const std::int64_t channels = spec.in_channels / spec.groups, line = spec.kernel_width * channels;
+  const std::int64_t row = position / spec.out_width * spec.stride_height - spec.pad_top, column = position % spec.out_width * spec.stride_width - spec.pad_left;
+  const bool one_piece = spec.groups == 1 && spec.dilation_width == 1;
+  const std::int64_t before = std::clamp<std::int64_t>(-column, 0, spec.kernel_width), end = std::clamp<std::int64_t>(spec.in_width - column, before, spec.kernel_width);
+  const std::int64_t row_step = std::int64_t{spec.dilation_height} * spec.in_width * spec.in_channels;
+  const float* from = x + (row * spec.in_width + column) * spec.in_channels;
+  for (std::int64_t i = 0; i < spec.kernel_height; ++i, from += row_step, to += line) {
+    const std::int64_t in_row = row + i * spec.dilation_height;
+    if (in_row < 0 || in_row >= spec.in_height) {
+      zero(line, to);
+    } else if (one_piece) {
+      zero(before * channels, to);
+      copy(from + before * channels, (end - before) * channels, to + before * channels);
+      zero((spec.kernel_width - end) * channels, to + end * channels);
+    } else {
+      for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
+        const std::int64_t in_column = column + j * spec.dilation_width;
+        if (in_column >= 0 && in_column < spec.in_width) copy(from + j * spec.dilation_width * spec.in_channels, channels, to + j * channels);
+        else zero(channels, to + j * channels);
+      }
+    }
+  }
+}
+
 // Columns whose windows lie in the input as one piece each: [first, last).
 struct Range {
   std::int64_t first = 0, last = 0;
@@ -43,6 +73,9 @@ Range in_place(const FloatConvSpec& spec) noexcept {
   const std::int64_t room = std::int64_t{spec.in_width} - spec.kernel_width + spec.pad_left;
   range.first = std::clamp<std::int64_t>((spec.pad_left + spec.stride_width - 1) / spec.stride_width, 0, spec.out_width);
   range.last = room < 0 ? range.first : std::clamp<std::int64_t>(room / spec.stride_width + 1, range.first, spec.out_width);
+  // A few columns between borders: one product of all is better than three, each of which reads all weights.
+  constexpr std::int64_t kFew = 12;
+  if (range.last - range.first < kFew && range.last - range.first < spec.out_width) return {};
   return range;
 }
 
@@ -50,32 +83,10 @@ Range in_place(const FloatConvSpec& spec) noexcept {
 
 // Copies the windows of positions [first, last) side by side, zeros for padding, and multiplies them.
 void FloatConv::gather(std::int32_t group, std::int64_t first, std::int64_t last, const float* x, float* y, float* windows) const noexcept {
-  const std::int64_t channels = spec.in_channels / spec.groups, size = window_size(spec), outputs = spec.out_channels;
-  const bool whole_rows = spec.groups == 1 && spec.dilation_width == 1;
+  const std::int64_t size = window_size(spec), outputs = spec.out_channels;
   while (first < last) {
     const std::int64_t count = std::min<std::int64_t>(last - first, gathered);
-    float* to = windows;
-    for (std::int64_t position = first; position < first + count; ++position) {
-      const std::int64_t row = position / spec.out_width * spec.stride_height - spec.pad_top, column = position % spec.out_width * spec.stride_width - spec.pad_left;
-      for (std::int64_t i = 0; i < spec.kernel_height; ++i) {
-        const std::int64_t in_row = row + i * spec.dilation_height;
-        const float* const line = x + (in_row * spec.in_width + column) * spec.in_channels;
-        const bool inside = in_row >= 0 && in_row < spec.in_height;
-        if (inside && whole_rows) {
-          const std::int64_t before = std::clamp<std::int64_t>(-column, 0, spec.kernel_width), end = std::clamp<std::int64_t>(spec.in_width - column, before, spec.kernel_width);
-          for (std::int64_t n = 0; n < before * channels; ++n) to[n] = 0;
-          copy(line + before * channels, (end - before) * channels, to + before * channels);
-          for (std::int64_t n = end * channels; n < spec.kernel_width * channels; ++n) to[n] = 0;
-          to += spec.kernel_width * channels;
-          continue;
-        }
-        for (std::int64_t j = 0; j < spec.kernel_width; ++j, to += channels) {
-          const std::int64_t in_column = column + j * spec.dilation_width;
-          if (inside && in_column >= 0 && in_column < spec.in_width) copy(line + j * spec.dilation_width * spec.in_channels, channels, to);
-          else for (std::int64_t n = 0; n < channels; ++n) to[n] = 0;
-        }
-      }
-    }
+    for (std::int64_t i = 0; i < count; ++i) copy_window(spec, first + i, x, windows + i * size);
     kernels->product(matrices[group], count, windows, size, y + first * outputs, outputs, spec.relu);
     first += count;
   }

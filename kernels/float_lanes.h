@@ -149,11 +149,6 @@ template <int W>
 RUNNEL_LANES_INLINE F<W> with_sign(F<W> size, F<W> of) {
   return float_of_bits<W>(bits_of<W>(size) | (bits_of<W>(of) & static_cast<std::int32_t>(0x80000000)));
 }
-// Negative numbers become 0; NaN and -0 stay.
-template <int W>
-RUNNEL_LANES_INLINE F<W> rectified(F<W> v) {
-  return v < splat<W>(0) ? splat<W>(0) : v;
-}
 
 }  // namespace
 }  // namespace runnel::kernels

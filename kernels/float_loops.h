@@ -8,38 +8,57 @@
 namespace runnel::kernels {
 namespace {
 
+// What results below which become it: 0 for ReLU, nothing otherwise.
+template <int W>
+RUNNEL_LANES_INLINE F<W> lowest(bool relu) {
+  return splat<W>(relu ? 0.0f : -__builtin_inff());
+}
+
 // Bias, ReLU and the store of one vector of results; `count`: columns that exist.
 template <int W>
-RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, bool relu, float* y, std::int64_t count) {
+RUNNEL_LANES_INLINE void finish(F<W> sum, const float* bias, F<W> low, float* y, std::int64_t count) {
   sum = sum + load<W>(bias);
-  if (relu) sum = rectified<W>(sum);
+  sum = sum < low ? low : sum;             // NaN and -0 stay
   if (count >= W) store<W>(y, sum);
   else if (count > 0) store_some<W>(y, sum, static_cast<std::size_t>(count));
 }
 
-// kRows rows times a panel of kVectors vectors.
+// sum = products [begin, end) of kRows rows with a panel of kVectors vectors.
 template <int W, int kRows, int kVectors>
-void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x_step, const float* bias, bool relu, float* y, std::ptrdiff_t y_step,
-          std::int64_t columns) noexcept {
-  const std::int32_t length = m.inner / m.segments;
-  F<W> total[kRows][kVectors] = {};      // 0 + x is x but for the sign of a zero, which the bias settles
-  for (std::int32_t segment = 0; segment < m.segments; ++segment) {
-    F<W> sum[kRows][kVectors] = {};
-    const std::int64_t end = segment + 1 == m.segments ? m.inner : std::int64_t{segment + 1} * length;
-    for (std::int64_t k = std::int64_t{segment} * length; k < end; ++k, w += W * kVectors) {
-      F<W> weights[kVectors];
-      for (int v = 0; v < kVectors; ++v) weights[v] = load<W>(w + v * W);
-      for (int r = 0; r < kRows; ++r) {
-        const F<W> value = splat<W>(x[r * x_step + k]);
-        for (int v = 0; v < kVectors; ++v) sum[r][v] = fma<W>(value, weights[v], sum[r][v]);
-      }
-    }
+RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_step, std::int64_t begin, std::int64_t end, F<W> (&sum)[kRows][kVectors]) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = splat<W>(0);
+  }
+  w += begin * W * kVectors;
+  for (std::int64_t k = begin; k < end; ++k, w += W * kVectors) {
+    F<W> weights[kVectors];
+    for (int v = 0; v < kVectors; ++v) weights[v] = load<W>(w + v * W);
     for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) total[r][v] = total[r][v] + sum[r][v];
+      const F<W> value = splat<W>(x[r * x_step + k]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = fma<W>(value, weights[v], sum[r][v]);
     }
   }
+}
+
+// kRows rows times a panel of kVectors vectors, in one segment or in several.
+template <int W, int kRows, int kVectors, bool kOne>
+void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x_step, const float* bias, bool relu, float* y, std::ptrdiff_t y_step,
+          std::int64_t columns) noexcept {
+  F<W> total[kRows][kVectors];
+  const std::int64_t length = kOne ? m.inner : m.inner / m.segments;
+  piece<W, kRows, kVectors>(w, x, x_step, 0, length, total);
+  if constexpr (!kOne) {
+    for (std::int32_t segment = 1; segment < m.segments; ++segment) {
+      F<W> sum[kRows][kVectors];
+      piece<W, kRows, kVectors>(w, x, x_step, segment * length, segment + 1 == m.segments ? m.inner : (segment + 1) * length, sum);
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) total[r][v] = total[r][v] + sum[r][v];
+      }
+    }
+  }
+  const F<W> low = lowest<W>(relu);
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) finish<W>(total[r][v], bias + v * W, relu, y + r * y_step + v * W, columns - v * W);
+    for (int v = 0; v < kVectors; ++v) finish<W>(total[r][v], bias + v * W, low, y + r * y_step + v * W, columns - v * W);
   }
 }
 
@@ -70,7 +89,7 @@ void row_segments(const FloatMatrix& m, const float* w, const float* x, const fl
   for (int v = 0; v < kVectors; ++v) {
     F<W> total = sum[0][v];
     for (int s = 1; s < kSegments; ++s) total = total + sum[s][v];
-    finish<W>(total, bias + v * W, relu, y + v * W, columns - v * W);
+    finish<W>(total, bias + v * W, lowest<W>(relu), y + v * W, columns - v * W);
   }
 }
 
@@ -82,7 +101,7 @@ void row_panels(const FloatMatrix& m, const float* w, const float* x, const floa
   for (int c = 0; c < kPanels; ++c) {
     for (int v = 0; v < kVectors; ++v) {
       const int at = (c * kVectors + v) * W;
-      finish<W>(sum[c][v], bias + at, relu, y + at, columns - at);
+      finish<W>(sum[c][v], bias + at, lowest<W>(relu), y + at, columns - at);
     }
   }
 }
@@ -109,25 +128,22 @@ void one_row(const FloatMatrix& m, std::int64_t panels, const float* w, const fl
   }
 }
 
-// All rows times one panel.
-template <int W, int kVectors, int kMostRows>
+// All rows times one panel, in tiles of nearly equal size.
+template <int W, int kVectors, int kMostRows, bool kOne>
 void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const float* x, std::ptrdiff_t x_step, const float* bias, bool relu, float* y,
                 std::ptrdiff_t y_step, std::int64_t columns) noexcept {
-  // Tiles of nearly equal size.
-  std::int64_t tiles = (rows + kMostRows - 1) / kMostRows;
-  for (; tiles > 0; --tiles) {
+  for (std::int64_t tiles = (rows + kMostRows - 1) / kMostRows; tiles > 0; --tiles) {
     const std::int64_t n = (rows + tiles - 1) / tiles;
+    const auto run = [&]<int kRows>() __attribute__((always_inline)) {
+      if constexpr (kRows <= kMostRows) tile<W, kRows, kVectors, kOne>(m, w, x, x_step, bias, relu, y, y_step, columns);
+    };
     switch (n) {
-      case 1: tile<W, 1, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns); break;
-      case 2: tile<W, 2, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns); break;
-      case 3: tile<W, 3, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns); break;
-      case 4: tile<W, 4, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns); break;
-      case 5:
-        if constexpr (kMostRows >= 5) tile<W, 5, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns);
-        break;
-      default:
-        if constexpr (kMostRows >= 6) tile<W, 6, kVectors>(m, w, x, x_step, bias, relu, y, y_step, columns);
-        break;
+      case 1: run.template operator()<1>(); break;
+      case 2: run.template operator()<2>(); break;
+      case 3: run.template operator()<3>(); break;
+      case 4: run.template operator()<4>(); break;
+      case 5: run.template operator()<5>(); break;
+      default: run.template operator()<6>(); break;
     }
     rows -= n;
     x += n * x_step;
@@ -137,6 +153,7 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
 
 // Panels as pack_float_matrix() lays them: as many as are needed when none is wider than kPanel vectors, the first ones one vector wider
 // than the others.
+// A tile of kMostRows rows fills the registers; with several segments two of half the size do, the sum so far and the next.
 template <int W, int kPanel, int kMostRows>
 void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y, std::ptrdiff_t y_step, bool relu) noexcept {
   const std::int64_t vectors = (m.columns + W - 1) / W, panels = (vectors + kPanel - 1) / kPanel, narrow = vectors / panels, wide_panels = vectors % panels;
@@ -152,7 +169,9 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
         return;
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
-        panel_rows<W, kVectors, kMostRows>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
+        constexpr int kHalf = kMostRows * kPanel / 2 / kVectors, kFew = kHalf < 1 ? 1 : kHalf < kMostRows ? kHalf : kMostRows;
+        if (m.segments == 1) panel_rows<W, kVectors, kMostRows, true>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
+        else panel_rows<W, kVectors, kFew, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
       }
     }
   };
@@ -168,50 +187,90 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
   choose(narrow, panels - wide_panels);
 }
 
-// One position: taps [i0, i1) x [j0, j1) lie in the input.
+// Taps [i0, i1) x [j0, j1) of a position lie in the input.
 struct Taps {
   std::int64_t i0, i1, j0, j1;
 };
-template <int W, int kVectors>
-RUNNEL_LANES_INLINE void depthwise_vectors(const FloatDepthwise& s, const Taps& taps, const float* x, std::int64_t row_step, std::int64_t column_step, std::int64_t c, float* y) {
-  F<W> sum[kVectors] = {};
+// kPositions neighbouring positions whose taps are the same, kVectors vectors of channels; `count`: channels that exist.
+template <int W, int kPositions, int kVectors>
+RUNNEL_LANES_INLINE void depthwise_block(const FloatDepthwise& s, const Taps& taps, const float* x, const float* w, const float* bias, float* y, std::int64_t count) {
+  const std::int64_t row_step = std::int64_t{s.dilation_height} * s.in_width * s.channels, column_step = std::int64_t{s.dilation_width} * s.channels;
+  const std::int64_t position_step = std::int64_t{s.stride_width} * s.channels;
+  F<W> sum[kPositions][kVectors];
+  for (int p = 0; p < kPositions; ++p) {
+    for (int v = 0; v < kVectors; ++v) sum[p][v] = splat<W>(0);
+  }
   for (std::int64_t i = taps.i0; i < taps.i1; ++i) {
-    const float* in = x + i * row_step + taps.j0 * column_step + c;
-    const float* w = s.weights + (i * s.kernel_width + taps.j0) * s.channels + c;
-    for (std::int64_t j = taps.j0; j < taps.j1; ++j, in += column_step, w += s.channels) {
-      for (int v = 0; v < kVectors; ++v) sum[v] = fma<W>(load<W>(in + v * W), load<W>(w + v * W), sum[v]);
+    const float* in = x + i * row_step + taps.j0 * column_step;
+    const float* tap = w + (i * s.kernel_width + taps.j0) * s.channels;
+    for (std::int64_t j = taps.j0; j < taps.j1; ++j, in += column_step, tap += s.channels) {
+      for (int v = 0; v < kVectors; ++v) {
+        const auto some = static_cast<std::size_t>(count);
+        const F<W> weights = count >= W * kVectors ? load<W>(tap + v * W) : load_some<W>(tap, some);
+        for (int p = 0; p < kPositions; ++p) {
+          const float* const at = in + p * position_step;
+          sum[p][v] = fma<W>(count >= W * kVectors ? load<W>(at + v * W) : load_some<W>(at, some), weights, sum[p][v]);
+        }
+      }
     }
   }
-  for (int v = 0; v < kVectors; ++v) finish<W>(sum[v], s.bias + c + v * W, s.relu, y + c + v * W, W);
+  const F<W> low = lowest<W>(s.relu);
+  for (int p = 0; p < kPositions; ++p) {
+    for (int v = 0; v < kVectors; ++v) finish<W>(sum[p][v], bias + v * W, low, y + p * s.channels + v * W, count - v * W);
+  }
 }
-template <int W>
-void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
-  const std::int64_t row_step = std::int64_t{s.dilation_height} * s.in_width * s.channels, column_step = std::int64_t{s.dilation_width} * s.channels;
-  const auto inside = [](std::int64_t start, std::int64_t kernel, std::int64_t dilation, std::int64_t size, std::int64_t& first, std::int64_t& last) {
-    first = start < 0 ? (-start + dilation - 1) / dilation : 0;
-    last = size > start ? (size - start + dilation - 1) / dilation : 0;
-    if (last > kernel) last = kernel;
-    if (first > last) first = last;
+// All channels of kPositions positions; kPanel vectors at a time.
+template <int W, int kPanel, int kPositions>
+RUNNEL_LANES_INLINE void depthwise_positions(const FloatDepthwise& s, const Taps& taps, const float* x, float* y) {
+  std::int64_t c = 0;
+  const auto block = [&]<int kVectors>() __attribute__((always_inline)) {
+    depthwise_block<W, kPositions, kVectors>(s, taps, x + c, s.weights + c, s.bias + c, y + c, kVectors * W);
+    c += kVectors * W;
   };
+  while (c + kPanel * W <= s.channels) block.template operator()<kPanel>();
+  if constexpr (kPanel > 2) {
+    if (c + 2 * W <= s.channels) block.template operator()<2>();
+  }
+  if constexpr (kPanel > 1) {
+    if (c + W <= s.channels) block.template operator()<1>();
+  }
+  if (c < s.channels) depthwise_block<W, kPositions, 1>(s, taps, x + c, s.weights + c, s.bias + c, y + c, s.channels - c);
+}
+// Taps of a window from `start` on that lie in the input.
+RUNNEL_LANES_INLINE void taps_inside(std::int64_t start, std::int64_t kernel, std::int64_t dilation, std::int64_t size, std::int64_t& first, std::int64_t& last) {
+  first = 0;
+  last = kernel;
+  if (start >= 0 && start + (kernel - 1) * dilation < size) return;
+  while (first < kernel && start + first * dilation < 0) ++first;
+  while (last > first && start + (last - 1) * dilation >= size) --last;
+}
+template <int W, int kPanel>
+void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
+  constexpr std::int64_t kTogether = 4;
   for (std::int64_t row = 0; row < s.out_height; ++row) {
     Taps taps;
-    const std::int64_t top = row * s.stride_height - s.pad_top;
-    inside(top, s.kernel_height, s.dilation_height, s.in_height, taps.i0, taps.i1);
-    for (std::int64_t column = 0; column < s.out_width; ++column, y += s.channels) {
+    const std::int64_t top = row * s.stride_height - s.pad_top, last_tap = std::int64_t{s.kernel_width - 1} * s.dilation_width;
+    taps_inside(top, s.kernel_height, s.dilation_height, s.in_height, taps.i0, taps.i1);
+    for (std::int64_t column = 0; column < s.out_width;) {
       const std::int64_t left = column * s.stride_width - s.pad_left;
-      inside(left, s.kernel_width, s.dilation_width, s.in_width, taps.j0, taps.j1);
-      const float* in = x + (top * s.in_width + left) * s.channels;
-      std::int64_t c = 0;
-      for (; c + 4 * W <= s.channels; c += 4 * W) depthwise_vectors<W, 4>(s, taps, in, row_step, column_step, c, y);
-      for (; c + W <= s.channels; c += W) depthwise_vectors<W, 1>(s, taps, in, row_step, column_step, c, y);
-      for (; c < s.channels; ++c) depthwise_vectors<1, 1>(s, taps, in, row_step, column_step, c, y);
+      const float* const in = x + (top * s.in_width + left) * s.channels;
+      taps_inside(left, s.kernel_width, s.dilation_width, s.in_width, taps.j0, taps.j1);
+      if (column + kTogether <= s.out_width && left >= 0 && left + (kTogether - 1) * s.stride_width + last_tap < s.in_width) {
+        depthwise_positions<W, kPanel, kTogether>(s, taps, in, y);
+        column += kTogether;
+        y += kTogether * s.channels;
+      } else {
+        depthwise_positions<W, kPanel, 1>(s, taps, in, y);
+        ++column;
+        y += s.channels;
+      }
     }
   }
 }
 
 template <int W, int kPanel, int kMostRows>
 constexpr FloatKernels table() noexcept {
-  return {W, kPanel, product<W, kPanel, kMostRows>, depthwise<W>, lstm_gates<W>, gru_gates<W>, exp_loop<W>, sigmoid_loop<W>, tanh_loop<W>, swish_loop<W>, sqrt_loop<W>};
+  return {W, kPanel, product<W, kPanel, kMostRows>, depthwise<W, kPanel>, lstm_gates<W>, gru_gates<W>, exp_loop<W>, sigmoid_loop<W>, tanh_loop<W>, swish_loop<W>, sqrt_loop<W>};
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Convolutions, pools and clamps in float32: blocks of a stream have the bits of the whole clip, values those of plain loops.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/inference/ops/one_operator.h"
 
 namespace runnel::test {
