@@ -47,6 +47,8 @@ void copy_window(const FloatConvSpec& spec, std::int64_t position, const float* 
     const std::int64_t in_row = row + i * spec.dilation_height;
     if (in_row < 0 || in_row >= spec.in_height) {
       zero(line, to);
+    } else if (one_piece && end - before == spec.kernel_width) {
+      copy(from, line, to);
     } else if (one_piece) {
       zero(before * channels, to);
       copy(from + before * channels, (end - before) * channels, to + before * channels);

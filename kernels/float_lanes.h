@@ -95,6 +95,17 @@ RUNNEL_LANES_INLINE F<W> float_of_bits(I<W> v) {
   return r;
 }
 
+// The value, held in a register: compilers would rather read it again for each use.
+template <int W>
+RUNNEL_LANES_INLINE F<W> in_register(F<W> v) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#elif defined(__AVX2__)
+  __asm__("" : "+x"(v));
+#endif
+  return v;
+}
+
 // a * b + c, rounded once.
 template <int W>
 RUNNEL_LANES_INLINE F<W> fma(F<W> a, F<W> b, F<W> c) {

@@ -32,7 +32,7 @@ RUNNEL_LANES_INLINE void piece(const float* w, const float* x, std::ptrdiff_t x_
   w += begin * W * kVectors;
   for (std::int64_t k = begin; k < end; ++k, w += W * kVectors) {
     F<W> weights[kVectors];
-    for (int v = 0; v < kVectors; ++v) weights[v] = load<W>(w + v * W);
+    for (int v = 0; v < kVectors; ++v) weights[v] = in_register<W>(load<W>(w + v * W));
     for (int r = 0; r < kRows; ++r) {
       const F<W> value = splat<W>(x[r * x_step + k]);
       for (int v = 0; v < kVectors; ++v) sum[r][v] = fma<W>(value, weights[v], sum[r][v]);
@@ -57,6 +57,12 @@ void tile(const FloatMatrix& m, const float* w, const float* x, std::ptrdiff_t x
     }
   }
   const F<W> low = lowest<W>(relu);
+  if (columns >= W * kVectors) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) finish<W>(total[r][v], bias + v * W, low, y + r * y_step + v * W, W);
+    }
+    return;
+  }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) finish<W>(total[r][v], bias + v * W, low, y + r * y_step + v * W, columns - v * W);
   }
@@ -153,7 +159,6 @@ void panel_rows(const FloatMatrix& m, std::int64_t rows, const float* w, const f
 
 // Panels as pack_float_matrix() lays them: as many as are needed when none is wider than kPanel vectors, the first ones one vector wider
 // than the others.
-// A tile of kMostRows rows fills the registers; with several segments two of half the size do, the sum so far and the next.
 template <int W, int kPanel, int kMostRows>
 void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdiff_t x_step, float* y, std::ptrdiff_t y_step, bool relu) noexcept {
   const std::int64_t vectors = (m.columns + W - 1) / W, panels = (vectors + kPanel - 1) / kPanel, narrow = vectors / panels, wide_panels = vectors % panels;
@@ -169,9 +174,8 @@ void product(const FloatMatrix& m, std::int64_t rows, const float* x, std::ptrdi
         return;
       }
       for (std::int64_t i = 0; i < count; ++i, w += panel, at += kVectors * W) {
-        constexpr int kHalf = kMostRows * kPanel / 2 / kVectors, kFew = kHalf < 1 ? 1 : kHalf < kMostRows ? kHalf : kMostRows;
         if (m.segments == 1) panel_rows<W, kVectors, kMostRows, true>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
-        else panel_rows<W, kVectors, kFew, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
+        else panel_rows<W, kVectors, kMostRows, false>(m, rows, w, x, x_step, m.bias + at, relu, y + at, y_step, m.columns - at);
       }
     }
   };

@@ -27,7 +27,7 @@ struct FloatMatrix {
 
 // Pieces of the sum; a power of two.
 constexpr std::int32_t float_segments(std::int32_t inner, std::int32_t columns) noexcept {
-  std::int32_t segments = columns >= 128 ? 1 : columns >= 64 ? 2 : columns >= 32 ? 4 : 8;
+  std::int32_t segments = columns >= 64 ? 1 : columns >= 32 ? 4 : 8;
   while (segments > 1 && inner / segments < 8) segments /= 2;
   return segments;
 }
