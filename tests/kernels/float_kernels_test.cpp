@@ -87,9 +87,9 @@ TEST(FloatConv, EqualsTheSpecificationOverAwkwardShapes) {
 // Every number of vectors, panels and segments, for one row and for several tiles of rows.
 TEST(FloatConv, DenseLayersOfEveryWidthEqualTheSpecification) {
   unsigned seed = 1000;
-  for (const std::int32_t rows : {1, 2, 5, 6, 7, 13}) {
-    for (std::int32_t outputs = 1; outputs < 300; outputs += outputs < 36 ? 1 : 13) {
-      for (const std::int32_t inputs : {1, 9, 31, 130}) {
+  for (const std::int32_t rows : {1, 2, 5, 6, 13}) {
+    for (std::int32_t outputs = 1; outputs < 300; outputs += outputs < 36 ? 5 : 15) {
+      for (const std::int32_t inputs : {1, 31, 130}) {
         FloatConvSpec spec;
         spec.in_channels = inputs;
         spec.out_channels = outputs;
