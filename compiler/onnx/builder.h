@@ -43,6 +43,7 @@ Value constant_value(Constant constant);
 class Builder {
  public:
   Graph graph;
+  Grids grids;   // of its float constants
 
   // ---- values by name; branches of If see those around them
   void enter() { scopes_.emplace_back(); }
@@ -130,6 +131,9 @@ Status convert_gather(Builder& builder, const Node& node);
 Status convert_scatter(Builder& builder, const Node& node);
 Status convert_expand(Builder& builder, const Node& node);
 Status convert_recurrent(Builder& builder, const Node& node);
+Status convert_quantize(Builder& builder, const Node& node);
+Status convert_dequantize(Builder& builder, const Node& node);
+Status convert_integer_operator(Builder& builder, const Node& node);
 
 // ---- helpers of several conversions
 // Operands of one rank and one order of axes, ready for an operator that works element by element.

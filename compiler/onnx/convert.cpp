@@ -7,6 +7,7 @@
 #include "compiler/onnx/fold.h"
 #include "compiler/onnx/fuse.h"
 #include "compiler/onnx/inputs.h"
+#include "compiler/onnx/integer_form.h"
 
 namespace runnel::compiler::onnx_source {
 namespace {
@@ -25,7 +26,11 @@ const std::map<std::string, Conversion, std::less<>>& conversions() {
         {"Dropout", convert_identity}, {"Reshape", convert_reshape}, {"Flatten", convert_reshape}, {"Squeeze", convert_reshape},
         {"Unsqueeze", convert_reshape}, {"Transpose", convert_transpose}, {"Slice", convert_slice}, {"Concat", convert_concat},
         {"Split", convert_split}, {"Gather", convert_gather}, {"ScatterND", convert_scatter}, {"Expand", convert_expand},
-        {"GRU", convert_recurrent}, {"LSTM", convert_recurrent}};
+        {"GRU", convert_recurrent}, {"LSTM", convert_recurrent}, {"QuantizeLinear", convert_quantize}, {"DequantizeLinear", convert_dequantize}};
+    for (const char* name : {"QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool",
+                             "QLinearGlobalAveragePool", "QLinearConcat", "QGemm", "ConvInteger", "MatMulInteger"}) {
+      all.emplace(name, convert_integer_operator);
+    }
     for (const char* name : {"Add", "Sum", "Sub", "Mul", "Div", "Max", "Min", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"}) {
       all.emplace(name, convert_binary);
     }
@@ -229,6 +234,7 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
   RUNNEL_TRY(walk.missing());
   RUNNEL_TRY(add_outputs(graph, builder));
   fuse(builder.graph);
+  RUNNEL_TRY(to_integers(builder.graph, builder.grids));
   out.graph = std::move(builder.graph);
   out.graph.name = graph.name();
   out.graph.metadata.emplace_back("source.format", "onnx");
