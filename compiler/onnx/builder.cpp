@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/onnx/integer_form.h"
 #include "compiler/shapes.h"
 #include "inference/model.h"
 
@@ -206,6 +207,10 @@ Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode cod
     tensor.name = node.name + ":" + std::string(fb::EnumNameOpCode(code)) + (i == 0 ? "" : std::to_string(i));
     tensor.shape = shapes[i];
     tensor.dtype = dtypes[i] != DType::none ? dtypes[i] : at(made.inputs[0]).dtype;
+    if (moves_data(made)) {
+      tensor.scales = at(made.inputs[0]).scales;
+      tensor.zero_points = at(made.inputs[0]).zero_points;
+    }
     made.outputs.push_back(add(std::move(tensor)));
   }
   RUNNEL_TRY(infer_node_shapes(graph, made));

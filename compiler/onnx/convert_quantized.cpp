@@ -28,7 +28,7 @@ Result<Numbers> numbers_of(const Builder& builder, const Node& node, std::size_t
     return node.fail(Code::unsupported) << "input " << position << ": " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor";
   }
   Numbers out{zero != nullptr ? zero->dtype : otherwise, static_cast<float>(reals_of(*scale)[0])};
-  if (!(out.scale > 0) || !std::isfinite(out.scale)) return node.fail() << "a scale of " << out.scale << ", expected a positive number";
+  if (!(out.scale > 0) || !std::isfinite(out.scale)) return node.fail() << "a scale of " << std::to_string(out.scale) << ", expected a positive number";
   const std::int64_t value = zero != nullptr ? integers_of(*zero)[0] : 0;
   if (out.dtype != DType::int8 && out.dtype != DType::uint8 && out.dtype != DType::int16 && out.dtype != DType::int32) {
     return node.fail(Code::unsupported) << "integers of type " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
@@ -47,16 +47,17 @@ Status tag(Builder& builder, const Node& node, TensorId id, const Numbers& numbe
     Tensor& tensor = builder.at(next);
     if (!tensor.scales.empty()) {
       if (tensor.scales[0] == numbers.scale && tensor.zero_points[0] == numbers.zero_point) continue;
-      return node.fail(Code::unsupported) << "reads \"" << tensor.name << "\" with scale " << numbers.scale << " and zero point " << numbers.zero_point << ", it has "
-                                          << tensor.scales[0] << " and " << tensor.zero_points[0];
+      return node.fail(Code::unsupported) << "reads \"" << tensor.name << "\" with scale " << std::to_string(numbers.scale) << " and zero point " << numbers.zero_point << ", it has "
+                                          << std::to_string(tensor.scales[0]) << " and " << tensor.zero_points[0];
     }
     tensor.scales = {numbers.scale};
     tensor.zero_points = {numbers.zero_point};
     for (const compiler::Node& made : builder.graph.nodes) {
+      if (!moves_data(made)) continue;
+      const auto moved_end = made.inputs.begin() + static_cast<std::ptrdiff_t>(moved_inputs(made));
       const bool writes = std::find(made.outputs.begin(), made.outputs.end(), next) != made.outputs.end();
-      const auto reads = std::find(made.inputs.begin(), made.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(made.inputs.size(), moved_inputs(made))), next);
-      if (!moves_data(made) || (!writes && reads == made.inputs.begin() + static_cast<std::ptrdiff_t>(std::min(made.inputs.size(), moved_inputs(made))))) continue;
-      open.insert(open.end(), made.inputs.begin(), made.inputs.begin() + static_cast<std::ptrdiff_t>(moved_inputs(made)));
+      if (!writes && std::find(made.inputs.begin(), moved_end, next) == moved_end) continue;
+      open.insert(open.end(), made.inputs.begin(), moved_end);
       open.insert(open.end(), made.outputs.begin(), made.outputs.end());
     }
   }

@@ -24,7 +24,7 @@ Result<Scales> scales_of(const Node& node, const Dims& dims, const std::vector<c
   if (!is_real(scale.dtype)) return node.fail(Code::unsupported) << "scales of type " << name_of(scale.dtype) << ", expected float32";
   for (const double value : reals_of(scale)) {
     out.scales.push_back(static_cast<float>(value));
-    if (!(out.scales.back() > 0) || !std::isfinite(out.scales.back())) return node.fail() << "a scale of " << value << ", expected a positive number";
+    if (!(out.scales.back() > 0) || !std::isfinite(out.scales.back())) return node.fail() << "a scale of " << std::to_string(value) << ", expected a positive number";
   }
   out.zero_points.assign(out.scales.size(), 0);
   if (zero != nullptr) out.zero_points = integers_of(*zero);
