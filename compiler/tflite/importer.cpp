@@ -27,6 +27,7 @@ constexpr std::array kConversions = {
     Conversion{Builtin::CONV_2D, "CONV_2D", convert_conv},
     Conversion{Builtin::DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D", convert_depthwise},
     Conversion{Builtin::FULLY_CONNECTED, "FULLY_CONNECTED", convert_fully_connected},
+    Conversion{Builtin::BATCH_MATMUL, "BATCH_MATMUL", convert_batch_matmul},
     Conversion{Builtin::AVERAGE_POOL_2D, "AVERAGE_POOL_2D", convert_pool},
     Conversion{Builtin::MAX_POOL_2D, "MAX_POOL_2D", convert_pool},
     Conversion{Builtin::ADD, "ADD", convert_binary},
@@ -50,7 +51,10 @@ constexpr std::array kConversions = {
     Conversion{Builtin::RELU6, "RELU6", convert_relu},
     Conversion{Builtin::RELU_N1_TO_1, "RELU_N1_TO_1", convert_relu},
     Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax},
-    Conversion{Builtin::MEAN, "MEAN", convert_mean},
+    Conversion{Builtin::MEAN, "MEAN", convert_reduce},
+    Conversion{Builtin::SUM, "SUM", convert_reduce},
+    Conversion{Builtin::REDUCE_MAX, "REDUCE_MAX", convert_reduce},
+    Conversion{Builtin::REDUCE_MIN, "REDUCE_MIN", convert_reduce},
     Conversion{Builtin::QUANTIZE, "QUANTIZE", convert_quantize},
     Conversion{Builtin::DEQUANTIZE, "DEQUANTIZE", convert_quantize},
     Conversion{Builtin::RESHAPE, "RESHAPE", convert_reshape},
@@ -102,10 +106,11 @@ bool streams(const Graph& graph, OperatorTable operators) {
   return written.ok() && written->refusals.empty();
 }
 
-// An output that is an input or stands twice gets a copy, so that every output is computed.
+// An output that is an input or stands twice gets a copy, so that every output is computed. One of uint8 becomes that again.
 Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
-  const TensorId id = builder.find(tensor);
+  TensorId id = builder.find(tensor);
   const std::string& name = builder.source().tensors[static_cast<std::size_t>(tensor)].name;
+  if (id != kAbsent && is_shifted(builder.source().tensors[static_cast<std::size_t>(tensor)])) { RUNNEL_ASSIGN(id, builder.emit_uint8(tensor)); }
   if (id == kAbsent) return Status(Code::invalid_data) << "output \"" << name << "\" is not computed by any operator";
   const bool taken = std::ranges::find(builder.graph.inputs, id) != builder.graph.inputs.end() || builder.at(id).data ||
                      std::ranges::find(builder.graph.outputs, id) != builder.graph.outputs.end();
