@@ -29,7 +29,8 @@ Result<Dims> resized_dims(const Builder& builder, const Node& node, const Value&
   for (std::size_t i = 0; i < axes.size(); ++i) {
     RUNNEL_ASSIGN(const int axis, axis_of(node, axes[i], x.rank()));
     std::int64_t& dim = dims[static_cast<std::size_t>(axis)];
-    const double size = scaled ? static_cast<double>(dim) * wanted[i] : wanted[i];
+    double size = scaled ? static_cast<double>(dim) * wanted[i] : wanted[i];
+    if (std::abs(size - std::nearbyint(size)) < 1e-6 * size) size = std::nearbyint(size);   // 5 * 0.8f is not 4
     if (!(size >= 1) || size > kMostAlongAxis) return node.fail() << "a size or scale of " << std::to_string(wanted[i]) << " on axis " << axis;
     // With a scale that does not give a whole number, positions follow from the scale instead of the sizes.
     if (size != std::floor(size)) return node.fail(Code::unsupported) << "scale " << std::to_string(wanted[i]) << " of " << dim << " elements, expected one that gives a whole number";
