@@ -6,6 +6,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "compiler/powers_of_two.h"
 #include "compiler/usage.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
@@ -18,7 +19,7 @@ struct ImportCall {
   int sample_rate = 0;
   compiler::UsageOptions usage;
   std::vector<std::string> states;
-  bool strip_names = false, encrypt = false;
+  bool strip_names = false, encrypt = false, pow2 = false;
   ModelFlags flags;
 };
 
@@ -34,12 +35,31 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
   return labels;
 }
 
+// Scales become powers of two; how far the results move is said.
+Status fold_scales(const std::string& input, compiler::Graph& graph) {
+  constexpr int kCalls = 16;
+  constexpr std::uint32_t kSeed = 1;
+  compiler::Graph folded = graph;
+  if (const Status status = compiler::to_powers_of_two(folded); !status.ok()) return status.at(input);
+  auto differences = compiler::compare(graph, folded, kCalls, kSeed);
+  if (!differences.ok()) return differences.status().at(input);
+  const std::string over = graph.vectors.empty() ? fmt::format("{} calls with random inputs (seed {})", kCalls, kSeed) : fmt::format("{} test vectors", graph.vectors.size());
+  for (std::size_t i = 0; i < differences->size(); ++i) {
+    const compiler::Difference& d = (*differences)[i];
+    say(fmt::format("{}: power-of-two scales: output \"{}\" differs by at most {:.6g}, {:.6g} RMS, of {:.6g} RMS, over {}", input,
+                    graph.tensors[static_cast<std::size_t>(graph.outputs[i])].name, d.largest, d.rms, d.signal_rms, over));
+  }
+  graph = std::move(folded);
+  return {};
+}
+
 Status run_import(const ImportCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   if (call.encrypt && !options.key) return Status(Code::invalid_argument) << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, options));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
   compiler::Graph& graph = imported.graph;
+  if (call.pow2) RUNNEL_TRY(fold_scales(call.input, graph));
   if (!call.name.empty()) graph.name = call.name;
   // A text graph that cannot be parsed must not get into a model.
   for (const std::string* text : {&call.front_end, &call.decision}) {
@@ -92,10 +112,11 @@ Status run_import(const ImportCall& call) {
 
 void add_import(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .tflite, .onnx), or of a microWakeWord manifest");
+  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, .onnx), or of a microWakeWord manifest");
   verb->add_option("INPUT", call->input, "Model file")->required();
   verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
   add_model_flags(verb, call->flags);
+  verb->add_flag("--pow2", call->pow2, "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
   verb->add_flag("--encrypt", call->encrypt, "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
   verb->add_option("--front-end", call->front_end, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"");

@@ -61,6 +61,22 @@ std::string rate_text(const TensorDescription& tensor) {
   return tensor.down == 1 ? std::to_string(tensor.up) : fmt::format("{}/{}", tensor.up, tensor.down);
 }
 
+// What stands in a file, without what a terminal would take for a command.
+std::string printable(std::string_view from_file) {
+  Text text;
+  text << from_file;
+  return std::string(text.view());
+}
+
+void print_delegates(const ModelDescription& about) {
+  for (const DelegateDescription& delegate : about.delegates) {
+    fmt::print("delegate {} (op {}): {} inputs, {} outputs\n", printable(delegate.kind), delegate.op, delegate.inputs.size(), delegate.outputs.size());
+    for (const auto& [name, bytes] : delegate.parts) fmt::print("  part  {} {} bytes\n", printable(name), bytes);
+    for (const auto& [name, value] : delegate.attributes) fmt::print("  {} = {}\n", printable(name), printable(value));
+  }
+  if (!about.delegates.empty()) fmt::print("\n");
+}
+
 std::string usage_text(const ModelUsage& usage) {
   const std::string name(name_of(usage.kind));
   switch (usage.kind) {
@@ -109,6 +125,7 @@ void print_table(const ModelDescription& about, const Model& model) {
                about.streamed ? std::to_string(y.delay) : "-", about.streamed ? std::to_string(op.context) : "-", y.state_bytes, about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
   }
   fmt::print("\n");
+  print_delegates(about);
   if (about.streamed) {
     std::size_t contexts = 0;
     for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
@@ -157,12 +174,19 @@ void print_json(const ModelDescription& about, const Model& model) {
     out["operators"].push_back({{"type", op.type}, {"name", op.name}, {"inputs", names(op.inputs)}, {"outputs", names(op.outputs)}, {"macs", op.macs},
                                 {"macs_per_frame", op.macs_per_frame}, {"context", op.context}});
   }
+  for (const DelegateDescription& delegate : about.delegates) {
+    nlohmann::ordered_json json = {{"op", delegate.op}, {"kind", delegate.kind}, {"parts", nlohmann::ordered_json::array()}, {"attributes", nlohmann::ordered_json::object()},
+                                   {"inputs", names(delegate.inputs)}, {"outputs", names(delegate.outputs)}};
+    for (const auto& [name, bytes] : delegate.parts) json["parts"].push_back({{"name", name}, {"bytes", bytes}});
+    for (const auto& [name, value] : delegate.attributes) json["attributes"][name] = value;
+    out["delegates"].push_back(json);
+  }
   for (const TensorDescription& tensor : about.tensors) {
     out["tensors"].push_back({{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", std::vector<int>(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank)},
                               {"exponents", tensor.exponents}, {"constant", tensor.constant}, {"bytes", tensor.bytes}, {"time_axis", tensor.time_axis},
                               {"rate", {tensor.up, tensor.down}}, {"delay", tensor.delay}, {"history", tensor.history}, {"state_bytes", tensor.state_bytes}});
   }
-  fmt::print("{}\n", out.dump());
+  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // Boxes and arrows; labels of edges say what flows.
@@ -230,13 +254,6 @@ Status inspect_model(const InspectCall& call) {
   else if (call.dot || call.mermaid) draw(drawing_of(about), call.dot);
   else print_table(about, owned->model());
   return {};
-}
-
-// What stands in a file, without what a terminal would take for a command.
-std::string printable(std::string_view from_file) {
-  Text text;
-  text << from_file;
-  return std::string(text.view());
 }
 
 // The members of a package.

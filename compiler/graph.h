@@ -121,10 +121,19 @@ struct CustomOptions {
   std::vector<CustomAttribute> attributes;
 };
 
+// The first inputs of the node are constants, one for each of `parts`.
+struct DelegateOptions {
+  std::string kind;
+  std::vector<std::string> parts;
+  std::vector<CustomAttribute> attributes;
+};
+struct VariableOptions { int variable = 0; };
+
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions>;
+                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions,
+                             DelegateOptions, VariableOptions>;
 
 struct Node {
   std::string name;

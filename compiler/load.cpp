@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/host/out_of_memory.h"
+#include "compiler/pte/importer.h"
 #include "compiler/manifest.h"
 #include "compiler/tflite/importer.h"
 #include "compiler/usage.h"
@@ -34,13 +35,18 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
     RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators));
     return out;
   }
+  if (is_pte(bytes)) {
+    if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .pte file, of which the first method is taken";
+    RUNNEL_ASSIGN(PteImport imported, import_pte(bytes, options.operators));
+    return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
+  }
   if (looks_like_onnx(bytes)) {
     RUNNEL_ASSIGN(OnnxImport imported, import_onnx(bytes, options.onnx));
     return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
   }
   if (!is_espdl(bytes)) {
     if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
-    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor a .tflite file (TFL3 at byte 4) nor an .onnx file (a version in its first field)";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor a .tflite file (TFL3 at byte 4) nor a .pte file (ET12 or BP08 at byte 4) nor an .onnx file (a version in its first field)";
   }
   EspdlOptions espdl;
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));

@@ -34,6 +34,15 @@ struct RunContext {
   std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
 };
 
+// A call that is all an operator does in one step of a stream, so that the executor can make it without asking the operator.
+struct DirectCall {
+  // x, addend, y: the tensors below; `addend` is null where there is none. Null: there is no such form.
+  void (*run)(const void* self, const void* x, const void* addend, void* y) noexcept = nullptr;
+  const void* self = nullptr;
+  std::int32_t x = -1, addend = -1, y = -1;           // tensors
+  std::int32_t x_back = 0, addend_back = 0;           // bytes in front of their blocks
+};
+
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
@@ -50,6 +59,8 @@ struct BoundOperator {
   // From an input with as many positions a part reads only those that it computes: no need to wait until all parts of the operator
   // in front are done.
   bool same_positions = false;
+  // The same as run() with one part.
+  DirectCall direct;
 };
 
 // The positions [first, last) of part `part` of `parts`: whole blocks of four, which kernels work on side by side.
@@ -106,6 +117,11 @@ class PrepareContext {
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
   virtual std::size_t request_state(std::size_t bytes) noexcept = 0;
+  // The same, but one place for all operators that ask for the variable of this number (VariableOptions); the first one says how large it is.
+  virtual std::size_t request_variable(int variable, std::size_t bytes) noexcept {
+    static_cast<void>(variable);
+    return request_state(bytes);
+  }
   // Every constant that run() reads must be announced, so that it can be copied and counted; not those that prepare() alone reads.
   // Of a tensor through RunContext::data (ops::operand does it); harmless for tensors that are no constants.
   virtual void read_constant(int) noexcept {}
@@ -133,7 +149,8 @@ enum class InPlace : std::uint8_t {
 };
 
 struct OperatorDefinition {
-  // `custom`: an operator of the application, found by name and version (inference/custom.h).
+  // `custom`: an operator of the application, found by name and version (inference/custom.h). `delegate`: a back end, found by its kind
+  // as name (inference/delegate.h); the name "delegate" stands for all kinds that no other definition names.
   fb::OpCode code = fb::OpCode::none;
   std::uint8_t version = 1;
   std::string_view name;
@@ -152,10 +169,10 @@ struct OperatorDefinition {
 
 using OperatorTable = std::span<const OperatorDefinition* const>;
 
-// The entry for an operator's code and version, for custom ones also its name; null when the table has none.
+// The entry for an operator's code and version, for custom ones and delegates also its name; null when the table has none.
 const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept;
 
-// What an operator is called: "conv", the name of a custom one; empty for a code that this build does not know.
+// What an operator is called: "conv", the name of a custom one, the kind of a delegate; empty for a code that this build does not know.
 std::string_view operator_type(const fb::Operator& op) noexcept;
 
 // Ok, or `unsupported` naming every operator of the model that the table lacks, with type, version and name.

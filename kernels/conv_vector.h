@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/conv_positions.h"
+#include "kernels/conv_single.h"
 
 namespace runnel::kernels {
 namespace {
@@ -45,6 +46,25 @@ struct HalfUp {
         V::store_vector(bytes, y + first + v * V::kLanes, left);
       }
     }
+  }
+};
+
+// HalfUp for whole groups of plans that are plain: see finish_position.
+template <class V, bool kSum>
+struct PlainHalfUp {
+  static constexpr bool kAdds = kSum;
+  typename V::Int shift[4], low, sum_low;
+  std::int32_t first;
+
+  [[gnu::always_inline]] PlainHalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel, std::int32_t /*count*/) noexcept
+      : low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), first(first_channel) {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) shift[v] = V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
+  }
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    auto bytes = V::max_bytes(V::pack_bytes(sums), low);
+    if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend + first)), sum_low);
+    V::store(y + first, bytes);
   }
 };
 
@@ -148,7 +168,9 @@ struct Dense {
   template <int kVectors>
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                     std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
-    if (plan.finish == Finish::half_up) {
+    if (kVectors == 4 && plan.plain && count == 4 * V::kLanes) {
+      if constexpr (kVectors == 4) dense_group<V, Dot, 4, PlainHalfUp<V, kSum>>(conv, plan, block, frames, weights, lane, first, count);
+    } else if (plan.finish == Finish::half_up) {
       dense_group<V, Dot, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
     } else {
       dense_group<V, Dot, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
@@ -166,15 +188,6 @@ struct Dense {
         default: group<1>(conv, plan, block, frames, weights, first, first, count); break;
       }
       weights += plan.group_weights;
-    }
-  }
-  static void single(const Conv& conv, const ConvPlan& plan, const Block& at) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
-      const HalfUp<V, 4, kSum> finish(conv, plan, first, first, 4 * V::kLanes);
-      Block block = at;
-      std::int64_t one = 1;
-      dense_blocks<V, Dot, 4, 1>(plan, finish, block, one, weights, first);
     }
   }
 };
@@ -223,14 +236,9 @@ struct Depthwise {
     for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+      if (plan.plain && count == 4 * V::kLanes) group<PlainHalfUp<V, false>>(conv, plan, block, frames, weights, first, count);
+      else if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
-    }
-  }
-  static void single(const Conv& conv, const ConvPlan& plan, const Block& block) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
-      group<HalfUp<V, 4, false>>(conv, plan, block, 1, weights, first, 4 * V::kLanes);
     }
   }
 };
@@ -265,31 +273,23 @@ void run_rows(const Conv& conv, const ConvRows& rows) noexcept {
                                    static_cast<const std::int8_t*>(rows.addend), rows.addend_step}, rows.count, Channels{0, plan.out_channels});
 }
 
-template <class Kernel>
-void run_single_add(const Conv& conv, const void* x, const void* addend, void* y, void* /*scratch*/) noexcept {
-  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
-  Kernel::single(conv, plan, Block{static_cast<const std::int8_t*>(x), 0, plan.run_offset, static_cast<std::int8_t*>(y), 0,
-                                   static_cast<const std::int8_t*>(addend)});
-}
-
-template <class Kernel>
-void run_single(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
-  run_single_add<Kernel>(conv, x, nullptr, y, scratch);
-}
-
-template <class Plain, class Sum>
+template <class V, class Dot>
 constexpr VectorKernels dense_kernels() noexcept {
-  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_add<Sum>, run_single_add<Sum>, run_part<Sum>, run_rows<Sum>};
+  using Plain = Dense<V, Dot, false>;
+  using Sum = Dense<V, Dot, true>;
+  return {run<Plain>, {run_dense_single<V, Dot, false, false>, run_dense_single<V, Dot, false, true>}, run_part<Plain>, run_rows<Plain>,
+          run_add<Sum>, {run_dense_single<V, Dot, true, false>, run_dense_single<V, Dot, true, true>}, run_part<Sum>, run_rows<Sum>};
 }
-template <class Plain>
+template <class V, class Dot>
 constexpr VectorKernels depthwise_kernels() noexcept {
-  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_then_add<Plain>, run_then_add<Plain>, run_part_then_add<Plain>, nullptr};
+  using Plain = Depthwise<V, Dot>;
+  return {run<Plain>, {run_depthwise_single<V, Dot, false>, run_depthwise_single<V, Dot, true>}, run_part<Plain>, run_rows<Plain>,
+          run_then_add<Plain>, {}, run_part_then_add<Plain>, nullptr};
 }
 
 template <class V, class Unsigned, class Signed>
 constexpr VectorConv vector_conv() noexcept {
-  return {dense_kernels<Dense<V, Unsigned, false>, Dense<V, Unsigned, true>>(), dense_kernels<Dense<V, Signed, false>, Dense<V, Signed, true>>(),
-          depthwise_kernels<Depthwise<V, Unsigned>>(), depthwise_kernels<Depthwise<V, Signed>>()};
+  return {dense_kernels<V, Unsigned>(), dense_kernels<V, Signed>(), depthwise_kernels<V, Unsigned>(), depthwise_kernels<V, Signed>()};
 }
 
 }  // namespace
