@@ -99,7 +99,7 @@ fi
 
 if [[ $all -eq 1 ]] && stage "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
-  for kind in model espdl recording graph; do stage "fuzzing: $kind" fuzz "$kind" || true; done
+  for kind in model espdl pte recording graph; do stage "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
 selection=(-LE '^long$')

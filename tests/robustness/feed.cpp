@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "compiler/pte/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
@@ -149,6 +150,13 @@ Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target
 Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options) {
   const AlignedBytes copy = exact_copy(bytes);
   RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl({copy.get(), bytes.size()}, options));
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
+  return Model::open(written.bytes).status();
+}
+
+Status feed_pte(std::span<const std::byte> bytes) {
+  const AlignedBytes copy = exact_copy(bytes);
+  RUNNEL_ASSIGN(const compiler::PteImport imported, compiler::import_pte({copy.get(), bytes.size()}));
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
   return Model::open(written.bytes).status();
 }

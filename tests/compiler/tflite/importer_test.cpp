@@ -196,5 +196,38 @@ TEST(TfliteImporter, DamagedFilesAreRefusedOrRunButNeverCrash) {
   EXPECT_GT(refused, 500);
 }
 
+// Segments of an NPU, as Vela leaves them.
+TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
+  TinyModel made;
+  const std::vector<std::uint8_t> commands{'C', 'O', 'P', '1'};
+  const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands), weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
+  const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0), fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
+  const int x = made.tensor(kInt8, {1, 4}, 0.5f, 3), y = made.tensor(kInt8, {1, 2}, 0.25f, -3);
+  made.custom("ethos-u");
+  made.op(Builtin::CUSTOM, {stream, weights, scratch, fast, x}, {y});
+  const auto graph = compiler::import_tflite(made.file({x}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  EXPECT_EQ(graph->nodes[0].code, fb::OpCode::delegate);
+  const auto& options = std::get<compiler::DelegateOptions>(graph->nodes[0].options);
+  EXPECT_EQ(options.kind, "ethos-u");
+  EXPECT_EQ(options.parts, std::vector<std::string>{"command_stream"});   // nothing but commands
+  ASSERT_EQ(graph->nodes[0].inputs.size(), 2u);
+  EXPECT_EQ(graph->tensors[static_cast<std::size_t>(graph->nodes[0].inputs[0])].data->size(), 4u);
+  const auto number = [&](std::string_view name) {
+    for (const auto& attribute : options.attributes) {
+      if (attribute.name == name) return std::get<std::vector<std::int64_t>>(attribute.value);
+    }
+    return std::vector<std::int64_t>();
+  };
+  EXPECT_EQ(number("scratch_bytes"), std::vector<std::int64_t>{96});
+  EXPECT_EQ(number("fast_scratch_bytes"), std::vector<std::int64_t>{32});
+  EXPECT_EQ(number("input_offsets"), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(graph->pipeline.usage, fb::Usage::whole);
+  const auto runnable = RunnableGraph::make(*graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  EXPECT_NE((*runnable)->whole({Bytes(4)}).status().text().find("delegate \"ethos-u\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace runnel::test
