@@ -157,7 +157,8 @@ struct PipelineSettings {
   int sample_rate = 0;
   std::string front_end, decision;
   std::vector<std::string> labels;
-  int window = 0, hop = 0, context = 0;
+  int window = 0, hop = 0, context = 0, step = 0;
+  std::vector<std::pair<TensorId, TensorId>> states;   // output, input
 };
 
 struct Graph {

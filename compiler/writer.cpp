@@ -232,13 +232,17 @@ void add_names(const Graph& graph, const Numbering& numbering, SectionList& sect
   sections.add(fb::SectionKind::names, builder, fb::CreateNames(builder, model, tensor_names, operator_names));
 }
 
-void add_pipeline(const PipelineSettings& settings, SectionList& sections) {
+void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, SectionList& sections) {
   FlatBufferBuilder builder;
+  std::vector<fb::StatePair> pairs;
+  for (const auto& [output, input] : settings.states) pairs.emplace_back(numbering.of(output), numbering.of(input));
+  const auto states = pairs.empty() ? 0 : builder.CreateVectorOfStructs(pairs);
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
   sections.add(fb::SectionKind::pipeline, builder,
-               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context));
+               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context,
+                                  settings.step, states));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {
@@ -382,7 +386,7 @@ Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
   SectionList sections;
   add_graph(graph, numbering, sections);
   if (!options.strip_names) add_names(graph, numbering, sections);
-  add_pipeline(graph.pipeline, sections);
+  add_pipeline(graph.pipeline, numbering, sections);
   RUNNEL_TRY(add_vectors(graph, numbering, sections));
   add_metadata(graph, sections);
 

@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
+#include "inference/ops/float_conv.h"
 #include "inference/ops/support.h"
-#include "kernels/conv_float.h"
 
 namespace runnel::ops {
 namespace {
@@ -109,23 +109,6 @@ void run_conv_together(const BoundOperator& self, const RunContext* contexts, in
     rows.count = next - first;
     op.conv.run_rows(op.conv, rows);
     first = next;
-  }
-}
-
-struct BoundFloatConv : BoundOperator {
-  kernels::FloatConv conv;
-  Operand x;
-  std::int32_t y = -1;
-  std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
-};
-
-void run_float_conv(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundFloatConv&>(self);
-  const std::byte* x = op.x.at(context);
-  std::byte* y = context.data[op.y];
-  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) {
-    op.conv.run(reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
   }
 }
 
@@ -319,39 +302,6 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   return static_cast<const BoundOperator*>(&bound);
 }
 
-// The same convolution in float32.
-Result<const BoundOperator*> finish_float(PrepareContext& context, const kernels::ConvSpec& spec, fb::Activation activation, std::int32_t batch,
-                                          std::size_t x_bytes, std::size_t y_bytes) noexcept {
-  const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundFloatConv* const bound, allocate<BoundFloatConv>(context, run_float_conv));
-  kernels::FloatConvSpec f;
-  f.in_height = spec.in_height;
-  f.in_width = spec.in_width;
-  f.in_channels = spec.in_channels;
-  f.out_height = spec.out_height;
-  f.out_width = spec.out_width;
-  f.out_channels = spec.out_channels;
-  f.kernel_height = spec.kernel_height;
-  f.kernel_width = spec.kernel_width;
-  f.stride_height = spec.stride_height;
-  f.stride_width = spec.stride_width;
-  f.dilation_height = spec.dilation_height;
-  f.dilation_width = spec.dilation_width;
-  f.pad_top = spec.pad_top;
-  f.pad_left = spec.pad_left;
-  f.groups = spec.groups;
-  f.weights = reinterpret_cast<const float*>(input(context.model(), op, 1).data.data());
-  if (input_index(op, 2) >= 0) f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
-  f.relu = activation == fb::Activation::relu;
-  RUNNEL_TRY(kernels::prepare_float_conv(f, context.memory(), bound->conv));
-  bound->x = operand(context, 0);
-  bound->y = output_index(op);
-  bound->batch = batch;
-  bound->x_bytes = x_bytes;
-  bound->y_bytes = y_bytes;
-  return static_cast<const BoundOperator*>(bound);
-}
-
 // ---- convolution: x [.., (height,) width, C], weights [N, kernel height, kernel width, C/groups] ----------------------
 
 std::int64_t output_size(std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) noexcept {
@@ -447,7 +397,7 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
   const std::size_t element = size_of(input(context.model(), op, 0).dtype);
   const std::size_t x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
   const std::size_t y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
-  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, o.activation(), batch, x_bytes, y_bytes);
+  if (input(context.model(), op, 0).dtype == DType::float32) return prepare_float_conv_op(context, spec, o.activation(), batch, x_bytes, y_bytes);
   RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   bound->batch = batch;
   bound->x_bytes = x_bytes;
@@ -487,7 +437,7 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
   spec.in_channels = w[1];
   spec.out_channels = w[0];
   spec.in_width = spec.out_width = static_cast<std::int32_t>(x.product(0, x.rank - 1));
-  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, activation, 1, 0, 0);
+  if (input(context.model(), op, 0).dtype == DType::float32) return prepare_float_conv_op(context, spec, activation, 1, 0, 0);
   RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   RUNNEL_TRY(bind_numbers(context, activation, spec));
   return finish(context, spec, *bound);

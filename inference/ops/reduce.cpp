@@ -24,6 +24,7 @@ struct BoundReduce : BoundOperator {
   std::int64_t count = 1;                 // elements per result
   int shift = 0;
   int x_exponent = 0, y_exponent = 0;
+  bool beside = false;                    // float means and sums: neighbouring results from neighbouring elements
   bool affine = false;                    // version 3: multiplier, zero points
   kernels::Multiplier multiplier;
   std::int32_t x_zero = 0, y_zero = 0;
@@ -40,18 +41,21 @@ bool next(int rank, const std::int32_t* size, const std::int64_t* stride, std::i
   return false;
 }
 
-// f(element) over all elements of one result, in the order of memory.
-template <class T, class F>
-void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+// f(offset) over all elements of one result, in the order of memory.
+template <class F>
+void each_offset(const BoundReduce& op, std::int64_t base, F f) noexcept {
   const int outer = op.reduced_rank - 1;
   const std::int32_t count = op.reduced[outer];
   const std::int64_t stride = op.reduced_stride[outer];
   std::int32_t at[kMaxRank] = {};
   std::int64_t offset = base;
   do {
-    const T* element = x + offset;
-    for (std::int32_t i = 0; i < count; ++i, element += stride) f(*element);
+    for (std::int32_t i = 0; i < count; ++i) f(offset + i * stride);
   } while (next(outer, op.reduced, op.reduced_stride, at, offset));
+}
+template <class T, class F>
+void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+  each_offset(op, base, [&](std::int64_t offset) { f(x[offset]); });
 }
 
 // Sums of integers are exact in int64: |x| <= 2^15, squares 2^30, at most 2^31 of them.
@@ -140,12 +144,38 @@ void reduce(const BoundReduce& op, const T* x, T* y) noexcept {
   } while (next(op.kept_rank, op.kept, op.kept_stride, at, base));
 }
 
+// Means and sums of floats whose results are neighbours, several side by side: the same order of summation for each.
+void reduce_beside(const BoundReduce& op, const float* x, float* y) noexcept {
+  constexpr std::int32_t kBeside = 16;
+  const std::int32_t inner = op.kept[op.kept_rank - 1];
+  const double divisor = op.kind == Reduction::mean ? static_cast<double>(op.count) : 1.0;
+  std::int32_t at[kMaxRank] = {};
+  std::int64_t base = 0;
+  do {
+    for (std::int32_t first = 0; first < inner; first += kBeside) {
+      double sums[kBeside] = {};
+      const std::int32_t count = std::min(kBeside, inner - first);
+      if (count == kBeside) {
+        each_offset(op, base + first, [&](std::int64_t offset) {
+          for (std::int32_t k = 0; k < kBeside; ++k) sums[k] += static_cast<double>(x[offset + k]);
+        });
+      } else {
+        each_offset(op, base + first, [&](std::int64_t offset) {
+          for (std::int32_t k = 0; k < count; ++k) sums[k] += static_cast<double>(x[offset + k]);
+        });
+      }
+      for (std::int32_t k = 0; k < count; ++k) *y++ = static_cast<float>(sums[k] / divisor);
+    }
+  } while (next(op.kept_rank - 1, op.kept, op.kept_stride, at, base));
+}
+
 void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundReduce&>(self);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   if (op.dtype == DType::int8) reduce(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
   else if (op.dtype == DType::int16) reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else if (op.beside) reduce_beside(op, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
   else reduce(op, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
 }
 
@@ -226,6 +256,8 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
       bound->kept_stride[bound->kept_rank++] = stride;
     }
   }
+  const bool sums = kKind == Reduction::mean || kKind == Reduction::sum;
+  bound->beside = sums && x.dtype == DType::float32 && bound->kept_rank > 0 && bound->kept_stride[bound->kept_rank - 1] == 1;
   if (op.version() == 3) {
     bound->affine = true;
     bound->multiplier = mean_multiplier(x, y, bound->count);

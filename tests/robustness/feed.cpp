@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "compiler/onnx/importer.h"
 #include "compiler/pte/importer.h"
+#include "compiler/tflite/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
@@ -154,10 +156,20 @@ Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions
   return Model::open(written.bytes).status();
 }
 
-Status feed_pte(std::span<const std::byte> bytes) {
+Status feed_foreign(std::span<const std::byte> bytes) {
   const AlignedBytes copy = exact_copy(bytes);
-  RUNNEL_ASSIGN(const compiler::PteImport imported, compiler::import_pte({copy.get(), bytes.size()}));
-  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
+  const std::span<const std::byte> file(copy.get(), bytes.size());
+  compiler::Graph graph;
+  if (compiler::is_tflite(file)) {
+    RUNNEL_ASSIGN(graph, compiler::import_tflite(file));
+  } else if (compiler::is_pte(file)) {
+    RUNNEL_ASSIGN(compiler::PteImport imported, compiler::import_pte(file));
+    graph = std::move(imported.graph);
+  } else {
+    RUNNEL_ASSIGN(compiler::OnnxImport imported, compiler::import_onnx(file));
+    graph = std::move(imported.graph);
+  }
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(graph));
   return Model::open(written.bytes).status();
 }
 

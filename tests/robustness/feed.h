@@ -24,8 +24,8 @@ Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target
 // The same for a member of a package, or an encrypted model.
 Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options);
 
-// Imports a .pte or .bpte file and writes what came of it.
-Status feed_pte(std::span<const std::byte> bytes);
+// An .onnx, .tflite, .pte or .bpte file, by its content: the same.
+Status feed_foreign(std::span<const std::byte> bytes);
 
 // A recording, through the node that reads it, with the given parameters ("truncated=accept", ...).
 Status feed_recording(const std::filesystem::path& path, std::string_view parameters = {});

@@ -16,14 +16,14 @@ void refuses_every_truncation(const Bytes& file, std::size_t step) {
   for (std::size_t size = 0; size < file.size(); size += size < 4096 ? 1 : step) {
     const Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
     // A file may end with padding that nothing needs.
-    ASSERT_TRUE(failed_with_a_sentence(feed_pte(cut)) || size + 32 > file.size()) << size << " bytes";
+    ASSERT_TRUE(failed_with_a_sentence(feed_foreign(cut)) || size + 32 > file.size()) << size << " bytes";
   }
 }
 
 int refused_mutations(const Bytes& file, std::uint64_t seed, int count) {
   Mutator mutator(file, seed);
   int refused = 0;
-  for (int i = 0; i < count; ++i) refused += failed_with_a_sentence(feed_pte(mutator.next())) ? 1 : 0;
+  for (int i = 0; i < count; ++i) refused += failed_with_a_sentence(feed_foreign(mutator.next())) ? 1 : 0;
   return refused;
 }
 
@@ -45,7 +45,7 @@ TEST(DamagedPte, RealPrograms) {
   for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte", "et_bundled_program.bpte"}) {
     const Bytes file = read_file(data_folder() / "executorch" / name);
     ASSERT_FALSE(file.empty());
-    EXPECT_EQ(feed_pte(file).text(), "") << name;
+    EXPECT_EQ(feed_foreign(file).text(), "") << name;
     refuses_every_truncation(file, 997);
     EXPECT_GT(refused_mutations(file, 23, 1000), 50) << name;
   }
