@@ -113,7 +113,7 @@ TEST(TfliteImporter, DamagedFilesAreRefusedOrRunButNeverCrash) {
 
 // Segments of an NPU, as Vela leaves them.
 TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
-  TinyModel made;
+  TinyTflite made;
   const std::vector<std::uint8_t> commands{'C', 'O', 'P', '1'};
   const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands), weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
   const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0), fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
