@@ -17,7 +17,7 @@ if(TARGET runnel_pipeline_host)
                  DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
     target_include_directories(float_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
   endif()
-  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp
+  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)

@@ -83,7 +83,8 @@ void print_threads(const Json& threads) {
   fmt::print(
       "\n## Several cores\n\n"
       "Whole clips with one thread and with {}, in turn, {} times round, on all cores (`bench/threads_bench`). Operators are split by positions or\n"
-      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the least times say what the code gives.\n\n"
+      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the first row, multiply-adds\n"
+      "that share nothing, is what several cores gave at all in this run.\n\n"
       "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least |\n|---|---:|---:|---:|---:|---:|---:|\n",
       threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
   for (const Json& model : threads.at("models")) {

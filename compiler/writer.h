@@ -31,4 +31,7 @@ struct WrittenModel {
 // adds the plan when there is one. The result is deterministic. Errors: those of the reader, naming tensors and operators.
 Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options = {});
 
+// Whether the graph can be streamed: written without refusals.
+bool can_stream(const Graph& graph, OperatorTable operators);
+
 }  // namespace runnel::compiler
