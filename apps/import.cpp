@@ -16,6 +16,7 @@ namespace {
 struct ImportCall {
   std::string input, output, name, front_end, decision, labels;
   int sample_rate = 16000;
+  std::vector<int> blocks;
   bool strip_names = false, encrypt = false;
   ModelFlags flags;
 };
@@ -57,8 +58,11 @@ Status run_import(const ImportCall& call) {
   }
   compiler::WriteOptions write;
   write.strip_names = call.strip_names;
+  write.stream = options.stream;
+  if (!call.blocks.empty()) write.blocks = call.blocks;
   auto written = compiler::write_model(graph, write);
   if (!written.ok()) return written.status().at(call.input);
+  for (const std::string& note : written->notes) say(call.input + ": " + note);
   if (!written->refusals.empty()) {
     const bool stepped = graph.pipeline.usage == fb::Usage::step;
     if (!stepped) graph.pipeline.usage = fb::Usage::whole;
@@ -89,6 +93,7 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz that the front end wants");
   verb->add_option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
   verb->add_option("--labels", call->labels, "File with the names of the output's channels, one per line");
+  verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber);
   verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
   verb->callback([call, &exit_code] {
     if (const Status status = run_import(*call); !status.ok()) exit_code = fail(status);

@@ -23,7 +23,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
   plan.output = input;
   const std::int64_t K = rule.extent();
   if (K >= kLimit || rule.stride <= 0 || rule.stride >= kLimit || std::abs(rule.left) >= kLimit || std::abs(rule.right) >= kLimit ||
-      input.delay >= kLimit) {
+      rule.chunk <= 0 || rule.chunk >= kLimit || input.delay >= kLimit) {
     return Status(Code::unsupported) << "kernel, stride, padding or delay of 2^31 frames or more";
   }
   switch (rule.kind) {
@@ -44,6 +44,12 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
       plan.output.up *= rule.stride;
       plan.output.delay = rule.stride * input.delay + rule.left + certainty;
       plan.context = floor_div(K - 1 + certainty, rule.stride);
+      break;
+    }
+    case Kind::attention: {
+      // The chunk of frame t ends at most chunk - 1 frames behind it, and blocks hold whole chunks.
+      plan.output.delay = rule.chunk * ceil_div(input.delay + rule.right, rule.chunk);
+      plan.context = rule.left + plan.output.delay - input.delay;
       break;
     }
     case Kind::constant:

@@ -26,6 +26,8 @@ const OperatorDefinition* const kAll[] = {
     &ops::add_v3, &ops::sub_v3, &ops::mul_v3, &ops::relu_v3, &ops::requantize_v3, &ops::sigmoid_v3, &ops::tanh_v3, &ops::leaky_relu_v3,
     &ops::hard_swish_v3, &ops::clip_v3, &ops::quantize_v3, &ops::dequantize_v3, &ops::softmax_v3, &ops::average_pool_v3, &ops::max_pool_v3,
     &ops::reduce_mean_v3, &ops::conv_v3, &ops::fully_connected_v3, &ops::lstm_v3, &ops::svdf_v1,
+    // What only streams need.
+    &ops::reduce_mean_v2, &ops::reduce_sum_v2, &ops::reduce_max_v2, &ops::reduce_min_v2, &ops::reduce_mean_v4, &ops::attention_v1,
 };
 
 }  // namespace
