@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "streaming/certainty.h"
 
 namespace runnel::streaming {
 namespace {
@@ -38,12 +39,10 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
       break;
     }
     case Kind::upsample: {
-      // The last input makes `stride` positions computable, but with K - Q < stride some lie beyond the offline end; they
-      // wait for one more input before they may be called data.
-      const std::int64_t certainty = std::max<std::int64_t>(0, rule.right + rule.stride - K);
+      const std::int64_t late = certainty(rule);
       plan.output.up *= rule.stride;
-      plan.output.delay = rule.stride * input.delay + rule.left + certainty;
-      plan.context = floor_div(K - 1 + certainty, rule.stride);
+      plan.output.delay = rule.stride * input.delay + rule.left + late;
+      plan.context = floor_div(K - 1 + late, rule.stride);
       break;
     }
     case Kind::attention: {

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "inference/frames.h"
 #include "inference/stream_plan.h"
+#include "streaming/certainty.h"
 
 namespace runnel {
 
@@ -52,7 +53,7 @@ struct EventDriven::Node final : PrepareContext {
   [[nodiscard]] Place place(std::int64_t j) const noexcept {
     const streaming::NodeRule& rule = step.rule;
     if (!upsamples()) return {streaming::oldest(rule, j), 0};
-    const std::int64_t late = std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent()), m = j + rule.left;
+    const std::int64_t late = streaming::certainty(rule), m = j + rule.left;
     const std::int64_t output = m + late - rule.stride * floor_div(m + late, rule.stride);
     return {floor_div(m, rule.stride) - floor_div(output - late, rule.stride) - step.context, output};
   }
