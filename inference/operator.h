@@ -34,6 +34,15 @@ struct RunContext {
   std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
 };
 
+// A call that is all an operator does in one step of a stream, so that the executor can make it without asking the operator.
+struct DirectCall {
+  // x, addend, y: the tensors below; `addend` is null where there is none. Null: there is no such form.
+  void (*run)(const void* self, const void* x, const void* addend, void* y) noexcept = nullptr;
+  const void* self = nullptr;
+  std::int32_t x = -1, addend = -1, y = -1;           // tensors
+  std::int32_t x_back = 0, addend_back = 0;           // bytes in front of their blocks
+};
+
 // An operator bound to shapes, constants and kernels; each operator derives its own from it. Trivially destructible.
 struct BoundOperator {
   void (*run)(const BoundOperator& self, const RunContext& context) noexcept = nullptr;
@@ -50,6 +59,8 @@ struct BoundOperator {
   // From an input with as many positions a part reads only those that it computes: no need to wait until all parts of the operator
   // in front are done.
   bool same_positions = false;
+  // The same as run() with one part.
+  DirectCall direct;
 };
 
 // The positions [first, last) of part `part` of `parts`: whole blocks of four, which kernels work on side by side.

@@ -137,6 +137,7 @@ class Preparation final : public PrepareContext {
     const auto steps = static_cast<std::size_t>(out_.operator_count_);
     out_.placements_ = memory_.array<Placement>(tensors);
     out_.steps_ = memory_.array<Prepared::Step>(steps);
+    out_.step_info_ = memory_.array<Prepared::StepInfo>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
     out_.stream_steps_ = memory_.array<StreamStep>(steps);
     out_.rings_ = memory_.array<Prepared::RingMemory>(tensors);
@@ -144,7 +145,7 @@ class Preparation final : public PrepareContext {
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
-    if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
+    if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
         out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
       return exhausted();
     }
@@ -274,7 +275,9 @@ class Preparation final : public PrepareContext {
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
       step.bound = *bound;
-      step.info = {current_, sum - current_ + 1};
+      step.direct = step.bound->direct;
+      step.parts = step.bound->parts;
+      out_.step_info_[out_.step_count_ - 1] = {current_, sum - current_ + 1};
       current_ = sum;
       step.first_gate = out_.gate_count_;
       if (out_.mode_ != RunMode::stream) continue;
@@ -297,7 +300,8 @@ class Preparation final : public PrepareContext {
       int next = first + 1;
       while (next < out_.step_count_ && is_linked(*out_.steps_[next - 1].bound, *out_.steps_[next].bound)) ++next;
       out_.steps_[first].chain = next - first;
-      const std::int32_t begin = out_.steps_[first].info.first, end = out_.steps_[next - 1].info.first + out_.steps_[next - 1].info.operators - 1;
+      const Prepared::StepInfo& last = out_.step_info_[next - 1];
+      const std::int32_t begin = out_.step_info_[first].first, end = last.first + last.operators - 1;
       if (next - first > 1) std::fill(alive_.begin() + begin, alive_.begin() + end + 1, MemoryPlan::Span{begin, end});
       first = next;
     }

@@ -123,7 +123,7 @@ class Prepared {
     std::int32_t first = 0, operators = 1;
   };
   [[nodiscard]] int step_count() const noexcept { return step_count_; }
-  [[nodiscard]] StepInfo step(int index) const noexcept { return steps_[index].info; }
+  [[nodiscard]] StepInfo step(int index) const noexcept { return step_info_[index]; }
   // Identifies graph, weights, block size and layout of the state.
   [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
 
@@ -132,10 +132,12 @@ class Prepared {
   friend class SessionGroup;
   friend class Workspace;
   friend class Preparation;
-  struct Step {                      // one operator in execution order, or a convolution and the sum behind it
+  // One operator in execution order, or a convolution and the sum behind it: one cache line where pointers have 8 bytes.
+  struct alignas(8 * sizeof(void*)) Step {
+    DirectCall direct;
     const BoundOperator* bound = nullptr;
     std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
-    StepInfo info;
+    std::int32_t parts = 1;          // those of `bound`
     std::int32_t chain = 1;          // this many steps from here on are shared among threads without waiting in between
   };
   struct RingMemory {                // what moving a ring on needs of its Placement
@@ -153,6 +155,7 @@ class Prepared {
   int tensor_count_ = 0, operator_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
   Placement* placements_ = nullptr;
   Step* steps_ = nullptr;
+  StepInfo* step_info_ = nullptr;
   StreamTensor* streams_ = nullptr;
   StreamStep* stream_steps_ = nullptr;
   RingMemory* rings_ = nullptr;            // tensors with capacity > 0

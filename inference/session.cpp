@@ -35,10 +35,10 @@ void Session::run_parts(const Prepared::Step* steps, const RunContext& context) 
     const auto& [chain, shared] = *static_cast<const Task*>(argument);
     RunContext own = shared;
     own.part = part;
-    own.parts = chain->bound->parts;
+    own.parts = chain->parts;
     for (int i = 0; i < chain->chain; ++i) chain[i].bound->run(*chain[i].bound, own);
   };
-  workspace_->workers_->run(steps->bound->parts, run, &task);
+  workspace_->workers_->run(steps->parts, run, &task);
 }
 
 Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept {
@@ -119,38 +119,33 @@ void Session::reset() noexcept {
 // block. Histories go back to the start of their memory when it is used up.
 void Session::begin() noexcept {
   Header& state = header();
-  if (state.begun == 0) {
-    state.begun = 1;
-    move_on(state.block == 0);
-  } else if (workspace_->placed_state_ == state_ && workspace_->placed_block_ == state.block) {
-    return;                            // cursors follow from the number of the block
-  }
+  const bool moves = state.begun == 0;
+  // Cursors follow from the number of the block.
+  if (!moves && workspace_->placed_state_ == state_ && workspace_->placed_block_ == state.block) return;
+  state.begun = 1;
   workspace_->placed_state_ = state_;
   workspace_->placed_block_ = state.block;
-  const std::int64_t* const cursor = cursors();
-  for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const Prepared::RingMemory& ring = prepared_->rings_[i];
-    workspace_->data_[ring.tensor] = state_ + ring.offset + static_cast<std::size_t>(cursor[i]) * ring.frame_bytes;
+  const Prepared::RingMemory *ring = prepared_->rings_, *const end = ring + prepared_->ring_count_;
+  std::byte** const data = workspace_->data_;
+  for (std::int64_t* cursor = cursors(); ring != end; ++ring, ++cursor) {
+    if (moves) *cursor = state.block == 0 ? first_position(*ring) : next_position(*ring, *cursor);
+    data[ring->tensor] = state_ + ring->offset + static_cast<std::size_t>(*cursor) * ring->frame_bytes;
   }
 }
 
-void Session::move_on(bool first) noexcept {
-  std::int64_t* const cursor = cursors();
-  for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const Prepared::RingMemory& at = prepared_->rings_[i];
+// What stands in front of the recording: the zero point, for readers that see it.
+std::int64_t Session::first_position(const Prepared::RingMemory& at) const noexcept {
+  if (at.fill) fill_frames(at.tensor, state_ + at.offset, at.ring.history);
+  return at.ring.start();
+}
+
+std::int64_t Session::next_position(const Prepared::RingMemory& at, std::int64_t cursor) const noexcept {
+  const streaming::Ring::Step step = at.ring.next(cursor);
+  if (step.move_from >= 0) {
     std::byte* const memory = state_ + at.offset;
-    if (first) {
-      // What stands in front of the recording: the zero point, for readers that see it.
-      cursor[i] = at.ring.start();
-      if (at.fill) fill_frames(at.tensor, memory, at.ring.history);
-      continue;
-    }
-    const streaming::Ring::Step step = at.ring.next(cursor[i]);
-    if (step.move_from >= 0) {
-      std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.ring.history) * at.frame_bytes);
-    }
-    cursor[i] = step.cursor;
+    std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.ring.history) * at.frame_bytes);
   }
+  return step.cursor;
 }
 
 std::span<std::byte> Session::input(int position) noexcept {
@@ -233,7 +228,10 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
   const RunContext all = context();
   for (int i = 0; i < prepared.step_count_; ++i) {
     const Prepared::Step& step = prepared.steps_[i];
-    if (step.bound->parts > 1 && workspace_->workers_ != nullptr) {
+    if (step.direct.run != nullptr) {
+      const DirectCall& call = step.direct;
+      call.run(call.self, all.data[call.x] - call.x_back, call.addend < 0 ? nullptr : all.data[call.addend] - call.addend_back, all.data[call.y]);
+    } else if (step.parts > 1 && workspace_->workers_ != nullptr) {
       run_parts(&step, all);
       for (int k = 1; k < step.chain; ++k) done(i++);
     } else {

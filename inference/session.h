@@ -116,7 +116,9 @@ class Session {
   template <class Done>
   void run_steps(std::int64_t valid, const Done& done) noexcept;
   void begin() noexcept;
-  void move_on(bool first) noexcept;
+  // Where a ring's block stands: the first one, the one behind `cursor`.
+  std::int64_t first_position(const Prepared::RingMemory& at) const noexcept;
+  std::int64_t next_position(const Prepared::RingMemory& at, std::int64_t cursor) const noexcept;
   void set_index() noexcept;
   void gate(int tensor) noexcept;
   void fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept;

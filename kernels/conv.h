@@ -59,6 +59,9 @@ struct ConvRows {
   std::int64_t count = 0;
 };
 
+// A run of a kernel that is bound to all it needs; `addend` is null where there is none.
+using DirectRun = void (*)(const void* self, const void* x, const void* addend, void* y) noexcept;
+
 // A convolution bound to its kernel. Trivially destructible; lives as long as the Memory it was prepared from.
 struct Conv {
   // x: the whole input; y: the whole output; scratch: scratch_bytes, 64-byte aligned. x may be READ up to 64 bytes past
@@ -68,6 +71,9 @@ struct Conv {
   void (*run_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept = nullptr;
   // A piece of the output; `addend` is null unless spec.add.
   void (*run_part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept = nullptr;
+  // run or run_add with nothing around it, for a kernel that needs neither scratch nor `conv`: `direct(extra, x, addend, y)`. Null unless the
+  // output is one position and this kernel has such a form.
+  DirectRun direct = nullptr;
   // Null where this kernel gains nothing from it, or the output has more than one position.
   void (*run_rows)(const Conv& conv, const ConvRows& rows) noexcept = nullptr;
   std::int32_t channel_group = 1;

@@ -35,11 +35,18 @@ struct Avx512 {
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm512_storeu_si512(to, a); }
+  RUNNEL_VECTOR Int repeat(std::int32_t a) noexcept { return _mm512_set1_epi32(a); }
   RUNNEL_VECTOR Int repeat4(const std::int8_t* from) noexcept {
     std::int32_t four;
     __builtin_memcpy(&four, from, 4);
     return _mm512_set1_epi32(four);
   }
+  // 4 vectors to bytes, saturated, in the lane order of ConvPlan.
+  RUNNEL_VECTOR Int pack_bytes(const Int* v) noexcept {
+    return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+  }
+  RUNNEL_VECTOR Int add_bytes(Int a, Int b) noexcept { return _mm512_adds_epi8(a, b); }
+  RUNNEL_VECTOR Int max_bytes(Int a, Int b) noexcept { return _mm512_max_epi8(a, b); }
   RUNNEL_VECTOR Int add(Int a, Int b) noexcept { return _mm512_add_epi32(a, b); }
   RUNNEL_VECTOR Int sub(Int a, Int b) noexcept { return _mm512_sub_epi32(a, b); }
   RUNNEL_VECTOR Int bit_and(Int a, Int b) noexcept { return _mm512_and_si512(a, b); }

@@ -27,21 +27,26 @@ struct Wide {
 // group are in the order in which packing instructions put them together again: lane l of vector v holds channel
 // 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4 are in plain order.
 struct alignas(64) ConvPlan {
-  // What every run reads stands first: a stream of single frames visits many plans per step, and each costs cache lines.
+  // One cache line with what a single position needs (conv_single.h): a stream of single frames visits many plans per step.
   const std::int8_t* weights;         // see below
-  const std::int64_t* run_offset;     // from the window's first element in x
   const std::int32_t* bias;           // per lane, and everything that can be added to it beforehand
   const std::int32_t* shift;          // per lane; a single vector for all when shift_stride is 0
-  std::int64_t shift_stride;          // 0 or 1
-  std::int64_t group_weights;         // bytes of one whole group
+  std::int64_t run_step;              // distance of the pieces of a window in x, where it is the same for all
   // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are zero.
   // Depthwise: `runs` taps.
   std::int32_t runs, quads;
   std::int32_t out_channels;
-  std::int32_t zero_point, low, high;
-  std::int32_t sum_low, sum_high;
+  std::int32_t equal_shift;           // of all lanes, when shift_stride is 0
+  std::int32_t shift_stride;          // 0 or 1
+  std::int8_t low_bytes[4], sum_low_bytes[4];   // low and sum_low, four times each
   Finish finish;
   bool direct;                        // one row of output, all of whose windows are inside x
+  bool even_steps;                    // run_step is valid
+
+  const std::int64_t* run_offset;     // from the window's first element in x
+  std::int64_t group_weights;         // bytes of one whole group
+  std::int32_t zero_point, low, high;
+  std::int32_t sum_low, sum_high;
 
   // A 1x1 convolution without padding and strides is a single row of positions here.
   std::int32_t in_height, in_width, in_channels;
@@ -71,15 +76,14 @@ struct alignas(64) ConvPlan {
 
 inline constexpr int kPatches = 4;    // windows that are staged at a time
 
-// The forms of one kernel. `single`: for plans that are direct, with one output position, whole groups of channels and half_up,
-// which is what a stream of single frames runs. `rows`: for plans that are direct. `_add` and null: see Conv.
+// The forms of one kernel. `single`: what a stream of single frames runs (conv_single.h says for which plans). `rows`: for plans that are direct. `_add` and null: see Conv.
 struct VectorKernels {
   void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
-  void (*single)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  DirectRun single[2];                // with a shift per channel, with equal ones
   void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept;
   void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
   void (*any_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
-  void (*single_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  DirectRun single_add[2];
   void (*part_add)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y, void* scratch) noexcept;
   void (*rows_add)(const Conv& conv, const ConvRows& rows) noexcept;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/conv_positions.h"
+#include "kernels/conv_single.h"
 
 namespace runnel::kernels {
 namespace {
@@ -168,15 +169,6 @@ struct Dense {
       weights += plan.group_weights;
     }
   }
-  static void single(const Conv& conv, const ConvPlan& plan, const Block& at) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
-      const HalfUp<V, 4, kSum> finish(conv, plan, first, first, 4 * V::kLanes);
-      Block block = at;
-      std::int64_t one = 1;
-      dense_blocks<V, Dot, 4, 1>(plan, finish, block, one, weights, first);
-    }
-  }
 };
 
 // Four taps of a channel become the four bytes of an int32 lane, by interleaving rows.
@@ -227,12 +219,6 @@ struct Depthwise {
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
     }
   }
-  static void single(const Conv& conv, const ConvPlan& plan, const Block& block) noexcept {
-    const std::int8_t* weights = plan.weights;
-    for (std::int32_t first = 0; first < plan.out_channels; first += 4 * V::kLanes, weights += plan.group_weights) {
-      group<HalfUp<V, 4, false>>(conv, plan, block, 1, weights, first, 4 * V::kLanes);
-    }
-  }
 };
 
 template <class Kernel>
@@ -265,31 +251,23 @@ void run_rows(const Conv& conv, const ConvRows& rows) noexcept {
                                    static_cast<const std::int8_t*>(rows.addend), rows.addend_step}, rows.count, Channels{0, plan.out_channels});
 }
 
-template <class Kernel>
-void run_single_add(const Conv& conv, const void* x, const void* addend, void* y, void* /*scratch*/) noexcept {
-  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
-  Kernel::single(conv, plan, Block{static_cast<const std::int8_t*>(x), 0, plan.run_offset, static_cast<std::int8_t*>(y), 0,
-                                   static_cast<const std::int8_t*>(addend)});
-}
-
-template <class Kernel>
-void run_single(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
-  run_single_add<Kernel>(conv, x, nullptr, y, scratch);
-}
-
-template <class Plain, class Sum>
+template <class V, class Dot>
 constexpr VectorKernels dense_kernels() noexcept {
-  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_add<Sum>, run_single_add<Sum>, run_part<Sum>, run_rows<Sum>};
+  using Plain = Dense<V, Dot, false>;
+  using Sum = Dense<V, Dot, true>;
+  return {run<Plain>, {run_dense_single<V, Dot, false, false>, run_dense_single<V, Dot, false, true>}, run_part<Plain>, run_rows<Plain>,
+          run_add<Sum>, {run_dense_single<V, Dot, true, false>, run_dense_single<V, Dot, true, true>}, run_part<Sum>, run_rows<Sum>};
 }
-template <class Plain>
+template <class V, class Dot>
 constexpr VectorKernels depthwise_kernels() noexcept {
-  return {run<Plain>, run_single<Plain>, run_part<Plain>, run_rows<Plain>, run_then_add<Plain>, run_then_add<Plain>, run_part_then_add<Plain>, nullptr};
+  using Plain = Depthwise<V, Dot>;
+  return {run<Plain>, {run_depthwise_single<V, Dot, false>, run_depthwise_single<V, Dot, true>}, run_part<Plain>, run_rows<Plain>,
+          run_then_add<Plain>, {}, run_part_then_add<Plain>, nullptr};
 }
 
 template <class V, class Unsigned, class Signed>
 constexpr VectorConv vector_conv() noexcept {
-  return {dense_kernels<Dense<V, Unsigned, false>, Dense<V, Unsigned, true>>(), dense_kernels<Dense<V, Signed, false>, Dense<V, Signed, true>>(),
-          depthwise_kernels<Depthwise<V, Unsigned>>(), depthwise_kernels<Depthwise<V, Signed>>()};
+  return {dense_kernels<V, Unsigned>(), dense_kernels<V, Signed>(), depthwise_kernels<V, Unsigned>(), depthwise_kernels<V, Signed>()};
 }
 
 }  // namespace

@@ -111,50 +111,73 @@ std::int32_t folded_bias(const Packing& packing, std::int32_t channel) noexcept 
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * (spec.in_zero_point + (packing.offset_input ? 128 : 0))));
 }
 
+// Which columns of a lane table a way of finishing reads. Those that are not read take no memory: what a stream of single frames visits in a
+// step should fit into the first cache.
+struct Columns {
+  std::int32_t *bias, *shift, *mask, *multiplier, *nudge, *half, *channel;
+};
+
+// Equal shifts: the first vector serves all lanes (lanes without a channel do not matter, and are the same ones in all vectors).
+bool equal_shifts(const Requant& how) noexcept {
+  return std::all_of(how.shift, how.shift + how.count, [&](std::int32_t shift) { return shift == how.shift[0]; });
+}
+
+bool take_columns(std::int64_t lanes, std::int64_t shift_lanes, Finish finish, Memory& memory, Columns& columns) noexcept {
+  bool complete = true;
+  const auto take = [&](std::int64_t count) {
+    auto* const column = static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(count) * sizeof(std::int32_t), 64));
+    complete = complete && column != nullptr;
+    if (column != nullptr) std::memset(column, 0, static_cast<std::size_t>(count) * sizeof(std::int32_t));
+    return column;
+  };
+  const bool multiplies = finish == Finish::tflite_double || finish == Finish::single;
+  columns = {};
+  columns.bias = take(lanes);
+  columns.shift = take(shift_lanes);
+  if (finish == Finish::half_even || finish == Finish::tflite_double) columns.mask = take(lanes);
+  if (multiplies) columns.multiplier = take(lanes), columns.nudge = take(lanes);
+  if (finish == Finish::single) columns.half = take(lanes);
+  if (finish == Finish::scalar) columns.channel = take(lanes);
+  return complete;
+}
+
 bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
-  auto* table = static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * 7 * sizeof(std::int32_t), 64));
-  if (table == nullptr) return false;
-  std::int32_t* columns[7];
-  for (int i = 0; i < 7; ++i) columns[i] = table + i * lanes;
   const Requant& how = packing.spec.requant;
+  const bool equal = plan.finish == Finish::scalar || equal_shifts(how);
+  plan.shift_stride = equal ? 0 : 1;
+  plan.equal_shift = how.shift[0];
+  const std::int64_t shift_lanes = equal ? packing.lanes : lanes;
+  Columns columns;
+  if (!take_columns(lanes, shift_lanes, plan.finish, memory, columns)) return false;
   std::int64_t at = 0;
   for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
     for (std::int32_t vector = 0; vector < packing.vectors(first); ++vector) {
       for (std::int32_t lane = 0; lane < packing.lanes; ++lane, ++at) {
         const std::int32_t channel = packing.channel(first, vector, lane);
-        for (auto* column : columns) column[at] = 0;
-        columns[6][at] = channel;
+        if (columns.channel != nullptr) columns.channel[at] = channel;
         if (channel < 0) continue;
-        columns[0][at] = folded_bias(packing, channel);
+        columns.bias[at] = folded_bias(packing, channel);
         if (plan.finish == Finish::scalar) continue;
         const std::int32_t entry = how.count == 1 ? 0 : channel;
         const std::int32_t shift = how.shift[entry];
         const std::int32_t half = shift > 0 ? static_cast<std::int32_t>(std::uint32_t{1} << (shift - 1)) : 0;
         const auto mask = static_cast<std::int32_t>((std::uint32_t{1} << shift) - 1);
-        columns[1][at] = shift;
+        if (at < shift_lanes) columns.shift[at] = shift;
         if (how.multiplier == nullptr) {
-          columns[0][at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(columns[0][at]) + static_cast<std::uint32_t>(half));
+          columns.bias[at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(columns.bias[at]) + static_cast<std::uint32_t>(half));
           // Without a shift nothing is a tie: a mask of all ones says so, except for 0, where the correction is harmless.
-          columns[2][at] = shift > 0 ? mask : -1;
+          if (columns.mask != nullptr) columns.mask[at] = shift > 0 ? mask : -1;
         } else {
-          columns[2][at] = mask;
-          columns[3][at] = how.multiplier[entry];
-          columns[4][at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
-          columns[5][at] = half;
+          if (columns.mask != nullptr) columns.mask[at] = mask;
+          columns.multiplier[at] = how.multiplier[entry];
+          columns.nudge[at] = how.rounding == Rounding::tflite_double || shift == 0 ? 1 << 30 : 0;
+          if (columns.half != nullptr) columns.half[at] = half;
         }
       }
     }
   }
-  // Equal shifts: the first vector serves all lanes (lanes without a channel do not matter, and are the same ones in all vectors).
-  plan.shift_stride = 0;
-  for (std::int32_t i = 1; i < how.count; ++i) plan.shift_stride |= how.shift[i] != how.shift[0] ? 1 : 0;
-  plan.bias = columns[0];
-  plan.shift = columns[1];
-  plan.mask = columns[2];
-  plan.multiplier = columns[3];
-  plan.nudge = columns[4];
-  plan.half = columns[5];
-  plan.channel = columns[6];
+  plan.bias = columns.bias, plan.shift = columns.shift, plan.mask = columns.mask, plan.multiplier = columns.multiplier;
+  plan.nudge = columns.nudge, plan.half = columns.half, plan.channel = columns.channel;
   return true;
 }
 
@@ -176,11 +199,17 @@ bool fill_offsets(const ConvSpec& spec, bool depthwise, bool merged, Memory& mem
     patch_tap[tap] = merged ? tap / spec.kernel_width * piece + tap % spec.kernel_width * spec.in_channels : tap * piece;
   }
   plan.run_offset = run_offset;
+  plan.run_step = plan.runs > 1 ? run_offset[1] : 0;
+  plan.even_steps = true;
+  for (std::int32_t run = 0; run < plan.runs; ++run) plan.even_steps = plan.even_steps && run_offset[run] == run * plan.run_step;
   plan.patch_run = patch_run;
   plan.patch_tap = patch_tap;
   plan.patch_bytes = static_cast<std::int64_t>(align_up(static_cast<std::size_t>(plan.runs * piece), 64)) + 64;
   return true;
 }
+
+void run_direct(const Conv& conv, const void* x, void* y, void* /*scratch*/) noexcept { conv.direct(conv.extra, x, nullptr, y); }
+void run_direct_add(const Conv& conv, const void* x, const void* addend, void* y, void* /*scratch*/) noexcept { conv.direct(conv.extra, x, addend, y); }
 
 void find_inner_columns(ConvPlan& plan) noexcept {
   const std::int64_t reach = (plan.kernel_width - 1) * std::int64_t{plan.dilation_width};
@@ -231,6 +260,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   plan->in_zero_point = spec.in_zero_point;
   plan->zero_point = spec.requant.zero_point, plan->low = spec.requant.low, plan->high = spec.requant.high;
   plan->sum_low = spec.sum_low, plan->sum_high = spec.sum_high;
+  std::memset(plan->low_bytes, spec.requant.low, sizeof(plan->low_bytes));
+  std::memset(plan->sum_low_bytes, spec.sum_low, sizeof(plan->sum_low_bytes));
   plan->finish = choose_finish(spec, largest);
 
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
@@ -247,8 +278,10 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) vectors += packing.vectors(first);
   const std::int64_t vector_weights = (depthwise ? quads : runs * quads) * packing.vector_bytes();
   plan->group_weights = 4 * vector_weights;
+  // In the order in which a run reads them, so that a prefetch of what lies ahead is right from one layer to the next.
+  if (!fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
   auto* weights = static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(vectors * vector_weights), 64));
-  if (weights == nullptr || !fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
+  if (weights == nullptr) return exhausted;
   if (depthwise) pack_depthwise(packing, *plan, weights);
   else pack_dense(packing, *plan, run_bytes, weights);
   plan->weights = weights;
@@ -259,9 +292,11 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   const VectorConv& level = vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
   const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
-  const bool single = plan->direct && plan->out_width == 1 && spec.out_channels % packing.group() == 0 && plan->finish == Finish::half_up;
-  conv.run = single ? kernels.single : kernels.any;
-  conv.run_add = !spec.add ? nullptr : single ? kernels.single_add : kernels.any_add;
+  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 &&
+                      plan->finish == Finish::half_up && plan->zero_point == 0 && plan->high == 127 && (!spec.add || plan->sum_high == 127);
+  if (single) conv.direct = (spec.add ? kernels.single_add : kernels.single)[plan->shift_stride == 0 ? 1 : 0];
+  conv.run = conv.direct != nullptr && !spec.add ? run_direct : kernels.any;
+  conv.run_add = !spec.add ? nullptr : conv.direct != nullptr ? run_direct_add : kernels.any_add;
   conv.run_part = spec.add ? kernels.part_add : kernels.part;
   const bool one_position = plan->direct && plan->out_width == 1;
   conv.run_rows = !one_position ? nullptr : spec.add ? kernels.rows_add : kernels.rows;

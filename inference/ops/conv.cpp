@@ -272,6 +272,11 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   }
   bound.x = operand(context, 0);
   bound.y = spec.add ? sum.output : output_index(context.op());
+  constexpr std::int64_t kFar = std::int64_t{1} << 30;
+  if (single && bound.conv.direct != nullptr && bound.x.back < kFar && bound.addend.back < kFar) {
+    bound.direct = {bound.conv.direct, bound.conv.extra, bound.x.tensor, bound.addend.tensor, bound.y, static_cast<std::int32_t>(bound.x.back),
+                    static_cast<std::int32_t>(bound.addend.back)};
+  }
   return static_cast<const BoundOperator*>(&bound);
 }
 

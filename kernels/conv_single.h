@@ -1,0 +1,106 @@
+// One output position of a vector convolution: what a stream of single frames runs at every step. Nothing is shared with neighbours, so what
+// counts is how few cache lines and instructions stand around the multiply-adds. Included by conv_vector.h.
+//
+// For plans that are direct, with one position, pieces of the window at equal distances, whole groups of channels, rounding by half_up, no zero
+// point and no clamp from above but the type's own (decided in conv_vector_prepare.cpp). Packing to int8 then saturates on its own, and clamping from below is one instruction.
+#pragma once
+
+#include "kernels/conv_plan.h"
+
+namespace runnel::kernels {
+namespace {
+
+// Requantizes and stores 4 vectors of sums: one group of channels.
+template <class V, bool kSum, bool kEqual>
+[[gnu::always_inline]] inline void finish_position(const ConvPlan& plan, typename V::Int* sum, const std::int32_t* shift, const std::int8_t* addend,
+                                                   std::int8_t* y) noexcept {
+  for (int v = 0; v < 4; ++v) sum[v] = V::shift_right(sum[v], kEqual ? V::repeat(plan.equal_shift) : V::load(shift + v * V::kLanes));
+  auto bytes = V::max_bytes(V::pack_bytes(sum), V::repeat4(plan.low_bytes));
+  if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend)), V::repeat4(plan.sum_low_bytes));
+  V::store(y, bytes);
+}
+
+template <class V, class Dot, bool kSum, bool kEqual>
+[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
+  using Int = typename V::Int;
+  constexpr int kChains = Dot::template chains<4>();
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
+    Int sum[kChains][4];
+    for (int c = 0; c < kChains; ++c) {
+      for (int v = 0; v < 4; ++v) sum[c][v] = c == 0 ? V::load(bias + v * V::kLanes) : V::zero();
+    }
+    const auto step = [&](const std::int8_t* four, int chain) __attribute__((always_inline)) {
+      const auto in = Dot::input(V::repeat4(four));
+      for (int v = 0; v < 4; ++v) sum[chain][v] = Dot::add(sum[chain][v], in, Dot::weights(weights + v * Dot::kVectorBytes));
+      weights += 4 * Dot::kVectorBytes;
+    };
+    const std::int8_t* piece = x;
+    for (std::int32_t run = 0; run < plan.runs; ++run, piece += plan.run_step) {
+      const std::int8_t *in = piece, *const end = piece + std::int64_t{plan.quads} * 4;
+      for (; in + 4 * kChains <= end; in += 4 * kChains) {
+        for (int c = 0; c < kChains; ++c) step(in + 4 * c, c);
+      }
+      for (; in < end; in += 4) step(in, 0);
+    }
+    for (int c = 1; c < kChains; ++c) {
+      for (int v = 0; v < 4; ++v) sum[0][v] = V::add(sum[0][v], sum[c][v]);
+    }
+    finish_position<V, kSum, kEqual>(plan, sum[0], shift, addend, y);
+    bias += 4 * V::kLanes;
+    shift += 4 * V::kLanes;
+    y += 4 * V::kLanes;
+    if constexpr (kSum) addend += 4 * V::kLanes;
+  }
+}
+
+// Four taps of a channel become the four bytes of an int32 lane, by interleaving rows. The newest row is the last one: in a stream all others can be
+// worked on while the layer in front still computes.
+template <class V, class Dot, bool kEqual>
+[[gnu::always_inline]] inline void depthwise_position(const ConvPlan& plan, const std::int8_t* x, std::int8_t* y) noexcept {
+  using Int = typename V::Int;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
+  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
+    const std::int8_t* tap = x;
+    const std::int64_t step = plan.run_step;
+    Int sum[4], in[4];
+    for (int v = 0; v < 4; ++v) sum[v] = V::load(bias + v * V::kLanes);
+    const auto add = [&]() __attribute__((always_inline)) {
+      for (int v = 0; v < 4; ++v) sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
+      weights += 4 * Dot::kVectorBytes;
+    };
+    for (std::int32_t q = 0; q < whole; ++q, tap += 4 * step) {
+      V::interleave(Dot::row(tap), Dot::row(tap + step), Dot::row(tap + 2 * step), Dot::row(tap + 3 * step), in);
+      add();
+    }
+    if (rest == 1) {
+      V::spread_bytes(Dot::row(tap), in);
+      add();
+    } else if (rest > 1) {
+      const Int third = rest > 2 ? Dot::row(tap + 2 * step) : V::zero();
+      V::interleave(Dot::row(tap), Dot::row(tap + step), third, V::zero(), in);
+      add();
+    }
+    finish_position<V, false, kEqual>(plan, sum, shift, nullptr, y);
+    bias += 4 * V::kLanes;
+    shift += 4 * V::kLanes;
+    x += 4 * V::kLanes;
+    y += 4 * V::kLanes;
+  }
+}
+
+template <class V, class Dot, bool kSum, bool kEqual>
+void run_dense_single(const void* plan, const void* x, const void* addend, void* y) noexcept {
+  dense_position<V, Dot, kSum, kEqual>(*static_cast<const ConvPlan*>(plan), static_cast<const std::int8_t*>(x), static_cast<const std::int8_t*>(addend),
+                                       static_cast<std::int8_t*>(y));
+}
+template <class V, class Dot, bool kEqual>
+void run_depthwise_single(const void* plan, const void* x, const void* /*addend*/, void* y) noexcept {
+  depthwise_position<V, Dot, kEqual>(*static_cast<const ConvPlan*>(plan), static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(y));
+}
+
+}  // namespace
+}  // namespace runnel::kernels
