@@ -138,7 +138,30 @@ class Statistics {
       if (!whole || frames == 1) return false;
     }
     (width ? options.stride_width : options.stride_height) = hop_;
-    editor_.add(node);
+    if (!pool_as_reduction(node, options, time)) editor_.add(node);
+    return true;
+  }
+
+  // Integers over all of both axes: a reduction gives the same numbers and does not read the whole window for each.
+  bool pool_as_reduction(const Node& node, const PoolOptions& options, int time) {
+    const std::vector<std::int32_t>& shape = editor_.shape(node.inputs[0]);
+    const std::size_t rank = shape.size();
+    const bool max = node.code == fb::OpCode::max_pool;
+    if (editor_.tensor(node.inputs[0]).dtype == DType::float32 || (max && node.version != 1) || time < 1) return false;
+    const bool all = options.kernel_width == shape[rank - 2] && options.pad_left + options.pad_right == 0 && (options.kernel_width == 1 || options.dilation_width == 1) &&
+                     (rank == 3 || (options.kernel_height == shape[rank - 3] && options.pad_top + options.pad_bottom == 0 &&
+                                    (options.kernel_height == 1 || options.dilation_height == 1)));
+    if (!all || shape[0] != 1 || (rank > 3 && time == 2 && shape[1] != 1)) return false;
+    Node reduction = node;
+    reduction.code = max ? fb::OpCode::reduce_max : fb::OpCode::reduce_mean;
+    reduction.version = max ? 2 : node.version == 1 ? 5 : 6;
+    ReduceOptions over;
+    for (std::size_t axis = 1; axis + 1 < rank; ++axis) over.axes.push_back(static_cast<std::uint8_t>(axis));
+    over.window = shape[static_cast<std::size_t>(time)];
+    over.hop = hop_;
+    over.time_axis = time;
+    reduction.options = over;
+    editor_.add(reduction);
     return true;
   }
 

@@ -64,13 +64,14 @@ class Walk {
       if (axes[i] < 0) continue;
       const std::int32_t tensor = op.inputs()->Get(i);
       StreamTensor& x = at(tensor);
-      const std::int64_t history = std::max<std::int64_t>(0, out.back_frames(static_cast<int>(i), x.stream.delay, plan.output.delay));
+      const std::int64_t back = out.back_frames(static_cast<int>(i), x.stream.delay, plan.output.delay), history = std::max<std::int64_t>(0, back);
       x.history = std::max(x.history, history);
       x.fill = x.fill || (out.rule.padding == streaming::Padding::zero_point &&
                           (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0 ||
                            (out.rule.kind == streaming::Kind::upsample && out.rule.right < 0)));   // outputs behind the last input
-      if ((x.history > 0 || x.fill) && model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
-        return Status(Code::unsupported) << "needs " << x.history << " earlier frames of tensor " << model_.tensor_name(tensor) << ", whose time axis "
+      // Windows that start elsewhere than their block have one address only if nothing stands in front of time.
+      if ((x.history > 0 || x.fill || back != 0) && model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
+        return Status(Code::unsupported) << "needs " << (back < 0 ? back : x.history) << " earlier frames of tensor " << model_.tensor_name(tensor) << ", whose time axis "
                                          << static_cast<int>(x.time_axis) << " has dimensions of more than 1 in front of it";
       }
     }

@@ -48,6 +48,8 @@ constexpr OperatorFacts kFacts[] = {
     {"reduce_mean", 4, "x", kAffine, "over windows of time, or all frames so far", "exact sum, the count in the multiplier"},
     // ---- windows of time
     {"reduce_mean", 2, "x", kAll, "over windows of time, or all frames so far", "as reduce_mean 1; integers at two additions per frame"},
+    {"reduce_mean", 5, "x", kIntegers, "over windows of time, or all frames so far", "as average_pool 1, at two additions per frame"},
+    {"reduce_mean", 6, "x", kAffine, "over windows of time, or all frames so far", "as average_pool 3, at two additions per frame"},
     {"reduce_sum", 2, "x", kAll, "over windows of time, or all frames so far", "as reduce_sum 1; integers at two additions per frame"},
     {"reduce_max", 2, "x", kAll, "over windows of time, or all frames so far", "exact; integers at three comparisons per frame"},
     {"reduce_min", 2, "x", kAll, "over windows of time, or all frames so far", "exact; integers at three comparisons per frame"},

@@ -1,4 +1,5 @@
 #include "inference/ops/definitions.h"
+#include "inference/ops/window_reduce.h"
 
 namespace runnel {
 namespace {
@@ -27,7 +28,7 @@ const OperatorDefinition* const kAll[] = {
     &ops::hard_swish_v3, &ops::clip_v3, &ops::quantize_v3, &ops::dequantize_v3, &ops::softmax_v3, &ops::average_pool_v3, &ops::max_pool_v3,
     &ops::reduce_mean_v3, &ops::conv_v3, &ops::fully_connected_v3, &ops::lstm_v3, &ops::svdf_v1,
     // What only streams need.
-    &ops::reduce_mean_v2, &ops::reduce_sum_v2, &ops::reduce_max_v2, &ops::reduce_min_v2, &ops::reduce_mean_v4, &ops::attention_v1,
+    &ops::reduce_mean_v2, &ops::reduce_sum_v2, &ops::reduce_max_v2, &ops::reduce_min_v2, &ops::reduce_mean_v4, &ops::reduce_mean_v5, &ops::reduce_mean_v6, &ops::attention_v1,
 };
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace runnel::ops {
 
 enum class Reduction : std::uint8_t { mean, sum, max, min, l1, l2, prod, log_sum, log_sum_exp, sum_square };
 
+// How a sum becomes a mean: as reductions do, or as average_pool version 1 or 3 does.
+enum class MeanOrder : std::uint8_t { reduction, pool, integers };
+
 struct BoundReduce : BoundOperator {
   Operand x;
   std::int32_t y = -1;
@@ -25,6 +28,7 @@ struct BoundReduce : BoundOperator {
   std::int64_t count = 1;                 // elements per result
   int shift = 0;
   int x_exponent = 0, y_exponent = 0;
+  MeanOrder order = MeanOrder::reduction;
   bool affine = false;                    // version 3: multiplier, zero points
   kernels::Multiplier ratio, multiplier;  // of the scales; with the division by the count
   std::int32_t x_zero = 0, y_zero = 0;
@@ -113,6 +117,11 @@ double real_result(const BoundReduce& op, const T* x, std::int64_t base) noexcep
 // A sum of integers (integer_sum) as the result.
 template <class T>
 T finish_integer(const BoundReduce& op, std::int64_t sum) noexcept {
+  if (op.order == MeanOrder::integers) return kernels::saturate<T>((sum > 0 ? sum + op.count / 2 : sum - op.count / 2) / op.count);
+  if (op.order == MeanOrder::pool) {
+    const float scale = kernels::power_of_two(op.x_exponent) * (1.0f / static_cast<float>(op.count)) * kernels::power_of_two(-op.y_exponent);
+    return kernels::saturate<T>(kernels::round_float(static_cast<float>(sum) * scale, op.rounding));
+  }
   if (op.affine) return kernels::saturate<T>(op.multiplier(sum - op.x_zero * op.count) + op.y_zero);
   // ESP-DL's order: the sum times the input's scale, divided by the count, divided by the output's scale, all in float32.
   if (op.kind == Reduction::mean) {

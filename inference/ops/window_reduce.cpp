@@ -1,6 +1,8 @@
-// Reductions over windows of time (versions 2 and 4): sums, means and extremes of the last frames, or of all frames so far. Integers cost the same
+// Reductions over windows of time (versions 2, 4, 5 and 6): sums, means and extremes of the last frames, or of all frames so far. Integers cost the same
 // per frame whatever the window: sums take in what enters and give back what leaves; extremes keep the window's frames themselves, in
 // place of which the extremes of its older part are put whenever it has filled up once more.
+#include "inference/ops/window_reduce.h"
+
 #include <cstring>
 
 #include "inference/ops/definitions.h"
@@ -196,9 +198,11 @@ void reset_window(const BoundOperator& self, std::byte* state) noexcept {
 }
 
 Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_reduction(model, op, op.version() == 4));
+  RUNNEL_TRY(check_reduction(model, op, op.version() == 4 || op.version() == 6));
   const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
   const TensorView x = input(model, op, 0), y = output(model, op);
+  if (op.version() >= 5 && x.dtype == DType::float32) return Status(Code::unsupported) << "float32, expected integers";
+  if (op.version() == 6 && (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point())) return Status(Code::unsupported) << "input and output of different scales or zero points";
   const int time = o.time_axis();
   constexpr std::int32_t kMost = 1 << 20;
   if (time < 0 || time >= x.shape.rank || !is_reduced(o, time)) return Status(Code::invalid_data) << "time axis " << time << ", expected one of the axes";
@@ -244,6 +248,8 @@ Result<const BoundOperator*> prepare_window_reduce(PrepareContext& context) noex
   const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
   RUNNEL_ASSIGN(BoundWindow* const bound, allocate<BoundWindow>(context, run_window));
   bind_reduction(context, kKind, op.version() == 4, *bound);
+  if (op.version() == 5) bound->order = MeanOrder::pool;
+  if (op.version() == 6) bound->order = MeanOrder::integers;
   const Shape x = context.shape(input_index(op, 0)), y = context.shape(bound->y);
   bound->x_tensor = input_index(op, 0);
   bound->window = o.window();
@@ -286,6 +292,8 @@ const OperatorDefinition reduce_mean_v2{fb::OpCode::reduce_mean, 2, "reduce_mean
 const OperatorDefinition reduce_sum_v2{fb::OpCode::reduce_sum, 2, "reduce_sum", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::sum>};
 const OperatorDefinition reduce_max_v2{fb::OpCode::reduce_max, 2, "reduce_max", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::max>};
 const OperatorDefinition reduce_min_v2{fb::OpCode::reduce_min, 2, "reduce_min", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::min>};
+const OperatorDefinition reduce_mean_v5{fb::OpCode::reduce_mean, 5, "reduce_mean", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition reduce_mean_v6{fb::OpCode::reduce_mean, 6, "reduce_mean", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::mean>};
 const OperatorDefinition reduce_mean_v4{fb::OpCode::reduce_mean, 4, "reduce_mean", check_window_reduce, stream_window_reduce, prepare_window_reduce<Reduction::mean>};
 
 }  // namespace runnel::ops
