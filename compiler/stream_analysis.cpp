@@ -17,6 +17,17 @@ class Refusals final : public RefusalSink {
 
 }  // namespace
 
+Status check_operators(const Model& model, OperatorTable table) {
+  RUNNEL_TRY(missing_operators(model, table));
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    if (const Status status = find_operator(table, op)->check(model, op); !status.ok()) {
+      return operator_status(model, table, i, status);
+    }
+  }
+  return {};
+}
+
 Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table, std::span<const std::int8_t> axes) {
   StreamAnalysis out;
   out.tensors.resize(static_cast<std::size_t>(model.tensor_count()));

@@ -22,7 +22,10 @@ struct StreamAnalysis {
   std::vector<int> refused;
 };
 
-// `axes`: of the inputs. Errors: other than that the model cannot be streamed.
+// Every operator's own checks, those that are missing all at once.
+Status check_operators(const Model& model, OperatorTable table);
+
+// `axes`: of the inputs; the operators must have been checked. Errors: other than that the model cannot be streamed.
 Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table, std::span<const std::int8_t> axes);
 
 // Time axes of the inputs: those given (one per input, -1: no stream), else axis 1 behind a batch of one, else axis 0. Streams share one

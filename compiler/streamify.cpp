@@ -27,6 +27,7 @@ Result<View> view_of(const Graph& graph, const std::vector<int>& given, Operator
   RUNNEL_TRY(numbering.number());
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, graph_bytes(graph, numbering));
   RUNNEL_ASSIGN(const Model model, Model::open(bytes));
+  RUNNEL_TRY(check_operators(model, operators));
   RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, input_time_axes(model, given));
   RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, operators, axes));
   View out;

@@ -24,7 +24,7 @@ bool is_spatial(fb::OpCode code) {
   }
 }
 
-// Element by element with one stream; further inputs are tables and slopes over channels.
+// Element by element with one stream; further inputs are tables, the same for every channel.
 bool is_unary(fb::OpCode code) {
   switch (code) {
     case fb::OpCode::lut:
@@ -175,11 +175,9 @@ class TimeFirst {
     }
     if (perm.empty() || std::is_sorted(perm.begin(), perm.end())) return false;
     const auto fits = [&](TensorId id) { return is_stream(id) && editor_.shape(id).size() == perm.size(); };
-    if (node.outputs.size() != 1 || !fits(node.outputs[0]) || !fits(node.inputs[0]) || perm.back() != perm.size() - 1) {
-      // A transposed channel axis would move tables and slopes along.
-      if (!is_binary(node.code) || node.outputs.size() != 1 || !fits(node.outputs[0])) return false;
-    }
+    if (node.outputs.size() != 1 || !fits(node.outputs[0])) return false;
     if (is_binary(node.code)) return convert_binary(node, perm);
+    if (!fits(node.inputs[0])) return false;
     if (is_unary(node.code)) {
       node.inputs[0] = front(node.inputs[0], perm, node);
       define(node, perm);

@@ -274,18 +274,6 @@ void add_metadata(const Graph& graph, SectionList& sections) {
   sections.add(fb::SectionKind::metadata, builder, fb::CreateMetadata(builder, builder.CreateVector(entries)));
 }
 
-// Every operator's own checks, those that are missing all at once.
-Status check_operators(const Model& model, OperatorTable table) {
-  RUNNEL_TRY(missing_operators(model, table));
-  for (int i = 0; i < model.operator_count(); ++i) {
-    const fb::Operator& op = model.op(i);
-    if (const Status status = find_operator(table, op)->check(model, op); !status.ok()) {
-      return operator_status(model, table, i, status);
-    }
-  }
-  return {};
-}
-
 // Keeps more earlier frames than readers need, where that was asked for.
 Status pin_contexts(const Model& model, const StreamOptions& options, std::vector<StreamTensor>& tensors) {
   for (const auto& [name, frames] : options.contexts) {

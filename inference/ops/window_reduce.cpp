@@ -36,6 +36,10 @@ BoundReduce over(const BoundWindow& op, std::int64_t frames) noexcept {
   return out;
 }
 
+// Sums come back from saved sessions, and what they say need not be true: no overflow.
+void add_to(std::int64_t& sum, std::int64_t value) noexcept { sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value)); }
+void add_to(double& sum, double value) noexcept { sum += value; }
+
 // f(i, base): result i starts at element `base` of a frame.
 template <class F>
 void each_result(const BoundReduce& op, F f) noexcept {
@@ -80,9 +84,9 @@ void run_sum(const BoundWindow& op, const Frames<T>& frames, const FrameIndex& o
       const std::int64_t offset = (u - frames.first) * op.frame_elements;
       if (op.reduced_rank == 1 && op.results == op.frame_elements) {      // the whole frame, element by element
         const T* x = frames.x + offset;
-        for (std::int64_t i = 0; i < op.results; ++i) sums[i] += sign * x[i];
+        for (std::int64_t i = 0; i < op.results; ++i) add_to(sums[i], sign * x[i]);
       } else {
-        each_result(one, [&](std::int64_t i, std::int64_t base) { sums[i] += sign * integer_sum(one, frames.x, offset + base); });
+        each_result(one, [&](std::int64_t i, std::int64_t base) { add_to(sums[i], sign * integer_sum(one, frames.x, offset + base)); });
       }
     }
   };
@@ -144,6 +148,7 @@ void run_so_far(const BoundWindow& op, const Frames<T>& frames, const FrameIndex
   Sum* const sums = reinterpret_cast<Sum*>(state + sizeof(std::int64_t));
   const bool extreme = op.kind == Reduction::max || op.kind == Reduction::min;
   const BoundReduce one = over(op, 1);
+  *count = std::clamp<std::int64_t>(*count, 0, (std::int64_t{1} << 60) / std::max<std::int64_t>(one.count, 1) - op.in_frames);
   for (std::int64_t f = 0; f < op.in_frames; ++f, y += op.results) {
     if (!frames.is_data(frames.first + f) || out.first + f < 0) continue;
     const T* const x = frames.x + f * op.frame_elements;
@@ -156,7 +161,7 @@ void run_so_far(const BoundWindow& op, const Frames<T>& frames, const FrameIndex
       if (first && extreme) sums[i] = static_cast<Sum>(x[base]);
       if (op.kind == Reduction::max) each_reduced(one, x, base, [&](Sum v) { sums[i] = v > sums[i] || v != v ? v : sums[i]; });
       else if (op.kind == Reduction::min) each_reduced(one, x, base, [&](Sum v) { sums[i] = v < sums[i] || v != v ? v : sums[i]; });
-      else each_reduced(one, x, base, [&](Sum v) { sums[i] += v; });
+      else each_reduced(one, x, base, [&](Sum v) { add_to(sums[i], v); });
       if constexpr (std::is_same_v<T, float>) {
         y[i] = static_cast<float>(op.kind == Reduction::mean ? sums[i] / static_cast<double>(reduction.count) : sums[i]);
       } else {
