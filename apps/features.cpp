@@ -1,8 +1,10 @@
 // runnel features: recordings to feature matrices.
+#include <algorithm>
 #include <map>
 
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "features/microfrontend_options.h"
 
 namespace runnel::apps {
 namespace {
@@ -14,8 +16,16 @@ struct FeaturesCall {
   std::string output, preset = "kaldi", kind = "fbank";
 };
 
+// Presets of the fixed-point front end belong to a node of their own.
+bool is_fixed_point(const std::string& name) {
+  const auto presets = features::microfrontend_presets();
+  return std::any_of(presets.begin(), presets.end(), [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
+}
+
 Status run_features(const FeaturesCall& call) {
-  std::string node = "fbank kind=" + call.kind + " preset=" + quote_value(call.preset);
+  const bool fixed_point = is_fixed_point(call.preset);
+  if (fixed_point && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
+  std::string node = (fixed_point ? "microfrontend" : "fbank kind=" + call.kind) + " preset=" + quote_value(call.preset);
   for (const std::string& setting : call.set) {
     const std::size_t at = setting.find('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
@@ -53,7 +63,7 @@ void add_features(CLI::App& app, int& exit_code) {
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
   verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
-  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank)")->default_str("");
+  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, runnel inspect microfrontend)")->default_str("");
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
   });

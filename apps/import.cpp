@@ -6,7 +6,8 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
-#include "compiler/writer.h"
+#include "compiler/powers_of_two.h"
+#include "compiler/usage.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
 
@@ -15,9 +16,11 @@ namespace {
 
 struct ImportCall {
   std::string input, output, name, front_end, decision, labels;
-  int sample_rate = 16000;
+  int sample_rate = 0;
+  compiler::UsageOptions usage;
+  std::vector<std::string> states;
   std::vector<int> blocks;
-  bool strip_names = false, encrypt = false;
+  bool strip_names = false, encrypt = false, pow2 = false;
   ModelFlags flags;
 };
 
@@ -33,21 +36,50 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
   return labels;
 }
 
+// Scales become powers of two; how far the results move is said.
+Status fold_scales(const std::string& input, compiler::Graph& graph) {
+  constexpr int kCalls = 16;
+  constexpr std::uint32_t kSeed = 1;
+  compiler::Graph folded = graph;
+  if (const Status status = compiler::to_powers_of_two(folded); !status.ok()) return status.at(input);
+  auto differences = compiler::compare(graph, folded, kCalls, kSeed);
+  if (!differences.ok()) return differences.status().at(input);
+  const std::string over = graph.vectors.empty() ? fmt::format("{} calls with random inputs (seed {})", kCalls, kSeed) : fmt::format("{} test vectors", graph.vectors.size());
+  for (std::size_t i = 0; i < differences->size(); ++i) {
+    const compiler::Difference& d = (*differences)[i];
+    say(fmt::format("{}: power-of-two scales: output \"{}\" differs by at most {:.6g}, {:.6g} RMS, of {:.6g} RMS, over {}", input,
+                    graph.tensors[static_cast<std::size_t>(graph.outputs[i])].name, d.largest, d.rms, d.signal_rms, over));
+  }
+  graph = std::move(folded);
+  return {};
+}
+
 Status run_import(const ImportCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
   if (call.encrypt && !options.key) return Status(Code::invalid_argument) << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, options));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
   compiler::Graph& graph = imported.graph;
+  if (call.pow2) RUNNEL_TRY(fold_scales(call.input, graph));
   if (!call.name.empty()) graph.name = call.name;
   // A text graph that cannot be parsed must not get into a model.
   for (const std::string* text : {&call.front_end, &call.decision}) {
     if (text->empty()) continue;
     if (const auto parsed = pipeline::parse_graph(*text); !parsed.ok()) return parsed.status();
   }
-  graph.pipeline.front_end = call.front_end;
-  graph.pipeline.decision = call.decision;
-  graph.pipeline.sample_rate = call.front_end.empty() ? 0 : call.sample_rate;
+  if (!call.front_end.empty()) {
+    graph.pipeline.front_end = call.front_end;
+    graph.pipeline.sample_rate = 16000;
+  }
+  if (!call.decision.empty()) graph.pipeline.decision = call.decision;
+  if (call.sample_rate > 0 && !graph.pipeline.front_end.empty()) graph.pipeline.sample_rate = call.sample_rate;
+  compiler::UsageOptions usage = call.usage;
+  for (const std::string& text : call.states) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
+    usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  RUNNEL_TRY(compiler::apply_usage(usage, graph));
   if (!call.labels.empty()) {
     RUNNEL_ASSIGN(graph.pipeline.labels, read_labels(call.labels));
     const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
@@ -60,16 +92,17 @@ Status run_import(const ImportCall& call) {
   write.strip_names = call.strip_names;
   write.stream = options.stream;
   if (!call.blocks.empty()) write.blocks = call.blocks;
-  auto written = compiler::write_model(graph, write);
+  const bool wants_stream = call.usage.usage == "stream";
+  auto written = compiler::write_for_use(graph, write);
   if (!written.ok()) return written.status().at(call.input);
   for (const std::string& note : written->notes) say(call.input + ": " + note);
   if (!written->refusals.empty()) {
-    const bool stepped = graph.pipeline.usage == fb::Usage::step;
-    if (!stepped) graph.pipeline.usage = fb::Usage::whole;
-    RUNNEL_ASSIGN(written, compiler::write_model(graph, write));
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
-    say(call.input + (stepped ? ": written for steps: it keeps its caches from call to call" : ": written for whole clips only"));
+    if (wants_stream) return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
+    say(call.input + ": written for whole clips only");
   }
+  const fb::Usage used = graph.pipeline.usage;
+  if (used == fb::Usage::step) say(call.input + ": written for steps: it keeps its state from run to run");
   std::vector<std::byte> bytes = std::move(written->bytes);
   if (call.encrypt) {
     RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));
@@ -83,16 +116,24 @@ Status run_import(const ImportCall& call) {
 
 void add_import(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .onnx)");
+  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, .onnx), or of a microWakeWord manifest");
   verb->add_option("INPUT", call->input, "Model file")->required();
   verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
   add_model_flags(verb, call->flags);
+  verb->add_flag("--pow2", call->pow2, "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
   verb->add_flag("--encrypt", call->encrypt, "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
   verb->add_option("--front-end", call->front_end, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"");
-  verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz that the front end wants");
+  verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz that the front end wants (default: 16000)");
   verb->add_option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
   verb->add_option("--labels", call->labels, "File with the names of the output's channels, one per line");
+  verb->add_option("--usage", call->usage.usage, "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")
+      ->check(CLI::IsMember({"stream", "step", "window", "whole"}));
+  verb->add_option("--window", call->usage.window, "Frames per clip (usage window, whole; default: as the input has)")->default_str("");
+  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")->default_str("");
+  verb->add_option("--step", call->usage.step, "New frames per run (usage step; default: as the input has, without the context)")->default_str("");
+  verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")->default_str("");
+  verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")->default_str("");
   verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber);
   verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
   verb->callback([call, &exit_code] {

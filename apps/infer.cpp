@@ -14,6 +14,7 @@
 #include "inference/frames.h"
 #include "inference/host/engine.h"
 #include "inference/reblocker.h"
+#include "inference/stepped_session.h"
 #include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
@@ -44,7 +45,8 @@ bool has_scale(const TensorView& tensor) {
   return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.exponents.size() == 1;
 }
 
-Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading) {
+// `open_axis`: an axis of any length, which the model's usage goes along; -1: only that of its plan.
+Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading, int open_axis) {
   const TensorView tensor = model.tensor(index);
   Values values;
   if (path.extension() == ".npy") {
@@ -63,7 +65,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     for (int axis = 0; axis < tensor.shape.rank; ++axis) values.shape.push_back(tensor.shape[axis]);
     // A raw file has no shape: its size says how long the time axis (or the sequence) is.
     if (tensor.bytes() == 0 || values.bytes.size() % tensor.bytes() != 0) {
-      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : -1;
+      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : open_axis;
       const std::size_t frame = axis < 0 ? tensor.bytes() : tensor.bytes() / static_cast<std::size_t>(tensor.shape[axis]);
       if (axis < 0 || leading > 0 || values.bytes.size() % frame != 0) {
         return Status(Code::mismatch) << path.string() << ": " << values.bytes.size() << " bytes, expected a multiple of " << (axis < 0 ? tensor.bytes() : frame)
@@ -73,7 +75,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     } else if (leading > 0) {
       values.shape.insert(values.shape.begin(), static_cast<std::int64_t>(values.bytes.size() / tensor.bytes()));
     } else if (values.bytes.size() != tensor.bytes()) {
-      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : -1;
+      const int axis = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis() : open_axis;
       if (axis < 0) return Status(Code::mismatch) << path.string() << ": " << values.bytes.size() << " bytes, expected " << tensor.bytes();
       values.shape[static_cast<std::size_t>(axis)] *= static_cast<std::int64_t>(values.bytes.size() / tensor.bytes());
     }
@@ -82,7 +84,8 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
     return Status(Code::mismatch) << path.string() << ": rank " << values.shape.size() << ", expected " << tensor.shape.rank + leading << " for input "
                                   << tensor_label(model, index) << ' ' << shape_text(tensor.shape) << (leading > 0 ? " and one leading axis of steps" : "");
   }
-  const int time = leading > 0 || model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis();
+  const int planned = leading > 0 || model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(index))->time_axis();
+  const int time = planned >= 0 || leading > 0 ? planned : open_axis;
   for (int axis = 0; axis < tensor.shape.rank; ++axis) {
     const std::int64_t found = values.shape[static_cast<std::size_t>(axis + leading)];
     if (axis != time && found != tensor.shape[axis]) {
@@ -246,6 +249,62 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   return {};
 }
 
+// One long input through steps or windows. Outputs with as many frames as a step takes are put one behind the other along time; of
+// others, every run's stand along a new leading axis.
+Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const ModelUsage& usage, const Values& input, const std::vector<int>& wanted) {
+  const Model& model = owned->model();
+  PrepareOptions options;
+  options.share = call.dump.empty();
+  options.threads = call.threads;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, prepare_options(model, usage, options)));
+  HeapMemory memory;
+  RUNNEL_ASSIGN(SteppedSession stepped, SteppedSession::make(engine->prepared(), usage, memory));
+  std::vector<std::vector<std::byte>> runs(wanted.size());
+  std::int64_t count = 0;
+  const auto run = [&] {
+    stepped.run();
+    ++count;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto bytes = stepped.session().tensor(wanted[i]);
+      runs[i].insert(runs[i].end(), bytes.begin(), bytes.end());
+    }
+  };
+  const FrameLayout& layout = usage.layout;
+  const std::int64_t frames = input.shape[static_cast<std::size_t>(usage.time_axis)];
+  for (std::int64_t frame = 0; frame < frames; ++frame) {
+    if (stepped.skip(1) > 0) continue;
+    for (std::size_t row = 0; row < layout.outer; ++row) {
+      std::memcpy(stepped.room() + row * layout.inner_bytes, input.bytes.data() + (row * static_cast<std::size_t>(frames) + static_cast<std::size_t>(frame)) * layout.inner_bytes,
+                  layout.inner_bytes);
+    }
+    stepped.written(1);
+    if (stepped.due()) run();
+  }
+  stepped.finish();
+  if (stepped.due()) run();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const TensorView view = model.tensor(wanted[i]);
+    Shape shape = engine->prepared().shape(wanted[i]);
+    const int axis = output_time_axis(model, usage, wanted[i]);
+    Values values;
+    if (axis < 0) {
+      values = {dims_of(shape), std::move(runs[i])};
+      values.shape.insert(values.shape.begin(), count);
+    } else {
+      const FrameLayout out = FrameLayout::of(shape, axis, view.dtype);
+      values.bytes.resize(runs[i].size());
+      for (std::int64_t r = 0; r < count; ++r) {
+        copy_frames(out, runs[i].data() + static_cast<std::size_t>(r) * (runs[i].size() / static_cast<std::size_t>(count)), usage.advance, 0, values.bytes.data(),
+                    count * usage.advance, r * usage.advance, usage.advance);
+      }
+      shape[axis] = static_cast<std::int32_t>(count * usage.advance);
+      values.shape = dims_of(shape);
+    }
+    RUNNEL_TRY(write_values(call, model, wanted[i], std::move(values)));
+  }
+  return {};
+}
+
 // Every step is a whole run; explicit state outputs are copied to their inputs.
 Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t steps,
                     const std::map<int, int>& states, const std::vector<int>& wanted) {
@@ -384,6 +443,12 @@ Status run_infer(const InferCall& call) {
     }
     states[out] = in;
   }
+  // What the file says about its use: a long input goes through steps or windows, and state is paired.
+  ModelUsage usage;
+  if (const auto stored = usage_of(model); stored.ok()) usage = *stored;
+  for (std::uint32_t k = 0; call.states.empty() && usage.pairs != nullptr && k < usage.pairs->size(); ++k) states[usage.pairs->Get(k)->output()] = usage.pairs->Get(k)->input();
+  const bool by_usage = (usage.kind == fb::Usage::step || usage.kind == fb::Usage::window) && usage.time_axis >= 0 && !call.sequence && call.chunk == 0;
+  const int streamed_input = by_usage ? model.inputs()[static_cast<std::size_t>(usage.input)] : -1;
 
   InputMap inputs;
   for (const std::string& text : call.inputs) {
@@ -394,7 +459,7 @@ Status run_infer(const InferCall& call) {
       continue;
     }
     RUNNEL_ASSIGN(const int tensor, port);
-    RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, pair.second, call.sequence ? 1 : 0));
+    RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, pair.second, call.sequence ? 1 : 0, tensor == streamed_input ? usage.time_axis : -1));
   }
   std::int64_t frames = 0, steps = -1;
   for (const std::int32_t tensor : model.inputs()) {
@@ -421,6 +486,10 @@ Status run_infer(const InferCall& call) {
   fs::create_directories(call.output, error);
   if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
   if (call.sequence) return run_sequence(call, owned, inputs, std::max<std::int64_t>(steps, 0), states, wanted);
+  if (by_usage && (usage.pairs != nullptr || inputs.at(streamed_input).shape[static_cast<std::size_t>(usage.time_axis)] != model.tensor(streamed_input).shape[usage.time_axis])) {
+    if (inputs.size() > 1) return Status(Code::invalid_argument, "state starts at zero in a run of steps: give it with --sequence, or not at all");
+    return run_stepped(call, owned, usage, inputs.at(streamed_input), wanted);
+  }
   if (call.chunk > 0) return run_streamed(call, owned, inputs, frames, wanted);
   return run_whole(call, owned, inputs, frames, wanted);
 }
@@ -433,7 +502,7 @@ void add_infer(CLI::App& app, int& exit_code) {
   verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
   verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale")->default_str("");
   verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
-  verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: whole)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, in windows)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--sequence", call->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")->default_str("");
   add_model_flags(verb, call->flags);

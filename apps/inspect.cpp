@@ -10,6 +10,7 @@
 #include "apps/verbs.h"
 #include "compiler/espdl/package.h"
 #include "inference/host/describe.h"
+#include "inference/usage.h"
 #include "pipeline/host/registry.h"
 
 namespace runnel::apps {
@@ -74,6 +75,38 @@ std::string rate_text(const TensorDescription& tensor) {
   return tensor.down == 1 ? std::to_string(tensor.up) : fmt::format("{}/{}", tensor.up, tensor.down);
 }
 
+// What stands in a file, without what a terminal would take for a command.
+std::string printable(std::string_view from_file) {
+  Text text;
+  text << from_file;
+  return std::string(text.view());
+}
+
+void print_delegates(const ModelDescription& about) {
+  for (const DelegateDescription& delegate : about.delegates) {
+    fmt::print("delegate {} (op {}): {} inputs, {} outputs\n", printable(delegate.kind), delegate.op, delegate.inputs.size(), delegate.outputs.size());
+    for (const auto& [name, bytes] : delegate.parts) fmt::print("  part  {} {} bytes\n", printable(name), bytes);
+    for (const auto& [name, value] : delegate.attributes) fmt::print("  {} = {}\n", printable(name), printable(value));
+  }
+  if (!about.delegates.empty()) fmt::print("\n");
+}
+
+std::string usage_text(const ModelUsage& usage) {
+  const std::string name(name_of(usage.kind));
+  switch (usage.kind) {
+    case fb::Usage::stream: return name;
+    case fb::Usage::step: {
+      std::string text = fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
+      if (usage.context > 0) text += fmt::format(", behind {} of the past", usage.context);
+      if (usage.pairs != nullptr && usage.pairs->size() > 0) text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
+      return text;
+    }
+    case fb::Usage::window: return fmt::format("{} of {} frames of {} values, every {}", name, usage.frames, usage.frame_values, usage.advance);
+    case fb::Usage::whole: break;
+  }
+  return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
+}
+
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
   fmt::print("{}\n", about.name.empty() ? "(no name)" : about.name);
   for (const int input : about.inputs) {
@@ -85,6 +118,8 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     fmt::print("  output  {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape), exponents_text(tensor));
   }
   if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr) {
+    if (const auto usage = usage_of(model); usage.ok()) fmt::print("  usage      {}\n", usage_text(*usage));
+    else fmt::print("  usage      {}: {}\n", runnel::name_of(pipeline->usage()), usage.status().text());
     if (pipeline->front_end() != nullptr) fmt::print("  front end  {}\n", pipeline->front_end()->str());
     if (pipeline->decision() != nullptr) fmt::print("  decision   {}\n", pipeline->decision()->str());
     if (pipeline->labels() != nullptr && pipeline->labels()->size() > 0) {
@@ -104,6 +139,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
                about.streamed ? std::to_string(y.delay) : "-", about.streamed ? std::to_string(op.context) : "-", y.state_bytes, about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
   }
   fmt::print("\n");
+  print_delegates(about);
   if (about.streamed) {
     std::size_t contexts = 0;
     for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
@@ -113,12 +149,12 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
     fmt::print("  {} bytes of context\n", contexts);
   } else {
-    fmt::print("whole clips only\n  {} multiply-adds per clip\n", about.macs);
+    fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
   }
   print_memory(about);
 }
 
-void print_json(const ModelDescription& about, double frame_ms) {
+void print_json(const ModelDescription& about, const Model& model, double frame_ms) {
   nlohmann::ordered_json out = {{"type", "model"}, {"name", about.name}, {"streamed", about.streamed}};
   const auto names = [&](const std::vector<int>& indices) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -127,6 +163,13 @@ void print_json(const ModelDescription& about, double frame_ms) {
   };
   out["inputs"] = names(about.inputs);
   out["outputs"] = names(about.outputs);
+  if (const auto usage = usage_of(model); usage.ok()) {
+    out["usage"] = {{"kind", runnel::name_of(usage->kind)}};
+    if (usage->stepped()) {
+      out["usage"].update({{"frames", usage->frames}, {"advance", usage->advance}, {"context", usage->context}, {"frame_values", usage->frame_values},
+                           {"states", usage->pairs == nullptr ? 0 : usage->pairs->size()}});
+    }
+  }
   out["block"] = about.block;
   out["block_multiple"] = about.block_multiple;
   out["delay_frames"] = about.delay;
@@ -150,12 +193,19 @@ void print_json(const ModelDescription& about, double frame_ms) {
     out["operators"].push_back({{"type", op.type}, {"name", op.name}, {"inputs", names(op.inputs)}, {"outputs", names(op.outputs)}, {"macs", op.macs},
                                 {"macs_per_frame", op.macs_per_frame}, {"context", op.context}});
   }
+  for (const DelegateDescription& delegate : about.delegates) {
+    nlohmann::ordered_json json = {{"op", delegate.op}, {"kind", delegate.kind}, {"parts", nlohmann::ordered_json::array()}, {"attributes", nlohmann::ordered_json::object()},
+                                   {"inputs", names(delegate.inputs)}, {"outputs", names(delegate.outputs)}};
+    for (const auto& [name, bytes] : delegate.parts) json["parts"].push_back({{"name", name}, {"bytes", bytes}});
+    for (const auto& [name, value] : delegate.attributes) json["attributes"][name] = value;
+    out["delegates"].push_back(json);
+  }
   for (const TensorDescription& tensor : about.tensors) {
     out["tensors"].push_back({{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", std::vector<int>(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank)},
                               {"exponents", tensor.exponents}, {"constant", tensor.constant}, {"bytes", tensor.bytes}, {"time_axis", tensor.time_axis},
                               {"rate", {tensor.up, tensor.down}}, {"delay", tensor.delay}, {"history", tensor.history}, {"state_bytes", tensor.state_bytes}});
   }
-  fmt::print("{}\n", out.dump());
+  fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // Boxes and arrows; labels of edges say what flows.
@@ -237,17 +287,10 @@ Status inspect_model(const InspectCall& call) {
   }
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, options));
   const double frame_ms = frame_milliseconds(call, owned->model());
-  if (call.json) print_json(about, frame_ms);
+  if (call.json) print_json(about, owned->model(), frame_ms);
   else if (call.dot || call.mermaid) draw(drawing_of(about, frame_ms), call.dot);
   else print_table(about, owned->model(), frame_ms);
   return {};
-}
-
-// What stands in a file, without what a terminal would take for a command.
-std::string printable(std::string_view from_file) {
-  Text text;
-  text << from_file;
-  return std::string(text.view());
 }
 
 // The members of a package.

@@ -159,7 +159,7 @@ std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor
   const std::size_t count = floats.size() / sizeof(float);
   std::vector<std::byte> out(count * size_of(tensor.dtype));
   if (!tensor.scales.empty()) {
-    kernels::affine_quantize({tensor.dtype, tensor.scales[0], tensor.zero_point()}, count, reinterpret_cast<const float*>(floats.data()), out.data());
+    kernels::affine_quantize({tensor.dtype, tensor.scales[0], tensor.zero_point()}, kernels::Rounding::tflite_double, count, reinterpret_cast<const float*>(floats.data()), out.data());
     return out;
   }
   const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;

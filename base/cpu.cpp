@@ -8,7 +8,7 @@ Isa best_isa() noexcept {
       __builtin_cpu_supports("avx512dq")) {
     return __builtin_cpu_supports("avx512vnni") ? Isa::avx512vnni : Isa::avx512;
   }
-  if (__builtin_cpu_supports("avx2")) return Isa::avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
   return Isa::generic;
 }

@@ -10,7 +10,7 @@ namespace runnel {
 enum class Isa : std::uint8_t {
   reference = 0,   // the plain loops that define the result
   generic,         // portable code written so that compilers vectorise it
-  avx2,            // AVX2 (and FMA units are NOT used: no contraction)
+  avx2,            // AVX2 and FMA (compilers must not contract; float kernels that name it use it on every level)
   avx512,          // AVX-512 F, BW, VL, DQ
   avx512vnni,      // the same and AVX512_VNNI
 };

@@ -13,6 +13,7 @@
 #include "base/host/heap_memory.h"
 #include "features/fbank.h"
 #include "features/fbank_parameters.h"
+#include "features/microfrontend.h"
 #include "features/resampler.h"
 
 namespace runnel::features {
@@ -149,6 +150,28 @@ void fbank(benchmark::State& state) {
   });
 }
 
+// range: samples per push (0: all at once)
+void microfrontend(benchmark::State& state) {
+  HeapMemory memory;
+  Result<Microfrontend> made = Microfrontend::make(microfrontend_preset("micro-wake-word").value(), memory);
+  if (!made.ok()) return state.SkipWithError(std::string(made.status().text()).c_str());
+  const std::vector<float> x = recording(kFrames * 160 + 320);
+  std::vector<std::int16_t> samples;
+  for (const float value : x) samples.push_back(static_cast<std::int16_t>(value * 32767));
+  std::vector<std::uint16_t> out(made->max_frames(samples.size()) * made->dims());
+  const std::size_t piece = state.range(0) > 0 ? static_cast<std::size_t>(state.range(0)) : samples.size();
+  against_fftw(state, kFrames, [&] {
+    made->reset();
+    std::size_t frames = 0;
+    for (std::size_t at = 0; at < samples.size(); at += piece) {
+      const std::size_t size = std::min(piece, samples.size() - at);
+      frames += made->push(std::span<const std::int16_t>(samples).subspan(at, size), std::span(out).subspan(frames * made->dims())).frames;
+    }
+    if (frames != kFrames) state.SkipWithError("wrong number of frames");
+    benchmark::ClobberMemory();
+  });
+}
+
 // range: in, out rate; the unit is 10 ms of audio
 void resample(benchmark::State& state) {
   HeapMemory memory;
@@ -180,6 +203,7 @@ BENCHMARK(fbank)
     ->Args({kAvx512, 40, 160})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
+BENCHMARK(microfrontend)->ArgNames({"piece"})->Arg(0)->Arg(160)->UseManualTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(resample)
     ->Args({8000, 16000})
     ->Args({44100, 16000})

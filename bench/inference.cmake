@@ -13,8 +13,11 @@ if(TARGET runnel_pipeline_host)
     target_compile_definitions(inference_bench PRIVATE RUNNEL_BENCH_ONNXRUNTIME)
     target_include_directories(inference_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
     target_link_libraries(inference_bench PRIVATE ${CMAKE_DL_LIBS})
+    runnel_bench(float_bench SOURCES float_bench.cpp onnxruntime_session.cpp
+                 DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+    target_include_directories(float_bench SYSTEM PRIVATE ${RUNNEL_ONNXRUNTIME_HEADERS})
   endif()
-  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp
+  runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)

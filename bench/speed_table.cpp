@@ -1,4 +1,5 @@
-// Writes docs/speed.md from what inference_bench and threads_bench measured: speed_table speed.json [threads.json] > docs/speed.md
+// Writes docs/speed.md from what inference_bench, threads_bench and float_bench measured:
+//   speed_table speed.json [threads.json] [floats.json] > docs/speed.md
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -82,7 +83,8 @@ void print_threads(const Json& threads) {
   fmt::print(
       "\n## Several cores\n\n"
       "Whole clips with one thread and with {}, in turn, {} times round, on all cores (`bench/threads_bench`). Operators are split by positions or\n"
-      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the least times say what the code gives.\n\n"
+      "channels; the outputs are the same bits. A virtual machine's second core is not always there: the first row, multiply-adds\n"
+      "that share nothing, is what several cores gave at all in this run.\n\n"
       "| model | one thread, us | least | {} threads, us | least | ratio of medians | of least |\n|---|---:|---:|---:|---:|---:|---:|\n",
       threads.at("threads").get<int>(), threads.at("rounds").get<int>(), threads.at("threads").get<int>());
   for (const Json& model : threads.at("models")) {
@@ -92,8 +94,32 @@ void print_threads(const Json& threads) {
   }
 }
 
-Json read(const char* path, const char* type) {
-  std::ifstream file(path);
+void print_floats(const Json& floats) {
+  fmt::print(
+      "\n## Float networks\n\n"
+      "Networks of `.onnx` files in float32, one thread, beside ONNX Runtime with all its optimisations, in turn in one program, {} times round:\n\n"
+      "    RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench --data FOLDER\n\n"
+      "*step*: one call of a network with explicit state, which is then copied from its output to its input. *stream N*: N source frames per call; runnel\n"
+      "keeps the histories, ONNX Runtime gets the shortest window that determines the new frames (M3: the variant with explicit state and the new frames\n"
+      "alone, which is less than is asked for). *clip of N* and *window*: the same call for both. Results of both are compared before anything is timed:\n"
+      "the largest difference is given relative to the largest result. The goal is a ratio of 1 at least.\n\n"
+      "The floor is what the processor allows at best: multiply-adds over the rate of its fused multiply-adds in registers ({:.0f} GMAC/s, measured in the same run) or bytes of\n"
+      "weights over the rate at which {} KB are read again and again ({:.0f} GB/s), whichever is more. Layers that see a single frame are bound by their weights.\n\n"
+      "| network | runnel, us | least | ONNX Runtime, us | least | ratio of medians | of least | floor, us | difference |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+      floats.at("rounds").get<int>(), floats.at("peak_gmacs").get<double>(), floats.at("peak_read_kilobytes").get<int>(), floats.at("peak_gigabytes").get<double>());
+  for (const Json& one : floats.at("cases")) {
+    const auto number = [&](const char* key, const char* which) { return one.at(key).at(which).get<double>(); };
+    const double apart = one.at("difference").get<double>();
+    fmt::print("| {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {} |\n", one.at("name").get<std::string>(), number("runnel_us", "median"),
+               number("runnel_us", "min"), number("onnxruntime_us", "median"), number("onnxruntime_us", "min"), number("ratio", "median"), number("ratio", "min"),
+               one.at("floor_us").get<double>(), apart < 0 ? "" : fmt::format("{:.0e}", apart));
+  }
+}
+
+// Null for an argument that was not given, discarded for a file that is not what it should be.
+Json read(int argc, char** argv, int position, const char* type) {
+  if (argc <= position) return Json();
+  std::ifstream file(argv[position]);
   const Json json = file ? Json::parse(file, nullptr, false) : Json(Json::value_t::discarded);
   return json.is_discarded() || json.value("type", "") != type ? Json(Json::value_t::discarded) : json;
 }
@@ -101,12 +127,12 @@ Json read(const char* path, const char* type) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Json speed = argc > 1 ? read(argv[1], "bench") : Json(Json::value_t::discarded);
-  const Json threads = argc > 2 ? read(argv[2], "threads") : Json();
-  if (speed.is_discarded() || threads.is_discarded() || argc > 3) {
-    std::fputs("usage: speed_table speed.json [threads.json] > docs/speed.md (what inference_bench and threads_bench print)\n", stderr);
+  const Json speed = read(argc, argv, 1, "bench"), threads = read(argc, argv, 2, "threads"), floats = read(argc, argv, 3, "floats");
+  if (speed.is_null() || speed.is_discarded() || threads.is_discarded() || floats.is_discarded() || argc > 4) {
+    std::fputs("usage: speed_table speed.json [threads.json] [floats.json] > docs/speed.md (what inference_bench, threads_bench and float_bench print)\n", stderr);
     return 2;
   }
   print_page(speed);
   if (!threads.is_null()) print_threads(threads);
+  if (!floats.is_null()) print_floats(floats);
 }

@@ -14,11 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/int8_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
 #include "compiler/load.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
+#include "inference/host/thread_pool.h"
 
 namespace runnel::bench {
 namespace {
@@ -57,6 +59,15 @@ std::vector<std::byte> outputs_of(Runner& runner) {
   return all;
 }
 
+// What this machine's cores are worth together at this moment: multiply-adds in registers, which share nothing. No model can gain more.
+void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
+  const std::shared_ptr<ThreadPool> pool = need(ThreadPool::make(threads));
+  constexpr std::int64_t kLoops = 200000;   // about a millisecond: longer than it takes to wake a thread
+  const auto work = [](const void*, int) noexcept { int8_peak(best_isa(), kLoops); };
+  cases.add(name + "/1", [threads] { int8_peak(best_isa(), kLoops * threads); });
+  cases.add(fmt::format("{}/{}", name, threads), [pool, threads, work] { pool->run(threads, work, nullptr); });
+}
+
 int run(const std::vector<std::string>& paths, int threads, double seconds) {
   Interleaved cases;
   std::vector<std::string> names;
@@ -74,6 +85,10 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
       }, 4);
     }
   };
+  if (int8_peak(best_isa(), 1) > 0) {
+    names.push_back("multiply-adds in registers");
+    add_ceiling(names.back(), threads, cases);
+  }
   M1 m1;
   const compiler::WrittenModel written = need(compiler::write_model(m1.graph(1000)));
   add("M1, ten seconds at once", need(OwnedModel::from_bytes(written.bytes)));

@@ -130,10 +130,19 @@ struct CustomOptions {
   std::vector<CustomAttribute> attributes;
 };
 
+// The first inputs of the node are constants, one for each of `parts`.
+struct DelegateOptions {
+  std::string kind;
+  std::vector<std::string> parts;
+  std::vector<CustomAttribute> attributes;
+};
+struct VariableOptions { int variable = 0; };
+
 using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions, AttentionOptions>;
+                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions,
+                             DelegateOptions, VariableOptions, AttentionOptions>;
 
 struct Node {
   std::string name;
@@ -157,7 +166,8 @@ struct PipelineSettings {
   int sample_rate = 0;
   std::string front_end, decision;
   std::vector<std::string> labels;
-  int window = 0, hop = 0, context = 0;
+  int window = 0, hop = 0, context = 0, step = 0;
+  std::vector<std::pair<TensorId, TensorId>> states;   // output, input
 };
 
 struct Graph {

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/host/out_of_memory.h"
+#include "compiler/pte/importer.h"
+#include "compiler/manifest.h"
 #include "compiler/tflite/importer.h"
-#include "compiler/writer.h"
+#include "compiler/usage.h"
 #include "inference/host/encrypted_model.h"
 
 namespace runnel::compiler {
@@ -33,13 +35,18 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
     RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators));
     return out;
   }
+  if (is_pte(bytes)) {
+    if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .pte file, of which the first method is taken";
+    RUNNEL_ASSIGN(PteImport imported, import_pte(bytes, options.operators));
+    return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
+  }
   if (looks_like_onnx(bytes)) {
     RUNNEL_ASSIGN(OnnxImport imported, import_onnx(bytes, options.onnx));
     return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
   }
   if (!is_espdl(bytes)) {
     if (bytes.empty()) return Status(Code::invalid_data) << "empty, expected a model file";
-    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor a .tflite file (TFL3 at byte 4) nor an .onnx file (a version in its first field)";
+    return Status(Code::invalid_data) << "neither a .rnl file (RNL1 at byte 4) nor an .espdl file (EDL1, EDL2, PDL1, PDL2, PDL3 at byte 0) nor a .tflite file (TFL3 at byte 4) nor a .pte file (ET12 or BP08 at byte 4) nor an .onnx file (a version in its first field)";
   }
   EspdlOptions espdl;
   RUNNEL_ASSIGN(espdl.target, parse_target(options.target));
@@ -54,12 +61,28 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
   return out;
 }
 
-Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOptions& options) {
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
-  auto imported = import_bytes(bytes, options);
+// The model beside a manifest, used as that says.
+Result<ImportedGraph> import_manifest(const std::filesystem::path& path, const std::vector<std::byte>& bytes, const LoadOptions& options) {
+  RUNNEL_ASSIGN(const WakeWordManifest manifest, read_manifest(bytes));
+  const std::filesystem::path model = path.parent_path() / manifest.model;
+  RUNNEL_ASSIGN(const std::vector<std::byte> model_bytes, read_whole_file(model));
+  if (!is_tflite(model_bytes)) return Status(Code::invalid_data) << model.string() << ": expected a .tflite file (TFL3 at byte 4)";
+  auto imported = import_bytes(model_bytes, options);
+  if (!imported.ok()) return imported.status().at(model.string());
+  RUNNEL_TRY(apply_manifest(manifest, imported->graph));
+  return imported;
+}
+
+Result<ImportedGraph> import_any(const std::filesystem::path& path, const std::vector<std::byte>& bytes, const LoadOptions& options) {
+  auto imported = looks_like_manifest(bytes) ? import_manifest(path, bytes, options) : import_bytes(bytes, options);
   if (!imported.ok()) return imported.status().at(path.string());
   if (imported->graph.name.empty()) imported->graph.name = path.stem().string();
   return imported;
+}
+
+Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOptions& options) {
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+  return import_any(path, bytes, options);
 }
 
 Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOptions& options) {
@@ -74,14 +97,12 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
     out.model = std::move(model).value();
     return out;
   }
-  auto imported = import_bytes(bytes, options);
-  if (!imported.ok()) return imported.status().at(path.string());
-  out.notes = std::move(imported->notes);
-  if (imported->graph.name.empty()) imported->graph.name = path.stem().string();
+  RUNNEL_ASSIGN(ImportedGraph imported, import_any(path, bytes, options));
+  out.notes = std::move(imported.notes);
   WriteOptions write;
   write.operators = options.operators;
   write.stream = options.stream;
-  auto written = write_model(imported->graph, write);
+  auto written = write_for_use(imported.graph, write);
   if (!written.ok()) return written.status().at(path.string());
   out.notes.insert(out.notes.end(), written->notes.begin(), written->notes.end());
   for (const std::string& refusal : written->refusals) out.notes.push_back("cannot be streamed: " + refusal);

@@ -409,7 +409,7 @@ Status gather(const Case& at) {
 }
 
 // Resize and expand: the output's shape is given.
-// Only the application knows: what the caller put there.
+// Only the application or back end knows: what the caller put there.
 Status custom(const Case& at) {
   for (std::size_t i = 0; i < at.node.outputs.size(); ++i) {
     for (const std::int32_t dim : at.output(i)) {
@@ -566,7 +566,10 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::reduce_log_sum:
     case fb::OpCode::reduce_log_sum_exp:
     case fb::OpCode::reduce_sum_square: return reduce(at);
-    case fb::OpCode::custom: return custom(at);
+    case fb::OpCode::custom:
+    case fb::OpCode::delegate: return custom(at);
+    case fb::OpCode::read_variable: return at.node.inputs.empty() ? custom(at) : same(at);
+    case fb::OpCode::assign_variable: return same(at);
     case fb::OpCode::none: break;
   }
   return at.fail() << "operator code " << static_cast<int>(node.code) << " is not known";

@@ -128,9 +128,9 @@ struct OptionsWriter {
                 fb::CreateAttentionOptions(builder, o.left, o.right, o.chunk, narrow(o.score_exponent), o.scale, narrow(o.scale_exponent),
                                            narrow(o.scaled_exponent), narrow(o.weight_exponent), o.real_scale));
   }
-  WrittenOptions operator()(const CustomOptions& o) const {
+  [[nodiscard]] Offset<flatbuffers::Vector<Offset<fb::CustomAttribute>>> written(const std::vector<CustomAttribute>& list) const {
     std::vector<Offset<fb::CustomAttribute>> attributes;
-    for (const CustomAttribute& attribute : o.attributes) {
+    for (const CustomAttribute& attribute : list) {
       const auto name = builder.CreateString(attribute.name);
       const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute.value);
       const auto* numbers = std::get_if<std::vector<float>>(&attribute.value);
@@ -140,9 +140,20 @@ struct OptionsWriter {
       const auto written_text = text != nullptr ? builder.CreateString(*text) : 0;
       attributes.push_back(fb::CreateCustomAttribute(builder, name, written_integers, written_numbers, written_text));
     }
-    const auto name = builder.CreateString(o.name);
-    return done(fb::Options::CustomOptions, fb::CreateCustomOptions(builder, name, builder.CreateVector(attributes)));
+    return builder.CreateVector(attributes);
   }
+  WrittenOptions operator()(const CustomOptions& o) const {
+    const auto attributes = written(o.attributes);
+    const auto name = builder.CreateString(o.name);
+    return done(fb::Options::CustomOptions, fb::CreateCustomOptions(builder, name, attributes));
+  }
+  WrittenOptions operator()(const DelegateOptions& o) const {
+    const auto attributes = written(o.attributes);
+    const auto parts = builder.CreateVectorOfStrings(o.parts);
+    const auto kind = builder.CreateString(o.kind);
+    return done(fb::Options::DelegateOptions, fb::CreateDelegateOptions(builder, kind, parts, attributes));
+  }
+  WrittenOptions operator()(const VariableOptions& o) const { return done(fb::Options::VariableOptions, fb::CreateVariableOptions(builder, o.variable)); }
 };
 
 // One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
@@ -230,13 +241,17 @@ void add_names(const Graph& graph, const Numbering& numbering, SectionList& sect
   sections.add(fb::SectionKind::names, builder, fb::CreateNames(builder, model, tensor_names, operator_names));
 }
 
-void add_pipeline(const PipelineSettings& settings, SectionList& sections) {
+void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, SectionList& sections) {
   FlatBufferBuilder builder;
+  std::vector<fb::StatePair> pairs;
+  for (const auto& [output, input] : settings.states) pairs.emplace_back(numbering.of(output), numbering.of(input));
+  const auto states = pairs.empty() ? 0 : builder.CreateVectorOfStructs(pairs);
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
   sections.add(fb::SectionKind::pipeline, builder,
-               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context));
+               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context,
+                                  settings.step, states));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {
@@ -376,7 +391,7 @@ Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   SectionList sections;
   add_graph(graph, numbering, sections);
   if (!options.strip_names) add_names(graph, numbering, sections);
-  add_pipeline(graph.pipeline, sections);
+  add_pipeline(graph.pipeline, numbering, sections);
   RUNNEL_TRY(add_vectors(graph, numbering, sections));
   add_metadata(graph, sections);
 
@@ -412,6 +427,14 @@ Result<std::vector<std::byte>> graph_bytes(const Graph& graph, const Numbering& 
 
 Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
   return catching_bad_alloc("writing the model", [&] { return write(graph, options); });
+}
+
+bool can_stream(const Graph& graph, OperatorTable operators) {
+  WriteOptions options;
+  options.operators = operators;
+  options.blocks.clear();
+  const auto written = write_model(graph, options);
+  return written.ok() && written->refusals.empty();
 }
 
 }  // namespace runnel::compiler

@@ -40,5 +40,7 @@ Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options
 
 // A model file of the graph alone, for passes that need to know what the reader makes of it.
 Result<std::vector<std::byte>> graph_bytes(const Graph& graph, const Numbering& numbering);
+// Whether the graph can be streamed: written without refusals.
+bool can_stream(const Graph& graph, OperatorTable operators);
 
 }  // namespace runnel::compiler

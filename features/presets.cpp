@@ -1,4 +1,3 @@
-#include "base/suggest.h"
 #include "features/fbank_parameters.h"
 
 namespace runnel::features {
@@ -82,16 +81,7 @@ std::span<const Preset> presets() noexcept {
 }
 
 Result<FbankOptions> preset(std::string_view name) noexcept {
-  Suggestion suggestion(name);
-  for (const Preset& one : kPresets) {
-    if (one.name == name) return one.options;
-    suggestion.consider(one.name);
-  }
-  Status status = Status(Code::not_found) << "unknown preset '" << name << "'";
-  if (!suggestion.best().empty()) return std::move(status) << "; did you mean " << suggestion.best() << "?";
-  status << "; known are ";
-  for (const Preset& one : kPresets) status << (&one == kPresets ? "" : ", ") << one.name;
-  return status;
+  return find_preset(presets(), name);
 }
 
 }  // namespace runnel::features

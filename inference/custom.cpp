@@ -9,9 +9,14 @@ Status not_one(std::string_view name, std::string_view expected) noexcept {
 
 }  // namespace
 
+CustomAttributes::CustomAttributes(const fb::Operator& op) noexcept {
+  if (const auto* const custom = op.options_as_CustomOptions(); custom != nullptr) attributes_ = custom->attributes();
+  if (const auto* const delegate = op.options_as_DelegateOptions(); delegate != nullptr) attributes_ = delegate->attributes();
+}
+
 const fb::CustomAttribute* CustomAttributes::find(std::string_view name) const noexcept {
-  if (options_ == nullptr || options_->attributes() == nullptr) return nullptr;
-  for (const fb::CustomAttribute* attribute : *options_->attributes()) {
+  if (attributes_ == nullptr) return nullptr;
+  for (const fb::CustomAttribute* attribute : *attributes_) {
     if (std::string_view(attribute->name()->c_str(), attribute->name()->size()) == name) return attribute;
   }
   return nullptr;

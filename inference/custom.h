@@ -14,11 +14,11 @@
 
 namespace runnel {
 
-// The attributes of one custom operator. A view into the model, which has been verified; allocates nothing.
+// The attributes of one custom operator or delegate. A view into the model, which has been verified; allocates nothing.
 class CustomAttributes {
  public:
-  // Without attributes when `op` is none of the application's.
-  explicit CustomAttributes(const fb::Operator& op) noexcept : options_(op.options_as_CustomOptions()) {}
+  // Without attributes when `op` is another operator.
+  explicit CustomAttributes(const fb::Operator& op) noexcept;
 
   [[nodiscard]] bool has(std::string_view name) const noexcept { return find(name) != nullptr; }
   // One integer, one number; the fallback when the file does not say. Errors: invalid_data naming the attribute when it has another type
@@ -32,7 +32,7 @@ class CustomAttributes {
 
  private:
   [[nodiscard]] const fb::CustomAttribute* find(std::string_view name) const noexcept;
-  const fb::CustomOptions* options_;
+  const flatbuffers::Vector<flatbuffers::Offset<fb::CustomAttribute>>* attributes_ = nullptr;
 };
 
 }  // namespace runnel

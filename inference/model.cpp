@@ -34,6 +34,8 @@ Result<Model> Model::open(std::span<const std::byte> bytes, const ModelOptions& 
   model.metadata_ = sections.metadata;
   model.arenas_ = sections.arenas;
   RUNNEL_TRY(verify_graph(*sections.graph, sections.weights));
+  model.inputs_ = span_of(model.graph_->inputs());
+  model.outputs_ = span_of(model.graph_->outputs());
   model.tensor_count_ = static_cast<int>(model.graph_->tensors()->size());
   model.operator_count_ = static_cast<int>(model.graph_->operators()->size());
   RUNNEL_TRY(verify_side_sections(sections));
@@ -57,9 +59,6 @@ TensorView Model::tensor(int index) const noexcept {
   }
   return out;
 }
-
-std::span<const std::int32_t> Model::inputs() const noexcept { return span_of(graph_->inputs()); }
-std::span<const std::int32_t> Model::outputs() const noexcept { return span_of(graph_->outputs()); }
 
 std::string_view Model::name() const noexcept { return names_ == nullptr ? std::string_view{} : view(names_->model()); }
 std::string_view Model::tensor_name(int index) const noexcept { return names_ == nullptr ? std::string_view{} : name_at(names_->tensors(), index); }

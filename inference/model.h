@@ -72,8 +72,8 @@ class Model {
   [[nodiscard]] TensorView tensor(int index) const noexcept;
   [[nodiscard]] const fb::Operator& op(int index) const noexcept { return *graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(index)); }
   // Tensor indices of the graph's inputs and outputs.
-  [[nodiscard]] std::span<const std::int32_t> inputs() const noexcept;
-  [[nodiscard]] std::span<const std::int32_t> outputs() const noexcept;
+  [[nodiscard]] std::span<const std::int32_t> inputs() const noexcept { return inputs_; }
+  [[nodiscard]] std::span<const std::int32_t> outputs() const noexcept { return outputs_; }
 
   // Names; "#<index>" style names are the caller's business when the side table was stripped (then empty).
   [[nodiscard]] std::string_view name() const noexcept;
@@ -103,6 +103,7 @@ class Model {
   const fb::Vectors* vectors_ = nullptr;
   const fb::Metadata* metadata_ = nullptr;
   const fb::Arenas* arenas_ = nullptr;
+  std::span<const std::int32_t> inputs_, outputs_;
   int tensor_count_ = 0, operator_count_ = 0;
 };
 

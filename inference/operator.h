@@ -120,6 +120,11 @@ class PrepareContext {
   virtual void request_scratch(std::size_t bytes) noexcept = 0;
   // State that a session keeps for this operator; returns its offset in RunContext::state.
   virtual std::size_t request_state(std::size_t bytes) noexcept = 0;
+  // The same, but one place for all operators that ask for the variable of this number (VariableOptions); the first one says how large it is.
+  virtual std::size_t request_variable(int variable, std::size_t bytes) noexcept {
+    static_cast<void>(variable);
+    return request_state(bytes);
+  }
   // Every constant that run() reads must be announced, so that it can be copied and counted; not those that prepare() alone reads.
   // Of a tensor through RunContext::data (ops::operand does it); harmless for tensors that are no constants.
   virtual void read_constant(int) noexcept {}
@@ -147,7 +152,8 @@ enum class InPlace : std::uint8_t {
 };
 
 struct OperatorDefinition {
-  // `custom`: an operator of the application, found by name and version (inference/custom.h).
+  // `custom`: an operator of the application, found by name and version (inference/custom.h). `delegate`: a back end, found by its kind
+  // as name (inference/delegate.h); the name "delegate" stands for all kinds that no other definition names.
   fb::OpCode code = fb::OpCode::none;
   std::uint8_t version = 1;
   std::string_view name;
@@ -166,10 +172,10 @@ struct OperatorDefinition {
 
 using OperatorTable = std::span<const OperatorDefinition* const>;
 
-// The entry for an operator's code and version, for custom ones also its name; null when the table has none.
+// The entry for an operator's code and version, for custom ones and delegates also its name; null when the table has none.
 const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept;
 
-// What an operator is called: "conv", the name of a custom one; empty for a code that this build does not know.
+// What an operator is called: "conv", the name of a custom one, the kind of a delegate; empty for a code that this build does not know.
 std::string_view operator_type(const fb::Operator& op) noexcept;
 
 // Ok, or `unsupported` naming every operator of the model that the table lacks, with type, version and name.

@@ -87,6 +87,13 @@ class Preparation final : public PrepareContext {
     operator_state_ = offset + bytes;
     return offset;
   }
+  std::size_t request_variable(int variable, std::size_t bytes) noexcept override {
+    for (int i = 0; i < current_; ++i) {
+      const fb::VariableOptions* const other = model_.op(i).options_as_VariableOptions();
+      if (other != nullptr && other->variable() == variable) return variables_[static_cast<std::size_t>(i)];
+    }
+    return variables_[static_cast<std::size_t>(current_)] = request_state(bytes);
+  }
   void read_constant(int tensor) noexcept override { constants_.read(tensor, placements()); }
   Status read_constant(int tensor, void* pointer) noexcept override { return constants_.read(tensor, pointer, placements()); }
   void use_frame_index() noexcept override { out_.indexed_ = true; }
@@ -145,6 +152,12 @@ class Preparation final : public PrepareContext {
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
+    const auto has_variable = [&](int op) { return model_.op(op).options_as_VariableOptions() != nullptr; };
+    for (int i = 0; i < model_.operator_count() && variables_ == nullptr; ++i) {
+      if (!has_variable(i)) continue;
+      variables_ = memory_.array<std::size_t>(steps);
+      if (variables_ == nullptr) return exhausted();
+    }
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
         out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
       return exhausted();
@@ -395,22 +408,27 @@ class Preparation final : public PrepareContext {
   std::span<MemoryPlan::Span> alive_;     // per operator: from when to when its operands are needed
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
+  std::size_t* variables_ = nullptr;      // per operator that was the first to ask for its variable: where it is
   int current_ = 0;
 };
 
 std::string_view operator_type(const fb::Operator& op) noexcept {
-  if (op.code() != fb::OpCode::custom) return fb::EnumNameOpCode(op.code());
-  return {op.options_as_CustomOptions()->name()->c_str(), op.options_as_CustomOptions()->name()->size()};
+  const flatbuffers::String* name = nullptr;
+  if (op.code() == fb::OpCode::custom) name = op.options_as_CustomOptions()->name();
+  else if (op.code() == fb::OpCode::delegate) name = op.options_as_DelegateOptions()->kind();
+  else return fb::EnumNameOpCode(op.code());
+  return {name->c_str(), name->size()};
 }
 
 const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept {
+  const bool named = op.code() == fb::OpCode::custom || op.code() == fb::OpCode::delegate;
+  const OperatorDefinition* any = nullptr;
   for (const OperatorDefinition* definition : table) {
-    if (definition->code == op.code() && definition->version == op.version() &&
-        (op.code() != fb::OpCode::custom || definition->name == operator_type(op))) {
-      return definition;
-    }
+    if (definition->code != op.code() || definition->version != op.version()) continue;
+    if (!named || definition->name == operator_type(op)) return definition;
+    if (op.code() == fb::OpCode::delegate && definition->name == "delegate") any = definition;
   }
-  return nullptr;
+  return any;
 }
 
 Status missing_operators(const Model& model, OperatorTable table) noexcept {
@@ -419,7 +437,7 @@ Status missing_operators(const Model& model, OperatorTable table) noexcept {
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     if (find_operator(table, op) != nullptr) continue;
-    missing << (count++ == 0 ? "" : ", ") << (op.code() == fb::OpCode::custom ? "custom " : "");
+    missing << (count++ == 0 ? "" : ", ") << (op.code() == fb::OpCode::custom ? "custom " : op.code() == fb::OpCode::delegate ? "delegate " : "");
     if (const std::string_view name = operator_type(op); !name.empty()) missing << name;
     else missing << "number " << static_cast<int>(op.code());
     missing << " version " << op.version();

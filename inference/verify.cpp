@@ -117,20 +117,17 @@ class Production {
   std::uint32_t count_ = 0;
 };
 
+Status verify_name(const flatbuffers::String* name, std::string_view what, std::uint32_t index) noexcept {
+  const std::uint32_t bytes = name == nullptr ? 0 : name->size();
+  if (bytes != 0 && bytes <= kMaxCustomName) return {};
+  return bad() << "operator " << index << ": " << what << " has " << bytes << " bytes, expected 1 to " << kMaxCustomName;
+}
+
 // That every attribute has a name and one value, so that readers need not look again.
-Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
-  const fb::CustomOptions* const options = op.options_as_CustomOptions();
-  if (options == nullptr) {
-    if (op.code() != fb::OpCode::custom) return {};
-    return bad() << "operator " << index << ": a custom operator without its options";
-  }
-  if (options->name() == nullptr || options->name()->size() == 0 || options->name()->size() > kMaxCustomName) {
-    return bad() << "operator " << index << ": a custom operator whose name has " << (options->name() == nullptr ? 0 : options->name()->size())
-                 << " bytes, expected 1 to " << kMaxCustomName;
-  }
-  if (options->attributes() == nullptr) return {};
-  for (std::uint32_t i = 0; i < options->attributes()->size(); ++i) {
-    const fb::CustomAttribute& attribute = *options->attributes()->Get(i);
+Status verify_attributes(const flatbuffers::Vector<flatbuffers::Offset<fb::CustomAttribute>>* attributes, std::uint32_t index) noexcept {
+  if (attributes == nullptr) return {};
+  for (std::uint32_t i = 0; i < attributes->size(); ++i) {
+    const fb::CustomAttribute& attribute = *attributes->Get(i);
     const int values = (attribute.integers() != nullptr ? 1 : 0) + (attribute.numbers() != nullptr ? 1 : 0) + (attribute.text() != nullptr ? 1 : 0);
     if (attribute.name() == nullptr || attribute.name()->size() == 0 || values != 1) {
       return bad() << "operator " << index << ": attribute " << i << " has no name or " << values << " values, expected a name and one value";
@@ -139,6 +136,36 @@ Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
     const bool any = attribute.integers() != nullptr && attribute.integers()->size() > 0;
     if (any && reinterpret_cast<std::uintptr_t>(attribute.integers()->Data()) % alignof(std::int64_t) != 0) {
       return bad() << "operator " << index << ": attribute " << i << " has integers that are not aligned to " << alignof(std::int64_t) << " bytes";
+    }
+  }
+  return {};
+}
+
+Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
+  const fb::CustomOptions* const options = op.options_as_CustomOptions();
+  if (options == nullptr) {
+    if (op.code() != fb::OpCode::custom) return {};
+    return bad() << "operator " << index << ": a custom operator without its options";
+  }
+  RUNNEL_TRY(verify_name(options->name(), "a custom operator whose name", index));
+  return verify_attributes(options->attributes(), index);
+}
+
+// That the parts have names and are the constants in front of the other inputs.
+Status verify_delegate(const fb::Operator& op, std::uint32_t index, const Production& production) noexcept {
+  const fb::DelegateOptions* const options = op.options_as_DelegateOptions();
+  if (options == nullptr) {
+    if (op.code() != fb::OpCode::delegate) return {};
+    return bad() << "operator " << index << ": a delegate without its options";
+  }
+  RUNNEL_TRY(verify_name(options->kind(), "a delegate whose kind", index));
+  RUNNEL_TRY(verify_attributes(options->attributes(), index));
+  const std::uint32_t parts = options->parts() == nullptr ? 0 : options->parts()->size();
+  if (parts > op.inputs()->size()) return bad() << "operator " << index << ": a delegate of " << parts << " parts with " << op.inputs()->size() << " inputs";
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    RUNNEL_TRY(verify_name(options->parts()->Get(i), "a delegate's part whose name", index));
+    if (op.inputs()->Get(i) < 0 || !production.constant(op.inputs()->Get(i))) {
+      return bad() << "operator " << index << ": part " << i << " of a delegate is no constant";
     }
   }
   return {};
@@ -160,6 +187,7 @@ Status verify_operator(const fb::Operator& op, std::uint32_t index, const fb::Gr
       return bad() << "operator " << index << ": reads tensor " << input << " before it is computed";
     }
   }
+  RUNNEL_TRY(verify_delegate(op, index, production));
   for (const std::int32_t output : *op.outputs()) RUNNEL_TRY(production.produce(output, "operator", index));
   return {};
 }

@@ -22,8 +22,21 @@ std::int32_t clamp(std::int64_t value, std::int32_t low, std::int32_t high) noex
   return static_cast<std::int32_t>(value < low ? low : value > high ? high : value);
 }
 
+// The larger or smaller of two integers of one scale.
+template <class T>
+void choices_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
+  std::size_t ia = 0, ib = 0;
+  for (std::size_t i = 0; i < spec.count; ++i) {
+    const bool first = spec.op == AffinePair::max ? a[ia] > b[ib] : a[ia] < b[ib];
+    y[i] = static_cast<T>(clamp(first ? a[ia] : b[ib], spec.low, spec.high));
+    if (++ia == spec.a_count) ia = 0;
+    if (++ib == spec.b_count) ib = 0;
+  }
+}
+
 template <class T>
 void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept {
+  if (spec.op == AffinePair::max || spec.op == AffinePair::min) return choices_of(spec, a, b, y);
   std::size_t ia = 0, ib = 0;
   for (std::size_t i = 0; i < spec.count; ++i) {
     const std::int64_t av = std::int64_t{a[ia]} - spec.a_zero, bv = std::int64_t{b[ib]} - spec.b_zero;
@@ -172,8 +185,8 @@ std::int32_t reduced(std::int32_t multiplier) noexcept {
   return bits << 16;
 }
 
-std::int64_t to_integer(float value, float scale, std::int32_t zero_point) noexcept {
-  const float integer = rounded(value / scale);
+std::int64_t to_integer(float value, float scale, std::int32_t zero_point, Rounding rounding) noexcept {
+  const float integer = rounding == Rounding::half_even ? __builtin_nearbyintf(value / scale) : rounded(value / scale);
   constexpr float limit = 1e9f;
   if (!(integer > -limit)) return integer != integer ? zero_point : static_cast<std::int64_t>(-limit);
   return static_cast<std::int64_t>(integer > limit ? limit : integer) + zero_point;
@@ -222,6 +235,7 @@ void set_scales(AffinePairSpec& spec, const Affine& a, const Affine& b, const Af
     spec.y = multiplier_of(static_cast<double>(a.scale) * static_cast<double>(b.scale) / static_cast<double>(y.scale));
     return;
   }
+  if (spec.op == AffinePair::max || spec.op == AffinePair::min) return;
   spec.left_shift = y.dtype == DType::int16 ? 15 : 20;
   const float larger = a.scale > b.scale ? a.scale : b.scale;
   const auto unit = static_cast<float>(1 << spec.left_shift);
@@ -308,8 +322,8 @@ void affine_unary(const AffineUnarySpec& spec, std::size_t count, const void* x,
   for (std::size_t i = 0; i < count; ++i) store(spec.y.dtype, y, i, affine_unary(spec, load(spec.x.dtype, x, i)));
 }
 
-void affine_quantize(const Affine& y, std::size_t count, const float* x, void* to) noexcept {
-  for (std::size_t i = 0; i < count; ++i) store(y.dtype, to, i, to_integer(x[i], y.scale, y.zero_point));
+void affine_quantize(const Affine& y, Rounding rounding, std::size_t count, const float* x, void* to) noexcept {
+  for (std::size_t i = 0; i < count; ++i) store(y.dtype, to, i, to_integer(x[i], y.scale, y.zero_point, rounding));
 }
 void affine_dequantize(const Affine& x, std::size_t count, const void* from, float* y) noexcept {
   const auto scale = static_cast<double>(x.scale);

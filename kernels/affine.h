@@ -23,8 +23,8 @@ Multiplier multiplier_of(double real) noexcept;
 // The same with 15 bits and one rounding, which 64-bit accumulators are scaled with (Rounding::single).
 std::int32_t reduced(std::int32_t multiplier) noexcept;
 
-// round(value / scale) + zero_point, ties away from zero, not limited to a type.
-std::int64_t to_integer(float value, float scale, std::int32_t zero_point) noexcept;
+// round(value / scale) + zero_point, ties away from zero (half_even: to even), not limited to a type.
+std::int64_t to_integer(float value, float scale, std::int32_t zero_point, Rounding rounding = Rounding::tflite_double) noexcept;
 
 // One side of an operation.
 struct Affine {
@@ -39,7 +39,7 @@ std::int32_t load(DType type, const void* x, std::size_t i) noexcept;
 void store(DType type, void* y, std::size_t i, std::int64_t value) noexcept;
 
 // ---- two operands; element i of y uses a[i % a_count] and b[i % b_count]
-enum class AffinePair : std::uint8_t { add, sub, mul };
+enum class AffinePair : std::uint8_t { add, sub, mul, max, min };   // max, min: all of one scale and zero point
 struct AffinePairSpec {
   AffinePair op = AffinePair::add;
   DType dtype = DType::int8;                       // of a, b and y: int8 or int16
@@ -72,8 +72,8 @@ bool set_scales(AffineUnarySpec& spec, float alpha) noexcept;
 std::int32_t affine_unary(const AffineUnarySpec& spec, std::int32_t x) noexcept;
 void affine_unary(const AffineUnarySpec& spec, std::size_t count, const void* x, void* y) noexcept;
 
-// float32 to integers (ties away from zero) and back.
-void affine_quantize(const Affine& y, std::size_t count, const float* x, void* to) noexcept;
+// float32 to integers (ties away from zero, or half_even: to even) and back.
+void affine_quantize(const Affine& y, Rounding rounding, std::size_t count, const float* x, void* to) noexcept;
 void affine_dequantize(const Affine& x, std::size_t count, const void* from, float* y) noexcept;
 
 // int16 in Q3.12 (after * 3 and the shift) by a table of 256 entries; used by activations and by the cells of recurrent layers.

@@ -212,6 +212,24 @@ void cast_from(DType to, std::size_t count, const From* x, void* y) noexcept {
   }
 }
 
+// Plain integers wrap round, as unsigned ones do.
+void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
+  const auto* const left = static_cast<const std::int32_t*>(a);
+  const auto* const right = static_cast<const std::int32_t*>(b);
+  auto* const out = static_cast<std::int32_t*>(y);
+  for (std::size_t i = 0; i < spec.count; ++i) {
+    const std::int32_t p = left[i % spec.a_count], q = right[i % spec.b_count];
+    const auto u = static_cast<std::uint32_t>(p), v = static_cast<std::uint32_t>(q);
+    switch (spec.op) {
+      case PairOp::add: out[i] = static_cast<std::int32_t>(u + v); break;
+      case PairOp::sub: out[i] = static_cast<std::int32_t>(u - v); break;
+      case PairOp::mul: out[i] = static_cast<std::int32_t>(u * v); break;
+      case PairOp::max: out[i] = p > q ? p : q; break;
+      default: out[i] = p < q ? p : q; break;
+    }
+  }
+}
+
 }  // namespace
 
 void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
@@ -220,6 +238,7 @@ void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept
     case DType::int8: return compares ? compare<std::int8_t>(spec, a, b, y) : integers<std::int8_t>(spec, a, b, y);
     case DType::int16: return compares ? compare<std::int16_t>(spec, a, b, y) : integers<std::int16_t>(spec, a, b, y);
     case DType::float32: return compares ? compare<float>(spec, a, b, y) : floats(spec, a, b, y);
+    case DType::int32: return plain(spec, a, b, y);
     case DType::boolean: return logic(spec, a, b, y);
     default: return;
   }

@@ -10,7 +10,7 @@
 namespace runnel::kernels {
 
 enum class PairOp : std::uint8_t {
-  add, sub, mul, max, min,                 // float32 only (integers: elementwise.h)
+  add, sub, mul, max, min,                 // float32, and int32 without scale, which wraps round (others: elementwise.h)
   div, mod, mod_floor, pow,                // mod: sign of the dividend; mod_floor: sign of the divisor
   prelu,                                   // a < 0: a * b, else a
   equal, greater, greater_or_equal, less, less_or_equal,   // y is bool
@@ -27,7 +27,7 @@ enum class PairOp : std::uint8_t {
 //   comparisons exact, whatever the exponents are.
 struct PairSpec {
   PairOp op = PairOp::add;
-  DType dtype = DType::float32;            // of a and b (and of y, but for comparisons): int8, int16, float32; logic: boolean
+  DType dtype = DType::float32;            // of a and b (and of y, but for comparisons): int8, int16, float32, int32 (see above); logic: boolean
   std::size_t count = 0, a_count = 0, b_count = 0;
   int a_exponent = 0, b_exponent = 0, y_exponent = 0;
   Rounding rounding = Rounding::half_up;

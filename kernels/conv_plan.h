@@ -42,6 +42,7 @@ struct alignas(64) ConvPlan {
   Finish finish;
   bool direct;                        // one row of output, all of whose windows are inside x
   bool even_steps;                    // run_step is valid
+  bool plain;                         // half_up, no zero point, no clamp from above but the type's own: packing to int8 saturates as wanted
 
   const std::int64_t* run_offset;     // from the window's first element in x
   std::int64_t group_weights;         // bytes of one whole group

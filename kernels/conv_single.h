@@ -1,8 +1,7 @@
 // One output position of a vector convolution: what a stream of single frames runs at every step. Nothing is shared with neighbours, so what
 // counts is how few cache lines and instructions stand around the multiply-adds. Included by conv_vector.h.
 //
-// For plans that are direct, with one position, pieces of the window at equal distances, whole groups of channels, rounding by half_up, no zero
-// point and no clamp from above but the type's own (decided in conv_vector_prepare.cpp). Packing to int8 then saturates on its own, and clamping from below is one instruction.
+// For plans that are direct and plain, with one position, pieces of the window at equal distances, and whole groups of channels.
 #pragma once
 
 #include "kernels/conv_plan.h"

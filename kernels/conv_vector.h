@@ -49,6 +49,25 @@ struct HalfUp {
   }
 };
 
+// HalfUp for whole groups of plans that are plain: see finish_position.
+template <class V, bool kSum>
+struct PlainHalfUp {
+  static constexpr bool kAdds = kSum;
+  typename V::Int shift[4], low, sum_low;
+  std::int32_t first;
+
+  [[gnu::always_inline]] PlainHalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel, std::int32_t /*count*/) noexcept
+      : low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), first(first_channel) {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) shift[v] = V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
+  }
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    auto bytes = V::max_bytes(V::pack_bytes(sums), low);
+    if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend + first)), sum_low);
+    V::store(y + first, bytes);
+  }
+};
+
 // Every other rounding, chosen at run time.
 template <class V, int kVectors, bool kSum>
 struct AnyRounding {
@@ -149,7 +168,9 @@ struct Dense {
   template <int kVectors>
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                     std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
-    if (plan.finish == Finish::half_up) {
+    if (kVectors == 4 && plan.plain && count == 4 * V::kLanes) {
+      if constexpr (kVectors == 4) dense_group<V, Dot, 4, PlainHalfUp<V, kSum>>(conv, plan, block, frames, weights, lane, first, count);
+    } else if (plan.finish == Finish::half_up) {
       dense_group<V, Dot, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
     } else {
       dense_group<V, Dot, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
@@ -215,7 +236,8 @@ struct Depthwise {
     for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+      if (plan.plain && count == 4 * V::kLanes) group<PlainHalfUp<V, false>>(conv, plan, block, frames, weights, first, count);
+      else if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
     }
   }

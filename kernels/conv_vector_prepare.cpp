@@ -263,6 +263,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   std::memset(plan->low_bytes, spec.requant.low, sizeof(plan->low_bytes));
   std::memset(plan->sum_low_bytes, spec.sum_low, sizeof(plan->sum_low_bytes));
   plan->finish = choose_finish(spec, largest);
+  plan->plain = plan->finish == Finish::half_up && plan->zero_point == 0 && plan->high == 127 && (!spec.add || plan->sum_high == 127);
 
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
   const bool merged = !depthwise && spec.dilation_width == 1;
@@ -292,8 +293,7 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   const VectorConv& level = vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
   const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
-  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 &&
-                      plan->finish == Finish::half_up && plan->zero_point == 0 && plan->high == 127 && (!spec.add || plan->sum_high == 127);
+  const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 && plan->plain;
   if (single) conv.direct = (spec.add ? kernels.single_add : kernels.single)[plan->shift_stride == 0 ? 1 : 0];
   conv.run = conv.direct != nullptr && !spec.add ? run_direct : kernels.any;
   conv.run_add = !spec.add ? nullptr : conv.direct != nullptr ? run_direct_add : kernels.any_add;

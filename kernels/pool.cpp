@@ -33,8 +33,12 @@ float average_scale(const PoolSpec& spec, std::int64_t count) noexcept {
   return power_of_two(spec.x_exponent) * (1.0f / static_cast<float>(area)) * power_of_two(-spec.y_exponent);
 }
 
-// sum / count to the nearest integer, ties away from zero.
-std::int64_t integer_mean(std::int64_t sum, std::int64_t count) noexcept { return (sum > 0 ? sum + count / 2 : sum - count / 2) / count; }
+// sum / count to the nearest integer, ties away from zero, or (half_up) as if all integers had been moved to be positive.
+std::int64_t integer_mean(std::int64_t sum, std::int64_t count, Rounding rounding) noexcept {
+  if (rounding != Rounding::half_up) return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+  const std::int64_t up = sum + count / 2;
+  return up >= 0 ? up / count : -((count - 1 - up) / count);
+}
 
 template <class T>
 void reference(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcept {
@@ -61,7 +65,7 @@ void reference(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) no
           out = count == 0 ? std::numeric_limits<T>::min()
                            : saturate<T>(round_shift(best, spec.y_exponent - spec.x_exponent, spec.rounding));
         } else if (spec.integer_mean && count != 0) {
-          out = saturate<T>(integer_mean(sum, count));
+          out = saturate<T>(integer_mean(sum, count, spec.rounding));
         } else {
           out = count == 0 ? T{0} : saturate<T>(round_float(static_cast<float>(sum) * average_scale(spec, count), spec.rounding));
         }
@@ -101,7 +105,7 @@ void fast(const PoolSpec& spec, const PoolRange& data, const T* x, T* y) noexcep
           const int shift = spec.y_exponent - spec.x_exponent;
           for (std::int32_t c = 0; c < lanes; ++c) out[start + c] = saturate<T>(round_shift(lane[c], shift, spec.rounding));
         } else if (spec.integer_mean) {
-          for (std::int32_t c = 0; c < lanes; ++c) out[start + c] = saturate<T>(integer_mean(lane[c], count));
+          for (std::int32_t c = 0; c < lanes; ++c) out[start + c] = saturate<T>(integer_mean(lane[c], count, spec.rounding));
         } else {
           const float scale = average_scale(spec, count);
           for (std::int32_t c = 0; c < lanes; ++c) {

@@ -26,7 +26,8 @@ struct PoolSpec {
   // true: the divisor is always the kernel's size (ESP-DL: padding counts). false: only positions inside the input count;
   // none at all gives 0.
   bool count_padding = true;
-  // TensorFlow Lite's average: the sum divided by the count in integers, ties away from zero (exponents do not matter).
+  // TensorFlow Lite's average: the sum divided by the count in integers, ties away from zero, or up where `rounding` is half_up, which
+  // is its average of uint8 (exponents do not matter).
   bool integer_mean = false;
 };
 

@@ -8,8 +8,6 @@
 namespace runnel::kernels {
 namespace {
 
-// ---- integers ---------------------------------------------------------------------------------------------------------
-
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t>;
 
@@ -70,47 +68,6 @@ void step(const RecurrentSpec& spec, const T* x, T* h, std::int16_t* c, std::int
   }
 }
 
-// ---- float32 ------------------------------------------------------------------------------------------------------------
-
-float real_sigmoid(float x) noexcept { return static_cast<float>(1.0 / (1.0 + exact::exp(-std::clamp(static_cast<double>(x), -80.0, 80.0)))); }
-float real_tanh(float x) noexcept { return static_cast<float>(exact::tanh(std::clamp(static_cast<double>(x), -20.0, 20.0))); }
-
-// Eight partial sums, so that every machine adds in the same order whatever its vectors are.
-void product(std::int32_t rows, std::int32_t columns, const float* matrix, const float* vector, const void* bias, float* y) noexcept {
-  for (std::int32_t row = 0; row < rows; ++row, matrix += columns) {
-    float lanes[8] = {};
-    std::int32_t i = 0;
-    for (; i + 8 <= columns; i += 8) {
-      for (std::int32_t lane = 0; lane < 8; ++lane) lanes[lane] += matrix[i + lane] * vector[i + lane];
-    }
-    float sum = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-    for (; i < columns; ++i) sum += matrix[i] * vector[i];
-    y[row] = sum + (bias == nullptr ? 0.0f : static_cast<const float*>(bias)[row]);
-  }
-}
-
-void step(const RecurrentSpec& spec, const float* x, float* h, float* c, float* scratch) noexcept {
-  const std::int32_t rows = spec.rows(), hidden = spec.hidden;
-  float* const from_input = scratch;
-  float* const from_hidden = scratch + rows;
-  product(rows, spec.inputs, static_cast<const float*>(spec.input_weights), x, spec.input_bias, from_input);
-  product(rows, hidden, static_cast<const float*>(spec.hidden_weights), h, spec.hidden_bias, from_hidden);
-  for (std::int32_t k = 0; k < hidden; ++k) {
-    if (spec.lstm) {
-      const float i = real_sigmoid(from_input[k] + from_hidden[k]), o = real_sigmoid(from_input[hidden + k] + from_hidden[hidden + k]);
-      const float f = real_sigmoid(from_input[2 * hidden + k] + from_hidden[2 * hidden + k]);
-      const float g = real_tanh(from_input[3 * hidden + k] + from_hidden[3 * hidden + k]);
-      c[k] = f * c[k] + i * g;
-      h[k] = o * real_tanh(c[k]);
-    } else {
-      const float z = real_sigmoid(from_input[k] + from_hidden[k]);
-      const float r = real_sigmoid(from_input[hidden + k] + from_hidden[hidden + k]);
-      const float n = real_tanh(from_input[2 * hidden + k] + r * from_hidden[2 * hidden + k]);
-      h[k] = (1.0f - z) * n + z * h[k];
-    }
-  }
-}
-
 }  // namespace
 
 std::int32_t gate_table_last(GateFunction function, int exponent) noexcept {
@@ -127,11 +84,10 @@ void fill_gate_table(GateFunction function, int exponent, float* entries) noexce
 }
 
 void recurrent_step(const RecurrentSpec& spec, const void* x, void* h, void* c, void* scratch) noexcept {
-  switch (spec.dtype) {
-    case DType::int8: step(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(h), static_cast<std::int16_t*>(c), static_cast<std::int32_t*>(scratch)); break;
-    case DType::int16: step(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(h), static_cast<std::int16_t*>(c), static_cast<std::int32_t*>(scratch)); break;
-    default: step(spec, static_cast<const float*>(x), static_cast<float*>(h), static_cast<float*>(c), static_cast<float*>(scratch)); break;
-  }
+  auto* const cell = static_cast<std::int16_t*>(c);
+  auto* const sums = static_cast<std::int32_t*>(scratch);
+  if (spec.dtype == DType::int8) step(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(h), cell, sums);
+  else step(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(h), cell, sums);
 }
 
 }  // namespace runnel::kernels

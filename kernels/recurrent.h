@@ -1,6 +1,6 @@
-// One frame of a GRU or an LSTM, on integers in ESP-DL's arithmetic or on float32.
+// One frame of a GRU or an LSTM on integers in ESP-DL's arithmetic (float32: float_recurrent.h).
 //
-// Integers: the products of a matrix with the frame and with the state become int16 at the gate exponent, gates and what is
+// The products of a matrix with the frame and with the state become int16 at the gate exponent, gates and what is
 // made of them are float32, the state is rounded. Sigmoid and tanh come from tables over |value| that end at 6.3 and 3.5 and
 // are mirrored for negative values. Sums of gates and the cell saturate.
 #pragma once
@@ -29,13 +29,13 @@ void fill_gate_table(GateFunction function, int exponent, float* entries) noexce
 // (linear_before_reset). Pointers must stay valid.
 struct RecurrentSpec {
   bool lstm = false;
-  DType dtype = DType::int8;              // of x, weights and h: int8, int16 or float32
+  DType dtype = DType::int8;              // of x, weights and h: int8 or int16
   std::int32_t inputs = 0, hidden = 0;
   const void* input_weights = nullptr;    // [gates][hidden][inputs]
   const void* hidden_weights = nullptr;   // [gates][hidden][hidden]
-  const void* input_bias = nullptr;       // [gates][hidden], int16 at the gate exponent (float32 for float32); or null
+  const void* input_bias = nullptr;       // [gates][hidden], int16 at the gate exponent; or null
   const void* hidden_bias = nullptr;
-  // Integers only. Exponents of: input times input weights, state times hidden weights, gates (and the cell), state.
+  // Exponents of: input times input weights, state times hidden weights, gates (and the cell), state.
   int input_exponent = 0, hidden_exponent = 0, gate_exponent = 0, state_exponent = 0;
   Rounding rounding = Rounding::half_up;
   GateTable sigmoid, tanh;
@@ -45,7 +45,7 @@ struct RecurrentSpec {
   [[nodiscard]] std::size_t scratch_bytes() const noexcept { return 2 * static_cast<std::size_t>(rows()) * 4; }
 };
 
-// x: [inputs]; h: [hidden] of `dtype`, updated; c: [hidden] int16 (float32 for float32), updated, LSTM only.
+// x: [inputs]; h: [hidden] of `dtype`, updated; c: [hidden] int16, updated, LSTM only.
 void recurrent_step(const RecurrentSpec& spec, const void* x, void* h, void* c, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -82,7 +82,7 @@ Text describe(const Format& format) noexcept {
     text << ' ' << rate << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ") << name_of(format.dtype);
   } else if (format.kind == Kind::frames) {
     text << " of " << format.channels << ' ' << name_of(format.dtype) << (format.channels == 1 ? " value" : " values");
-    if (format.dtype != DType::float32) text << " (exponent " << format.exponent << ')';
+    if (format.dtype != DType::float32 && !format.codes) text << " (exponent " << format.exponent << ')';
     if (rate > 0) text << ", " << rate << " per second";
     else text << ", one every " << format.clock.hop << '/' << format.clock.denominator << " samples";
   }

@@ -54,6 +54,7 @@ struct Format {
   std::int32_t channels = 0;      // values per frame: channels of audio, dimensions of frames; 0 for events
   std::int32_t exponent = 0;      // integer frames: value = integer * 2^exponent
   bool non_negative = false;
+  bool codes = false;             // integers of a front end of their own kind, which a model takes as they are; no scale
   Clock clock;
   std::string_view source;        // name of the recording or device; kept by the source node
   // Names of the channels where a model brings them; kept by the node that gives them.

@@ -8,6 +8,8 @@
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A stage that fails does not keep the next
 # one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
+# RUNNEL_TIME_LIMIT: seconds that the run may take (default: no limit). What is left of them, less RUNNEL_RELEASE_TIME (default: 900) for the
+# tests of the release build, is what sanitizers and fuzzers get: a stage that does not fit is cut off or left out, and named at the end. That is no failure.
 # RUNNEL_JOBS sets the number of jobs (default: one per processor), RUNNEL_TEST_DATA the folder of test data.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -28,6 +30,7 @@ if [[ $all -eq 1 ]]; then purposes+=(fuzz); fi
 cd "$root"
 
 failed=()
+left_out=()
 # stage NAME COMMAND...: runs it, says how long it took, and remembers a failure.
 stage() {
   local what=$1 start=$SECONDS
@@ -40,6 +43,48 @@ stage() {
     failed+=("$what")
     return 1
   fi
+}
+# in_time SECONDS COMMAND...: runs it with all that it starts for at most so long; 143 when it was cut off.
+in_time() {
+  local seconds=$1 command watch status=0
+  shift
+  set -m   # process groups of their own
+  "$@" &
+  command=$!
+  (sleep "$seconds" && kill -TERM -- "-$command") >/dev/null 2>&1 &
+  watch=$!
+  set +m
+  wait "$command" || status=$?
+  kill -TERM -- "-$watch" 2>/dev/null || true
+  wait "$watch" 2>/dev/null || true
+  return "$status"
+}
+# limited NAME COMMAND...: a stage in what is left of the time.
+limited() {
+  if [[ -z ${RUNNEL_TIME_LIMIT:-} ]]; then
+    stage "$@"
+    return
+  fi
+  local what=$1 start=$SECONDS status=0 left=$((RUNNEL_TIME_LIMIT - ${RUNNEL_RELEASE_TIME:-900} - SECONDS))
+  shift
+  if [[ $left -lt 30 ]]; then
+    left_out+=("$what (not begun)")
+    return 1
+  fi
+  say "$what (at most $left s)"
+  in_time "$left" "$@" || status=$?
+  case $status in
+    0) say "$what: done in $((SECONDS - start)) s" ;;
+    143)
+      left_out+=("$what (cut off after $((SECONDS - start)) s)")
+      return 1
+      ;;
+    *)
+      say "$what: FAILED after $((SECONDS - start)) s"
+      failed+=("$what")
+      return 1
+      ;;
+  esac
 }
 # build PRESET [TARGETS]: configures and builds; quick when nothing changed.
 build() {
@@ -84,24 +129,25 @@ if stage "building the device libraries" build device; then
 fi
 
 if [[ $all -eq 1 ]]; then
-  if stage "building with AddressSanitizer" build asan; then
-    stage "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
-    stage "many mutations with AddressSanitizer" env "RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-60}" ctest --preset asan --parallel "$jobs" -R '^ManyMutations' || true
+  if limited "building with AddressSanitizer" build asan; then
+    limited "testing with AddressSanitizer" run_tests asan -LE '^(long|native)$' || true
+    limited "many mutations with AddressSanitizer" env "RUNNEL_MUTATION_SECONDS=${RUNNEL_MUTATION_SECONDS:-60}" ctest --preset asan --parallel "$jobs" -R '^ManyMutations' || true
   fi
   if [[ $(labelled threads) -gt 0 ]]; then
-    if stage "building with ThreadSanitizer" build tsan --target thread_tests; then
-      stage "testing with ThreadSanitizer" run_tests tsan -L '^threads$' || true
+    if limited "building with ThreadSanitizer" build tsan --target thread_tests; then
+      limited "testing with ThreadSanitizer" run_tests tsan -L '^threads$' || true
     fi
   else
     say "no test is labelled threads: nothing to run under ThreadSanitizer"
   fi
 fi
 
-if [[ $all -eq 1 ]] && stage "building the fuzzers" build fuzz; then
+if [[ $all -eq 1 ]] && limited "building the fuzzers" build fuzz; then
   build-fuzz/tests/fuzz/make_corpus build-fuzz/corpus
-  for kind in model espdl recording graph; do stage "fuzzing: $kind" fuzz "$kind" || true; done
+  for kind in model espdl onnx tflite recording graph; do limited "fuzzing: $kind" fuzz "$kind" || true; done
 fi
 
+for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
 selection=(-LE '^long$')
 if [[ $all -eq 1 ]]; then selection=(); fi
 stage_name="testing release"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/onnx/integer_form.h"
 #include "compiler/shapes.h"
 #include "inference/model.h"
 
@@ -88,7 +89,9 @@ TensorId Builder::add_constant(const Constant& constant, std::string_view name) 
   tensor.dtype = constant.dtype;
   tensor.shape.assign(constant.dims.begin(), constant.dims.end());
   tensor.data = constant.data;
-  return add(std::move(tensor));
+  const TensorId id = add(std::move(tensor));
+  if (constant.grid != nullptr) grids.emplace(id, constant.grid);
+  return id;
 }
 
 Result<TensorId> Builder::stored(const Node& node, const Value& value, const Perm& perm) {
@@ -98,7 +101,7 @@ Result<TensorId> Builder::stored(const Node& node, const Value& value, const Per
     auto& known = constants_[{value.constant.get(), value.dims}];
     known.first = value.constant;
     if (const auto found = known.second.find(perm); found != known.second.end()) return found->second;
-    const TensorId id = add_constant(transposed({value.dtype, value.dims, value.constant->data}, perm), node.name + ".constant");
+    const TensorId id = add_constant(transposed({value.dtype, value.dims, value.constant->data, value.constant->grid}, perm), node.name + ".constant");
     known.second.emplace(perm, id);
     return id;
   }
@@ -176,6 +179,7 @@ Result<Value> Builder::without_padding(const Node& node, const Value& value) {
   PadOptions options;
   options.mode = padding.mode;
   options.real_value = padding.value;
+  if (!is_real(value.dtype)) options.value = static_cast<int>(padding.value);
   for (const int axis : bare.perm) {
     options.before.push_back(static_cast<std::int32_t>(padding.before[static_cast<std::size_t>(axis)]));
     options.after.push_back(static_cast<std::int32_t>(padding.after[static_cast<std::size_t>(axis)]));
@@ -203,6 +207,10 @@ Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode cod
     tensor.name = node.name + ":" + std::string(fb::EnumNameOpCode(code)) + (i == 0 ? "" : std::to_string(i));
     tensor.shape = shapes[i];
     tensor.dtype = dtypes[i] != DType::none ? dtypes[i] : at(made.inputs[0]).dtype;
+    if (moves_data(made)) {
+      tensor.scales = at(made.inputs[0]).scales;
+      tensor.zero_points = at(made.inputs[0]).zero_points;
+    }
     made.outputs.push_back(add(std::move(tensor)));
   }
   RUNNEL_TRY(infer_node_shapes(graph, made));

@@ -43,6 +43,7 @@ Value constant_value(Constant constant);
 class Builder {
  public:
   Graph graph;
+  Grids grids;   // of its float constants
 
   // ---- values by name; branches of If see those around them
   void enter() { scopes_.emplace_back(); }
@@ -110,6 +111,7 @@ Status convert_matmul(Builder& builder, const Node& node);
 Status convert_batch_norm(Builder& builder, const Node& node);
 Status convert_binary(Builder& builder, const Node& node);
 Status convert_function(Builder& builder, const Node& node);
+Status convert_composed(Builder& builder, const Node& node);
 Status convert_power(Builder& builder, const Node& node);
 Status convert_reciprocal(Builder& builder, const Node& node);
 Status convert_clip(Builder& builder, const Node& node);
@@ -120,6 +122,12 @@ Status convert_softmax(Builder& builder, const Node& node);
 Status convert_reduce(Builder& builder, const Node& node);
 Status convert_layer_norm(Builder& builder, const Node& node);
 Status convert_arg_max(Builder& builder, const Node& node);
+Status convert_top_k(Builder& builder, const Node& node);
+Status convert_cumulative_sum(Builder& builder, const Node& node);
+Status convert_group_norm(Builder& builder, const Node& node);
+Status convert_lp_norm(Builder& builder, const Node& node);
+Status convert_resize(Builder& builder, const Node& node);
+Status convert_blocks(Builder& builder, const Node& node);
 Status convert_identity(Builder& builder, const Node& node);
 Status convert_reshape(Builder& builder, const Node& node);
 Status convert_transpose(Builder& builder, const Node& node);
@@ -130,6 +138,9 @@ Status convert_gather(Builder& builder, const Node& node);
 Status convert_scatter(Builder& builder, const Node& node);
 Status convert_expand(Builder& builder, const Node& node);
 Status convert_recurrent(Builder& builder, const Node& node);
+Status convert_quantize(Builder& builder, const Node& node);
+Status convert_dequantize(Builder& builder, const Node& node);
+Status convert_integer_operator(Builder& builder, const Node& node);
 
 // ---- helpers of several conversions
 // Operands of one rank and one order of axes, ready for an operator that works element by element.

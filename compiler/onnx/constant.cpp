@@ -123,7 +123,7 @@ std::vector<std::int64_t> dense_strides(const Dims& dims) {
 }
 
 Constant strided(const Constant& x, const Dims& dims, std::int64_t offset, const std::vector<std::int64_t>& strides) {
-  Constant out{x.dtype, dims, {}};
+  Constant out{x.dtype, dims, {}, x.grid};
   const std::size_t size = size_of(x.dtype);
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) count *= dim;

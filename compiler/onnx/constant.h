@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "compiler/onnx/grid.h"
 
 namespace runnel::compiler::onnx_source {
 
@@ -23,6 +24,7 @@ struct Constant {
   DType dtype = DType::none;
   Dims dims;
   std::vector<std::byte> data;
+  GridPtr grid = nullptr;   // of float32 that was dequantized
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(size_of(dtype) == 0 ? 0 : data.size() / size_of(dtype)); }
 };

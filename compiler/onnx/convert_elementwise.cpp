@@ -147,6 +147,68 @@ Status convert_reciprocal(Builder& builder, const Node& node) {
   return {};
 }
 
+// Functions that there is no operator for, put together from others.
+Status convert_composed(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
+  const auto pair = [&](OpCode code, const Value& a, const Value& b) { return binary(builder, node, code, a, b); };
+  const auto elu = [&](const Value& from, double alpha) {
+    FunctionOptions options;
+    options.alpha = static_cast<float>(alpha);
+    return unary(builder, node, OpCode::elu, from, options);
+  };
+  // x - (x mod 1), with the sign of 1.
+  const auto floor = [&](const Value& from) -> Result<Value> {
+    RUNNEL_ASSIGN(const Aligned both, aligned(builder, node, {from, scalar(1)}));
+    RUNNEL_ASSIGN(const TensorId rest, builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {}, DType::none, 2));
+    return pair(OpCode::sub, from, builder.computed(rest, both.perm));
+  };
+  const auto truth = [&](OpCode code) -> Result<Value> {
+    RUNNEL_ASSIGN(const Value which, binary(builder, node, code, x, scalar(0), DType::boolean));
+    RUNNEL_ASSIGN(const TensorId number, builder.emit(node, OpCode::cast, {which.id}, {}, {}, DType::float32));
+    return builder.computed(number, which.perm);
+  };
+  if (x.dtype != DType::float32) return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
+  Value y;
+  if (node.op == "Selu") {
+    RUNNEL_ASSIGN(y, elu(x, static_cast<double>(node.real("alpha", 1.67326319f))));
+    RUNNEL_ASSIGN(y, pair(OpCode::mul, y, scalar(static_cast<double>(node.real("gamma", 1.05070102f)))));
+  } else if (node.op == "Celu") {   // alpha elu(x / alpha)
+    const auto alpha = static_cast<double>(node.real("alpha", 1));
+    if (!(alpha > 0)) return node.fail(Code::unsupported) << "alpha " << std::to_string(alpha) << ", expected more than 0";
+    RUNNEL_ASSIGN(y, pair(OpCode::div, x, scalar(alpha)));
+    RUNNEL_ASSIGN(y, elu(y, 1));
+    RUNNEL_ASSIGN(y, pair(OpCode::mul, y, scalar(alpha)));
+  } else if (node.op == "Softsign") {
+    RUNNEL_ASSIGN(y, unary(builder, node, OpCode::abs, x));
+    RUNNEL_ASSIGN(y, pair(OpCode::add, y, scalar(1)));
+    RUNNEL_ASSIGN(y, pair(OpCode::div, x, y));
+  } else if (node.op == "ThresholdedRelu") {
+    RUNNEL_ASSIGN(const Value above, binary(builder, node, OpCode::greater, x, scalar(static_cast<double>(node.real("alpha", 1))), DType::boolean));
+    RUNNEL_ASSIGN(const Aligned all, aligned(builder, node, {above, x, scalar(0)}));
+    RUNNEL_ASSIGN(const TensorId id, builder.emit(node, OpCode::where, all.ids, {}, {}, DType::float32));
+    y = builder.computed(id, all.perm);
+  } else if (node.op == "Sign") {
+    RUNNEL_ASSIGN(const Value above, truth(OpCode::greater));
+    RUNNEL_ASSIGN(const Value below, truth(OpCode::less));
+    RUNNEL_ASSIGN(y, pair(OpCode::sub, above, below));
+  } else if (node.op == "Ceil") {
+    RUNNEL_ASSIGN(y, unary(builder, node, OpCode::neg, x));
+    RUNNEL_ASSIGN(y, floor(y));
+    RUNNEL_ASSIGN(y, unary(builder, node, OpCode::neg, y));
+  } else if (node.op == "Floor") {
+    RUNNEL_ASSIGN(y, floor(x));
+  } else {   // Mean
+    y = x;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+      RUNNEL_ASSIGN(const Value next, builder.value(node, i));
+      RUNNEL_ASSIGN(y, pair(OpCode::add, y, next));
+    }
+    RUNNEL_ASSIGN(y, pair(OpCode::div, y, scalar(static_cast<double>(node.inputs.size()))));
+  }
+  builder.result(node, std::move(y));
+  return {};
+}
+
 Status convert_clip(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(Value y, builder.value(node, 0));
   RUNNEL_ASSIGN(const std::optional<Value> low, limit(builder, node, 1, "min"));

@@ -106,7 +106,8 @@ Status convert_arg_max(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), x.rank()));
   if (node.integer("select_last_index", 0) != 0) return node.fail(Code::unsupported) << "the last of equal elements, expected the first";
-  RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, x.perm));
+  RUNNEL_ASSIGN(TensorId id, builder.stored(node, x, x.perm));
+  if (node.op == "ArgMin") { RUNNEL_ASSIGN(id, builder.emit(node, OpCode::neg, {id})); }
   RUNNEL_ASSIGN(const TensorId largest, builder.emit(node, OpCode::arg_max, {id}, AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, {}, DType::int64));
   Value y = builder.computed(largest, x.perm);
   if (node.integer("keepdims", 1) == 0) {
@@ -115,6 +116,62 @@ Status convert_arg_max(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(y, builder.with_ones(node, y, dims));
   }
   builder.result(node, std::move(y));
+  return {};
+}
+
+Status convert_top_k(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
+  RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", -1), x.rank()));
+  std::int64_t k = node.integer("k", 0);
+  if (node.has_input(1)) {
+    RUNNEL_ASSIGN(const ConstantPtr given, builder.constant(node, 1));
+    if (given->count() != 1) return node.fail() << given->count() << " numbers for k, expected 1";
+    k = integers_of(*given)[0];
+  }
+  Dims dims = x.dims;
+  if (k < 1 || k > dims[static_cast<std::size_t>(axis)]) return node.fail() << k << " of " << dims[static_cast<std::size_t>(axis)] << " elements";
+  dims[static_cast<std::size_t>(axis)] = k;
+  RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, x.perm));
+  RUNNEL_ASSIGN(const auto shape, shape_of(node, dims, x.perm));
+  TopKOptions options;
+  options.axis = inverse(x.perm)[static_cast<std::size_t>(axis)];
+  options.smallest = node.integer("largest", 1) == 0;
+  RUNNEL_ASSIGN(const auto both, builder.emit_all(node, OpCode::top_k, {id}, options, {shape, shape}, {DType::none, DType::int64}));
+  for (std::size_t i = 0; i < 2; ++i) builder.result(node, both[i], x.perm, i);
+  return {};
+}
+
+// A product with a triangle of ones.
+Status convert_cumulative_sum(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(Value x, builder.value(node, 0));
+  RUNNEL_ASSIGN(const auto given, builder.integers(node, 1, "axis"));
+  if (given.size() != 1) return node.fail() << given.size() << " axes, expected 1";
+  RUNNEL_ASSIGN(const int axis, axis_of(node, given[0], x.rank()));
+  constexpr std::int64_t kMost = 1024;
+  const std::int64_t length = x.dims[static_cast<std::size_t>(axis)];
+  if (length > kMost || x.dtype != DType::float32) return node.fail(Code::unsupported) << length << " elements of " << name_of(x.dtype) << ", expected float32 and at most " << kMost;
+  const bool exclusive = node.integer("exclusive", 0) != 0, backwards = node.integer("reverse", 0) != 0;
+  std::vector<double> ones;
+  for (std::int64_t to = 0; to < length; ++to) {
+    for (std::int64_t from = 0; from < length; ++from) {
+      const bool before = backwards ? from > to : from < to;
+      ones.push_back(before || (from == to && !exclusive) ? 1 : 0);
+    }
+  }
+  // The axis and the last one change places, and back.
+  const auto swapped = [&](Value value) {
+    const int last = static_cast<int>(value.rank()) - 1;
+    if (value.constant != nullptr) {
+      Perm order = identity_perm(value.rank());
+      std::swap(order[static_cast<std::size_t>(axis)], order.back());
+      return constant_value(transposed(*value.constant, order));
+    }
+    std::swap(value.dims[static_cast<std::size_t>(axis)], value.dims.back());
+    for (int& entry : value.perm) entry = entry == axis ? last : entry == last ? axis : entry;
+    return value;
+  };
+  RUNNEL_ASSIGN(Value y, dense(builder, node, swapped(x), make_reals(DType::float32, {length, length}, ones), nullptr));
+  builder.result(node, swapped(y));
   return {};
 }
 

@@ -113,7 +113,7 @@ TensorId add_kernel(Builder& builder, const Node& node, const Constant& weights)
 // [C][M/g][k..] of a transposed convolution as [M][C/g][k..] of a convolution, the kernel turned round.
 Constant turned_round(const Constant& weights, std::int64_t groups) {
   const std::int64_t channels = weights.dims[0], each = weights.dims[1], taps = weights.count() / (channels * each), in_group = channels / groups;
-  Constant out{weights.dtype, weights.dims, std::vector<std::byte>(weights.data.size())};
+  Constant out{weights.dtype, weights.dims, std::vector<std::byte>(weights.data.size()), weights.grid};
   out.dims[0] = each * groups;
   out.dims[1] = in_group;
   for (std::int64_t c = 0; c < channels; ++c) {

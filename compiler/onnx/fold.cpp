@@ -130,6 +130,8 @@ Result<std::optional<std::vector<Constant>>> fold(const Node& node, const std::v
   }
   RUNNEL_ASSIGN(std::optional<Constant> value, fold_arithmetic(node, inputs));
   if (value) return std::optional(std::vector<Constant>{std::move(*value)});
+  RUNNEL_ASSIGN(value, fold_quantized(node, inputs));
+  if (value) return std::optional(std::vector<Constant>{std::move(*value)});
   return fold_movement(node, inputs);
 }
 

@@ -30,6 +30,8 @@ Result<std::optional<std::vector<Constant>>> fold(const Node& node, const std::v
 // ---- by kind (fold_*.cpp): the same contract
 Result<std::optional<Constant>> fold_arithmetic(const Node& node, const std::vector<const Constant*>& inputs);
 Result<std::optional<std::vector<Constant>>> fold_movement(const Node& node, const std::vector<const Constant*>& inputs);
+// QuantizeLinear and DequantizeLinear; the results of the latter have a grid.
+Result<std::optional<Constant>> fold_quantized(const Node& node, const std::vector<const Constant*>& inputs);
 
 // Integers of an optional operand: the constant at `position`, or the attribute of older opsets.
 std::vector<std::int64_t> list_of(const Node& node, const std::vector<const Constant*>& inputs, std::size_t position, std::string_view attribute);

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -41,5 +42,12 @@ bool looks_like_onnx(std::span<const std::byte> bytes);
 // the layout of the file at its inputs and outputs. Errors: invalid_data and unsupported, naming node, expected and found; unsupported
 // when this build has no ONNX.
 Result<OnnxImport> import_onnx(std::span<const std::byte> bytes, const OnnxOptions& options = {});
+
+// The operators that are computed while running, by name, with what is asked of them; docs/formats.md is made of it.
+struct ListedOperator {
+  std::string name;
+  std::string_view remarks;
+};
+std::vector<ListedOperator> onnx_operators();
 
 }  // namespace runnel::compiler

@@ -47,6 +47,8 @@ TensorId Builder::add(compiler::Tensor tensor) {
   return static_cast<TensorId>(graph.tensors.size() - 1);
 }
 
+bool is_shifted(const Tensor& tensor) { return tensor.dtype == DType::uint8 && !tensor.scales.empty(); }
+
 Result<compiler::Tensor> Builder::tensor_of(const Tensor& from) const {
   compiler::Tensor to;
   to.name = from.name;
@@ -58,6 +60,10 @@ Result<compiler::Tensor> Builder::tensor_of(const Tensor& from) const {
     to.zero_points = from.zero_points;
     if (to.zero_points.empty()) to.zero_points = {0};
     if (from.scales.size() > 1) to.channel_axis = from.channel_axis;
+  }
+  if (is_shifted(from)) {
+    to.dtype = DType::int8;
+    for (std::int32_t& zero : to.zero_points) zero -= 128;
   }
   return to;
 }
@@ -72,6 +78,9 @@ Result<TensorId> Builder::operand(const Operator& op, std::size_t position) {
   tensor->shape = from->shape.empty() ? std::vector<std::int32_t>{1} : from->shape;
   RUNNEL_TRY(check_count(from->name, tensor->shape));
   tensor->data = std::vector<std::byte>(from->data->begin(), from->data->end());
+  if (is_shifted(*from)) {
+    for (std::byte& value : *tensor->data) value ^= std::byte{0x80};
+  }
   id = add(std::move(tensor).value());
   return id;
 }
@@ -86,7 +95,35 @@ Status Builder::add_input(std::int32_t tensor) {
   const TensorId id = add(std::move(to));
   ids_[static_cast<std::size_t>(tensor)] = id;
   graph.inputs.push_back(id);
-  return {};
+  if (!is_shifted(from)) return {};
+  // The file's tensor is the input, and its int8 form what everything reads.
+  const TensorId twin = add(at(id));
+  at(twin).name += ".int8";
+  as_uint8(id);
+  ids_[static_cast<std::size_t>(tensor)] = twin;
+  return emit(shift_of(from), fb::OpCode::requantize, {id}, {twin}, {}, 3);
+}
+
+Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {
+  const Tensor& from = source_.tensors[static_cast<std::size_t>(tensor)];
+  const TensorId twin = find(tensor), id = add(at(twin));
+  at(id).data.reset();
+  at(twin).name += ".int8";
+  as_uint8(id);
+  RUNNEL_TRY(emit(shift_of(from), fb::OpCode::requantize, {twin}, {id}, {}, 3));
+  return id;
+}
+
+void Builder::as_uint8(TensorId id) {
+  at(id).dtype = DType::uint8;
+  for (std::int32_t& zero : at(id).zero_points) zero += 128;
+}
+
+Operator Builder::shift_of(const Tensor& tensor) {
+  Operator op;
+  op.code = Builtin::QUANTIZE;
+  op.name = tensor.name;
+  return op;
 }
 
 Result<TensorId> Builder::result(const Operator& op, std::size_t position) {

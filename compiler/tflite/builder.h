@@ -41,6 +41,8 @@ class Builder {
   [[nodiscard]] compiler::Tensor& at(TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
   TensorId add(compiler::Tensor tensor);
   Status add_input(std::int32_t tensor);
+  // The uint8 tensor of the file behind its int8 form (is_shifted).
+  Result<TensorId> emit_uint8(std::int32_t tensor);
   // A new tensor for output `position`; the shape follows when the node is emitted.
   Result<TensorId> result(const Operator& op, std::size_t position = 0);
   // A tensor between two nodes that the file does not know: type, scale and zero point of `like`.
@@ -64,11 +66,36 @@ class Builder {
 
  private:
   Result<compiler::Tensor> tensor_of(const Tensor& from) const;
+  void as_uint8(TensorId id);
+  static Operator shift_of(const Tensor& tensor);
 
   const Subgraph& source_;
   const Windows& windows_;
   std::vector<TensorId> ids_;   // per tensor of the file
 };
+
+// uint8 with a scale is computed as int8 with a zero point 128 lower: the same values.
+[[nodiscard]] bool is_shifted(const Tensor& tensor);
+
+// Any operators of float32 between a dequantize of integers and a quantize: `compute` gets the operands as float32 and the float32 result.
+template <class Compute>
+Status through_floats(Builder& builder, const Operator& op, std::vector<TensorId> inputs, TensorId y, const Compute& compute) {
+  const auto floats = [&](TensorId like) {
+    const TensorId id = builder.intermediate(like, op, builder.at(like).shape);
+    builder.at(id).dtype = DType::float32;
+    builder.at(id).scales.clear();
+    builder.at(id).zero_points.clear();
+    return id;
+  };
+  for (TensorId& id : inputs) {
+    const TensorId real = floats(id);
+    RUNNEL_TRY(builder.emit(op, fb::OpCode::dequantize, {id}, {real}, {}, 3));
+    id = real;
+  }
+  const TensorId result = floats(y);
+  RUNNEL_TRY(compute(inputs, result));
+  return builder.emit(op, fb::OpCode::quantize, {result}, {y}, {}, 3);
+}
 
 // What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip behind it.
 struct Activated {
@@ -100,7 +127,8 @@ Status convert_function(Builder& builder, const Operator& op);
 Status convert_rsqrt(Builder& builder, const Operator& op);
 Status convert_relu(Builder& builder, const Operator& op);
 Status convert_softmax(Builder& builder, const Operator& op);
-Status convert_mean(Builder& builder, const Operator& op);
+Status convert_reduce(Builder& builder, const Operator& op);
+Status convert_batch_matmul(Builder& builder, const Operator& op);
 Status convert_quantize(Builder& builder, const Operator& op);
 Status convert_reshape(Builder& builder, const Operator& op);
 Status convert_transpose(Builder& builder, const Operator& op);
@@ -112,5 +140,6 @@ Status convert_pack(Builder& builder, const Operator& op);
 Status convert_unpack(Builder& builder, const Operator& op);
 Status convert_svdf(Builder& builder, const Operator& op);
 Status convert_lstm(Builder& builder, const Operator& op);
+Status convert_ethos_u(Builder& builder, const Operator& op);
 
 }  // namespace runnel::compiler::tflite_source

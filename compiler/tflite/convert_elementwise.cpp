@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compiler/tflite/builder.h"
+#include "compiler/tflite/integer_table.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler::tflite_source {
@@ -46,6 +47,12 @@ fb::OpCode function_code(Builtin code) {
   }
 }
 
+TensorId float_constant(Builder& builder, const Operator& op, float value) {
+  std::vector<std::byte> data(sizeof value);
+  std::memcpy(data.data(), &value, sizeof value);
+  return builder.constant(op, DType::float32, {1}, std::move(data));
+}
+
 }  // namespace
 
 Status convert_binary(Builder& builder, const Operator& op) {
@@ -55,7 +62,8 @@ Status convert_binary(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, fused_of(op), y));
   const bool floats = builder.is_float(y);
   const bool affine = op.code == Builtin::ADD || op.code == Builtin::SUB || op.code == Builtin::MUL;
-  if (!floats && !affine) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
+  const bool choice = op.code == Builtin::MAXIMUM || op.code == Builtin::MINIMUM;
+  if (!floats && !affine && !choice) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const BinaryOptions options{how.clipped ? fb::Activation::none : how.activation};
   RUNNEL_TRY(builder.emit(op, pair_code(op.code), {a, b}, {how.to}, options, floats ? 1 : 3));
   return finish_activated(builder, op, how, y);
@@ -65,10 +73,12 @@ Status convert_squared_difference(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId a, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId b, builder.operand(op, 1));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  if (!builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
-  const TensorId difference = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
-  return builder.emit(op, fb::OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
+  const auto compute = [&](const std::vector<TensorId>& x, TensorId result) -> Status {
+    const TensorId difference = builder.intermediate(result, op);
+    RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {x[0], x[1]}, {difference}, BinaryOptions{}));
+    return builder.emit(op, fb::OpCode::mul, {difference, difference}, {result}, BinaryOptions{});
+  };
+  return builder.is_float(y) ? compute({a, b}, y) : through_floats(builder, op, {a, b}, y, compute);
 }
 
 Status convert_function(Builder& builder, const Operator& op) {
@@ -82,7 +92,7 @@ Status convert_function(Builder& builder, const Operator& op) {
   }
   const bool floats = builder.is_float(y);
   const bool affine = op.code == Builtin::LOGISTIC || op.code == Builtin::TANH || op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
-  if (!floats && !affine) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
+  if (!floats && !affine) return emit_table(builder, op, x, y);
   const bool plain = op.code != Builtin::LEAKY_RELU;
   return builder.emit(op, function_code(op.code), {x}, {y}, plain ? Options() : Options(options), floats ? 1 : 3);
 }
@@ -90,13 +100,10 @@ Status convert_function(Builder& builder, const Operator& op) {
 Status convert_rsqrt(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  if (!builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
+  if (!builder.is_float(y)) return emit_table(builder, op, x, y);
   const TensorId root = builder.intermediate(y, op);
   RUNNEL_TRY(builder.emit(op, fb::OpCode::sqrt, {x}, {root}));
-  const float one = 1;
-  std::vector<std::byte> data(sizeof one);
-  std::memcpy(data.data(), &one, sizeof one);
-  return builder.emit(op, fb::OpCode::div, {builder.constant(op, DType::float32, {1}, std::move(data)), root}, {y}, BinaryOptions{});
+  return builder.emit(op, fb::OpCode::div, {float_constant(builder, op, 1), root}, {y}, BinaryOptions{});
 }
 
 Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, TensorId x, TensorId y) {
@@ -126,13 +133,28 @@ Status convert_relu(Builder& builder, const Operator& op) {
 
 Status convert_softmax(Builder& builder, const Operator& op) {
   const auto* const o = op.table->builtin_options_as_Softmax();
-  if (o == nullptr || o->beta() != 1.0f) return Builder::fail(op, Code::unsupported) << "beta " << (o == nullptr ? 0.0f : o->beta()) << ", expected 1";
+  if (o == nullptr) return Builder::fail(op) << "its options are missing";
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  return builder.emit(op, fb::OpCode::softmax, {x}, {y}, AxisOptions{static_cast<int>(builder.at(x).shape.size()) - 1}, builder.is_float(y) ? 1 : 3);
+  const AxisOptions axis{static_cast<int>(builder.at(x).shape.size()) - 1};
+  const bool plain = o->beta() == 1.0f;
+  if (builder.at(x).dtype == DType::int8) {
+    FunctionOptions factor;
+    factor.alpha = o->beta();
+    return builder.emit(op, fb::OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
+  }
+  const auto compute = [&](const std::vector<TensorId>& operands, TensorId result) -> Status {
+    TensorId scaled = operands[0];
+    if (!plain) {
+      scaled = builder.intermediate(result, op);
+      RUNNEL_TRY(builder.emit(op, fb::OpCode::mul, {operands[0], float_constant(builder, op, o->beta())}, {scaled}, BinaryOptions{}));
+    }
+    return builder.emit(op, fb::OpCode::softmax, {scaled}, {result}, axis);
+  };
+  return builder.is_float(y) ? compute({x}, y) : through_floats(builder, op, {x}, y, compute);
 }
 
-Status convert_mean(Builder& builder, const Operator& op) {
+Status convert_reduce(Builder& builder, const Operator& op) {
   const auto* const o = op.table->builtin_options_as_Reducer();
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const auto numbers, builder.integers(op, 1));
@@ -143,14 +165,16 @@ Status convert_mean(Builder& builder, const Operator& op) {
     if (std::ranges::find(options.axes, axis) == options.axes.end()) options.axes.push_back(static_cast<std::uint8_t>(axis));
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  const auto code = op.code == Builtin::MEAN ? fb::OpCode::reduce_mean : op.code == Builtin::SUM ? fb::OpCode::reduce_sum : op.code == Builtin::REDUCE_MAX ? fb::OpCode::reduce_max : fb::OpCode::reduce_min;
+  if (op.code != Builtin::MEAN && !builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const int version = builder.is_float(y) ? 1 : 3;
-  if (o != nullptr && o->keep_dims()) return builder.emit(op, fb::OpCode::reduce_mean, {x}, {y}, options, version);
+  if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (std::ranges::find(options.axes, i) == options.axes.end()) kept.push_back(shape[i]);
   }
   if (kept.empty()) kept = {1};
   const TensorId mean = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::reduce_mean, {x}, {mean}, options, version));
+  RUNNEL_TRY(builder.emit(op, code, {x}, {mean}, options, version));
   return builder.emit_reshape(op, mean, y, kept);
 }
 

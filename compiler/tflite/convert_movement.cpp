@@ -23,7 +23,7 @@ Status convert_reshape(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const Tensor* const to, builder.output(op));
   std::vector<std::int64_t> wanted(to->shape.begin(), to->shape.end());
-  if (op.code == Builtin::RESHAPE && Builder::has(op, 1)) {
+  if (op.code == Builtin::RESHAPE && Builder::has(op, 1) && builder.source().tensors[static_cast<std::size_t>(op.inputs[1])].data) {
     RUNNEL_ASSIGN(wanted, builder.integers(op, 1));
   } else if (const auto* const o = op.table->builtin_options_as_Reshape(); o != nullptr && o->new_shape() != nullptr) {
     wanted.assign(o->new_shape()->begin(), o->new_shape()->end());

@@ -44,7 +44,18 @@ struct Weighted {
   TensorId weights = kAbsent, bias = kAbsent;
   kernels::Rounding rounding = kernels::Rounding::tflite_double;
   int version = 1;
+  bool widened = false;   // 8-bit weights whose zero point is not 0: 16 bits hold the differences from it
 };
+
+// The 8-bit integers of `from`, as differences from a zero point, in 16 bits.
+std::vector<std::byte> differences(const std::vector<std::byte>& from, std::int32_t zero_point) {
+  std::vector<std::byte> to(from.size() * sizeof(std::int16_t));
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto value = static_cast<std::int16_t>(static_cast<std::int8_t>(from[i]) - zero_point);
+    std::memcpy(to.data() + i * sizeof value, &value, sizeof value);
+  }
+  return to;
+}
 // 16-bit activations: weights widened to 16 bits, biases to 64. A 64-bit bias means a 64-bit accumulator, which is rounded once.
 Result<Weighted> weighted(Builder& builder, const Operator& op, TensorId x, std::vector<std::int32_t> shape, std::int32_t outputs) {
   Weighted layer;
@@ -59,6 +70,12 @@ Result<Weighted> weighted(Builder& builder, const Operator& op, TensorId x, std:
     copy.dtype = DType::int16;
     copy.data = widened<std::int16_t, std::int8_t>(*copy.data);
   }
+  if (type == DType::int8 && copy.dtype == DType::int8 && copy.zero_points.size() == 1 && copy.zero_points[0] != 0) {
+    layer.widened = true;
+    copy.dtype = DType::int16;
+    copy.data = differences(*copy.data, copy.zero_points[0]);
+    copy.zero_points = {0};
+  }
   layer.weights = builder.add(std::move(copy));
   if (Builder::has(op, 2)) {
     RUNNEL_ASSIGN(const TensorId bias, builder.operand(op, 2));
@@ -69,7 +86,7 @@ Result<Weighted> weighted(Builder& builder, const Operator& op, TensorId x, std:
     own.channel_axis = -1;
     own.shape = {outputs};
     if (type == DType::int16 && own.dtype == DType::int64) layer.rounding = kernels::Rounding::single;
-    if (type == DType::int16 && own.dtype == DType::int32) {
+    if ((type == DType::int16 || layer.widened) && own.dtype == DType::int32) {
       own.dtype = DType::int64;
       own.data = widened<std::int64_t, std::int32_t>(*own.data);
     }
@@ -81,6 +98,22 @@ Result<Weighted> weighted(Builder& builder, const Operator& op, TensorId x, std:
 
 std::vector<TensorId> operands(TensorId x, const Weighted& layer) {
   return layer.bias == kAbsent ? std::vector<TensorId>{x, layer.weights} : std::vector<TensorId>{x, layer.weights, layer.bias};
+}
+
+// The layer, from x to y.
+Status emit_layer(Builder& builder, const Operator& op, fb::OpCode code, TensorId x, const Weighted& layer, TensorId y, const Options& options) {
+  if (!layer.widened) return builder.emit(op, code, operands(x, layer), {y}, options, layer.version, layer.rounding);
+  // The same integers in 16 bits and without zero points; the sums and their rounding are those of 8 bits.
+  const auto wide = [&](TensorId like) {
+    const TensorId id = builder.intermediate(like, op, builder.at(like).shape);
+    builder.at(id).dtype = DType::int16;
+    builder.at(id).zero_points = {0};
+    return id;
+  };
+  const TensorId from = wide(x), to = wide(y);
+  RUNNEL_TRY(builder.emit(op, fb::OpCode::requantize, {x}, {from}, {}, 3));
+  RUNNEL_TRY(builder.emit(op, code, operands(from, layer), {to}, options, layer.version, layer.rounding));
+  return builder.emit(op, fb::OpCode::requantize, {to}, {y}, {}, 3);
 }
 
 template <class Table>
@@ -121,11 +154,33 @@ Status emit_conv(Builder& builder, const Operator& op, const Table& o, bool dept
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, o.fused_activation_function(), y));
   options.activation = how.clipped ? fb::Activation::none : how.activation;
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::conv, operands(x, layer), {how.to}, options, layer.version, layer.rounding));
+  RUNNEL_TRY(emit_layer(builder, op, fb::OpCode::conv, x, layer, how.to, options));
   return finish_activated(builder, op, how, y);
 }
 
+// The operand with its last two axes turned round where the options say so.
+Result<TensorId> turned(Builder& builder, const Operator& op, std::size_t position, bool adjoint) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, position));
+  const std::size_t rank = builder.at(x).shape.size();
+  if (!adjoint || rank < 2) return x;
+  TransposeOptions order;
+  for (std::size_t i = 0; i < rank; ++i) order.perm.push_back(static_cast<std::uint8_t>(i));
+  std::swap(order.perm[rank - 1], order.perm[rank - 2]);
+  const TensorId y = builder.intermediate(x, op);
+  RUNNEL_TRY(builder.emit(op, fb::OpCode::transpose, {x}, {y}, order));
+  return y;
+}
+
 }  // namespace
+
+Status convert_batch_matmul(Builder& builder, const Operator& op) {
+  const auto* const o = op.table->builtin_options_as_BatchMatMul();
+  RUNNEL_ASSIGN(const TensorId a, turned(builder, op, 0, o != nullptr && o->adj_x()));
+  RUNNEL_ASSIGN(const TensorId b, turned(builder, op, 1, o != nullptr && o->adj_y()));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  if (!builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
+  return builder.emit(op, fb::OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{});
+}
 
 Status convert_conv(Builder& builder, const Operator& op) {
   const auto* const o = op.table->builtin_options_as_Conv2D();
@@ -156,7 +211,7 @@ Status convert_fully_connected(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, o->fused_activation_function(), y));
   const FullyConnectedOptions options{how.clipped ? fb::Activation::none : how.activation};
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::fully_connected, operands(x, layer), {how.to}, options, layer.version, layer.rounding));
+  RUNNEL_TRY(emit_layer(builder, op, fb::OpCode::fully_connected, x, layer, how.to, options));
   return finish_activated(builder, op, how, y);
 }
 
@@ -182,9 +237,12 @@ Status convert_pool(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   const auto code = op.code == Builtin::MAX_POOL_2D ? fb::OpCode::max_pool : fb::OpCode::average_pool;
   const bool floats = builder.is_float(y);
-  if (o->fused_activation_function() == 0) return builder.emit(op, code, {x}, {y}, options, floats ? 1 : 3);
+  RUNNEL_ASSIGN(const Tensor* const source, builder.input(op, 0));
+  // The reference's average of uint8 rounds ties up.
+  const auto rounding = is_shifted(*source) ? kernels::Rounding::half_up : kernels::Rounding::tflite_double;
+  if (o->fused_activation_function() == 0) return builder.emit(op, code, {x}, {y}, options, floats ? 1 : 3, rounding);
   const TensorId pooled = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, code, {x}, {pooled}, options, floats ? 1 : 3));
+  RUNNEL_TRY(builder.emit(op, code, {x}, {pooled}, options, floats ? 1 : 3, rounding));
   return emit_activation(builder, op, o->fused_activation_function(), pooled, y);
 }
 

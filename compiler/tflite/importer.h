@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/graph.h"
@@ -18,5 +21,8 @@ bool is_tflite(std::span<const std::byte> bytes);
 // without state and without a stream it is of usage `whole`. Errors: invalid_data with tensor or operator, expected and found; unsupported
 // naming every operator that is not known, all at once.
 Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators = all_operators());
+
+// The operators that are taken, by name, with their types; docs/formats.md is made of it.
+std::vector<std::pair<std::string_view, std::string_view>> tflite_operators();
 
 }  // namespace runnel::compiler

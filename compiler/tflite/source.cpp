@@ -149,6 +149,27 @@ Result<Subgraph> read_subgraph(std::span<const std::byte> file, const tflite::Mo
   return graph;
 }
 
+// Where tensors lie in the arena, for models that were compiled with a plan: version, graphs, count, and an offset for each tensor.
+Status read_arena(std::span<const std::byte> file, const tflite::Model& from, Model& model) {
+  for (flatbuffers::uoffset_t i = 0; from.metadata() != nullptr && i < from.metadata()->size(); ++i) {
+    const tflite::Metadata& entry = *from.metadata()->Get(i);
+    if (text_of(entry.name()) != "OfflineMemoryAllocation") continue;
+    const std::string place = "metadata OfflineMemoryAllocation";
+    const std::size_t buffers = from.buffers() == nullptr ? 0 : from.buffers()->size();
+    if (entry.buffer() >= buffers) return Status(Code::invalid_data) << place << ": buffer " << entry.buffer() << " of " << buffers;
+    RUNNEL_ASSIGN(const auto bytes, bytes_of(file, *from.buffers()->Get(entry.buffer()), place));
+    std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));
+    if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof numbers[0]);
+    std::vector<Tensor>& tensors = model.subgraphs[0].tensors;
+    // The second number is how many graphs there are, or which one is meant: 1 or 0 for the only one.
+    if (numbers.size() != tensors.size() + 3 || (numbers[1] != 0 && numbers[1] != 1) || numbers[2] != static_cast<std::int32_t>(tensors.size())) {
+      return Status(Code::invalid_data) << place << ": " << bytes.size() << " bytes, expected three numbers and an offset for each of " << tensors.size() << " tensors";
+    }
+    for (std::size_t t = 0; t < tensors.size(); ++t) tensors[t].arena_offset = std::max(numbers[t + 3], -1);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Model> read_model(std::span<const std::byte> file) {
@@ -167,6 +188,7 @@ Result<Model> read_model(std::span<const std::byte> file) {
     model.subgraphs.push_back(std::move(graph));
   }
   if (model.subgraphs.empty()) return Status(Code::invalid_data) << "no graph in it";
+  RUNNEL_TRY(read_arena(file, from, model));
   return model;
 }
 

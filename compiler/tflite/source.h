@@ -23,6 +23,7 @@ struct Tensor {
   std::vector<std::int32_t> zero_points;
   int channel_axis = 0;                 // when there are several scales
   bool variable = false;                // state of the operator that reads it
+  std::int32_t arena_offset = -1;       // where a compiler that planned memory ahead of time put it; -1: nowhere
   std::optional<std::span<const std::byte>> data;   // constants: exactly as many bytes as the shape asks for
 };
 

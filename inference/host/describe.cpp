@@ -3,13 +3,47 @@
 #include <algorithm>
 #include <cmath>
 
+#include "inference/delegate.h"
 #include "inference/host/cost.h"
 
 namespace runnel {
+namespace {
+
+// Delegates without back end are described, not run.
+std::vector<const OperatorDefinition*> describing(OperatorTable table) {
+  std::vector<const OperatorDefinition*> all(table.begin(), table.end());
+  std::replace(all.begin(), all.end(), &ops::delegate_v1, &ops::delegate_placeholder);
+  return all;
+}
+
+DelegateDescription describe_delegate(const Model& model, const fb::Operator& op, int index) {
+  const DelegateSegment segment(model, op);
+  DelegateDescription out;
+  out.op = index;
+  out.kind = segment.kind();
+  for (int part = 0; part < segment.parts(); ++part) out.parts.push_back({std::string(segment.part_name(part)), segment.part(part).size()});
+  out.inputs.assign(segment.inputs().begin(), segment.inputs().end());
+  out.outputs.assign(segment.outputs().begin(), segment.outputs().end());
+  const auto* const attributes = op.options_as_DelegateOptions()->attributes();
+  for (flatbuffers::uoffset_t i = 0; attributes != nullptr && i < attributes->size(); ++i) {
+    const fb::CustomAttribute& attribute = *attributes->Get(i);
+    std::string value = attribute.text() != nullptr ? attribute.text()->str() : std::string();
+    const auto append = [&](const auto* numbers) {
+      for (flatbuffers::uoffset_t n = 0; numbers != nullptr && n < numbers->size(); ++n) value += (n == 0 ? "" : " ") + std::to_string(numbers->Get(n));
+    };
+    append(attribute.integers());
+    append(attribute.numbers());
+    out.attributes.emplace_back(attribute.name()->str(), std::move(value));
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, PrepareOptions options, OperatorTable table) {
   const Model& model = owned->model();
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, describing(table)));
   const Prepared& prepared = engine->prepared();
   ModelDescription out;
   out.streamed = options.mode == RunMode::stream;
@@ -69,6 +103,7 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
       out.macs_per_frame += described.macs_per_frame;
     }
     out.operators.push_back(std::move(described));
+    if (op.code() == fb::OpCode::delegate) out.delegates.push_back(describe_delegate(model, op, i));
   }
   if (out.streamed) {
     out.block_multiple = 1;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -33,6 +34,15 @@ struct TensorDescription {
   std::size_t state_bytes = 0;       // of the history alone
 };
 
+// What a back end computes (inference/delegate.h).
+struct DelegateDescription {
+  int op = -1;                       // which operator it is
+  std::string kind;
+  std::vector<std::pair<std::string, std::size_t>> parts;            // names and bytes
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<int> inputs, outputs;  // tensor indices, without the parts
+};
+
 // Bytes, exactly; what one model needs, and each of its streams.
 struct MemoryDescription {
   std::size_t arena_fast = 0, arena_slow = 0;
@@ -52,6 +62,7 @@ struct MemoryDescription {
 struct ModelDescription {
   std::string name;
   std::vector<OperatorDescription> operators;
+  std::vector<DelegateDescription> delegates;
   std::vector<TensorDescription> tensors;
   std::vector<int> inputs, outputs;
   std::size_t file_bytes = 0, weight_bytes = 0;
@@ -70,7 +81,7 @@ struct ModelDescription {
 };
 
 // `options.frames`: source frames per block, 0: the smallest. Models without a streaming plan are described for their clip, others for
-// a stream, whatever options.mode says.
+// a stream, whatever options.mode says; delegates without back end as if they had one that needs no memory.
 Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> model, PrepareOptions options = {}, OperatorTable table = all_operators());
 
 }  // namespace runnel

@@ -8,6 +8,7 @@ namespace runnel {
 namespace {
 
 constexpr std::string_view kAll = "i8 i16 f32";
+constexpr std::string_view kPairs = "i8 i16 f32, plain i32 (wraps round)";
 constexpr std::string_view kIntegers = "i8 i16";
 constexpr std::string_view kEach = "each frame";
 constexpr std::string_view kWindow = "window: history, delay, flush";
@@ -27,20 +28,24 @@ constexpr OperatorFacts kFacts[] = {
     // ---- any scale and zero point, as TensorFlow Lite's reference kernels
     {"conv", 3, "x, weights, bias or absent", "f32, weights i8 with scales", "no: one scale for the whole input", "input rounded to i8 by its largest value, exact sums, scaled in float32"},
     {"fully_connected", 3, "x, weights, bias or absent", "f32, weights i8 with scales", "no: one scale per row", "as conv 3"},
+    {"conv", 4, "x, weights, bias or absent, multipliers, shifts", kAffine, kWindow, "exact sums, then the multipliers and shifts given, rounded twice or once"},
+    {"fully_connected", 4, "x, weights, bias or absent, multipliers, shifts", kAffine, kOtherAxes, "as conv 4"},
     {"add", 3, "a, b", kAffine, kEach, kTflite},
     {"sub", 3, "a, b", kAffine, kEach, kTflite},
     {"mul", 3, "a, b", kAffine, kEach, kTflite},
+    {"max", 3, "a, b", "i8 i16 of one scale", kEach, "exact"},
+    {"min", 3, "a, b", "i8 i16 of one scale", kEach, "exact"},
     {"relu", 3, "x", kAffine, kEach, kTflite},
     {"clip", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},
     {"requantize", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},
-    {"quantize", 3, "x", "f32 to i8 u8 i16 i32 with scales", kEach, "float32, ties away from zero"},
+    {"quantize", 3, "x", "f32 to i8 u8 i16 i32 with scales", kEach, "float32, ties away from zero or to even"},
     {"dequantize", 3, "x", "i8 u8 i16 i32 with scales, to f32", kEach, "double precision, one rounding"},
     {"sigmoid", 3, "x", kAffine, kEach, "fixed point; i16: table of 256, linear"},
     {"tanh", 3, "x", kAffine, kEach, "fixed point; i16: table of 256, linear"},
     {"leaky_relu", 3, "x", kAffine, kEach, kTflite},
     {"hard_swish", 3, "x", "i8 with scales", kEach, "16-bit fixed point"},
-    {"softmax", 3, "x", "i8 with scales, to i8 i16", kOtherAxes, "fixed point, the largest value subtracted"},
-    {"average_pool", 3, "x", kAffine, kWindow, "exact sum, divided in integers, ties away from zero"},
+    {"softmax", 3, "x", "i8 with scales, to i8 i16", kOtherAxes, "fixed point, the largest value subtracted, differences times a factor"},
+    {"average_pool", 3, "x", kAffine, kWindow, "exact sum, divided in integers, ties away from zero, or up (half_up)"},
     {"max_pool", 3, "x", kAffine, kWindow, "exact"},
     {"reduce_mean", 3, "x", kAffine, kOtherAxes, "exact sum, the count in the multiplier"},
     {"lstm", 3, "x, 4 weights of x, 4 of h, 4 biases", "i8 with scales, f32", kSteps, "gates Q3.12 and Q0.15 from a table, cell i16; f32: fixed order"},
@@ -59,18 +64,18 @@ constexpr OperatorFacts kFacts[] = {
     {"fully_connected", 1, "x, weights, bias or absent", kAll, kOtherAxes, "as conv"},
     {"matmul", 1, "a [.., M, K], b [.., K, N]", kAll, "time is M beside a fixed b, or a leading axis", "exact sums, one rounding; f32: in order of K"},
     // ---- pairs
-    {"add", 1, "a, b", kAll, kEach, kSum1},
-    {"add", 2, "a, b", kAll, kEach, kExact},
-    {"sub", 1, "a, b", kAll, kEach, kSum1},
-    {"sub", 2, "a, b", kAll, kEach, kExact},
-    {"mul", 1, "a, b", kAll, kEach, "exact product through float32, one rounding"},
-    {"mul", 2, "a, b", kAll, kEach, kExact},
+    {"add", 1, "a, b", kPairs, kEach, kSum1},
+    {"add", 2, "a, b", kPairs, kEach, kExact},
+    {"sub", 1, "a, b", kPairs, kEach, kSum1},
+    {"sub", 2, "a, b", kPairs, kEach, kExact},
+    {"mul", 1, "a, b", kPairs, kEach, "exact product through float32, one rounding"},
+    {"mul", 2, "a, b", kPairs, kEach, kExact},
     {"div", 1, "a, b", kAll, kEach, "float32 quotient; 0/0 is 0 in integers"},
     {"mod", 1, "a, b", kAll, kEach, "sign of a; exact; remainder by 0 is 0 in integers"},
     {"mod", 2, "a, b", kAll, kEach, "sign of b; exact; remainder by 0 is 0 in integers"},
     {"pow", 1, "a, b", kAll, kEach, kFunction},
-    {"max", 1, "a, b", kAll, kEach, kSum1},
-    {"min", 1, "a, b", kAll, kEach, kSum1},
+    {"max", 1, "a, b", kPairs, kEach, kSum1},
+    {"min", 1, "a, b", kPairs, kEach, kSum1},
     {"prelu", 1, "x, slopes", kAll, kEach, "negative products exact, one rounding"},
     {"equal", 1, "a, b", "i8 i16 f32 bool, to bool", kEach, kTruth},
     {"greater", 1, "a, b", "i8 i16 f32, to bool", kEach, kTruth},
@@ -89,7 +94,7 @@ constexpr OperatorFacts kFacts[] = {
     {"quantize", 1, "x", "f32 to i8 i16", kEach, "float32, one rounding"},
     {"dequantize", 1, "x", "i8 i16 to f32", kEach, "exact"},
     {"cast", 1, "x", "any plain number; any to bool", kEach, "towards zero, saturated; NaN is 0"},
-    {"lut", 1, "x, table", kIntegers, kEach, "i8: 256 entries; i16: 2^k + 1, nearest or linear"},
+    {"lut", 1, "x, table", "i8 i16, also with scales", kEach, "i8: 256 entries; i16: 2^k + 1, nearest or linear"},
     {"abs", 1, "x", kAll, kEach, kFunction},
     {"neg", 1, "x", kAll, kEach, kFunction},
     {"exp", 1, "x", kAll, kEach, kFunction},
@@ -146,6 +151,10 @@ constexpr OperatorFacts kFacts[] = {
     {"expand", 1, "x", "any type", "each frame, when time is not repeated", "moved to the output's scale"},
     {"gather", 1, "x, indices", "any type; i32 i64", "each frame, when time is not the axis; a fixed table", "moved to the output's scale"},
     {"scatter_nd", 1, "x, indices, updates", "i8 i16 f32; i32 i64", "no", "operands rounded to the output's scale, products rounded once"},
+    // ---- what a session keeps, and what back ends compute
+    {"read_variable", 1, "first value or absent", "any type", kSteps, "copied"},
+    {"assign_variable", 1, "x", "any type", kSteps, "copied"},
+    {"delegate", 1, "constants of the back end, then what it reads", "any type", "no", "the back end's"},
     {"reverse_sequence", 1, "x, lengths", "any type; i32 i64", "each frame, beside time and batch", "moved to the output's scale"},
 };
 

@@ -34,6 +34,17 @@ Status check_pair(const Model& model, const fb::Operator& op) noexcept {
   return expect_shape(y.shape, expected, "the output");
 }
 
+// Maxima and minima compare integers: all must mean the same.
+Status check_choice(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_pair(model, op));
+  const TensorView y = output(model, op);
+  for (int i = 0; i < 2; ++i) {
+    const TensorView x = input(model, op, i);
+    if (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point()) return Status(Code::unsupported) << "input " << i << " and the output have different scales or zero points";
+  }
+  return {};
+}
+
 template <kernels::AffinePair kOp>
 Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
@@ -57,7 +68,8 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 
 template <kernels::AffinePair kOp>
 constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
-  return {code, 3, name, check_pair, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+  constexpr bool choice = kOp == kernels::AffinePair::max || kOp == kernels::AffinePair::min;
+  return {code, 3, name, choice ? check_choice : check_pair, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 
 }  // namespace
@@ -65,5 +77,7 @@ constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noex
 const OperatorDefinition add_v3 = define<kernels::AffinePair::add>(fb::OpCode::add, "add");
 const OperatorDefinition sub_v3 = define<kernels::AffinePair::sub>(fb::OpCode::sub, "sub");
 const OperatorDefinition mul_v3 = define<kernels::AffinePair::mul>(fb::OpCode::mul, "mul");
+const OperatorDefinition max_v3 = define<kernels::AffinePair::max>(fb::OpCode::max, "max");
+const OperatorDefinition min_v3 = define<kernels::AffinePair::min>(fb::OpCode::min, "min");
 
 }  // namespace runnel::ops

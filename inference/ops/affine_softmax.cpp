@@ -16,9 +16,15 @@ void run_softmax(const BoundOperator& self, const RunContext& context) noexcept 
   kernels::affine_softmax(op.spec, reinterpret_cast<const std::int8_t*>(op.x.at(context)), context.data[op.y]);
 }
 
+// Along the last axis: AxisOptions name it, FunctionOptions bring a factor for the differences (alpha, TensorFlow's beta).
+float beta_of(const fb::Operator& op) noexcept {
+  const fb::FunctionOptions* const o = op.options_as_FunctionOptions();
+  return o == nullptr ? 1.0f : o->alpha();
+}
+
 Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  RUNNEL_ASSIGN(const fb::AxisOptions* const o, options<fb::AxisOptions>(op));
+  if (!(beta_of(op) > 0) || !(beta_of(op) < 1e6f)) return Status(Code::unsupported) << "a beta that is not above 0 and below 1000000";
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_affine(x, "the input"));
   RUNNEL_TRY(check_affine(y, "the output"));
@@ -30,12 +36,15 @@ Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   if (!(y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f) || y.zero_point() != (wide ? -32768 : -128)) {
     return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of " << (wide ? 65536 : 256);
   }
-  if (x.shape.rank < 1 || o->axis() != x.shape.rank - 1) return Status(Code::unsupported) << "axis " << o->axis() << ", expected the last one, " << x.shape.rank - 1;
+  const fb::AxisOptions* const o = op.options_as_AxisOptions();
+  if (o == nullptr && op.options_as_FunctionOptions() == nullptr) return Status(Code::invalid_data) << "its options are missing or of another type";
+  if (x.shape.rank < 1) return Status(Code::invalid_data) << "a scalar";
+  if (o != nullptr && o->axis() != x.shape.rank - 1) return Status(Code::unsupported) << "axis " << o->axis() << ", expected the last one, " << x.shape.rank - 1;
   return expect_shape(y.shape, x.shape, "the output");
 }
 
-Status stream_softmax(const Model&, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
-  if (axes[0] == op.options_as_AxisOptions()->axis()) {
+Status stream_softmax(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+  if (axes[0] == input(model, op, 0).shape.rank - 1) {
     return Status(Code::unsupported) << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
   }
   axes.back() = axes[0];
@@ -51,7 +60,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   bound->spec.to = output(context.model(), op).dtype;
   bound->spec.rows = static_cast<std::size_t>(shape.product(0, shape.rank - 1));
   bound->spec.count = static_cast<std::size_t>(shape[shape.rank - 1]);
-  kernels::set_scales(bound->spec, input(context.model(), op, 0).scales[0], 1.0f);
+  kernels::set_scales(bound->spec, input(context.model(), op, 0).scales[0], beta_of(op));
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -13,6 +13,7 @@ struct BoundAffine : BoundOperator {
   Operand x;
   std::int32_t y = -1;
   std::size_t count = 0;
+  kernels::Rounding rounding = kernels::Rounding::tflite_double;   // quantize
 };
 
 void run_elements(const BoundOperator& self, const RunContext& context) noexcept {
@@ -25,7 +26,7 @@ void run_table(const BoundOperator& self, const RunContext& context) noexcept {
 }
 void run_quantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  kernels::affine_quantize(op.spec.y, op.count, reinterpret_cast<const float*>(op.x.at(context)), context.data[op.y]);
+  kernels::affine_quantize(op.spec.y, op.rounding, op.count, reinterpret_cast<const float*>(op.x.at(context)), context.data[op.y]);
 }
 void run_dequantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
@@ -144,6 +145,7 @@ Status check_dequantize(const Model& model, const fb::Operator& op) noexcept {
 Result<const BoundOperator*> prepare_quantize(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundAffine* const bound, bind(context, run_quantize));
   bound->spec.y = affine_of(output(context.model(), context.op()));
+  bound->rounding = rounding_of(context.op());
   return static_cast<const BoundOperator*>(bound);
 }
 Result<const BoundOperator*> prepare_dequantize(PrepareContext& context) noexcept {

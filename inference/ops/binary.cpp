@@ -12,7 +12,7 @@ namespace {
 struct BoundBinary : BoundOperator {
   const kernels::Elementwise* kernels = nullptr;   // integers
   kernels::BinarySpec spec;                        // of one call
-  kernels::PairSpec floats;                        // float32: of one call
+  kernels::PairSpec plain;                         // float32, int32: of one call
   Broadcast<2> broadcast;
   Operand a, b;
   std::int32_t y = -1;
@@ -23,21 +23,28 @@ void run_binary(const BoundOperator& self, const RunContext& context) noexcept {
   op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
                    [&](const auto& x, std::byte* y) { op.kernels->binary(op.spec, x[0], x[1], y); });
 }
-void run_float_binary(const BoundOperator& self, const RunContext& context) noexcept {
+void run_plain_binary(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundBinary&>(self);
   op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
-                   [&](const auto& x, std::byte* y) { kernels::pairs(op.floats, x[0], x[1], y); });
+                   [&](const auto& x, std::byte* y) { kernels::pairs(op.plain, x[0], x[1], y); });
 }
+
+// Plain int32: neither scales nor activations.
+bool is_plain(const TensorView& tensor) noexcept { return tensor.dtype == DType::int32 && tensor.scales.empty() && tensor.exponents.empty() && tensor.zero_points.empty(); }
 
 Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   RUNNEL_ASSIGN(const fb::BinaryOptions* const o, options<fb::BinaryOptions>(op));
   RUNNEL_TRY(check_plain_activation(o->activation()));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
-  const bool floats = y.dtype == DType::float32;
-  RUNNEL_TRY(check_number(a, floats, "the first input"));
-  RUNNEL_TRY(check_number(b, floats, "the second input"));
-  RUNNEL_TRY(check_number(y, floats, "the output"));
+  if (is_plain(y)) {
+    if (!is_plain(a) || !is_plain(b) || o->activation() != fb::Activation::none) return Status(Code::unsupported) << "int32 with scales, another type or an activation";
+  } else {
+    const bool floats = y.dtype == DType::float32;
+    RUNNEL_TRY(check_number(a, floats, "the first input"));
+    RUNNEL_TRY(check_number(b, floats, "the second input"));
+    RUNNEL_TRY(check_number(y, floats, "the output"));
+  }
   if (a.dtype != y.dtype || b.dtype != y.dtype) {
     return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   }
@@ -61,7 +68,7 @@ template <kernels::BinaryOp kOp, bool kExact>
 Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1), y = output(context.model(), op);
-  RUNNEL_ASSIGN(BoundBinary* const bound, allocate<BoundBinary>(context, y.dtype == DType::float32 ? run_float_binary : run_binary));
+  RUNNEL_ASSIGN(BoundBinary* const bound, allocate<BoundBinary>(context, is_integer(y.dtype) ? run_binary : run_plain_binary));
   bound->kernels = &kernels::elementwise(context.isa());
   bound->a = operand(context, 0);
   bound->b = operand(context, 1);
@@ -76,15 +83,16 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   spec.rounding = rounding_of(op);
   const fb::Activation activation = op.options_as_BinaryOptions()->activation();
   activation_range(y.dtype, 0, activation, spec.low, spec.high);
-  bound->floats.op = pair_of(kOp);
-  bound->floats.relu = activation == fb::Activation::relu;
+  bound->plain.op = pair_of(kOp);
+  bound->plain.dtype = y.dtype;
+  bound->plain.relu = activation == fb::Activation::relu;
 
   const std::size_t element = size_of(y.dtype);
   bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)), {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
                                        {element, element}, element);
-  spec.count = bound->floats.count = bound->broadcast.count;
-  spec.a_count = bound->floats.a_count = bound->broadcast.counts[0];
-  spec.b_count = bound->floats.b_count = bound->broadcast.counts[1];
+  spec.count = bound->plain.count = bound->broadcast.count;
+  spec.a_count = bound->plain.a_count = bound->broadcast.counts[0];
+  spec.b_count = bound->plain.b_count = bound->broadcast.counts[1];
   return static_cast<const BoundOperator*>(bound);
 }
 

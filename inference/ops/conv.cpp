@@ -2,12 +2,13 @@
 #include "kernels/conv.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.h"
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
+#include "inference/ops/float_conv.h"
 #include "inference/ops/support.h"
-#include "kernels/conv_float.h"
 
 namespace runnel::ops {
 namespace {
@@ -111,25 +112,38 @@ void run_conv_together(const BoundOperator& self, const RunContext* contexts, in
   }
 }
 
-struct BoundFloatConv : BoundOperator {
-  kernels::FloatConv conv;
-  Operand x;
-  std::int32_t y = -1;
-  std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
-};
-
-void run_float_conv(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundFloatConv&>(self);
-  const std::byte* x = op.x.at(context);
-  std::byte* y = context.data[op.y];
-  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) {
-    op.conv.run(reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
-  }
-}
-
 // Dimension `back` places before the last one (channels: 0, width: 1, height: 2); 1 where there is none.
 std::int32_t from_end(const Shape& shape, int back) noexcept { return shape.rank > back ? shape[shape.rank - 1 - back] : 1; }
+
+// Version 4 says its multipliers and shifts, operands 3 and 4, one for all or one per output channel; scales then mean nothing to it.
+bool says_multipliers(const fb::Operator& op) noexcept { return op.version() == 4; }
+
+std::int32_t integer_at(const TensorView& tensor, std::size_t i) noexcept {
+  std::int32_t value = 0;
+  std::memcpy(&value, tensor.data.data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+Status check_multipliers(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
+  RUNNEL_TRY(check_affine(input(model, op, 0), "the input"));
+  for (const int position : {3, 4}) {
+    if (input_index(op, position) < 0) return Status(Code::invalid_data) << "input " << position << " is absent";
+    const TensorView numbers = input(model, op, position);
+    if (!numbers.constant || numbers.dtype != DType::int32 || (numbers.shape.elements() != 1 && numbers.shape.elements() != channels)) {
+      return Status(Code::invalid_data) << "input " << position << " is no constant int32 of 1 or " << channels;
+    }
+  }
+  const TensorView multipliers = input(model, op, 3), shifts = input(model, op, 4);
+  if (multipliers.shape.elements() != shifts.shape.elements()) {
+    return Status(Code::invalid_data) << multipliers.shape.elements() << " multipliers and " << shifts.shape.elements() << " shifts, expected as many";
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(multipliers.shape.elements()); ++i) {
+    const std::int32_t multiplier = integer_at(multipliers, i), shift = integer_at(shifts, i);
+    if (multiplier != 0 && multiplier < (1 << 30)) return Status(Code::invalid_data) << "multiplier " << multiplier << ", expected 0 or 2^30 to 2^31 - 1";
+    if (shift < -31 || shift > 31) return Status(Code::invalid_data) << "a shift of " << shift << ", expected -31 to 31";
+  }
+  return {};
+}
 
 // The same for operands with scales and zero points: multipliers instead of shifts.
 Status check_affine_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
@@ -141,7 +155,8 @@ Status check_affine_weighted(const Model& model, const fb::Operator& op, std::in
                                      << ", expected int8 or int16 throughout and constant weights";
   }
   const bool per_channel = static_cast<std::int32_t>(w.scales.size()) == channels && (channels == 1 || w.channel_axis == 0);
-  if (w.scales.size() != 1 && !per_channel) return Status(Code::unsupported) << "weights without one scale for all or per output channel";
+  const bool scaled = w.scales.size() == 1 || per_channel || says_multipliers(op);
+  if (!scaled) return Status(Code::unsupported) << "weights without one scale for all or per output channel";
   for (const std::int32_t zero : w.zero_points) {
     if (zero != 0) return Status(Code::unsupported) << "weights with a zero point of " << zero;
   }
@@ -162,6 +177,7 @@ fb::Activation activation_of(const fb::Operator& op) noexcept {
 // Weights, bias and scales that convolution and fully connected layers have in common. `channels`: of the output.
 Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t channels) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
+  if (says_multipliers(op)) RUNNEL_TRY(check_multipliers(model, op, channels));
   if (!x.scales.empty()) return check_affine_weighted(model, op, channels);
   const bool floats = x.dtype == DType::float32;
   RUNNEL_TRY(check_number(x, floats, "the input"));
@@ -198,16 +214,22 @@ Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t c
   return {};
 }
 
-// Multipliers as TensorFlow Lite computes them: where all of a fully connected layer has one scale, with a product in float32.
+// Multipliers as the model says them, or as TensorFlow Lite computes them: where all of a fully connected layer has one scale, with a product in float32.
 Status bind_multipliers(PrepareContext& context, fb::Activation activation, kernels::ConvSpec& spec) noexcept {
   const fb::Operator& op = context.op();
   const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1), y = output(context.model(), op);
-  const std::size_t count = w.scales.size();
+  const bool said = says_multipliers(op);
+  const std::size_t count = said ? static_cast<std::size_t>(input(context.model(), op, 3).shape.elements()) : w.scales.size();
   auto* const multipliers = context.memory().array<std::int32_t>(count);
   auto* const shifts = context.memory().array<std::int32_t>(count);
   if (multipliers == nullptr || shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << count << " multipliers";
   const bool one_product = op.code() == fb::OpCode::fully_connected && count == 1;
   for (std::size_t i = 0; i < count; ++i) {
+    if (said) {
+      multipliers[i] = integer_at(input(context.model(), op, 3), i);
+      shifts[i] = integer_at(input(context.model(), op, 4), i);
+      continue;
+    }
     const double product = one_product ? static_cast<double>(x.scales[0] * w.scales[i]) : static_cast<double>(x.scales[0]) * static_cast<double>(w.scales[i]);
     const kernels::Multiplier multiplier = kernels::multiplier_of(product / static_cast<double>(y.scales[0]));
     multipliers[i] = rounding_of(op) == kernels::Rounding::single ? kernels::reduced(multiplier.value) : multiplier.value;
@@ -280,39 +302,6 @@ Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& 
   return static_cast<const BoundOperator*>(&bound);
 }
 
-// The same convolution in float32.
-Result<const BoundOperator*> finish_float(PrepareContext& context, const kernels::ConvSpec& spec, fb::Activation activation, std::int32_t batch,
-                                          std::size_t x_bytes, std::size_t y_bytes) noexcept {
-  const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundFloatConv* const bound, allocate<BoundFloatConv>(context, run_float_conv));
-  kernels::FloatConvSpec f;
-  f.in_height = spec.in_height;
-  f.in_width = spec.in_width;
-  f.in_channels = spec.in_channels;
-  f.out_height = spec.out_height;
-  f.out_width = spec.out_width;
-  f.out_channels = spec.out_channels;
-  f.kernel_height = spec.kernel_height;
-  f.kernel_width = spec.kernel_width;
-  f.stride_height = spec.stride_height;
-  f.stride_width = spec.stride_width;
-  f.dilation_height = spec.dilation_height;
-  f.dilation_width = spec.dilation_width;
-  f.pad_top = spec.pad_top;
-  f.pad_left = spec.pad_left;
-  f.groups = spec.groups;
-  f.weights = reinterpret_cast<const float*>(input(context.model(), op, 1).data.data());
-  if (input_index(op, 2) >= 0) f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
-  f.relu = activation == fb::Activation::relu;
-  RUNNEL_TRY(kernels::prepare_float_conv(f, context.memory(), bound->conv));
-  bound->x = operand(context, 0);
-  bound->y = output_index(op);
-  bound->batch = batch;
-  bound->x_bytes = x_bytes;
-  bound->y_bytes = y_bytes;
-  return static_cast<const BoundOperator*>(bound);
-}
-
 // ---- convolution: x [.., (height,) width, C], weights [N, kernel height, kernel width, C/groups] ----------------------
 
 std::int64_t output_size(std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) noexcept {
@@ -321,7 +310,7 @@ std::int64_t output_size(std::int64_t size, std::int64_t before, std::int64_t af
 }
 
 Status check_conv(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_operands(op, 2, 3));
+  RUNNEL_TRY(check_operands(op, 2, says_multipliers(op) ? 5 : 3));
   RUNNEL_ASSIGN(const fb::ConvOptions* const o, options<fb::ConvOptions>(op));
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if (x.shape.rank < 2 || w.shape.rank != 4 || y.shape.rank != x.shape.rank) {
@@ -408,7 +397,7 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
   const std::size_t element = size_of(input(context.model(), op, 0).dtype);
   const std::size_t x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
   const std::size_t y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
-  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, o.activation(), batch, x_bytes, y_bytes);
+  if (input(context.model(), op, 0).dtype == DType::float32) return prepare_float_conv_op(context, spec, o.activation(), batch, x_bytes, y_bytes);
   RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   bound->batch = batch;
   bound->x_bytes = x_bytes;
@@ -420,7 +409,7 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
 // ---- fully connected: x [.., C], weights [N, C], y [.., N] -------------------------------------------------------------
 
 Status check_fully_connected(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_operands(op, 2, 3));
+  RUNNEL_TRY(check_operands(op, 2, says_multipliers(op) ? 5 : 3));
   RUNNEL_TRY(options<fb::FullyConnectedOptions>(op).status());
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if (x.shape.rank < 1 || w.shape.rank != 2 || w.shape[1] != x.shape[x.shape.rank - 1]) {
@@ -448,7 +437,7 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
   spec.in_channels = w[1];
   spec.out_channels = w[0];
   spec.in_width = spec.out_width = static_cast<std::int32_t>(x.product(0, x.rank - 1));
-  if (input(context.model(), op, 0).dtype == DType::float32) return finish_float(context, spec, activation, 1, 0, 0);
+  if (input(context.model(), op, 0).dtype == DType::float32) return prepare_float_conv_op(context, spec, activation, 1, 0, 0);
   RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   RUNNEL_TRY(bind_numbers(context, activation, spec));
   return finish(context, spec, *bound);
@@ -459,5 +448,8 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 const OperatorDefinition conv_v1{fb::OpCode::conv, 1, "conv", check_conv, stream_conv, prepare_conv_op, InPlace::no, true};
 const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected, 1, "fully_connected", check_fully_connected, stream_fully_connected,
                                             prepare_fully_connected, InPlace::no, true};
+// Multipliers and shifts that the model says, as CMSIS-NN takes them.
+const OperatorDefinition conv_v4{fb::OpCode::conv, 4, "conv", check_conv, stream_conv, prepare_conv_op};
+const OperatorDefinition fully_connected_v4{fb::OpCode::fully_connected, 4, "fully_connected", check_fully_connected, stream_fully_connected, prepare_fully_connected};
 
 }  // namespace runnel::ops

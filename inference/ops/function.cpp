@@ -4,6 +4,7 @@
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/elementwise.h"
+#include "kernels/float_kernels.h"
 
 namespace runnel::ops {
 namespace {
@@ -16,12 +17,17 @@ struct BoundFunction : BoundOperator {
   std::int32_t y = -1;
   std::size_t count = 0;
   const kernels::Elementwise* kernels = nullptr;
+  kernels::FloatMap map = nullptr;      // float32 to float32: a vector kernel, where there is one
   const std::int8_t* table = nullptr;   // int8 to int8: every result, computed while preparing
 };
 
 void run_float(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
   kernels::apply(op.how.spec, op.count, reinterpret_cast<const float*>(op.x.at(context)), reinterpret_cast<float*>(context.data[op.y]));
+}
+void run_map(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)), reinterpret_cast<float*>(context.data[op.y]));
 }
 void run_quantized(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
@@ -30,6 +36,18 @@ void run_quantized(const BoundOperator& self, const RunContext& context) noexcep
 void run_table(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
   op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)), reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
+}
+
+// The functions that models of floats spend time in; the others are evaluated in double precision.
+kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function) noexcept {
+  switch (function) {
+    case Function::exp: return kernels.exp;
+    case Function::sigmoid: return kernels.sigmoid;
+    case Function::tanh: return kernels.tanh;
+    case Function::swish: return kernels.swish;
+    case Function::sqrt: return kernels.sqrt;
+    default: return nullptr;
+  }
 }
 
 bool has_options(fb::OpCode code) noexcept {
@@ -69,6 +87,10 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   how.x_exponent = x.exponent();
   how.y_exponent = y.exponent();
   how.rounding = rounding_of(op);
+  if (floats) {
+    bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
+    if (bound->map != nullptr) bound->run = run_map;
+  }
   if (x.dtype == DType::int8 && y.dtype == DType::int8) {
     auto* const table = context.memory().array<std::int8_t>(256);
     if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";

@@ -98,6 +98,11 @@ Result<const BoundOperator*> prepare_gather(PrepareContext& context) noexcept {
 
 // ---- scatter_nd: y = x, then y[indices[.., :]] = (or +, *, max, min) updates ------------------------------------------------
 
+// Neighbouring elements of the updates that go to neighbouring elements of the output.
+struct ScatterRun {
+  std::int64_t to = 0, count = 0;
+};
+
 struct BoundScatter : BoundOperator {
   std::int32_t x = -1, indices = -1, updates = -1, y = -1;
   DType dtype = DType::none, index_type = DType::int64;
@@ -107,6 +112,8 @@ struct BoundScatter : BoundOperator {
   std::int64_t strides[kMaxRank] = {};    // in elements
   std::int64_t count = 0, slice = 1;      // updates, elements of each
   std::size_t elements = 0;
+  const ScatterRun* runs = nullptr;       // constant indices and floats that are only moved: in the order of the updates
+  std::size_t run_count = 0;
   Rescale rescale;                        // x to y
   int update_shift = 0, product_shift = 0;
   kernels::Rounding rounding = kernels::Rounding::half_up;
@@ -128,19 +135,40 @@ T reduced(const BoundScatter& op, T old, T update) noexcept {
   return update;
 }
 
+// Where update `i` goes, in elements; -1: nowhere.
+std::int64_t place_of(const BoundScatter& op, const std::byte* indices, std::int64_t i) noexcept {
+  std::int64_t offset = 0;
+  for (int k = 0; k < op.depth; ++k) {
+    std::int64_t index = index_at(op.index_type, indices, i * op.depth + k);
+    if (index < 0) index += op.dims[k];
+    if (index < 0 || index >= op.dims[k]) return -1;
+    offset += index * op.strides[k];
+  }
+  return offset;
+}
+
 template <class T>
 void scatter(const BoundScatter& op, const std::byte* indices, const T* updates, T* y) noexcept {
   for (std::int64_t i = 0; i < op.count; ++i, updates += op.slice) {
-    std::int64_t offset = 0;
-    bool inside = true;
-    for (int k = 0; k < op.depth; ++k) {
-      std::int64_t index = index_at(op.index_type, indices, i * op.depth + k);
-      if (index < 0) index += op.dims[k];
-      inside = inside && index >= 0 && index < op.dims[k];
-      offset += inside ? index * op.strides[k] : 0;
-    }
-    for (std::int64_t e = 0; inside && e < op.slice; ++e) y[offset + e] = reduced(op, y[offset + e], updates[e]);
+    const std::int64_t offset = place_of(op, indices, i);
+    for (std::int64_t e = 0; offset >= 0 && e < op.slice; ++e) y[offset + e] = reduced(op, y[offset + e], updates[e]);
   }
+}
+
+// f(run) for each run of updates. Constant indices have been checked: all are inside.
+template <class F>
+void each_run(const BoundScatter& op, const std::byte* indices, F f) noexcept {
+  ScatterRun run;
+  for (std::int64_t i = 0; i < op.count; ++i) {
+    const std::int64_t to = place_of(op, indices, i);
+    if (run.count > 0 && to == run.to + run.count) {
+      run.count += op.slice;
+      continue;
+    }
+    if (run.count > 0) f(run);
+    run = {to, op.slice};
+  }
+  if (run.count > 0) f(run);
 }
 
 void run_scatter(const BoundOperator& self, const RunContext& context) noexcept {
@@ -150,6 +178,13 @@ void run_scatter(const BoundOperator& self, const RunContext& context) noexcept 
   else if (y != context.data[op.x]) std::memcpy(y, context.data[op.x], op.elements * size_of(op.dtype));
   const std::byte* indices = context.data[op.indices];
   const std::byte* updates = context.data[op.updates];
+  if (op.runs != nullptr) {
+    const auto* from = reinterpret_cast<const float*>(updates);
+    for (std::size_t i = 0; i < op.run_count; from += op.runs[i++].count) {
+      std::memcpy(reinterpret_cast<float*>(y) + op.runs[i].to, from, static_cast<std::size_t>(op.runs[i].count) * sizeof(float));
+    }
+    return;
+  }
   if (op.dtype == DType::int8) scatter(op, indices, reinterpret_cast<const std::int8_t*>(updates), reinterpret_cast<std::int8_t*>(y));
   else if (op.dtype == DType::int16) scatter(op, indices, reinterpret_cast<const std::int16_t*>(updates), reinterpret_cast<std::int16_t*>(y));
   else scatter(op, indices, reinterpret_cast<const float*>(updates), reinterpret_cast<float*>(y));
@@ -192,7 +227,7 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundScatter* const bound, allocate<BoundScatter>(context, run_scatter));
   const TensorView x = input(context.model(), op, 0), indices = input(context.model(), op, 1), updates = input(context.model(), op, 2);
   const TensorView y = output(context.model(), op);
-  for (const int position : {0, 1, 2}) context.read_constant(input_index(op, position));
+  for (const int position : {0, 2}) context.read_constant(input_index(op, position));
   bound->x = input_index(op, 0);
   bound->indices = input_index(op, 1);
   bound->updates = input_index(op, 2);
@@ -210,6 +245,15 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   bound->elements = static_cast<std::size_t>(x.shape.elements());
   bound->rescale = rescale(context, x, y);
   bound->rounding = rounding_of(op);
+  if (indices.constant && x.dtype == DType::float32 && bound->reduction == fb::ScatterReduction::none) {
+    each_run(*bound, indices.data.data(), [&](const ScatterRun&) { ++bound->run_count; });
+    auto* runs = context.memory().array<ScatterRun>(bound->run_count);
+    if (runs == nullptr) return Status(Code::out_of_memory) << "no memory for " << bound->run_count << " pieces of updates";
+    bound->runs = runs;
+    each_run(*bound, indices.data.data(), [&](const ScatterRun& run) { *runs++ = run; });
+  } else {
+    context.read_constant(input_index(op, 1));
+  }
   if (is_integer(x.dtype)) {
     bound->update_shift = y.exponent() - updates.exponent();
     bound->product_shift = -updates.exponent();

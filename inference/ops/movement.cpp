@@ -355,7 +355,7 @@ Result<const BoundOperator*> prepare_split(PrepareContext& context) noexcept {
 struct BoundPad : BoundOperator {
   Operand x;
   std::int32_t x_tensor = -1, y = -1;
-  std::size_t element = 1, count = 0;
+  std::size_t element = 1, lines = 0;   // lines: of the output's last axis
   int rank = 0;
   kernels::Dims x_dims{}, y_dims{}, before{};
   std::int64_t value = 0;
@@ -365,23 +365,27 @@ struct BoundPad : BoundOperator {
   std::int64_t back_frames = 0, frames = 0, frame_elements = 0;
 };
 
-// Reflecting and edge padding, element by element: rare, and never on a hot path.
+// Where position `position` of a padded axis comes from.
+std::size_t mirrored(fb::PadMode mode, std::int32_t position, std::int32_t size) noexcept {
+  const std::int32_t last = size - 1;
+  if (mode == fb::PadMode::edge) return static_cast<std::size_t>(std::clamp(position, 0, last));
+  return static_cast<std::size_t>(position < 0 ? -position : position > last ? 2 * last - position : position);
+}
+
+// Reflecting and edge padding, line by line of the last axis: what is not padding is copied as one piece.
 void pad_mirrored(const BoundPad& op, const std::byte* x, std::byte* y) noexcept {
+  const auto inner = static_cast<std::size_t>(op.rank - 1);
+  const std::int32_t size = op.x_dims[inner], before = op.before[inner], after = op.y_dims[inner] - size - before;
   kernels::Dims at{};
-  for (std::size_t i = 0; i < op.count; ++i) {
+  for (std::size_t line = 0; line < op.lines; ++line) {
     std::size_t from = 0;
-    for (int axis = 0; axis < op.rank; ++axis) {
-      const auto k = static_cast<std::size_t>(axis);
-      std::int32_t position = at[k] - op.before[k];
-      const std::int32_t last = op.x_dims[k] - 1;
-      if (op.mode == fb::PadMode::edge) position = std::clamp(position, 0, last);
-      else if (position < 0) position = -position;
-      else if (position > last) position = 2 * last - position;
-      from = from * static_cast<std::size_t>(op.x_dims[k]) + static_cast<std::size_t>(position);
-    }
-    std::memcpy(y + i * op.element, x + from * op.element, op.element);
-    for (int axis = op.rank - 1; axis >= 0; --axis) {
-      const auto k = static_cast<std::size_t>(axis);
+    for (std::size_t k = 0; k < inner; ++k) from = from * static_cast<std::size_t>(op.x_dims[k]) + mirrored(op.mode, at[k] - op.before[k], op.x_dims[k]);
+    const std::byte* const row = x + from * static_cast<std::size_t>(size) * op.element;
+    for (std::int32_t i = 0; i < before; ++i, y += op.element) std::memcpy(y, row + mirrored(op.mode, i - before, size) * op.element, op.element);
+    std::memcpy(y, row, static_cast<std::size_t>(size) * op.element);
+    y += static_cast<std::size_t>(size) * op.element;
+    for (std::int32_t i = 0; i < after; ++i, y += op.element) std::memcpy(y, row + mirrored(op.mode, size + i, size) * op.element, op.element);
+    for (std::size_t k = inner; k-- > 0;) {
       if (++at[k] < op.y_dims[k]) break;
       at[k] = 0;
     }
@@ -465,7 +469,6 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
   bound->x_tensor = x_tensor;
   bound->y = output_index(op);
   bound->element = size_of(x.dtype);
-  bound->count = static_cast<std::size_t>(to.elements());
   bound->rank = from.rank;
   bound->x_dims = dims_of(from);
   bound->y_dims = dims_of(to);
@@ -487,6 +490,15 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
     context.use_frame_index();
   } else if (bound->rescale.needed()) {
     context.request_scratch(static_cast<std::size_t>(from.elements()) * bound->element);
+  }
+  if (bound->mode != fb::PadMode::zero) {
+    // Axes behind the last padded one are part of its elements.
+    bound->rank = std::max(bound->rank, 1);
+    auto last = static_cast<std::size_t>(bound->rank - 1);
+    for (; last > 0 && bound->x_dims[last] == bound->y_dims[last]; --last) bound->element *= static_cast<std::size_t>(bound->x_dims[last]);
+    bound->rank = static_cast<int>(last) + 1;
+    bound->lines = 1;
+    for (std::size_t axis = 0; axis < last; ++axis) bound->lines *= static_cast<std::size_t>(bound->y_dims[axis]);
   }
   return static_cast<const BoundOperator*>(bound);
 }

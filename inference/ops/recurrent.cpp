@@ -11,6 +11,7 @@
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "kernels/float_recurrent.h"
 
 namespace runnel::ops {
 namespace {
@@ -27,6 +28,7 @@ struct Initial {
 
 struct BoundRecurrent : BoundOperator {
   kernels::RecurrentSpec spec[2];
+  kernels::FloatRecurrent floats[2];       // float32 instead of `spec`
   Operand x;
   std::int32_t every = -1, last_h = -1, last_c = -1;
   Initial initial_h, initial_c;
@@ -75,20 +77,32 @@ void put_last(const BoundRecurrent& op, const RunContext& context, int direction
   if (op.last_c >= 0) std::memcpy(context.data[op.last_c] + d * op.c_bytes, c, op.c_bytes);
 }
 
+// `count` frames from frame `first` of x on, backwards or forwards; every frame's h goes where it belongs.
+void run_frames(const BoundRecurrent& op, const RunContext& context, int direction, std::int64_t first, std::int64_t count, bool backwards, std::byte* h, std::byte* c) noexcept {
+  const std::byte* const x = op.x.at(context) + first * static_cast<std::int64_t>(op.x_bytes);
+  const auto row = static_cast<std::int64_t>(op.h_bytes) * op.directions;
+  std::byte* const every = op.every < 0 ? nullptr : context.data[op.every] + first * row + direction * static_cast<std::int64_t>(op.h_bytes);
+  const std::int64_t way = backwards ? -1 : 1;
+  if (op.dtype == DType::float32) {
+    constexpr std::int64_t kFloat = sizeof(float);
+    op.floats[direction].run(count, reinterpret_cast<const float*>(x), way * static_cast<std::int64_t>(op.x_bytes) / kFloat, reinterpret_cast<float*>(h),
+                             reinterpret_cast<float*>(c), reinterpret_cast<float*>(every), way * row / kFloat, context.scratch);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    kernels::recurrent_step(op.spec[direction], x + way * i * static_cast<std::int64_t>(op.x_bytes), h, c, context.scratch);
+    if (every != nullptr) std::memcpy(every + way * i * row, h, op.h_bytes);
+  }
+}
+
 void run_whole(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundRecurrent&>(self);
   std::byte* const h = context.scratch + op.h_offset;
   std::byte* const c = context.scratch + op.c_offset;
-  const std::byte* const x = op.x.at(context);
   for (int d = 0; d < op.directions; ++d) {
     load_initial(op, context, d, h, c);
     const bool backwards = d == 1 || op.reverse;
-    for (std::int64_t i = 0; i < op.frames; ++i) {
-      const auto t = static_cast<std::size_t>(backwards ? op.frames - 1 - i : i);
-      kernels::recurrent_step(op.spec[d], x + t * op.x_bytes, h, c, context.scratch);
-      const std::size_t row = t * static_cast<std::size_t>(op.directions) + static_cast<std::size_t>(d);
-      if (op.every >= 0) std::memcpy(context.data[op.every] + row * op.h_bytes, h, op.h_bytes);
-    }
+    run_frames(op, context, d, backwards ? op.frames - 1 : 0, op.frames, backwards, h, c);
     put_last(op, context, d, h, c);
   }
 }
@@ -103,15 +117,11 @@ void run_streamed(const BoundOperator& self, const RunContext& context) noexcept
   const std::int64_t first = std::clamp<std::int64_t>(-index.first, 0, op.frames);
   const std::int64_t last = std::clamp<std::int64_t>(index.length - index.first, first, op.frames);
   if (last > first) *started = 1;
-  const std::byte* const x = op.x.at(context);
-  std::byte* const every = op.every >= 0 ? context.data[op.every] : nullptr;
-  for (std::int64_t f = 0; f < op.frames; ++f) {
-    const auto at = static_cast<std::size_t>(f);
-    const bool is_data = f >= first && f < last;
-    if (is_data) kernels::recurrent_step(op.spec[0], x + at * op.x_bytes, h, c, context.scratch);
-    if (every == nullptr) continue;
-    if (is_data) std::memcpy(every + at * op.h_bytes, h, op.h_bytes);
-    else std::memset(every + at * op.h_bytes, 0, op.h_bytes);
+  run_frames(op, context, 0, first, last - first, false, h, c);
+  if (op.every >= 0) {
+    std::byte* const every = context.data[op.every];
+    std::memset(every, 0, static_cast<std::size_t>(first) * op.h_bytes);
+    std::memset(every + static_cast<std::size_t>(last) * op.h_bytes, 0, static_cast<std::size_t>(op.frames - last) * op.h_bytes);
   }
   put_last(op, context, 0, h, c);
 }
@@ -289,8 +299,18 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
     RUNNEL_ASSIGN(spec.tanh, make_table(context, kernels::GateFunction::tanh, o.gate_exponent()));
   }
   bound->spec[1] = spec;
-  const std::size_t rows = static_cast<std::size_t>(spec.rows()), element = size_of(x.dtype), bias_element = real ? 4 : 2;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(bound->directions); ++d) {
+  std::size_t scratch = spec.scratch_bytes();
+  const std::size_t rows = static_cast<std::size_t>(spec.rows()), element = size_of(x.dtype), bias_element = 2;
+  for (std::size_t d = 0; real && d < static_cast<std::size_t>(bound->directions); ++d) {
+    const auto constant = [&](int position, std::size_t offset) {
+      return input_index(op, position) < 0 ? nullptr : reinterpret_cast<const float*>(input(model, op, position).data.data()) + offset;
+    };
+    const kernels::FloatRecurrentSpec floats{spec.lstm, spec.inputs, hidden, constant(kWeights, d * rows * static_cast<std::size_t>(spec.inputs)),
+                                             constant(kHiddenWeights, d * rows * static_cast<std::size_t>(hidden)), constant(kBias, d * 2 * rows), constant(kBias, (d * 2 + 1) * rows)};
+    RUNNEL_TRY(kernels::prepare_float_recurrent(floats, context.isa(), context.memory(), bound->floats[d]));
+    scratch = bound->floats[d].scratch_bytes(bound->frames);
+  }
+  for (std::size_t d = 0; !real && d < static_cast<std::size_t>(bound->directions); ++d) {
     bound->spec[d].input_weights = w.data.data() + d * rows * bound->x_bytes;
     RUNNEL_TRY(context.read_constant(input_index(op, kWeights), &bound->spec[d].input_weights));
     bound->spec[d].hidden_weights = r.data.data() + d * rows * static_cast<std::size_t>(hidden) * element;
@@ -309,9 +329,9 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
     bound->state = context.request_state(16 + aligned(bound->h_bytes) + bound->c_bytes);
     bound->h_offset = bound->state + 16;
     context.use_frame_index();
-    context.request_scratch(spec.scratch_bytes());
+    context.request_scratch(scratch);
   } else {
-    bound->h_offset = aligned(spec.scratch_bytes());
+    bound->h_offset = aligned(scratch);
     context.request_scratch(bound->h_offset + aligned(bound->h_bytes) + bound->c_bytes);
   }
   bound->c_offset = bound->h_offset + aligned(bound->h_bytes);

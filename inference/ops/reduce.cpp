@@ -14,12 +14,38 @@ void reduce(const BoundReduce& op, const T* x, T* y) noexcept {
   } while (next(op.kept_rank, op.kept, op.kept_stride, at, base));
 }
 
+// Means and sums of floats whose results are neighbours, several side by side: the same order of summation for each.
+void reduce_beside(const BoundReduce& op, const float* x, float* y) noexcept {
+  constexpr std::int32_t kBeside = 16;
+  const std::int32_t inner = op.kept[op.kept_rank - 1];
+  const double divisor = op.kind == Reduction::mean ? static_cast<double>(op.count) : 1.0;
+  std::int32_t at[kMaxRank] = {};
+  std::int64_t base = 0;
+  do {
+    for (std::int32_t first = 0; first < inner; first += kBeside) {
+      double sums[kBeside] = {};
+      const std::int32_t count = std::min(kBeside, inner - first);
+      if (count == kBeside) {
+        each_offset(op, base + first, [&](std::int64_t offset) {
+          for (std::int32_t k = 0; k < kBeside; ++k) sums[k] += static_cast<double>(x[offset + k]);
+        });
+      } else {
+        each_offset(op, base + first, [&](std::int64_t offset) {
+          for (std::int32_t k = 0; k < count; ++k) sums[k] += static_cast<double>(x[offset + k]);
+        });
+      }
+      for (std::int32_t k = 0; k < count; ++k) *y++ = static_cast<float>(sums[k] / divisor);
+    }
+  } while (next(op.kept_rank - 1, op.kept, op.kept_stride, at, base));
+}
+
 void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundReduce&>(self);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   if (op.dtype == DType::int8) reduce(op, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
   else if (op.dtype == DType::int16) reduce(op, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else if (op.beside) reduce_beside(op, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
   else reduce(op, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
 }
 
@@ -53,6 +79,8 @@ template <Reduction kKind>
 Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundReduce* const bound, allocate<BoundReduce>(context, run_reduce));
   bind_reduction(context, kKind, context.op().version() == 3, *bound);
+  const bool sums = kKind == Reduction::mean || kKind == Reduction::sum;
+  bound->beside = sums && bound->dtype == DType::float32 && bound->kept_rank > 0 && bound->kept_stride[bound->kept_rank - 1] == 1;
   return static_cast<const BoundOperator*>(bound);
 }
 

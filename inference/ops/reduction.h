@@ -29,6 +29,7 @@ struct BoundReduce : BoundOperator {
   int shift = 0;
   int x_exponent = 0, y_exponent = 0;
   MeanOrder order = MeanOrder::reduction;
+  bool beside = false;                    // float means and sums: neighbouring results from neighbouring elements
   bool affine = false;                    // version 3: multiplier, zero points
   kernels::Multiplier ratio, multiplier;  // of the scales; with the division by the count
   std::int32_t x_zero = 0, y_zero = 0;
@@ -45,18 +46,21 @@ inline bool next(int rank, const std::int32_t* size, const std::int64_t* stride,
   return false;
 }
 
-// f(element) over all elements of one result, in the order of memory.
-template <class T, class F>
-void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+// f(offset) over all elements of one result, in the order of memory.
+template <class F>
+void each_offset(const BoundReduce& op, std::int64_t base, F f) noexcept {
   const int outer = op.reduced_rank - 1;
   const std::int32_t count = op.reduced[outer];
   const std::int64_t stride = op.reduced_stride[outer];
   std::int32_t at[kMaxRank] = {};
   std::int64_t offset = base;
   do {
-    const T* element = x + offset;
-    for (std::int32_t i = 0; i < count; ++i, element += stride) f(*element);
+    for (std::int32_t i = 0; i < count; ++i) f(offset + i * stride);
   } while (next(outer, op.reduced, op.reduced_stride, at, offset));
+}
+template <class T, class F>
+void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
+  each_offset(op, base, [&](std::int64_t offset) { f(x[offset]); });
 }
 
 // Sums of integers are exact in int64: |x| <= 2^15, squares 2^30, at most 2^31 of them.

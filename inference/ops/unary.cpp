@@ -1,6 +1,7 @@
 // Operations on each element of one tensor: ReLU, clipping, changes of scale and type, tables.
 #include <algorithm>
 
+#include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/elementwise.h"
@@ -58,8 +59,8 @@ Status same_shape(const Model& model, const fb::Operator& op) noexcept {
   return expect_shape(output(model, op).shape, input(model, op, 0).shape, "the output");
 }
 
-Status check_integers(const Model& model, const fb::Operator& op, int operands) noexcept {
-  RUNNEL_TRY(check_operands(op, operands, operands));
+Status check_integers(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_TRY(check_quantized(input(model, op, 0), "the input"));
   RUNNEL_TRY(check_quantized(output(model, op), "the output"));
   return same_shape(model, op);
@@ -83,12 +84,12 @@ Result<BoundUnary*> bind(PrepareContext& context, void (*run)(const BoundOperato
 // Integers on both sides, or float32 on both sides.
 Status check_clamped(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  if (input(model, op, 0).dtype != DType::float32) return check_integers(model, op, 1);
+  if (input(model, op, 0).dtype != DType::float32) return check_integers(model, op);
   RUNNEL_TRY(check_number(output(model, op), true, "the output"));
   return same_shape(model, op);
 }
 Status check_relu(const Model& model, const fb::Operator& op) noexcept { return check_clamped(model, op); }
-Status check_requantize(const Model& model, const fb::Operator& op) noexcept { return check_integers(model, op, 1); }
+Status check_requantize(const Model& model, const fb::Operator& op) noexcept { return check_integers(model, op); }
 Status check_clip(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::ClipOptions* const o, options<fb::ClipOptions>(op));
   if (o->low() > o->high()) return Status(Code::invalid_data) << "clips to " << o->low() << " .. " << o->high() << ", expected low <= high";
@@ -150,10 +151,17 @@ Result<const BoundOperator*> prepare_dequantize(PrepareContext& context) noexcep
 
 // ---- tables ----------------------------------------------------------------------------------------------------------------
 
+// Either side has a power-of-two scale, or any scale and zero point: the table knows them.
+Status check_lut_side(const TensorView& tensor, std::string_view what) noexcept {
+  return tensor.scales.empty() ? check_quantized(tensor, what) : check_affine(tensor, false, what);
+}
 Status check_lut(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(options<fb::LutOptions>(op).status());
-  RUNNEL_TRY(check_integers(model, op, 2));
+  RUNNEL_TRY(check_operands(op, 2, 2));
   const TensorView x = input(model, op, 0), table = input(model, op, 1), y = output(model, op);
+  RUNNEL_TRY(check_lut_side(x, "the input"));
+  RUNNEL_TRY(check_lut_side(y, "the output"));
+  RUNNEL_TRY(same_shape(model, op));
   if (x.dtype != y.dtype) return Status(Code::unsupported) << "a table from " << name_of(x.dtype) << " to " << name_of(y.dtype) << ", expected one type";
   if (!table.constant || table.dtype != y.dtype) return Status(Code::invalid_data) << "the table is not a constant " << name_of(y.dtype);
   const std::int64_t entries = table.shape.elements();

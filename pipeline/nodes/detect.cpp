@@ -10,11 +10,13 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Detect::mode>("mode", "stream|clip", "stream: events as they happen; clip: one decision for the whole recording"),
+    text_parameter<&Detect::mode>("mode", "stream|wake-word|clip",
+                                         "stream: events as they happen; wake-word: the same, as microWakeWord decides; clip: one decision for the whole recording"),
     parameter<&Detect::threshold>("threshold", "", 0, 1, "smoothed posterior at which an event is made"),
-    parameter<&Detect::release>("release", "", -1, 1, "smoothed posterior below which the same label may come again; negative: 0.6 of the threshold"),
+    parameter<&Detect::release>("release", "", -1, 1, "smoothed posterior below which the same label may come again; wake-word: posterior below which a frame is quiet; negative: 0.6 of the threshold"),
     parameter<&Detect::smoothing_frames>("smoothing_frames", "frames", 1, 100000, "length of the moving average"),
-    parameter<&Detect::refractory_frames>("refractory_frames", "frames", 1, 1000000000, "shortest distance between two events"),
+    parameter<&Detect::refractory_frames>("refractory_frames", "frames", 1, 1000000000, "shortest distance between two events; wake-word: quiet frames in front of an event"),
+    parameter<&Detect::warm_up_frames>("warm_up_frames", "frames", 0, 1000000000, "wake-word: quiet frames in front of the first event"),
     text_parameter<&Detect::ignore>("ignore", "", "labels that never make an event in stream mode, with commas between them"),
     text_parameter<&Detect::labels>("labels", "", "names of the classes, with commas between them; empty: those of the model, or numbers"),
     text_parameter<&Detect::activation>("activation", "softmax|none", "softmax: the input is logits; none: it is posteriors already"),
@@ -101,11 +103,12 @@ Status Detect::ignore_labels(PrepareContext& context) noexcept {
 Status Detect::prepare(PrepareContext& context) noexcept {
   const Format& input = context.input;
   dtype_ = input.dtype;
-  if (dtype_ != DType::float32 && dtype_ != DType::int8 && dtype_ != DType::int16) {
+  if (input.codes || (dtype_ != DType::float32 && dtype_ != DType::int8 && dtype_ != DType::int16)) {
     return Status(Code::mismatch) << context.input_label << " gives " << describe(input).view() << ", " << context.label
                                   << " wants float32, int8 or int16";
   }
   clip_ = mode == "clip";
+  wake_word_ = mode == "wake-word";
   softmax_ = activation == "softmax";
   scale_ = dtype_ == DType::float32 ? 1.0f : kernels::power_of_two(input.exponent);
   classes_ = input.channels;
@@ -142,14 +145,17 @@ std::int64_t Detect::reset(std::int64_t first) noexcept {
   first_ = first;
   seen_ = 0;
   armed_ = true;
+  quiet_ = 0;
+  wanted_quiet_ = warm_up_frames;
   last_label_ = -1;
-  if (clip_) {
-    std::fill(totals_, totals_ + classes_, 0.0);
-  } else {
-    std::fill(history_, history_ + smoothing_frames * classes_, 0u);
-    std::fill(sums_, sums_ + classes_, std::int64_t{0});
-  }
+  if (clip_) std::fill(totals_, totals_ + classes_, 0.0);
+  else forget_means();
   return 0;   // events have no index of their own
+}
+
+void Detect::forget_means() noexcept {
+  std::fill(history_, history_ + smoothing_frames * classes_, 0u);
+  std::fill(sums_, sums_ + classes_, std::int64_t{0});
 }
 
 void Detect::read(const std::byte* frame) noexcept {
@@ -190,9 +196,9 @@ std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) cons
   return best;
 }
 
-bool Detect::smooth_and_decide(std::int64_t frame, Event& event) noexcept {
+double Detect::smooth(std::int64_t frame, std::int32_t& best) noexcept {
   std::uint32_t* slot = history_ + (frame - first_) % smoothing_frames * classes_;
-  std::int32_t best = -1;
+  best = -1;
   for (std::int32_t c = 0; c < classes_; ++c) {
     // Also right for NaN, which counts as 0.
     const double posterior = values_[c] > 0 ? std::min(values_[c], 1.0) : 0.0;
@@ -201,14 +207,35 @@ bool Detect::smooth_and_decide(std::int64_t frame, Event& event) noexcept {
     slot[c] = fixed;
     if (!ignored_[c] && (best < 0 || sums_[c] > sums_[best])) best = c;
   }
-  const double mean = static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing_frames));
+  return static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing_frames));
+}
+
+bool Detect::wakes(double mean) noexcept {
+  bool quiet = true;
+  for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || !(values_[c] >= release_));
+  if (quiet && quiet_ < wanted_quiet_) ++quiet_;
+  if (mean < threshold || quiet_ < wanted_quiet_) return false;
+  quiet_ = 0;
+  wanted_quiet_ = refractory_frames;
+  return true;
+}
+
+bool Detect::rises(std::int64_t frame, std::int32_t best, double mean) noexcept {
   if (mean < release_) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= refractory_frames;
   if (mean < threshold || !ready || (!armed_ && best == last_label_)) return false;
   armed_ = false;
   last_ = frame;
   last_label_ = best;
+  return true;
+}
+
+bool Detect::decide(std::int64_t frame, Event& event) noexcept {
+  std::int32_t best = -1;
+  const double mean = smooth(frame, best);
+  if (!(wake_word_ ? wakes(mean) : rises(frame, best, mean))) return false;
   event = {names_[best], static_cast<float>(mean), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
+  if (wake_word_) forget_means();
   return true;
 }
 
@@ -224,7 +251,7 @@ Status Detect::process(const Block& in, Output& out) noexcept {
       continue;
     }
     to_posteriors();
-    if (smooth_and_decide(in.first + i, events[out.count])) ++out.count;
+    if (decide(in.first + i, events[out.count])) ++out.count;
   }
   return {};
 }

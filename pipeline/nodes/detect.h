@@ -9,6 +9,11 @@
 // the first sample of the earliest frame among the last `smoothing_frames` ones in which c itself had a posterior of 1/2 or more (when there
 // is none: of the frame in which it was highest). So the span lies within the word, or touches its end.
 //
+// mode=wake-word. As microWakeWord decides. Per frame the same means; the best label's mean p. A frame is quiet when every label that is not
+// ignored has a posterior below `release`.
+//     p >= threshold, and at least `refractory_frames` quiet frames since the last event (`warm_up_frames` in front of the first one)
+// makes an event, and the means start anew from 0. Score and span as above.
+//
 // mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
 // included. It spans all frames; its score is the softmax of the mean logits. No frames, no event.
 //
@@ -30,6 +35,7 @@ class Detect final : public Node {
   double release = -1;
   std::int64_t smoothing_frames = 25;
   std::int64_t refractory_frames = 25;
+  std::int64_t warm_up_frames = 0;
   std::string_view ignore = kUsuallyIgnored;
   std::string_view labels;
   std::string_view activation = "softmax";
@@ -44,11 +50,16 @@ class Detect final : public Node {
   Status ignore_labels(PrepareContext& context) noexcept;
   void read(const std::byte* frame) noexcept;
   void to_posteriors() noexcept;
-  bool smooth_and_decide(std::int64_t frame, Event& event) noexcept;
+  // The best label's mean; `best` is that label.
+  double smooth(std::int64_t frame, std::int32_t& best) noexcept;
+  bool decide(std::int64_t frame, Event& event) noexcept;
+  bool wakes(double mean) noexcept;
+  bool rises(std::int64_t frame, std::int32_t best, double mean) noexcept;
+  void forget_means() noexcept;
   [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
   [[nodiscard]] std::int64_t from_zero(std::int64_t sample) const noexcept { return sample < 0 ? 0 : sample; }
 
-  bool clip_ = false;
+  bool clip_ = false, wake_word_ = false;
   bool softmax_ = true;
   DType dtype_ = DType::float32;
   float scale_ = 1;
@@ -65,6 +76,7 @@ class Detect final : public Node {
 
   std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
   bool armed_ = true;
+  std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
   std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
   std::int32_t last_label_ = -1;
 };

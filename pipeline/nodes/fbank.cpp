@@ -1,89 +1,25 @@
 #include "pipeline/nodes/fbank.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/checked.h"
 #include "features/fbank_parameters.h"
+#include "features/microfrontend_options.h"
+#include "pipeline/nodes/option_table.h"
 
 namespace runnel::pipeline {
 namespace {
 
-constexpr std::size_t kMaxOptions = 64;
-
-const features::Parameter* find_option(std::string_view name) noexcept {
-  for (const features::Parameter& option : features::parameters()) {
-    if (option.name == name) return &option;
-  }
-  return nullptr;
-}
-
-std::string_view choice_at(std::string_view choices, int index) noexcept {
-  for (; index > 0 && choices.find('|') != std::string_view::npos; --index) choices.remove_prefix(choices.find('|') + 1);
-  return choices.substr(0, choices.find('|'));
-}
-
-Status set_option(const Parameter& self, Node& node, const Value& value) noexcept {
-  return features::set(static_cast<Fbank&>(node).options, self.name, describe_value(value).view());
-}
-
-Value get_option(const Parameter& self, const Node& node) noexcept {
-  const features::Parameter* option = find_option(self.name);
-  const double number = option->get(static_cast<const Fbank&>(node).options);
-  Value value;
-  value.type = self.type;
-  value.integer = static_cast<std::int64_t>(number);
-  value.boolean = number != 0;
-  value.real = number;
-  if (self.type == ParameterType::text) value.text = choice_at(option->choices, static_cast<int>(number));
-  return value;
-}
-
-Status set_preset(const Parameter&, Node& node, const Value& value) noexcept {
-  auto& fbank = static_cast<Fbank&>(node);
-  RUNNEL_ASSIGN(fbank.options, features::preset(value.text));
-  fbank.preset = value.text;
-  return {};
-}
-
-Value get_preset(const Parameter&, const Node& node) noexcept {
-  Value value;
-  value.text = static_cast<const Fbank&>(node).preset;
-  return value;
-}
-
-ParameterType type_of(features::Parameter::Type type) noexcept {
-  switch (type) {
-    case features::Parameter::Type::real: return ParameterType::real;
-    case features::Parameter::Type::integer: return ParameterType::integer;
-    case features::Parameter::Type::boolean: return ParameterType::boolean;
-    case features::Parameter::Type::choice: break;
-  }
-  return ParameterType::text;
-}
-
-// The preset comes first, so that the options behind it change it.
-struct Table {
-  std::array<Parameter, kMaxOptions> entries;
-  std::size_t count = 0;
-
-  Table() noexcept {
-    Parameter preset;
-    preset.name = "preset";
-    preset.help = "complete recipe that the other parameters change";
-    preset.set = set_preset;
-    preset.get = get_preset;
-    entries[count++] = preset;
-    for (const features::Parameter& option : features::parameters()) {
-      if (count == kMaxOptions) break;
-      Parameter& entry = entries[count++];
-      entry = {option.name, type_of(option.type), option.unit, option.least, option.most, option.choices, option.help};
-      entry.set = set_option;
-      entry.get = get_option;
+struct Traits {
+  static std::span<const features::Parameter> parameters() noexcept { return features::parameters(); }
+  static Result<features::FbankOptions> preset(std::string_view name) noexcept {
+    for (const features::MicrofrontendPreset& other : features::microfrontend_presets()) {
+      if (other.name == name) return Status(Code::invalid_argument) << "preset=" << name << " is one of the node microfrontend: write `microfrontend preset=" << name << '`';
     }
+    return features::preset(name);
   }
 };
-const Table kTable;
+const OptionTable<Fbank, Traits> kTable;
 
 }  // namespace
 
@@ -92,7 +28,7 @@ const NodeType Fbank::type = {
     .help = "Log-mel filter banks, or cepstral coefficients (kind=mfcc), by Kaldi's recipe.",
     .input = {static_cast<Kinds>(Kind::audio), "float32 or int16, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
-    .parameters = {kTable.entries.data(), kTable.count},
+    .parameters = kTable.entries(),
     .make = make_node<Fbank>,
 };
 

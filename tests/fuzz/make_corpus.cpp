@@ -1,4 +1,4 @@
-// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, recording and graph.
+// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, tflite, recording and graph.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include "compiler/espdl/importer.h"
 #include "compiler/writer.h"
 #include "tests/compiler/espdl/tiny_model.h"
+#include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
 
 namespace {
@@ -36,6 +37,8 @@ int main(int count, char** arguments) {
   bool good = write(folder / "espdl" / "tiny.espdl", tiny) && write(folder / "model" / "tiny.rnl", written->bytes) &&
               write(folder / "espdl" / "digits.espdl", test::digits_espdl()) && write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
               write(folder / "recording" / "short.wav", test::short_wav()) && write(folder / "recording" / "floats.wav", test::float_wav());
+  for (const test::ForeignFile& file : test::onnx_originals()) good = good && write(folder / "onnx" / file.name, file.bytes);
+  for (const test::ForeignFile& file : test::tflite_originals()) good = good && write(folder / "tflite" / file.name, file.bytes);
   int number = 0;
   for (const std::string& text : test::graph_texts()) {
     good = good && write(folder / "graph" / std::to_string(number++), std::as_bytes(std::span(text.data(), text.size())));

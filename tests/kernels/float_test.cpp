@@ -1,7 +1,6 @@
-// Float kernels: the packed convolution against its specification, and bits that must be the same on every machine.
+// Functions in double precision rounded to float: bits that must be the same on every machine.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -9,8 +8,6 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/host/heap_memory.h"
-#include "kernels/conv_float.h"
 #include "kernels/functions.h"
 #include "kernels/softmax.h"
 
@@ -22,64 +19,6 @@ std::vector<float> random_floats(std::size_t count, float range, unsigned seed) 
   std::vector<float> values(count);
   for (float& value : values) value = (static_cast<float>(generator() >> 8) / 8388608.0f - 1.0f) * range;
   return values;
-}
-
-TEST(FloatConv, EqualsTheSpecificationOverAwkwardShapes) {
-  unsigned seed = 1;
-  for (const std::int32_t groups : {1, 2, 3}) {
-    for (const std::int32_t inputs : {1, 2, 5, 16}) {
-      for (const std::int32_t outputs : {1, 3, 8, 17}) {
-        for (const std::int32_t kernel : {1, 2, 3}) {
-          FloatConvSpec spec;
-          spec.groups = groups;
-          spec.in_channels = inputs * groups;
-          spec.out_channels = outputs * groups;
-          spec.in_height = 4;
-          spec.in_width = 9;
-          spec.kernel_height = kernel;
-          spec.kernel_width = 3;
-          spec.stride_width = 2;
-          spec.dilation_width = kernel;
-          spec.pad_top = kernel - 1;
-          spec.pad_left = 2;
-          spec.out_height = 4;
-          spec.out_width = 5;
-          spec.relu = inputs == 5;
-          const auto w = random_floats(static_cast<std::size_t>(spec.out_channels * kernel * 3 * inputs), 1, ++seed);
-          const auto b = random_floats(static_cast<std::size_t>(spec.out_channels), 1, ++seed);
-          const auto x = random_floats(static_cast<std::size_t>(4 * 9 * spec.in_channels), 1, ++seed);
-          spec.weights = w.data();
-          if (outputs != 3) spec.bias = b.data();
-          HeapMemory memory;
-          FloatConv conv;
-          ASSERT_TRUE(prepare_float_conv(spec, memory, conv).ok());
-          std::vector<float> expected(static_cast<std::size_t>(20 * spec.out_channels)), found(expected.size(), -77.0f);
-          float_conv_reference(spec, x.data(), expected.data());
-          conv.run(x.data(), found.data());
-          ASSERT_EQ(std::memcmp(expected.data(), found.data(), expected.size() * sizeof(float)), 0)
-              << groups << " groups, " << inputs << " inputs, " << outputs << " outputs, kernel " << kernel;
-        }
-      }
-    }
-  }
-}
-
-TEST(FloatConv, WhatCannotBeIsRefused) {
-  const float weights[] = {1, std::nanf("")};
-  FloatConvSpec spec;
-  spec.weights = weights;
-  spec.in_channels = 2;
-  HeapMemory memory;
-  FloatConv conv;
-  EXPECT_EQ(prepare_float_conv(spec, memory, conv).text(), "convolution: weight 1 of output 0 is not finite");
-  spec.groups = 3;
-  EXPECT_EQ(prepare_float_conv(spec, memory, conv).text(), "convolution: 3 groups must divide 2 inputs and 1 outputs");
-  spec.groups = 0;
-  EXPECT_EQ(prepare_float_conv(spec, memory, conv).code(), Code::invalid_argument);
-  std::array<std::byte, 4> little{};
-  FixedMemory none({little.data(), little.size()});
-  spec.groups = 1;
-  EXPECT_EQ(prepare_float_conv(spec, none, conv).code(), Code::out_of_memory);
 }
 
 std::uint32_t fingerprint(const std::vector<float>& values) {

@@ -50,6 +50,32 @@ TEST(Detect, CountsMissingFramesAtTheStartAsZero) {
   EXPECT_EQ(Keep::events[0].begin, 0);
 }
 
+TEST(Detect, WakeWordsNeedQuietFramesBehindAnEventAndMeansThatStartAnew) {
+  const auto said = [](std::initializer_list<std::pair<int, float>> parts) {
+    std::vector<float> values;
+    for (const auto& [count, p] : parts) values.insert(values.end(), static_cast<std::size_t>(count), p);
+    return values;
+  };
+  const std::string mode = "mode=wake-word activation=none labels=hey smoothing_frames=3 threshold=0.9 release=0.5 refractory_frames=4 ";
+  const auto frames = [] {
+    std::vector<std::int64_t> all;
+    for (const Event& event : Keep::events) all.push_back(event.frame);
+    return all;
+  };
+  using Frames = std::vector<std::int64_t>;
+  for (const std::int64_t tick : {1, 7, 1000}) {
+    detect(mode, 1, said({{2, 0}, {20, 1}}), tick);
+    EXPECT_EQ(frames(), Frames{4}) << "no quiet frame behind the event";
+    EXPECT_EQ(Keep::events[0].begin, 2 * 160);
+    detect(mode, 1, said({{2, 0}, {3, 1}, {3, 0.2f}, {6, 1}}), tick);
+    EXPECT_EQ(frames(), Frames{4}) << "three quiet frames of four";
+    detect(mode, 1, said({{2, 0}, {3, 1}, {2, 0.2f}, {2, 0.6f}, {2, 0.2f}, {6, 1}}), tick);
+    EXPECT_EQ(frames(), (Frames{4, 13})) << "four, and 0.6 is not quiet; the mean of three starts anew";
+    detect(mode + "warm_up_frames=3", 1, said({{2, 0}, {5, 1}, {1, 0}, {5, 1}}), tick);
+    EXPECT_EQ(frames(), Frames{10}) << "two quiet frames of three in front of the first word";
+  }
+}
+
 TEST(Detect, RearmsBelowTheReleaseOnly) {
   std::vector<float> values;
   for (const float p : {1.0f, 0.6f, 1.0f, 0.4f, 1.0f, 1.0f}) append(values, 1, p);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "compiler/onnx/importer.h"
+#include "compiler/tflite/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
@@ -150,6 +152,20 @@ Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions
   const AlignedBytes copy = exact_copy(bytes);
   RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl({copy.get(), bytes.size()}, options));
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
+  return Model::open(written.bytes).status();
+}
+
+Status feed_foreign(std::span<const std::byte> bytes) {
+  const AlignedBytes copy = exact_copy(bytes);
+  const std::span<const std::byte> file(copy.get(), bytes.size());
+  compiler::Graph graph;
+  if (compiler::is_tflite(file)) {
+    RUNNEL_ASSIGN(graph, compiler::import_tflite(file));
+  } else {
+    RUNNEL_ASSIGN(compiler::OnnxImport imported, compiler::import_onnx(file));
+    graph = std::move(imported.graph);
+  }
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(graph));
   return Model::open(written.bytes).status();
 }
 

@@ -24,6 +24,9 @@ Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target
 // The same for a member of a package, or an encrypted model.
 Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options);
 
+// An .onnx or .tflite file, by its content: the same.
+Status feed_foreign(std::span<const std::byte> bytes);
+
 // A recording, through the node that reads it, with the given parameters ("truncated=accept", ...).
 Status feed_recording(const std::filesystem::path& path, std::string_view parameters = {});
 

@@ -1,23 +1,16 @@
-// A great many damaged files, for as long as there is time. Each batch has a seed of its own, printed before it begins, so that what
-// goes wrong can be made again and a run can go on where another one stopped:
-//
-//   RUNNEL_MUTATIONS          how many in all (default: 1,000,000)
-//   RUNNEL_MUTATION_SECONDS   when to stop, done or not (default: 420)
-//   RUNNEL_MUTATION_SEED      the first batch's seed (default: 1)
+// Damaged model files and .espdl files, a great many of them (many_mutations.h).
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <string>
 
 #include "tests/compiler/espdl/tiny_model.h"
 #include "compiler/writer.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
-#include "tests/robustness/mutate.h"
+#include "tests/robustness/many_mutations.h"
 #include "tests/robustness/originals.h"
 #include "tests/support/data.h"
 
@@ -25,18 +18,6 @@ namespace runnel::test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr std::int64_t kBatch = 500;
-
-std::int64_t setting(const char* name, std::int64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::atoll(value);
-}
-
-struct Subject {
-  std::string name;
-  Bytes file;
-  std::function<Status(const Bytes&)> feed;
-};
 
 Bytes written(const Bytes& espdl) {
   const auto imported = compiler::import_espdl(espdl);
@@ -61,34 +42,11 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-TEST(ManyMutations, EveryOneIsReadOrRefused) {
-  const std::int64_t count = setting("RUNNEL_MUTATIONS", 1000000), seconds = setting("RUNNEL_MUTATION_SECONDS", 420);
-  auto seed = static_cast<std::uint64_t>(setting("RUNNEL_MUTATION_SEED", 1));
-  const auto all = subjects();
-  const auto start = std::chrono::steady_clock::now();
-  const auto late = [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(seconds); };
-  std::int64_t done = 0, refused = 0;
-  for (; done < count && !late(); ++seed) {
-    const Subject& subject = all[static_cast<std::size_t>(seed) % all.size()];
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), subject.name.c_str());
-    std::fflush(stdout);
-    Mutator mutator(subject.file, seed);
-    for (std::int64_t i = 0; i < kBatch && done < count; ++i, ++done) {
-      refused += failed_with_a_sentence(subject.feed(mutator.next())) ? 1 : 0;
-    }
-    ASSERT_FALSE(HasFailure()) << "seed " << seed;
-  }
-  std::printf("%lld mutations, %lld refused; go on with RUNNEL_MUTATION_SEED=%llu\n", static_cast<long long>(done), static_cast<long long>(refused),
-              static_cast<unsigned long long>(seed));
-  RecordProperty("mutations", static_cast<int>(done));
-  EXPECT_GT(done, 0);
-  EXPECT_GT(refused, done / 50);
-  EXPECT_LT(refused, done);
-}
+TEST(ManyMutations, EveryOneIsReadOrRefused) { mutate_many(subjects()); }
 
 // Every cut of every file, as it is and with the length of its header made to admit it.
 TEST(ManyMutations, EveryTruncationIsReadOrRefused) {
-  const std::int64_t seconds = setting("RUNNEL_MUTATION_SECONDS", 420);
+  const std::int64_t seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
   const auto start = std::chrono::steady_clock::now();
   for (const Subject& subject : subjects()) {
     for (std::size_t size = 0; size < subject.file.size(); ++size) {

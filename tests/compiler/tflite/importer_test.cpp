@@ -1,96 +1,11 @@
 // Small .tflite models made here: what is read, what is computed, what is refused.
-#include "compiler/tflite/importer.h"
-
-#include <gtest/gtest.h>
-
-#include <cstring>
 #include <random>
 #include <string>
 
-#include "compiler/tflite/operator_codes.h"
-#include "compiler/tflite/tflite_generated.h"
-#include "tests/compiler/run_graph.h"
+#include "tests/compiler/tflite/tiny_tflite.h"
 
 namespace runnel::test {
 namespace {
-
-using compiler::tflite_source::Builtin;
-using flatbuffers::Offset;
-
-enum Type : std::int8_t { kFloat = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kInt16 = 7, kInt8 = 9 };
-
-// One operator behind another; tensors are numbered as they are added.
-class TinyModel {
- public:
-  template <class T = std::int8_t>
-  int tensor(Type type, std::vector<std::int32_t> shape, float scale, std::int64_t zero, const std::vector<T>& data = {}) {
-    std::uint32_t buffer = 0;
-    if (!data.empty()) {
-      buffer = static_cast<std::uint32_t>(buffers_.size());
-      buffers_.push_back(tflite::CreateBuffer(builder_, builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size() * sizeof(T))));
-    }
-    const auto quantization = scale == 0 ? 0 : tflite::CreateQuantizationParameters(builder_, 0, 0, builder_.CreateVector({scale}), builder_.CreateVector(std::vector<std::int64_t>{zero}));
-    const auto dims = builder_.CreateVector(shape);
-    const auto name = builder_.CreateString("t" + std::to_string(tensors_.size()));
-    tensors_.push_back(tflite::CreateTensor(builder_, dims, type, buffer, name, quantization));
-    return static_cast<int>(tensors_.size() - 1);
-  }
-  // A tensor whose data lies `offset` bytes into the file.
-  int outside(std::vector<std::int32_t> shape, std::uint64_t offset, std::uint64_t size) {
-    const auto buffer = static_cast<std::uint32_t>(buffers_.size());
-    buffers_.push_back(tflite::CreateBuffer(builder_, 0, offset, size));
-    tensors_.push_back(tflite::CreateTensor(builder_, builder_.CreateVector(shape), kInt32, buffer));
-    return static_cast<int>(tensors_.size() - 1);
-  }
-  template <class Table = void>
-  void op(Builtin code, std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs, tflite::BuiltinOptions type = tflite::BuiltinOptions::NONE,
-          Offset<Table> options = 0, bool old_code = true) {
-    const auto number = static_cast<std::int32_t>(code);
-    codes_.push_back(tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(old_code ? number : 0), custom_, 1, old_code ? 0 : number));
-    const auto in = builder_.CreateVector(inputs), out = builder_.CreateVector(outputs);
-    ops_.push_back(tflite::CreateOperator(builder_, static_cast<std::uint32_t>(codes_.size() - 1), in, out, type, options.Union()));
-  }
-  void custom(const std::string& name) { custom_ = builder_.CreateString(name); }
-  Bytes file(std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs) {
-    const auto graph = tflite::CreateSubGraph(builder_, builder_.CreateVector(tensors_), builder_.CreateVector(inputs), builder_.CreateVector(outputs), builder_.CreateVector(ops_));
-    const auto model = tflite::CreateModel(builder_, 3, builder_.CreateVector(codes_), builder_.CreateVector(std::vector{graph}), 0, builder_.CreateVector(buffers_));
-    tflite::FinishModelBuffer(builder_, model);
-    const auto* first = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
-    return {first, first + builder_.GetSize()};
-  }
-  flatbuffers::FlatBufferBuilder& builder() { return builder_; }
-
- private:
-  flatbuffers::FlatBufferBuilder builder_;
-  std::vector<Offset<tflite::Buffer>> buffers_{tflite::CreateBuffer(builder_)};
-  std::vector<Offset<tflite::Tensor>> tensors_;
-  std::vector<Offset<tflite::OperatorCode>> codes_;
-  std::vector<Offset<tflite::Operator>> ops_;
-  Offset<flatbuffers::String> custom_ = 0;
-};
-
-template <class T>
-Bytes bytes_of(const std::vector<T>& values) {
-  Bytes bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-template <class T>
-std::vector<T> run(const Bytes& file, const std::vector<Bytes>& inputs) {
-  const auto graph = compiler::import_tflite(file);
-  EXPECT_TRUE(graph.ok()) << graph.status().text();
-  if (!graph.ok()) return {};
-  const auto runnable = RunnableGraph::make(*graph);
-  EXPECT_TRUE(runnable.ok()) << runnable.status().text();
-  if (!runnable.ok()) return {};
-  const auto outputs = (*runnable)->whole(inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status().text();
-  if (!outputs.ok()) return {};
-  std::vector<T> values((*outputs)[0].size() / sizeof(T));
-  std::memcpy(values.data(), (*outputs)[0].data(), (*outputs)[0].size());
-  return values;
-}
 
 std::string refusal(const Bytes& file) {
   const auto graph = compiler::import_tflite(file);
@@ -98,7 +13,7 @@ std::string refusal(const Bytes& file) {
 }
 
 Bytes sum(std::int8_t activation) {
-  TinyModel model;
+  TinyTflite model;
   const int a = model.tensor(kInt8, {1, 4}, 0.5f, 0), b = model.tensor(kInt8, {1, 4}, 0.25f, 4), y = model.tensor(kInt8, {1, 4}, 0.5f, -10);
   model.op(Builtin::ADD, {a, b}, {y}, tflite::BuiltinOptions::Add, tflite::CreateArithmeticOptions(model.builder(), activation));
   return model.file({a, b}, {y});
@@ -120,7 +35,7 @@ TEST(TfliteImporter, FusedActivationsLimitAtTheirValues) {
 
 TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
   for (const bool old_code : {true, false}) {
-    TinyModel model;
+    TinyTflite model;
     const int x = model.tensor(kFloat, {1, 3}, 0, 0), y = model.tensor(kFloat, {1, 3}, 0, 0);
     model.op(Builtin::RELU, {x}, {y}, tflite::BuiltinOptions::NONE, Offset<void>(0), old_code);
     EXPECT_EQ(run<float>(model.file({x}, {y}), {bytes_of<float>({-1, 0, 2})}), (std::vector<float>{0, 0, 2}));
@@ -128,7 +43,7 @@ TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
 }
 
 TEST(TfliteImporter, DenseLayersOfSixteenBitsRoundOnce) {
-  TinyModel model;
+  TinyTflite model;
   const int x = model.tensor(kInt16, {1, 2}, 0.5f, 0), w = model.tensor<std::int8_t>(kInt8, {2, 2}, 0.5f, 0, {1, 2, -3, 4});
   const int b = model.tensor<std::int64_t>(kInt64, {2}, 0.25f, 0, {1, -1}), y = model.tensor(kInt16, {1, 2}, 0.5f, 0);
   model.op(Builtin::FULLY_CONNECTED, {x, w, b}, {y}, tflite::BuiltinOptions::FullyConnected, tflite::CreateFullyConnectedOptions(model.builder()));
@@ -137,7 +52,7 @@ TEST(TfliteImporter, DenseLayersOfSixteenBitsRoundOnce) {
 }
 
 TEST(TfliteImporter, DynamicRangeQuantizesEachRow) {
-  TinyModel model;
+  TinyTflite model;
   const int x = model.tensor(kFloat, {2, 2}, 0, 0), w = model.tensor<std::int8_t>(kInt8, {1, 2}, 0.5f, 0, {2, 4}), y = model.tensor(kFloat, {2, 1}, 0, 0);
   model.op(Builtin::FULLY_CONNECTED, {x, w, -1}, {y}, tflite::BuiltinOptions::FullyConnected, tflite::CreateFullyConnectedOptions(model.builder()));
   // Rows become {127, 64} (1/127 each: 0.5 is 63.5, away from zero) and {0, -127} (8/127 each).
@@ -148,14 +63,14 @@ TEST(TfliteImporter, DynamicRangeQuantizesEachRow) {
 }
 
 TEST(TfliteImporter, RequantizesBetweenTypes) {
-  TinyModel model;
+  TinyTflite model;
   const int x = model.tensor(kInt8, {1, 4}, 1.0f / 256, -128), y = model.tensor(kUint8, {1, 4}, 1.0f / 256, 0);
   model.op(Builtin::QUANTIZE, {x}, {y});
   EXPECT_EQ(run<std::uint8_t>(model.file({x}, {y}), {bytes_of<std::int8_t>({-128, -1, 0, 127})}), (std::vector<std::uint8_t>{0, 127, 128, 255}));
 }
 
 TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
-  TinyModel model;
+  TinyTflite model;
   model.custom("ethos-u");
   const int x = model.tensor(kInt8, {1, 4}, 1, 0), y = model.tensor(kInt8, {1, 4}, 1, 0), z = model.tensor(kInt8, {1, 4}, 1, 0);
   model.op(Builtin::CUSTOM, {x}, {y});
@@ -166,14 +81,14 @@ TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
 }
 
 TEST(TfliteImporter, BuffersMustLieInsideTheFile) {
-  TinyModel model;
+  TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), shape = model.outside({2}, 1'000'000, 8), y = model.tensor(kFloat, {2, 2}, 0, 0);
   model.op(Builtin::RESHAPE, {x, shape}, {y});
   EXPECT_NE(refusal(model.file({x}, {y})).find("8 bytes at 1000000 of a file"), std::string::npos);
 }
 
 TEST(TfliteImporter, TensorsThatNobodyComputesAreAnError) {
-  TinyModel model;
+  TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), loose = model.tensor(kFloat, {1, 4}, 0, 0), y = model.tensor(kFloat, {1, 4}, 0, 0);
   model.op(Builtin::ADD, {x, loose}, {y});
   EXPECT_NE(refusal(model.file({x}, {y})).find("neither a constant nor computed"), std::string::npos);

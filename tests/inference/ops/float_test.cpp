@@ -1,6 +1,8 @@
 // Convolutions, pools and clamps in float32: blocks of a stream have the bits of the whole clip, values those of plain loops.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/inference/ops/one_operator.h"
 
 namespace runnel::test {
@@ -96,8 +98,9 @@ TEST(FloatOperators, FullyConnected) {
           {op.output<float>({1, 9, 3})}, compiler::FullyConnectedOptions{fb::Activation::relu});
   const auto y = values_of<float>(op.run({bytes_of(x)})[0]);
   for (std::size_t i = 0; i < y.size(); ++i) {
-    float sum = i % 3 == 0 ? 0.5f : i % 3 == 1 ? -0.5f : 0;
-    for (std::size_t k = 0; k < 5; ++k) sum += x[i / 3 * 5 + k] * w[i % 3 * 5 + k];
+    float sum = 0;
+    for (std::size_t k = 0; k < 5; ++k) sum = std::fma(x[i / 3 * 5 + k], w[i % 3 * 5 + k], sum);
+    sum += i % 3 == 0 ? 0.5f : i % 3 == 1 ? -0.5f : 0;
     EXPECT_EQ(y[i], std::max(sum, 0.0f));
   }
 }

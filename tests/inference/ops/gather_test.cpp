@@ -69,6 +69,18 @@ TEST(ScatterNd, UpdatesComeToTheOutputsScale) {
   EXPECT_EQ(test::from_bytes<std::int16_t>(found[0]), (std::vector<std::int16_t>{1, 2, 3, 114}));
 }
 
+// Neighbours are moved together; a later update of the same element wins, and negative indices count from the end.
+TEST(ScatterNd, FloatsOfConstantIndicesMoveInPieces) {
+  StreamCase test;
+  const Id x = test.input(DType::float32, {3, 4}, 0);
+  const Id indices = test.constant<std::int64_t>(DType::int64, {7, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 2, 3, 0, 2, -1, -4});
+  const Id updates = test.input(DType::float32, {7}, 0), y = test.tensor(DType::float32, {3, 4}, 0);
+  test.node(fb::OpCode::scatter_nd, {x, indices, updates}, {y}, compiler::ScatterOptions{fb::ScatterReduction::none});
+  test.graph.outputs = {y};
+  const auto found = test.whole({test::to_bytes(std::vector<float>(12, 9)), test::to_bytes(std::vector<float>{1, 2, 3, 4, 5, 6, 7})});
+  EXPECT_EQ(test::from_bytes<float>(found[0]), (std::vector<float>{9, 1, 6, 3, 4, 9, 9, 9, 7, 9, 9, 5}));
+}
+
 TEST(ReverseSequence, ReversesTheFirstFrames) {
   StreamCase test;
   const Id x = test.input(DType::int8, {4, 3}, -5), lengths = test.constant<std::int64_t>(DType::int64, {3}, {1, 2, 4}), y = test.tensor(DType::int8, {4, 3}, -5);

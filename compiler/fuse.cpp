@@ -1,4 +1,4 @@
-#include "compiler/onnx/fuse.h"
+#include "compiler/fuse.h"
 
 #include <algorithm>
 #include <cstring>
@@ -65,6 +65,7 @@ class Fusion {
   }
 
   void take_relu(std::size_t i) {
+    if (tensor(graph_.nodes[i].outputs[0]).dtype != DType::float32) return;
     Node* maker = only_maker(graph_.nodes[i].inputs[0]);
     fb::Activation* activation = maker == nullptr ? nullptr : activation_of(*maker);
     if (activation == nullptr || *activation != fb::Activation::none) return;
@@ -137,7 +138,8 @@ class Fusion {
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       const Node& node = graph_.nodes[i];
       if (removed_[i]) continue;
-      removed_[i] = std::none_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return read[static_cast<std::size_t>(id)]; });
+      // What a session keeps is read in the next call.
+      removed_[i] = node.code != OpCode::assign_variable && std::none_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return read[static_cast<std::size_t>(id)]; });
       if (removed_[i]) continue;
       for (const TensorId id : node.inputs) {
         if (id >= 0) read[static_cast<std::size_t>(id)] = true;

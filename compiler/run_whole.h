@@ -1,0 +1,17 @@
+// A graph run once while compiling: for tables of values, and for comparing two forms of a model.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph.h"
+
+namespace runnel::compiler {
+
+// Outputs in the graph's order for each entry of `calls` (inputs in the graph's order), one call after the other: state is kept from call to call.
+// Errors: those of the writer and of preparing; mismatch for an input of another size.
+using Buffers = std::vector<std::vector<std::byte>>;
+Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls);
+
+}  // namespace runnel::compiler

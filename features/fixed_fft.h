@@ -1,0 +1,44 @@
+// Fourier transform of 16-bit integers with 16-bit results, for machines without floating point.
+//
+// The n real samples are taken as n/2 complex ones. Passes of radix 4 (and one of radix 2 in front of them where
+// n/2 is no power of 4), decimation in time; every pass divides its operands by its radix, and the separation of
+// even and odd samples by 2, so that nothing overflows: the result is X[k] / n, rounded in every pass. Products
+// have 15 fractional bits, factors are multiples of 1/32767. This is the arithmetic of KissFFT with 16-bit
+// integers (M. Borgerding), to the bit, in Stockham's self-sorting order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+namespace runnel::features {
+
+class FixedFft {
+ public:
+  static constexpr std::size_t kMin = 8, kMax = 32768;
+
+  // n: a power of two, kMin .. kMax. Errors: invalid_argument; out_of_memory with the bytes needed.
+  Status init(std::size_t n, Memory& memory) noexcept;
+  // Bytes that init() takes.
+  static constexpr std::size_t memory_bytes(std::size_t n) noexcept { return kArrays * (n / 2) * sizeof(std::int16_t); }
+
+  // re, im: n/2 + 1 results. `in` has n samples and may not overlap them.
+  void forward(const std::int16_t* in, std::int16_t* re, std::int16_t* im) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  // Two complex work arrays, the factors of all passes (one less than n/2) and those of the last step (n/4).
+  static constexpr std::size_t kArrays = 4 + 2 + 1;
+  struct Complex {
+    std::int16_t *re = nullptr, *im = nullptr;
+  };
+
+  std::size_t size_ = 0;
+  Complex work_[2];
+  Complex factors_, split_;
+};
+
+}  // namespace runnel::features

@@ -1,0 +1,72 @@
+#include "inference/delegate.h"
+
+#include "inference/ops/support.h"
+
+namespace runnel {
+
+std::string_view DelegateSegment::kind() const noexcept { return {options_.kind()->c_str(), options_.kind()->size()}; }
+
+int DelegateSegment::parts() const noexcept { return options_.parts() == nullptr ? 0 : static_cast<int>(options_.parts()->size()); }
+
+std::string_view DelegateSegment::part_name(int part) const noexcept {
+  const flatbuffers::String& name = *options_.parts()->Get(static_cast<flatbuffers::uoffset_t>(part));
+  return {name.c_str(), name.size()};
+}
+
+std::span<const std::byte> DelegateSegment::part(int part) const noexcept { return ops::input(model_, op_, part).data; }
+
+std::span<const std::byte> DelegateSegment::part(std::string_view name) const noexcept {
+  for (int i = 0; i < parts(); ++i) {
+    if (part_name(i) == name) return part(i);
+  }
+  return {};
+}
+
+std::span<const std::int32_t> DelegateSegment::inputs() const noexcept {
+  return std::span(op_.inputs()->data(), op_.inputs()->size()).subspan(static_cast<std::size_t>(parts()));
+}
+
+std::span<const std::int32_t> DelegateSegment::outputs() const noexcept { return {op_.outputs()->data(), op_.outputs()->size()}; }
+
+// That the parts are constants has been verified with the graph.
+Status check_delegate(const Model& model, const fb::Operator& op) noexcept {
+  const DelegateSegment segment(model, op);
+  for (int i = 0; i < segment.parts(); ++i) {
+    const TensorView part = ops::input(model, op, i);
+    if (part.dtype != DType::uint8 && part.dtype != DType::int8) {
+      return Status(Code::invalid_data) << "its part \"" << segment.part_name(i) << "\" is " << name_of(part.dtype) << ", expected uint8 or int8";
+    }
+  }
+  return {};
+}
+
+Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes, streaming::NodeRule&) noexcept {
+  return Status(Code::unsupported) << "is computed by the delegate \"" << DelegateSegment(model, op).kind() << "\" for one size of clip, and what it does to time is not known";
+}
+
+namespace ops {
+namespace {
+
+struct BoundPlaceholder : BoundOperator {};
+void run_placeholder(const BoundOperator&, const RunContext&) noexcept {}
+
+Result<const BoundOperator*> refuse(PrepareContext& context) noexcept {
+  const DelegateSegment segment(context.model(), context.op());
+  return Status(Code::unsupported) << "belongs to the delegate \"" << segment.kind() << "\", for which this program has no back end; it can be inspected and "
+                                   << "converted, and runs where the table of operators has a definition of that name";
+}
+
+Result<const BoundOperator*> prepare_placeholder(PrepareContext& context) noexcept {
+  const auto operands = static_cast<int>(context.op().inputs()->size());
+  for (int i = 0; i < operands; ++i) operand(context, i);
+  RUNNEL_ASSIGN(const BoundPlaceholder* const bound, allocate<BoundPlaceholder>(context, run_placeholder));
+  return static_cast<const BoundOperator*>(bound);
+}
+
+}  // namespace
+
+const OperatorDefinition delegate_v1{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, refuse};
+const OperatorDefinition delegate_placeholder{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_placeholder};
+
+}  // namespace ops
+}  // namespace runnel

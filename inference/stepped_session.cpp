@@ -1,0 +1,130 @@
+#include "inference/stepped_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace runnel {
+namespace {
+
+constexpr std::size_t kStateAlignment = 16;
+
+template <class Visit>
+void for_each_pair(const ModelUsage& usage, const Model& model, Visit visit) noexcept {
+  std::size_t offset = 0;
+  for (std::uint32_t k = 0; usage.pairs != nullptr && k < usage.pairs->size(); ++k) {
+    const fb::StatePair& pair = *usage.pairs->Get(k);
+    const TensorView input = model.tensor(pair.input());
+    visit(pair, input, offset);
+    offset += align_up(input.bytes(), kStateAlignment);
+  }
+}
+
+int position_of(const Model& model, int tensor) noexcept {
+  const auto inputs = model.inputs();
+  return static_cast<int>(std::find(inputs.begin(), inputs.end(), tensor) - inputs.begin());
+}
+
+}  // namespace
+
+PrepareOptions prepare_options(const Model& model, const ModelUsage& usage, PrepareOptions options) noexcept {
+  options.mode = RunMode::whole;
+  options.frames = model.plan() != nullptr ? usage.frames : 0;
+  return options;
+}
+
+Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const ModelUsage& usage, Memory& memory) noexcept {
+  const Model& model = prepared.model();
+  SteppedSession made;
+  made.usage_ = usage;
+  made.input_ = model.tensor(model.inputs()[static_cast<std::size_t>(usage.input)]);
+  made.frame_bytes_ = static_cast<std::size_t>(usage.frame_values) * size_of(made.input_.dtype);
+  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(prepared, memory));
+  std::size_t states = 0, frames = 0;
+  for_each_pair(usage, model, [&](const fb::StatePair&, const TensorView& input, std::size_t offset) { states = offset + input.bytes(); });
+  if (!checked_mul(made.frame_bytes_, static_cast<std::size_t>(usage.frames), frames)) return Status(Code::invalid_argument, "the frames of a run do not fit into memory");
+  auto* state = static_cast<std::byte*>(memory.allocate(prepared.state_bytes(), 64));
+  made.kept_ = static_cast<std::byte*>(memory.allocate(frames, 64));
+  made.states_ = states == 0 ? nullptr : static_cast<std::byte*>(memory.allocate(states, kStateAlignment));
+  if (state == nullptr || made.kept_ == nullptr || (states > 0 && made.states_ == nullptr)) {
+    return Status(Code::out_of_memory) << "a session of usage " << name_of(usage.kind) << " needs " << prepared.state_bytes() + frames + states << " bytes";
+  }
+  RUNNEL_ASSIGN(made.session_, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
+  made.reset();
+  return made;
+}
+
+// Real zeros, whatever integers stand for them.
+void SteppedSession::zero(const TensorView& tensor, std::byte* to, std::int64_t values) const noexcept {
+  const std::int32_t point = tensor.zero_point();
+  const auto count = static_cast<std::size_t>(values);
+  if (size_of(tensor.dtype) == 1) std::memset(to, static_cast<std::uint8_t>(point), count);
+  else if (tensor.dtype == DType::int16) std::fill_n(reinterpret_cast<std::int16_t*>(to), count, static_cast<std::int16_t>(point));
+  else if (tensor.dtype == DType::int32) std::fill_n(reinterpret_cast<std::int32_t*>(to), count, point);
+  else std::memset(to, 0, count * size_of(tensor.dtype));
+}
+
+void SteppedSession::reset() noexcept {
+  session_.reset();
+  filled_ = usage_.context;
+  fresh_ = skip_ = 0;
+  ran_ = over_ = false;
+  zero(input_, kept_, filled_ * usage_.frame_values);
+  for_each_pair(usage_, session_.prepared().model(),
+                [&](const fb::StatePair&, const TensorView& input, std::size_t offset) { zero(input, states_ + offset, input.shape.elements()); });
+}
+
+std::int64_t SteppedSession::skip(std::int64_t count) noexcept {
+  const std::int64_t dropped = over_ ? count : std::min(skip_, count);
+  if (!over_) skip_ -= dropped;
+  return dropped;
+}
+
+void SteppedSession::written(std::int64_t count) noexcept {
+  filled_ += count;
+  fresh_ += count;
+}
+
+// Dimensions may stand in front of time (channels first): a frame is then spread over that many rows.
+void SteppedSession::place_input() noexcept {
+  std::byte* to = session_.input(usage_.input).data();
+  const FrameLayout& layout = usage_.layout;
+  const auto frames = static_cast<std::size_t>(usage_.frames);
+  if (layout.outer == 1) {
+    std::memcpy(to, kept_, frames * frame_bytes_);
+    return;
+  }
+  for (std::size_t row = 0; row < layout.outer; ++row) {
+    for (std::size_t frame = 0; frame < frames; ++frame) {
+      std::memcpy(to + (row * frames + frame) * layout.inner_bytes, kept_ + frame * frame_bytes_ + row * layout.inner_bytes, layout.inner_bytes);
+    }
+  }
+}
+
+void SteppedSession::run() noexcept {
+  const Model& model = session_.prepared().model();
+  if (usage_.kind != fb::Usage::step) session_.reset();
+  place_input();
+  for_each_pair(usage_, model, [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
+    std::memcpy(session_.input(position_of(model, pair.input())).data(), states_ + offset, input.bytes());
+  });
+  session_.run(session_.prepared().block());
+  for_each_pair(usage_, model, [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
+    std::memcpy(states_ + offset, session_.tensor(pair.output()).data(), input.bytes());
+  });
+  ran_ = true;
+  fresh_ = 0;
+  over_ = usage_.kind == fb::Usage::whole;
+  filled_ = std::max<std::int64_t>(usage_.frames - usage_.advance, 0);
+  skip_ = std::max<std::int64_t>(usage_.advance - usage_.frames, 0);
+  std::memmove(kept_, kept_ + static_cast<std::size_t>(usage_.frames - filled_) * frame_bytes_, static_cast<std::size_t>(filled_) * frame_bytes_);
+}
+
+void SteppedSession::finish() noexcept {
+  if (fresh_ == 0 || over_ || (ran_ && usage_.kind != fb::Usage::step)) return;
+  zero(input_, room(), wanted() * usage_.frame_values);
+  filled_ = usage_.frames;
+}
+
+}  // namespace runnel

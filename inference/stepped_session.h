@@ -1,0 +1,67 @@
+// A model that is no stream itself, run over a stream of frames: in steps, in windows, or once over a clip (usage.h).
+//
+//     reset();
+//     while frames come: { skip(..); write at most wanted() of them to room(); written(n); if (due()) { run(); look at session() } }
+//     finish(); if (due()) { run(); ... }
+//
+// At the end of a stream: a step that has begun is filled up with zeros; a window is not, unless it is the first one; nor
+// is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they came.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "inference/prepared.h"
+#include "inference/session.h"
+#include "inference/usage.h"
+
+namespace runnel {
+
+// How a model of this usage is prepared: for one run.
+PrepareOptions prepare_options(const Model& model, const ModelUsage& usage, PrepareOptions options = {}) noexcept;
+
+// One stream. Not thread-safe; no allocation after make().
+class SteppedSession {
+ public:
+  // `prepared` with prepare_options(); `usage` and `prepared` belong to the same model. Errors: those of Session and its memory.
+  static Result<SteppedSession> make(const Prepared& prepared, const ModelUsage& usage, Memory& memory) noexcept;
+
+  // As new: zeros for context and state.
+  void reset() noexcept;
+
+  // Drops frames that no run looks at: at most `count`, returns how many.
+  std::int64_t skip(std::int64_t count) noexcept;
+  // Frames that may be written before the next run; 0 when one is due, or when no more will be.
+  [[nodiscard]] std::int64_t wanted() const noexcept { return over_ ? 0 : usage_.frames - filled_; }
+  // Where they go: dense, in the type of the model's input, `frame_values` values each.
+  [[nodiscard]] std::byte* room() noexcept { return kept_ + static_cast<std::size_t>(filled_) * frame_bytes_; }
+  void written(std::int64_t count) noexcept;
+  [[nodiscard]] bool due() const noexcept { return !over_ && filled_ == usage_.frames; }
+  // Runs the model on what is there. Outputs are those of session() until the next run.
+  void run() noexcept;
+  // The stream has ended: a run may be due.
+  void finish() noexcept;
+
+  [[nodiscard]] Session& session() noexcept { return session_; }
+  [[nodiscard]] const ModelUsage& usage() const noexcept { return usage_; }
+  // A clip has been run; what comes behind it is not looked at.
+  [[nodiscard]] bool over() const noexcept { return over_; }
+
+ private:
+  void zero(const TensorView& tensor, std::byte* to, std::int64_t values) const noexcept;
+  void place_input() noexcept;
+
+  ModelUsage usage_;
+  Session session_;
+  TensorView input_;
+  std::byte* kept_ = nullptr;     // [frames][frame_values]
+  std::byte* states_ = nullptr;   // of all pairs, each from a multiple of 16
+  std::size_t frame_bytes_ = 0;
+  std::int64_t filled_ = 0, fresh_ = 0;   // frames in kept_; new since the last run
+  std::int64_t skip_ = 0;         // frames to be dropped (advance > frames)
+  bool ran_ = false, over_ = false;
+};
+
+}  // namespace runnel

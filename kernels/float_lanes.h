@@ -1,0 +1,165 @@
+// Vectors of 1, 4, 8 or 16 floats with the same element-wise meaning, from which the float kernels are instantiated once per instruction set.
+// An element-wise operation, fused multiply-add included, rounds the same way in any lane: the width changes speed and never a bit.
+//
+// Only kernels/float_kernels_*.cpp include this, through the loops. Everything sits in an unnamed namespace on purpose: each of those files is
+// compiled for other instructions, and a shared inline function could otherwise be linked from the wrong one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#define RUNNEL_LANES_INLINE [[gnu::always_inline]] inline
+
+namespace runnel::kernels {
+namespace {
+
+template <int W>
+struct Lanes {
+  typedef float F __attribute__((vector_size(W * 4)));
+  typedef std::int32_t I __attribute__((vector_size(W * 4)));
+};
+template <>
+struct Lanes<1> {
+  using F = float;
+  using I = std::int32_t;
+};
+template <int W>
+using F = typename Lanes<W>::F;
+template <int W>
+using I = typename Lanes<W>::I;
+
+// Unaligned.
+template <int W>
+RUNNEL_LANES_INLINE F<W> load(const float* p) {
+  F<W> v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <int W>
+RUNNEL_LANES_INLINE void store(float* p, F<W> v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+// The first `count` lanes, 0 < count <= W; the others are 0.
+template <int W>
+RUNNEL_LANES_INLINE F<W> load_some(const float* p, std::size_t count) {
+  if constexpr (W == 1) {
+    return *p;
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (W == 16) return reinterpret_cast<F<W>>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p));
+#endif
+    float lanes[W] = {};
+    for (std::size_t i = 0; i < count; ++i) lanes[i] = p[i];
+    return load<W>(lanes);
+  }
+}
+template <int W>
+RUNNEL_LANES_INLINE void store_some(float* p, F<W> v, std::size_t count) {
+  if constexpr (W == 1) {
+    *p = v;
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (W == 16) return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), reinterpret_cast<__m512>(v));
+#endif
+    float lanes[W];
+    store<W>(lanes, v);
+    for (std::size_t i = 0; i < count; ++i) p[i] = lanes[i];
+  }
+}
+template <int W>
+RUNNEL_LANES_INLINE F<W> splat(float x) {
+  if constexpr (W == 1) return x;
+  else return x - F<W>{};   // x - 0 is x for every x, also -0 and NaN
+}
+template <int W>
+RUNNEL_LANES_INLINE I<W> splat_int(std::int32_t x) {
+  if constexpr (W == 1) return x;
+  else return x - I<W>{};
+}
+template <int W>
+RUNNEL_LANES_INLINE I<W> bits_of(F<W> v) {
+  I<W> r;
+  __builtin_memcpy(&r, &v, sizeof r);
+  return r;
+}
+template <int W>
+RUNNEL_LANES_INLINE F<W> float_of_bits(I<W> v) {
+  F<W> r;
+  __builtin_memcpy(&r, &v, sizeof r);
+  return r;
+}
+
+// The value, held in a register: compilers would rather read it again for each use.
+template <int W>
+RUNNEL_LANES_INLINE F<W> in_register(F<W> v) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#elif defined(__AVX2__)
+  __asm__("" : "+x"(v));
+#endif
+  return v;
+}
+
+// a * b + c, rounded once.
+template <int W>
+RUNNEL_LANES_INLINE F<W> fma(F<W> a, F<W> b, F<W> c) {
+  if constexpr (W == 1) {
+    return __builtin_fmaf(a, b, c);
+#if defined(__AVX512F__)
+  } else if constexpr (W == 16) {
+    return reinterpret_cast<F<W>>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+#endif
+#if defined(__AVX2__)
+  } else if constexpr (W == 8) {
+    return reinterpret_cast<F<W>>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+#elif defined(__aarch64__)
+  } else if constexpr (W == 4) {
+    return reinterpret_cast<F<W>>(vfmaq_f32(reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
+#endif
+  } else {
+    F<W> r;
+    for (int i = 0; i < W; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return r;
+  }
+}
+
+template <int W>
+RUNNEL_LANES_INLINE F<W> square_root(F<W> v) {
+  if constexpr (W == 1) {
+    return __builtin_sqrtf(v);
+#if defined(__AVX512F__)
+  } else if constexpr (W == 16) {
+    return reinterpret_cast<F<W>>(_mm512_sqrt_ps(reinterpret_cast<__m512>(v)));
+#endif
+#if defined(__AVX2__)
+  } else if constexpr (W == 8) {
+    return reinterpret_cast<F<W>>(_mm256_sqrt_ps(reinterpret_cast<__m256>(v)));
+#elif defined(__aarch64__)
+  } else if constexpr (W == 4) {
+    return reinterpret_cast<F<W>>(vsqrtq_f32(reinterpret_cast<float32x4_t>(v)));
+#endif
+  } else {
+    F<W> r;
+    for (int i = 0; i < W; ++i) r[i] = __builtin_sqrtf(v[i]);
+    return r;
+  }
+}
+
+template <int W>
+RUNNEL_LANES_INLINE F<W> absolute(F<W> v) {
+  return float_of_bits<W>(bits_of<W>(v) & 0x7FFFFFFF);
+}
+// size with the sign of `of`; size >= 0.
+template <int W>
+RUNNEL_LANES_INLINE F<W> with_sign(F<W> size, F<W> of) {
+  return float_of_bits<W>(bits_of<W>(size) | (bits_of<W>(of) & static_cast<std::int32_t>(0x80000000)));
+}
+
+}  // namespace
+}  // namespace runnel::kernels

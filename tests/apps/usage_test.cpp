@@ -1,0 +1,97 @@
+// Models that are used in steps and windows, and wake words, as users of the program meet them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/apps/support.h"
+#include "tests/support/npy.h"
+
+namespace runnel::apps::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data() { return runnel::test::data_folder(); }
+
+fs::path chain_wav(const fs::path& folder, const std::string& name) {
+  const auto bytes = runnel::test::read_file(data() / "oracles/chains" / (name + ".audio.s16"));
+  std::vector<std::int16_t> samples(bytes.size() / 2);
+  std::memcpy(samples.data(), bytes.data(), samples.size() * 2);
+  write_wav(folder / (name + ".wav"), samples);
+  return folder / (name + ".wav");
+}
+
+TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string said = chain_wav(folder.path(), "alexa__alexa_test"), other = chain_wav(folder.path(), "alexa__hey_mycroft_test");
+  const std::string manifest = (data() / "models/mww/alexa.json").string(), made = folder.path() / "alexa.rnl";
+  call_well({"import", manifest, "-o", made});
+  for (const std::string& model : {manifest, made}) {
+    const std::vector<Json> events = events_of(call_well({"listen", model, "--wav", said}).out);
+    ASSERT_EQ(events.size(), 1u) << model;
+    EXPECT_EQ(events[0]["label"], "Alexa");
+    EXPECT_EQ(events[0]["end"], 2.72);
+    EXPECT_TRUE(events_of(call_well({"listen", model, "--wav", other}).out).empty());
+    // Twice in one process, with another recording in between.
+    const std::vector<Json> again = events_of(call_well({"batch", model, said, other, said, "-o", "-", "--jobs", "1"}).out);
+    ASSERT_EQ(again.size(), 2u);
+    EXPECT_EQ(again[0], again[1]);
+    EXPECT_EQ(again[0]["end"], 2.72);
+  }
+  const std::string about = call_well({"inspect", made}).out;
+  EXPECT_NE(about.find("step of 3 new frames of 40 values"), std::string::npos);
+  EXPECT_NE(about.find("microwakeword.tensor_arena_size = 22348"), std::string::npos);
+  EXPECT_EQ(Json::parse(call_well({"inspect", made, "--json"}).out)["usage"]["advance"], 3);
+}
+
+TEST(UsageOfModels, ImportStoresWindowsAndRefusesContradictions) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string source = (data() / "models/tflm/micro_speech_quantized.tflite").string(), made = folder.path() / "speech.rnl";
+  write_text(folder.path() / "labels.txt", "silence\nunknown\nyes\nno\n");
+  call_well({"import", source, "-o", made, "--usage", "window", "--window", "49", "--hop", "5", "--front-end", "microfrontend preset=micro-speech dtype=int8",
+             "--decision", "detect activation=none threshold=0.8 smoothing_frames=1", "--labels", folder.path() / "labels.txt"});
+  for (const std::string word : {"yes", "no"}) {
+    const std::vector<Json> events = events_of(call_well({"listen", made, "--wav", (data() / "models/tflm" / (word + "_1000ms.wav")).string()}).out);
+    ASSERT_EQ(events.size(), 1u) << word;
+    EXPECT_EQ(events[0]["label"], word);
+    EXPECT_EQ(events[0]["end"], 0.99);
+  }
+  refusal({"import", source, "-o", made, "--usage", "window", "--step", "3"}, "step 3 has no meaning for usage window");
+  refusal({"import", source, "-o", made, "--window", "48"}, "48 frames do not fit input 'Reshape_1' [1,1960]");
+  refusal({"import", source, "-o", made, "--state", "a"}, "expected OUTPUT=INPUT");
+  refusal({"import", source, "-o", made, "--state", "labels_softmax=b"}, "no input \"b\"; the model has Reshape_1");
+}
+
+TEST(UsageOfModels, FixedPointFeaturesHaveTheLibrarysBytes) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const fs::path wav = data() / "features/wav/tflm_yes_1000ms.wav", out = folder.path() / "f.npy";
+  const auto expected = runnel::test::read_npy(data() / "features/microfrontend/microwakeword_tflm_yes_1000ms.npy");
+  call_well({"features", wav, "-o", out, "--preset", "micro-wake-word"});
+  const auto made = runnel::test::read_npy(out);
+  EXPECT_EQ(made.dtype, "<u2");
+  EXPECT_EQ(made.shape, (std::vector<std::size_t>{98, 40}));
+  EXPECT_EQ(made.bytes, expected.bytes);
+  call_well({"features", wav, "-o", out, "--preset", "micro-wake-word", "--set", "dtype=int8"});
+  EXPECT_EQ(runnel::test::read_npy(out).dtype, "|i1");
+  refusal({"features", wav, "-o", out, "--preset", "micro-speech", "--kind", "mfcc"}, "expected fbank");
+  refusal({"run", "wav path=" + wav.string() + " ! fbank preset=micro-speech ! null"}, "write `microfrontend preset=micro-speech`");
+}
+
+TEST(UsageOfModels, InferTakesALongInputInSteps) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string made = folder.path() / "alexa.rnl";
+  call_well({"import", (data() / "models/mww/alexa.json").string(), "-o", made});
+  const auto bytes = runnel::test::read_file(data() / "oracles/chains/alexa__alexa_test.features.i8");
+  write_text(folder.path() / "x.bin", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  call_well({"infer", made, "-i", "serving_default_input_audio:0=" + (folder.path() / "x.bin").string(), "-o", folder.path() / "out"});
+  const auto y = runnel::test::read_npy(folder.path() / "out/StatefulPartitionedCall_0.npy");
+  EXPECT_EQ(y.shape, (std::vector<std::size_t>{120, 1, 1}));
+  EXPECT_EQ(y.bytes, runnel::test::read_file(data() / "oracles/chains/alexa__alexa_test.prob.u8"));
+}
+
+}  // namespace
+}  // namespace runnel::apps::test
