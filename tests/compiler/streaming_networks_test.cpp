@@ -80,13 +80,13 @@ std::string row_of(const Network& network, const ModelDescription& about, bool e
 TEST(StreamingNetworks, EveryOneIsExactAndThePageSaysSo) {
   RUNNEL_NEEDS_DATA();
   std::string page =
-      "# Real networks as streams\\n\\n"
+      "# Real networks as streams\n\n"
       "Written by `tests/compiler/streaming_networks_test.cpp` (`RUNNEL_UPDATE_DOCS=1`). Every network was streamed in blocks of seven sizes, after resets, two "
-      "sessions\\ninterleaved, saved and restored, and event-driven, and compared with the run over the whole recording: *exact* means the same bits in all of "
-      "them.\\nBlock: the least number of source frames per call. D: delay of the first output in its own frames. Look-ahead and cold start: in source frames. "
-      "Context: the frames\\nthat later calls need; state: all that a session keeps in a device plan (contexts, one block behind each, recurrent state, counters). "
-      "MACs: per source frame, as\\nmany as the whole run needs.\\n\\n"
-      "| network | what it is | block | D | look-ahead | cold start | context bytes | state bytes | MACs per frame | exact |\\n|---|---|---|---|---|---|---|---|---|---|\\n";
+      "sessions\ninterleaved, saved and restored, and event-driven, and compared with the run over the whole recording: *exact* means the same bits in all of "
+      "them.\nBlock: the least number of source frames per call. D: delay of the first output in its own frames. Look-ahead and cold start: in source frames. "
+      "Context: the frames\nthat later calls need; state: all that a session keeps in a device plan (contexts, one block behind each, recurrent state, counters). "
+      "MACs: per source frame, as\nmany as the whole run needs.\n\n"
+      "| network | what it is | block | D | look-ahead | cold start | context bytes | state bytes | MACs per frame | exact |\n|---|---|---|---|---|---|---|---|---|---|\n";
   int found = 0;
   for (const Network& network : kNetworks) {
     if (!fs::exists(test::data_folder() / network.path)) continue;

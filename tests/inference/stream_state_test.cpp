@@ -59,7 +59,9 @@ void check_state(const std::shared_ptr<const OwnedModel>& model, std::int64_t bl
     const Placement &least = (*small)->prepared().placement(t), &most = (*roomy)->prepared().placement(t);
     if (least.constant || least.time_axis < 0) continue;
     EXPECT_EQ(least.history, needed[static_cast<std::size_t>(t)]) << "tensor " << t;
-    if (least.capacity > 0) EXPECT_EQ(least.capacity, least.history + least.frames);
+    if (least.capacity > 0) {
+      EXPECT_EQ(least.capacity, least.history + least.frames);
+    }
     if (most.capacity == 0) continue;
     EXPECT_LE(most.capacity, 2 * (most.history + most.frames));
     const streaming::Ring ring = most.ring();
