@@ -159,12 +159,12 @@ TEST(Streamify, AttentionOverAWindow) {
       ASSERT_FALSE(refusals.empty());
       EXPECT_NE(refusals[0].find("attention over all frames"), std::string::npos) << refusals[0];
       StreamOptions options;
-      options.attention = {{.left = 5, .right = 2, .chunk = kind == 3 ? 4 : 1}};
+      options.attention = compiler::AttentionWindow{5, 2, kind == 3 ? 4 : 1};
       const auto model = builder.build(nullptr, options);
       ASSERT_TRUE(model.ok()) << model.status().text();
       expect_exact(*model);
       // A window that holds the clip is no window: the same integers as before.
-      options.attention = {{.left = 40, .right = 40}};
+      options.attention = compiler::AttentionWindow{40, 40, 1};
       const auto wide = builder.build(nullptr, options);
       ASSERT_TRUE(wide.ok()) << wide.status().text();
       if (dtype != DType::float32) {
@@ -179,7 +179,7 @@ TEST(Streamify, WindowsWithoutAPlaceForThemAreErrors) {
   builder.output(builder.conv(builder.input({1, 20, 3}), 4, {.kernel = 3}));
   StreamOptions pool, attention;
   pool.pool_window = 5;
-  attention.attention = {{.left = 3}};
+  attention.attention = compiler::AttentionWindow{3, 0, 1};
   for (const StreamOptions& options : {pool, attention}) EXPECT_EQ(builder.build(nullptr, options).status().code(), Code::invalid_argument);
 }
 
