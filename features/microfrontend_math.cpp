@@ -96,6 +96,16 @@ void split_weight(float weight, std::int16_t& rising, std::int16_t& falling) noe
 }
 
 std::uint32_t square_root(std::uint64_t x) noexcept {
+#if defined(__SSE2__) || defined(__aarch64__)
+  // Where double precision has a square root of its own, it is at most one off, which integers put right: the same result.
+  if (x < std::uint64_t{1} << 62) {
+    auto root = static_cast<std::uint64_t>(__builtin_sqrt(static_cast<double>(x)));
+    if (root * root > x) --root;
+    if (x - root * root > 2 * root) ++root;
+    const bool up = x - root * root > root && root != 0xFFFF'FFFF && (root != 0xFFFF || (x >> 32) != 0);
+    return static_cast<std::uint32_t>(up ? root + 1 : root);
+  }
+#endif
   if ((x >> 32) == 0) {
     const std::uint32_t root = root_by_bits(static_cast<std::uint32_t>(x));
     return root > 0xFFFF ? 0xFFFF : root;

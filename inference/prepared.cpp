@@ -89,8 +89,7 @@ class Preparation final : public PrepareContext {
   }
   std::size_t request_variable(int variable, std::size_t bytes) noexcept override {
     for (int i = 0; i < current_; ++i) {
-      const fb::VariableOptions* const other = model_.op(i).options_as_VariableOptions();
-      if (other != nullptr && other->variable() == variable) return variables_[static_cast<std::size_t>(i)];
+      if (is_variable(i) && model_.op(i).options_as_VariableOptions()->variable() == variable) return variables_[static_cast<std::size_t>(i)];
     }
     return variables_[static_cast<std::size_t>(current_)] = request_state(bytes);
   }
@@ -99,6 +98,11 @@ class Preparation final : public PrepareContext {
   void use_frame_index() noexcept override { out_.indexed_ = true; }
 
  private:
+  // Their own check makes sure that they have options.
+  [[nodiscard]] bool is_variable(int op) const noexcept {
+    return model_.op(op).code() == fb::OpCode::read_variable || model_.op(op).code() == fb::OpCode::assign_variable;
+  }
+
   [[nodiscard]] std::span<Placement> placements() const noexcept { return {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}; }
 
   TimeWindow window_of(int index, int position) const noexcept {
@@ -152,9 +156,8 @@ class Preparation final : public PrepareContext {
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
-    const auto has_variable = [&](int op) { return model_.op(op).options_as_VariableOptions() != nullptr; };
     for (int i = 0; i < model_.operator_count() && variables_ == nullptr; ++i) {
-      if (!has_variable(i)) continue;
+      if (!is_variable(i)) continue;
       variables_ = memory_.array<std::size_t>(steps);
       if (variables_ == nullptr) return exhausted();
     }

@@ -245,12 +245,18 @@ RUNNEL_LANES_INLINE void taps_inside(std::int64_t start, std::int64_t kernel, st
   first = 0;
   last = kernel;
   if (start >= 0 && start + (kernel - 1) * dilation < size) return;
+  if (dilation == 1) {
+    first = start < 0 ? -start : 0;
+    last = size - start < kernel ? size - start : kernel;
+    first = first < kernel ? first : kernel;
+    last = last > first ? last : first;
+    return;
+  }
   while (first < kernel && start + first * dilation < 0) ++first;
   while (last > first && start + (last - 1) * dilation >= size) --last;
 }
 template <int W, int kPanel>
 void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
-  constexpr std::int64_t kTogether = 4;
   for (std::int64_t row = 0; row < s.out_height; ++row) {
     Taps taps;
     const std::int64_t top = row * s.stride_height - s.pad_top, last_tap = std::int64_t{s.kernel_width - 1} * s.dilation_width;
@@ -259,15 +265,15 @@ void depthwise(const FloatDepthwise& s, const float* x, float* y) noexcept {
       const std::int64_t left = column * s.stride_width - s.pad_left;
       const float* const in = x + (top * s.in_width + left) * s.channels;
       taps_inside(left, s.kernel_width, s.dilation_width, s.in_width, taps.j0, taps.j1);
-      if (column + kTogether <= s.out_width && left >= 0 && left + (kTogether - 1) * s.stride_width + last_tap < s.in_width) {
-        depthwise_positions<W, kPanel, kTogether>(s, taps, in, y);
-        column += kTogether;
-        y += kTogether * s.channels;
-      } else {
-        depthwise_positions<W, kPanel, 1>(s, taps, in, y);
-        ++column;
-        y += s.channels;
-      }
+      // Neighbours whose windows lie in the input as a whole.
+      std::int64_t together = 1;
+      const auto fits = [&](std::int64_t count) { return column + count <= s.out_width && left + (count - 1) * s.stride_width + last_tap < s.in_width; };
+      if (left >= 0 && fits(2)) together = fits(4) ? 4 : 2;
+      if (together == 4) depthwise_positions<W, kPanel, 4>(s, taps, in, y);
+      else if (together == 2) depthwise_positions<W, kPanel, 2>(s, taps, in, y);
+      else depthwise_positions<W, kPanel, 1>(s, taps, in, y);
+      column += together;
+      y += together * s.channels;
     }
   }
 }

@@ -162,9 +162,14 @@ Status convert_dequantize_channels(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const Channels channels, read_channels(builder, call, x.dims));
   std::vector<float> scales, zeros;
   for (const double scale : channels.scales) scales.push_back(static_cast<float>(scale));
-  for (const std::int64_t zero : channels.zeros) zeros.push_back(static_cast<float>(zero));
   if (x.constant == nullptr) {
-    RUNNEL_ASSIGN(const TensorId plain, builder.emit(call, fb::OpCode::cast, {x.id}, {}, {{}, DType::float32, std::nullopt}));
+    // The integers as they are, or without the zero point that they were made with.
+    const compiler::Tensor tensor = builder.at(x.id);
+    const bool made = !tensor.scales.empty();
+    if (made && tensor.scales[0] != 1) return call.fail(Code::unsupported) << "of a tensor that was made with one scale for all, " << tensor.scales[0];
+    const std::int64_t without = made ? tensor.zero_points[0] : 0;
+    for (const std::int64_t zero : channels.zeros) zeros.push_back(static_cast<float>(zero - without));
+    RUNNEL_ASSIGN(const TensorId plain, builder.emit(call, made ? fb::OpCode::dequantize : fb::OpCode::cast, {x.id}, {}, {{}, DType::float32, std::nullopt}, made ? 3 : 1));
     RUNNEL_ASSIGN(Operand y, binary(builder, call, fb::OpCode::sub, builder.computed(plain, x.perm), constant_operand(floats(channels.shape, zeros))));
     RUNNEL_ASSIGN(y, binary(builder, call, fb::OpCode::mul, y, constant_operand(floats(channels.shape, scales))));
     return builder.result(call, y);

@@ -86,7 +86,7 @@ const Conversion* find_conversion(Builtin code) {
 
 // Operators of other makers, by name.
 const Conversion* find_conversion(const Operator& op) {
-  static constexpr Conversion kEthosU{Builtin::CUSTOM, "ethos-u", convert_ethos_u};
+  static constexpr Conversion kEthosU{Builtin::CUSTOM, "ethos-u", convert_ethos_u, {}};
   if (op.code != Builtin::CUSTOM) return find_conversion(op.code);
   return op.custom == kEthosU.name ? &kEthosU : nullptr;
 }

@@ -16,6 +16,7 @@ constexpr std::string_view kOtherAxes = "each frame, when time is not the axis";
 constexpr std::string_view kSum1 = "operands rounded to the output's scale, then saturated";
 constexpr std::string_view kExact = "exact, one rounding";
 constexpr std::string_view kFunction = "double precision, rounded to float32, then to integers";
+constexpr std::string_view kFloatFunction = "f32: within 3 units in the last place; integers: double precision, rounded to float32 first";
 constexpr std::string_view kReal = "double precision, one rounding to float32";
 constexpr std::string_view kNorm = "float32 in a fixed order, one rounding";
 constexpr std::string_view kTruth = "exact, whatever the scales";
@@ -97,12 +98,12 @@ constexpr OperatorFacts kFacts[] = {
     {"lut", 1, "x, table", "i8 i16, also with scales", kEach, "i8: 256 entries; i16: 2^k + 1, nearest or linear"},
     {"abs", 1, "x", kAll, kEach, kFunction},
     {"neg", 1, "x", kAll, kEach, kFunction},
-    {"exp", 1, "x", kAll, kEach, kFunction},
+    {"exp", 1, "x", kAll, kEach, kFloatFunction},
     {"log", 1, "x", kAll, kEach, kFunction},
     {"sqrt", 1, "x", kAll, kEach, kFunction},
-    {"sigmoid", 1, "x", kAll, kEach, kFunction},
-    {"tanh", 1, "x", kAll, kEach, kFunction},
-    {"swish", 1, "x", kAll, kEach, kFunction},
+    {"sigmoid", 1, "x", kAll, kEach, kFloatFunction},
+    {"tanh", 1, "x", kAll, kEach, kFloatFunction},
+    {"swish", 1, "x", kAll, kEach, kFloatFunction},
     {"hard_sigmoid", 1, "x", kAll, kEach, kFunction},
     {"hard_swish", 1, "x", kAll, kEach, kFunction},
     {"gelu", 1, "x", kAll, kEach, kFunction},

@@ -65,7 +65,7 @@ void InputValues::convert(const std::byte* from, std::int64_t values, std::byte*
   const auto count = static_cast<std::size_t>(values);
   if (given_ == tensor_.dtype) std::memcpy(to, from, count * size_of(given_));
   else if (power_of_two_scale(tensor_)) elementwise_->quantize(tensor_.dtype, count, x, to, tensor_.exponent(), rounding_);
-  else kernels::affine_quantize(affine(tensor_), count, x, to);
+  else kernels::affine_quantize(affine(tensor_), rounding_, count, x, to);
 }
 
 Status OutputValues::prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor, bool dequantize) noexcept {

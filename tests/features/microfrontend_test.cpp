@@ -165,6 +165,20 @@ TEST(Microfrontend, ReadsFloatsAsSixteenBits) {
   EXPECT_EQ(fixed::to_int16(std::numeric_limits<float>::infinity()), 32767);
 }
 
+TEST(Microfrontend, RoundsSquareRootsToTheNearestInteger) {
+  EXPECT_EQ(fixed::square_root(0), 0u);
+  EXPECT_EQ(fixed::square_root(0xFFFF'FFFF), 0xFFFFu) << "16 bits hold it, as in the library";
+  EXPECT_EQ(fixed::square_root(0xFFFF'FFFF'FFFF'FFFF), 0xFFFF'FFFFu);
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 200000; ++i) {
+    const std::uint64_t root = random() >> (33 + random() % 30), square = root * root;
+    if (root < 2 || root >= 0x7FFF'FFFF || root == 0xFFFF) continue;
+    // Up to root above a square is nearer to it.
+    for (const std::uint64_t x : {square, square + 1, square + root, square - root + 1, square - 1}) ASSERT_EQ(fixed::square_root(x), root) << x;
+    ASSERT_EQ(fixed::square_root(square + root + 1), root + 1) << root;
+  }
+}
+
 TEST(Microfrontend, TurnsItsValuesIntoThoseOfModels) {
   EXPECT_EQ(Microfrontend::to_int8(0), -128);
   EXPECT_EQ(Microfrontend::to_int8(2), -127);

@@ -1,4 +1,4 @@
-// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, tflite, recording and graph.
+// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte, tflite, recording and graph.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include "compiler/espdl/importer.h"
 #include "compiler/writer.h"
 #include "tests/compiler/espdl/tiny_model.h"
+#include "tests/compiler/pte/program_maker.h"
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
 
@@ -37,6 +38,8 @@ int main(int count, char** arguments) {
   bool good = write(folder / "espdl" / "tiny.espdl", tiny) && write(folder / "model" / "tiny.rnl", written->bytes) &&
               write(folder / "espdl" / "digits.espdl", test::digits_espdl()) && write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
               write(folder / "recording" / "short.wav", test::short_wav()) && write(folder / "recording" / "floats.wav", test::float_wav());
+  test::ProgramMaker program = test::tiny_program(), bundled = test::tiny_program();
+  good = good && write(folder / "pte" / "tiny.pte", program.file()) && write(folder / "pte" / "tiny.bpte", bundled.bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
   for (const test::ForeignFile& file : test::onnx_originals()) good = good && write(folder / "onnx" / file.name, file.bytes);
   for (const test::ForeignFile& file : test::tflite_originals()) good = good && write(folder / "tflite" / file.name, file.bytes);
   int number = 0;

@@ -8,6 +8,7 @@
 
 #include "base/host/heap_memory.h"
 #include "compiler/onnx/importer.h"
+#include "compiler/pte/importer.h"
 #include "compiler/tflite/importer.h"
 #include "compiler/writer.h"
 #include "inference/host/check.h"
@@ -161,6 +162,9 @@ Status feed_foreign(std::span<const std::byte> bytes) {
   compiler::Graph graph;
   if (compiler::is_tflite(file)) {
     RUNNEL_ASSIGN(graph, compiler::import_tflite(file));
+  } else if (compiler::is_pte(file)) {
+    RUNNEL_ASSIGN(compiler::PteImport imported, compiler::import_pte(file));
+    graph = std::move(imported.graph);
   } else {
     RUNNEL_ASSIGN(compiler::OnnxImport imported, compiler::import_onnx(file));
     graph = std::move(imported.graph);

@@ -24,7 +24,7 @@ Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target
 // The same for a member of a package, or an encrypted model.
 Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options);
 
-// An .onnx or .tflite file, by its content: the same.
+// An .onnx, .tflite, .pte or .bpte file, by its content: the same.
 Status feed_foreign(std::span<const std::byte> bytes);
 
 // A recording, through the node that reads it, with the given parameters ("truncated=accept", ...).

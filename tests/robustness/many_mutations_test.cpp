@@ -8,6 +8,7 @@
 
 #include "tests/compiler/espdl/tiny_model.h"
 #include "compiler/writer.h"
+#include "tests/compiler/pte/program_maker.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/many_mutations.h"
@@ -31,12 +32,19 @@ std::vector<Subject> subjects() {
   const auto model = [](const Bytes& bytes) { return feed_model(bytes, false); };
   std::vector<Subject> all = {{"tiny.espdl", tiny_conv().file(), espdl}, {"tiny.rnl", written(tiny_conv().file()), model}, {"digits.espdl", digits_espdl(), espdl},
                               {"digits.rnl", digits_rnl(), model}};
+  const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
+  all.push_back({"tiny.pte", tiny_program().file(), pte});
   // With recordings of other operators, and caches that stay operators, where the test data is there.
   if (!data_folder().empty()) {
     for (const char* name : {"conformance/models/h1__c_s16__stream4.espdl", "conformance/models/m3__c_s8.espdl", "espdl/models/esp32p4/streaming/streaming_model.espdl"}) {
       const Bytes file = read_file(data_folder() / name);
       all.push_back({name, file, espdl});
       all.push_back({std::string(name) + ", written", written(file), model});
+    }
+  }
+  if (!data_folder().empty()) {
+    for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte", "et_bundled_program.bpte"}) {
+      all.push_back({name, read_file(data_folder() / "executorch" / name), pte});
     }
   }
   return all;

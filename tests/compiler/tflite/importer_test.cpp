@@ -71,12 +71,12 @@ TEST(TfliteImporter, RequantizesBetweenTypes) {
 
 TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
   TinyTflite model;
-  model.custom("ethos-u");
+  model.custom("another-unit");
   const int x = model.tensor(kInt8, {1, 4}, 1, 0), y = model.tensor(kInt8, {1, 4}, 1, 0), z = model.tensor(kInt8, {1, 4}, 1, 0);
   model.op(Builtin::CUSTOM, {x}, {y});
   model.op(static_cast<Builtin>(120), {y}, {z});
   const std::string text = refusal(model.file({x}, {z}));
-  EXPECT_NE(text.find("custom operator \"ethos-u\""), std::string::npos) << text;
+  EXPECT_NE(text.find("custom operator \"another-unit\""), std::string::npos) << text;
   EXPECT_NE(text.find("operator code 120"), std::string::npos) << text;
 }
 
@@ -109,6 +109,39 @@ TEST(TfliteImporter, DamagedFilesAreRefusedOrRunButNeverCrash) {
     refused += graph.ok() && RunnableGraph::make(*graph).ok() ? 0 : 1;
   }
   EXPECT_GT(refused, 500);
+}
+
+// Segments of an NPU, as Vela leaves them.
+TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
+  TinyTflite made;
+  const std::vector<std::uint8_t> commands{'C', 'O', 'P', '1'};
+  const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands), weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
+  const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0), fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
+  const int x = made.tensor(kInt8, {1, 4}, 0.5f, 3), y = made.tensor(kInt8, {1, 2}, 0.25f, -3);
+  made.custom("ethos-u");
+  made.op(Builtin::CUSTOM, {stream, weights, scratch, fast, x}, {y});
+  const auto graph = compiler::import_tflite(made.file({x}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  EXPECT_EQ(graph->nodes[0].code, fb::OpCode::delegate);
+  const auto& options = std::get<compiler::DelegateOptions>(graph->nodes[0].options);
+  EXPECT_EQ(options.kind, "ethos-u");
+  EXPECT_EQ(options.parts, std::vector<std::string>{"command_stream"});   // nothing but commands
+  ASSERT_EQ(graph->nodes[0].inputs.size(), 2u);
+  EXPECT_EQ(graph->tensors[static_cast<std::size_t>(graph->nodes[0].inputs[0])].data->size(), 4u);
+  const auto number = [&](std::string_view name) {
+    for (const auto& attribute : options.attributes) {
+      if (attribute.name == name) return std::get<std::vector<std::int64_t>>(attribute.value);
+    }
+    return std::vector<std::int64_t>();
+  };
+  EXPECT_EQ(number("scratch_bytes"), std::vector<std::int64_t>{96});
+  EXPECT_EQ(number("fast_scratch_bytes"), std::vector<std::int64_t>{32});
+  EXPECT_EQ(number("input_offsets"), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(graph->pipeline.usage, fb::Usage::whole);
+  const auto runnable = RunnableGraph::make(*graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  EXPECT_NE((*runnable)->whole({Bytes(4)}).status().text().find("delegate \"ethos-u\""), std::string::npos);
 }
 
 }  // namespace
