@@ -43,8 +43,11 @@ Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
 }
 
 std::string tell(const Model& model, const Difference& difference) {
-  return fmt::format("{}: tensor {}, frame {}, element {}: expected {}, found {}", difference.run, difference.tensor < 0 ? "-" : tensor_label(model, difference.tensor),
-                     difference.frame, difference.element, difference.expected, difference.found);
+  if (difference.tensor < 0) return fmt::format("{}: expected {}, found {}", difference.run, difference.expected, difference.found);
+  const Shape shape = model.tensor(difference.tensor).shape;
+  const std::int64_t channels = shape.rank > 0 ? shape[shape.rank - 1] : 1;
+  return fmt::format("{}: tensor {}, frame {}, channel {} (element {} of the frame): expected {}, found {}", difference.run, tensor_label(model, difference.tensor),
+                     difference.frame, channels > 0 ? difference.element % channels : 0, difference.element, difference.expected, difference.found);
 }
 
 Status run_check(const CheckCall& call, bool& exact) {

@@ -19,6 +19,7 @@ struct ImportCall {
   int sample_rate = 0;
   compiler::UsageOptions usage;
   std::vector<std::string> states;
+  std::vector<int> blocks;
   bool strip_names = false, encrypt = false, pow2 = false;
   ModelFlags flags;
 };
@@ -89,9 +90,12 @@ Status run_import(const ImportCall& call) {
   }
   compiler::WriteOptions write;
   write.strip_names = call.strip_names;
+  write.stream = options.stream;
+  if (!call.blocks.empty()) write.blocks = call.blocks;
   const bool wants_stream = call.usage.usage == "stream";
   auto written = compiler::write_for_use(graph, write);
   if (!written.ok()) return written.status().at(call.input);
+  for (const std::string& note : written->notes) say(call.input + ": " + note);
   if (!written->refusals.empty()) {
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
     if (wants_stream) return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
@@ -130,6 +134,7 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_option("--step", call->usage.step, "New frames per run (usage step; default: as the input has, without the context)")->default_str("");
   verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")->default_str("");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")->default_str("");
+  verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber);
   verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
   verb->callback([call, &exit_code] {
     if (const Status status = run_import(*call); !status.ok()) exit_code = fail(status);

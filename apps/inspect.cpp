@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "apps/graphs.h"
@@ -20,8 +22,20 @@ struct InspectCall {
   std::int64_t block = 0;
   std::int64_t fast_bytes = -1;        // no limit
   bool param_copy = false, firmware = false;
+  double frame_ms = 0;
   bool json = false, dot = false, mermaid = false;
 };
+
+// How long a source frame is: as said, or as the model's own front end says; 0: nobody knows.
+double frame_milliseconds(const InspectCall& call, const Model& model) {
+  if (call.frame_ms > 0 || model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr) return call.frame_ms;
+  const std::string text = model.pipeline()->front_end()->str();
+  const std::size_t at = text.find("frame_shift=");
+  return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + std::strlen("frame_shift="), nullptr);
+}
+std::string frames_text(double frames, double frame_ms) {
+  return frame_ms > 0 ? fmt::format("{:g} frames ({:g} ms)", frames, frames * frame_ms) : fmt::format("{:g} frames", frames);
+}
 
 std::string exponents_text(const TensorDescription& tensor) {
   if (tensor.exponents.empty()) return "";
@@ -93,7 +107,7 @@ std::string usage_text(const ModelUsage& usage) {
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
 }
 
-void print_table(const ModelDescription& about, const Model& model) {
+void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
   fmt::print("{}\n", about.name.empty() ? "(no name)" : about.name);
   for (const int input : about.inputs) {
     const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(input)];
@@ -130,8 +144,8 @@ void print_table(const ModelDescription& about, const Model& model) {
     std::size_t contexts = 0;
     for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
     fmt::print("streamed in blocks of {} (multiples of {})\n", about.block, about.block_multiple);
-    fmt::print("  look-ahead {:g} frames, delay {} frames, first output after {} frames, receptive field {}\n", about.lookahead, about.delay, about.cold_start,
-               about.receptive_field > 0 ? fmt::format("{:g} frames", about.receptive_field) : "unbounded");
+    fmt::print("  look-ahead {}, delay {}, first output after {}, receptive field {}\n", frames_text(about.lookahead, frame_ms),
+               frames_text(static_cast<double>(about.delay), frame_ms), frames_text(static_cast<double>(about.cold_start), frame_ms), about.receptive_field > 0 ? frames_text(about.receptive_field, frame_ms) : "unbounded");
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
     fmt::print("  {} bytes of context\n", contexts);
   } else {
@@ -140,7 +154,7 @@ void print_table(const ModelDescription& about, const Model& model) {
   print_memory(about);
 }
 
-void print_json(const ModelDescription& about, const Model& model) {
+void print_json(const ModelDescription& about, const Model& model, double frame_ms) {
   nlohmann::ordered_json out = {{"type", "model"}, {"name", about.name}, {"streamed", about.streamed}};
   const auto names = [&](const std::vector<int>& indices) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -160,6 +174,11 @@ void print_json(const ModelDescription& about, const Model& model) {
   out["block_multiple"] = about.block_multiple;
   out["delay_frames"] = about.delay;
   out["lookahead_frames"] = about.lookahead;
+  out["cold_start_frames"] = about.cold_start;
+  if (frame_ms > 0) {
+    out["lookahead_ms"] = about.lookahead * frame_ms;
+    out["cold_start_ms"] = static_cast<double>(about.cold_start) * frame_ms;
+  }
   out["receptive_field_frames"] = about.receptive_field;
   out["macs"] = about.macs;
   out["macs_per_frame"] = about.macs_per_frame;
@@ -218,7 +237,7 @@ void draw(const Drawing& drawing, bool dot) {
   if (dot) fmt::print("}}\n");
 }
 
-Drawing drawing_of(const ModelDescription& about) {
+Drawing drawing_of(const ModelDescription& about, double frame_ms) {
   Drawing out;
   std::vector<int> made_by(about.tensors.size(), -1);
   for (const int input : about.inputs) {
@@ -231,9 +250,26 @@ Drawing drawing_of(const ModelDescription& about) {
     for (const int input : op.inputs) {
       if (input < 0 || made_by[static_cast<std::size_t>(input)] < 0) continue;
       const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(input)];
-      out.arrows.push_back({made_by[static_cast<std::size_t>(input)], box, about.streamed ? fmt::format("{} D={}", shape_text(tensor.shape), tensor.delay) : shape_text(tensor.shape)});
+      std::string label = shape_text(tensor.shape);
+      if (about.streamed && tensor.time_axis >= 0) {
+        label += fmt::format(" D={} rate={}", tensor.delay, rate_text(tensor));
+        if (tensor.history > 0) label += fmt::format(", keeps {} = {} B", tensor.history, tensor.state_bytes);
+      }
+      out.arrows.push_back({made_by[static_cast<std::size_t>(input)], box, label});
     }
     for (const int output : op.outputs) made_by[static_cast<std::size_t>(output)] = box;
+  }
+  for (const int output : about.outputs) {
+    const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(output)];
+    if (made_by[static_cast<std::size_t>(output)] < 0) continue;
+    const int box = static_cast<int>(out.boxes.size());
+    std::string text = tensor.name;
+    if (about.streamed && output == about.outputs[0]) {
+      text += fmt::format(": look-ahead {}, cold start {}, state {} B", frames_text(about.lookahead, frame_ms), frames_text(static_cast<double>(about.cold_start), frame_ms),
+                          about.memory.state);
+    }
+    out.boxes.push_back(text);
+    out.arrows.push_back({made_by[static_cast<std::size_t>(output)], box, about.streamed && tensor.time_axis >= 0 ? fmt::format("{} D={} rate={}", shape_text(tensor.shape), tensor.delay, rate_text(tensor)) : shape_text(tensor.shape)});
   }
   return out;
 }
@@ -250,9 +286,10 @@ Status inspect_model(const InspectCall& call) {
     options.alignment = 16;
   }
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, options));
-  if (call.json) print_json(about, owned->model());
-  else if (call.dot || call.mermaid) draw(drawing_of(about), call.dot);
-  else print_table(about, owned->model());
+  const double frame_ms = frame_milliseconds(call, owned->model());
+  if (call.json) print_json(about, owned->model(), frame_ms);
+  else if (call.dot || call.mermaid) draw(drawing_of(about, frame_ms), call.dot);
+  else print_table(about, owned->model(), frame_ms);
   return {};
 }
 
@@ -331,6 +368,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")->required();
   verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")->check(CLI::NonNegativeNumber);
   add_model_flags(verb, call->flags);
+  verb->add_option("--frame-ms", call->frame_ms, "Length of a source frame in milliseconds, for latencies in time (default: frame_shift of the model's front end)")->check(CLI::NonNegativeNumber);
   verb->add_option("--fast-bytes", call->fast_bytes, "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
   verb->add_flag("--firmware", call->firmware, "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes (default: as this machine does)");

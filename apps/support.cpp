@@ -21,6 +21,16 @@ void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--shape", flags.shapes, "NAME=1x40x98: size of an input that an .onnx file leaves open (default: a batch of 1, 128 frames)")->default_str("");
   verb->add_option("--value", flags.values, "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a run-time input)")->default_str("");
   verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
+  const auto streaming = [](CLI::Option* option) { option->group("Streaming of models that are not .rnl files"); };
+  streaming(verb->add_flag("--stream", flags.stream, "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
+  streaming(verb->add_option("--time-axis", flags.time_axis, "Axis of the inputs that is time, from 0 (default: found out)")->check(CLI::Range(0, 5)));
+  streaming(verb->add_option("--pool-window", flags.pool_window,
+                             "N[:HOP]: statistics over all time become those over clips of N source frames, every HOP frames of theirs (1); clip: N is the clip of the "
+                             "file; running: over all frames so far (default: they are refused)"));
+  streaming(verb->add_option("--attention-window", flags.attention_window,
+                             "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK frames (1) and RIGHT behind it (0) (default: refused)"));
+  streaming(verb->add_option("--context-of", flags.contexts, "TENSOR=N: keep at least N earlier frames of this tensor; may be given several times (default: what is needed)"));
+  streaming(verb->add_option("--max-lookahead", flags.max_lookahead, "Most source frames that an output may look ahead (default: no limit)")->check(CLI::NonNegativeNumber));
 }
 
 void add_threads_flag(CLI::App* verb, int& threads) {
@@ -49,6 +59,60 @@ Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const s
   return std::pair(text.substr(0, at), std::move(numbers));
 }
 
+// "8:2:1": at most `most` numbers with colons in between.
+Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_t most, std::string_view flag, std::string_view expected) {
+  std::vector<std::int64_t> numbers;
+  const char* next = text.data();
+  const char* const end = text.data() + text.size();
+  for (;;) {
+    std::int64_t number = 0;
+    const auto [behind, error] = std::from_chars(next, end, number);
+    const bool good = error == std::errc() && number >= 0 && number <= (1 << 24) && numbers.size() < most;
+    if (good) numbers.push_back(number);
+    if (good && behind == end) return numbers;
+    if (!good || *behind != ':') return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected " << expected;
+    next = behind + 1;
+  }
+}
+
+Result<compiler::StreamOptions> stream_options(const ModelFlags& flags) {
+  compiler::StreamOptions options;
+  options.required = flags.stream;
+  if (flags.time_axis >= 0) options.time_axis = flags.time_axis;
+  if (flags.max_lookahead >= 0) options.max_lookahead = flags.max_lookahead;
+  if (!flags.pool_window.empty()) {
+    const std::size_t colon = flags.pool_window.find(':');
+    const std::string window = flags.pool_window.substr(0, colon);
+    if (window == "clip" || window == "running") {
+      options.pool_window = window == "clip" ? compiler::StreamOptions::kClip : compiler::StreamOptions::kSoFar;
+      if (colon != std::string::npos) {
+        RUNNEL_ASSIGN(const auto hop, numbers_of(flags.pool_window.substr(colon + 1), 1, "--pool-window", "clip:HOP"));
+        options.pool_hop = static_cast<int>(hop[0]);
+      }
+    } else {
+      RUNNEL_ASSIGN(const auto numbers, numbers_of(flags.pool_window, 2, "--pool-window", "N, N:HOP, clip, clip:HOP or running"));
+      if (numbers[0] < 1) return Status(Code::invalid_argument) << "--pool-window of " << numbers[0] << " frames, expected at least 1";
+      options.pool_window = numbers[0];
+      if (numbers.size() > 1) options.pool_hop = static_cast<int>(numbers[1]);
+    }
+  }
+  if (!flags.attention_window.empty()) {
+    RUNNEL_ASSIGN(const auto numbers, numbers_of(flags.attention_window, 3, "--attention-window", "LEFT, LEFT:RIGHT or LEFT:RIGHT:CHUNK"));
+    compiler::AttentionWindow window{static_cast<int>(numbers[0])};
+    if (numbers.size() > 1) window.right = static_cast<int>(numbers[1]);
+    if (numbers.size() > 2) window.chunk = static_cast<int>(numbers[2]);
+    if (window.chunk < 1) return Status(Code::invalid_argument) << "--attention-window with chunks of " << window.chunk << " frames, expected at least 1";
+    options.attention = window;
+  }
+  for (const std::string& text : flags.contexts) {
+    const std::size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--context-of \"" << text << "\", expected TENSOR=N";
+    RUNNEL_ASSIGN(const auto frames, numbers_of(text.substr(at + 1), 1, "--context-of", "TENSOR=N"));
+    options.contexts.insert_or_assign(text.substr(0, at), frames[0]);
+  }
+  return options;
+}
+
 }  // namespace
 
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
@@ -56,6 +120,7 @@ Result<compiler::LoadOptions> load_options(const ModelFlags& flags) {
   options.target = flags.target;
   options.member = flags.member;
   options.onnx = flags.onnx;
+  RUNNEL_ASSIGN(options.stream, stream_options(flags));
   for (const std::string& text : flags.shapes) {
     RUNNEL_ASSIGN(auto shape, named_integers(text, 'x', "--shape"));
     options.onnx.shapes.insert_or_assign(std::move(shape.first), std::move(shape.second));

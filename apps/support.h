@@ -22,10 +22,16 @@ void say(std::string_view text);
 struct ModelFlags {
   std::string target, member, key_file;
   std::vector<std::string> shapes, values;
+  // How a model of another tool is to be streamed.
+  std::string pool_window, attention_window;
+  std::vector<std::string> contexts;
+  std::int64_t max_lookahead = -1;
+  int time_axis = -1;
+  bool stream = false;
   // What a verb knows about inputs from its files; --shape and --value come first.
   compiler::OnnxOptions onnx;
 };
-// Adds --target, --member, --key-file, --shape and --value.
+// Adds --target, --member, --key-file, --shape, --value and, as a group of their own, what can be said about streaming.
 void add_model_flags(CLI::App* verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
 void add_threads_flag(CLI::App* verb, int& threads);

@@ -59,7 +59,10 @@ struct PadOptions {
   int value = 0;
   float real_value = 0;
 };
-struct ReduceOptions { std::vector<std::uint8_t> axes; };
+struct ReduceOptions {
+  std::vector<std::uint8_t> axes;
+  int window = 0, hop = 1, before = 0, time_axis = 0;   // versions 2 and 4
+};
 struct FunctionOptions {
   float alpha = 0, beta = 0;
   bool tanh_form = false;
@@ -112,6 +115,12 @@ struct SvdfOptions {
   int state_zero_point = 0;
 };
 
+struct AttentionOptions {
+  int left = 0, right = 0, chunk = 1;
+  int score_exponent = 0, scale = 0, scale_exponent = 0, scaled_exponent = 0, weight_exponent = 0;
+  float real_scale = 1;
+};
+
 struct CustomAttribute {
   std::string name;
   std::variant<std::vector<std::int64_t>, std::vector<float>, std::string> value;
@@ -133,7 +142,7 @@ using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions,
                              TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
                              RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
                              TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions,
-                             DelegateOptions, VariableOptions>;
+                             DelegateOptions, VariableOptions, AttentionOptions>;
 
 struct Node {
   std::string name;

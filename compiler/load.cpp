@@ -89,6 +89,7 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   LoadedModel out;
   if (is_rnl(bytes)) {
+    if (options.stream.given()) return Status(Code::invalid_argument) << path.string() << ": a .rnl file has its streaming plan already; give streaming options where it is made (import)";
     if (!options.member.empty()) return Status(Code::invalid_argument) << path.string() << ": member \"" << options.member << "\" of a .rnl file, which holds one model";
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
     if (!model.ok()) return model.status().at(path.string());
@@ -100,8 +101,10 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
   out.notes = std::move(imported.notes);
   WriteOptions write;
   write.operators = options.operators;
+  write.stream = options.stream;
   auto written = write_for_use(imported.graph, write);
   if (!written.ok()) return written.status().at(path.string());
+  out.notes.insert(out.notes.end(), written->notes.begin(), written->notes.end());
   for (const std::string& refusal : written->refusals) out.notes.push_back("cannot be streamed: " + refusal);
   auto model = OwnedModel::from_bytes(written->bytes);
   if (!model.ok()) return model.status().at(path.string());

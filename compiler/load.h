@@ -15,6 +15,7 @@
 #include "compiler/espdl/importer.h"
 #include "compiler/graph.h"
 #include "compiler/onnx/importer.h"
+#include "compiler/stream_options.h"
 #include "inference/host/engine.h"
 #include "inference/loader.h"
 
@@ -31,6 +32,9 @@ struct LoadOptions {
 
   // Sizes and values of inputs that .onnx files leave open.
   OnnxOptions onnx;
+
+  // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when given.
+  StreamOptions stream;
 
   // Operators of the application: their run-time definitions beside all others, and the types to import (.espdl).
   OperatorTable operators = all_operators();

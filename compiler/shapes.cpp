@@ -285,7 +285,22 @@ Status reduce(const Case& at) {
     RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
     dims[axis] = 1;
   }
+  if (at.node.version == 1 || at.node.version == 3) return at.set(0, dims);
+  RUNNEL_TRY(axis_inside(at, options.time_axis, at.input(0)));
+  const std::int32_t frames = at.input(0)[static_cast<std::size_t>(options.time_axis)];
+  if (options.hop < 1) return at.fail() << "a hop of " << options.hop << ", expected at least 1";
+  dims[static_cast<std::size_t>(options.time_axis)] = options.window < 0 ? frames : window_length(frames, options.window, options.hop, options.before, 0);
   return at.set(0, dims);
+}
+
+// The values, in the shape of the queries.
+Status attention(const Case& at) {
+  RUNNEL_TRY(at.operands(3, 1));
+  if (at.input(0).size() != 4 || at.input(1) != at.input(0) || at.input(2).size() != 4) {
+    return at.fail() << "operands of " << text_of(at.input(0)) << ", " << text_of(at.input(1)) << " and " << text_of(at.input(2)) << ", expected [1, time, heads, channels]";
+  }
+  at.output(0) = at.input(2);
+  return {};
 }
 
 Status along_axis(const Case& at) {
@@ -499,6 +514,7 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::gru:
     case fb::OpCode::lstm: return node.version == 3 ? sequence_lstm(at) : recurrent(at);
     case fb::OpCode::svdf: return svdf(at);
+    case fb::OpCode::attention: return attention(at);
     case fb::OpCode::layer_norm:
     case fb::OpCode::rms_norm:
     case fb::OpCode::lp_norm:

@@ -9,8 +9,11 @@
 #include "base/host/heap_memory.h"
 #include "base/host/out_of_memory.h"
 #include "compiler/numbering.h"
+#include "compiler/stream_analysis.h"
+#include "compiler/streamify.h"
 #include "inference/model.h"
 #include "inference/operator.h"
+#include "inference/host/receptive_field.h"
 #include "inference/prepared.h"
 #include "inference/stream_plan.h"
 
@@ -84,7 +87,7 @@ struct OptionsWriter {
     return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
   }
   WrittenOptions operator()(const ReduceOptions& o) const {
-    return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes));
+    return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes, o.window, o.hop, o.before, static_cast<std::int8_t>(o.time_axis)));
   }
   WrittenOptions operator()(const FunctionOptions& o) const {
     return done(fb::Options::FunctionOptions, fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
@@ -118,6 +121,12 @@ struct OptionsWriter {
   WrittenOptions operator()(const SvdfOptions& o) const {
     return done(fb::Options::SvdfOptions,
                 fb::CreateSvdfOptions(builder, o.rank, o.activation, static_cast<std::uint8_t>(o.state_dtype), o.state_scale, o.state_zero_point));
+  }
+  WrittenOptions operator()(const AttentionOptions& o) const {
+    const auto narrow = [](int value) { return static_cast<std::int8_t>(value); };
+    return done(fb::Options::AttentionOptions,
+                fb::CreateAttentionOptions(builder, o.left, o.right, o.chunk, narrow(o.score_exponent), o.scale, narrow(o.scale_exponent),
+                                           narrow(o.scaled_exponent), narrow(o.weight_exponent), o.real_scale));
   }
   [[nodiscard]] Offset<flatbuffers::Vector<Offset<fb::CustomAttribute>>> written(const std::vector<CustomAttribute>& list) const {
     std::vector<Offset<fb::CustomAttribute>> attributes;
@@ -280,80 +289,62 @@ void add_metadata(const Graph& graph, SectionList& sections) {
   sections.add(fb::SectionKind::metadata, builder, fb::CreateMetadata(builder, builder.CreateVector(entries)));
 }
 
-// Every operator's own checks, those that are missing all at once.
-Status check_operators(const Model& model, OperatorTable table) {
-  RUNNEL_TRY(missing_operators(model, table));
-  for (int i = 0; i < model.operator_count(); ++i) {
-    const fb::Operator& op = model.op(i);
-    if (const Status status = find_operator(table, op)->check(model, op); !status.ok()) {
-      return operator_status(model, table, i, status);
+// Keeps more earlier frames than readers need, where that was asked for.
+Status pin_contexts(const Model& model, const StreamOptions& options, std::vector<StreamTensor>& tensors) {
+  for (const auto& [name, frames] : options.contexts) {
+    const int index = model.find_tensor(name);
+    if (index < 0) return Status(Code::not_found) << "context of tensor \"" << name << "\": the model has no tensor of that name";
+    StreamTensor& tensor = tensors[static_cast<std::size_t>(index)];
+    if (tensor.time_axis < 0) return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": it is no stream";
+    if (frames < tensor.history) {
+      return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames << " frames, but its readers need " << tensor.history;
     }
+    if (frames > (1 << 24)) return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames << " frames, expected at most " << (1 << 24);
+    if (frames > 0 && model.tensor(index).shape.product(0, tensor.time_axis) != 1) {
+      return Status(Code::unsupported) << "context of tensor \"" << name << "\": its time axis " << static_cast<int>(tensor.time_axis) << " has dimensions of more than 1 in front of it";
+    }
+    tensor.history = frames;
   }
   return {};
 }
 
-// Axis 1 behind a batch of one, else axis 0. Streams share one clock: an input of another length than the largest is none.
-Result<std::vector<std::int8_t>> time_axes(const Model& model, const std::vector<int>& given) {
-  std::vector<std::int8_t> axes;
-  const std::span<const std::int32_t> inputs = model.inputs();
-  if (!given.empty() && given.size() != inputs.size()) {
-    return Status(Code::invalid_argument) << given.size() << " time axes for " << inputs.size() << " inputs";
-  }
-  const auto default_axis = [](const Shape& shape) { return shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1; };
-  std::int64_t elements = 0;
-  std::int32_t length = 0;
-  for (const std::int32_t input : inputs) {
-    const Shape shape = model.tensor(input).shape;
-    if (shape.rank == 0 || shape.elements() <= elements) continue;
-    elements = shape.elements();
-    length = shape[default_axis(shape)];
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Shape shape = model.tensor(inputs[i]).shape;
-    if (!given.empty()) {
-      if (given[i] < -1 || given[i] >= shape.rank) return Status(Code::invalid_argument) << "time axis " << given[i] << " of input " << i << ", which has rank " << shape.rank;
-      axes.push_back(static_cast<std::int8_t>(given[i]));
-      continue;
-    }
-    int axis = default_axis(shape);
-    if (axis >= 0 && shape[axis] != length) axis = -1;
-    axes.push_back(static_cast<std::int8_t>(axis));
-  }
-  return axes;
-}
-
-class Refusals final : public RefusalSink {
- public:
-  explicit Refusals(std::vector<std::string>& lines) : lines_(lines) {}
-  void refuse(int, const Status& why) noexcept override { lines_.emplace_back(why.text()); }
-
- private:
-  std::vector<std::string>& lines_;
-};
-
 // Adds the plan section, or says why there is none.
 Status add_plan(const Model& model, const WriteOptions& options, const std::vector<int>& wanted, std::vector<std::string>& refusals, SectionList& sections) {
-  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, time_axes(model, wanted));
-  const auto count = static_cast<std::size_t>(model.tensor_count());
-  std::vector<StreamTensor> tensors(count);
-  std::vector<StreamStep> steps(static_cast<std::size_t>(model.operator_count()));
-  std::vector<std::int64_t> lengths(count);
-  std::int64_t multiple = 1;
-  Refusals sink(refusals);
-  const Status planned = plan_streams(model, options.operators, axes, tensors, steps, lengths, multiple, &sink);
-  if (planned.code() == Code::unsupported || planned.code() == Code::mismatch) {
-    if (refusals.empty()) refusals.emplace_back(planned.text());
-    return {};
-  }
-  RUNNEL_TRY(planned);
+  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, input_time_axes(model, wanted));
+  RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, options.operators, axes));
+  refusals = std::move(analysis.refusals);
+  if (!refusals.empty()) return {};
+  RUNNEL_TRY(pin_contexts(model, options.stream, analysis.tensors));
   FlatBufferBuilder builder;
   std::vector<fb::StreamTensor> written;
-  for (const StreamTensor& tensor : tensors) {
+  for (const StreamTensor& tensor : analysis.tensors) {
     written.emplace_back(static_cast<std::int32_t>(tensor.stream.up), static_cast<std::int32_t>(tensor.stream.down), tensor.stream.delay,
                          tensor.history, tensor.time_axis);
   }
   const auto list = builder.CreateVectorOfStructs(written);
-  sections.add(fb::SectionKind::plan, builder, fb::CreateStreamPlan(builder, list, static_cast<std::int32_t>(multiple)));
+  sections.add(fb::SectionKind::plan, builder, fb::CreateStreamPlan(builder, list, static_cast<std::int32_t>(analysis.block_multiple)));
+  return {};
+}
+
+// No output may depend on more of the future than was allowed.
+Status check_lookahead(const Prepared& prepared, std::int64_t most) {
+  const Model& model = prepared.model();
+  const std::vector<ReceptiveField> fields = receptive_fields(prepared);
+  for (const std::int32_t output : model.outputs()) {
+    const ReceptiveField& field = fields[static_cast<std::size_t>(output)];
+    if (field.last <= static_cast<double>(most)) continue;
+    Status status(Code::unsupported);
+    status << "output \"" << model.tensor_name(output) << "\" looks " << static_cast<std::int64_t>(field.last) << " frames ahead, expected at most " << most << "; ahead look:";
+    int shown = 0;
+    for (int op = 0; op < model.operator_count(); ++op) {
+      const std::int32_t x = model.op(op).inputs()->size() > 0 ? model.op(op).inputs()->Get(0) : -1, y = model.op(op).outputs()->Get(0);
+      if (x < 0 || prepared.placement(x).time_axis < 0 || prepared.placement(y).time_axis < 0) continue;
+      const double more = fields[static_cast<std::size_t>(y)].last - fields[static_cast<std::size_t>(x)].last;
+      if (more <= 0 || prepared.stream_step(op).rule.kind == streaming::Kind::pointwise || ++shown > 8) continue;
+      status << (shown > 1 ? ", " : " ") << "\"" << model.tensor_name(y) << "\" by " << static_cast<std::int64_t>(more);
+    }
+    return status;
+  }
   return {};
 }
 
@@ -361,10 +352,21 @@ Status add_plan(const Model& model, const WriteOptions& options, const std::vect
 Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write, SectionList& sections) {
   RUNNEL_ASSIGN(const Model model, Model::open(file));
   if (model.plan() == nullptr) return {};
+  if (write.stream.max_lookahead) {
+    HeapMemory memory;
+    PrepareOptions options;
+    options.isa = Isa::generic;
+    RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, write.operators, options, memory));
+    RUNNEL_TRY(check_lookahead(*prepared, *write.stream.max_lookahead));
+  }
   FlatBufferBuilder builder;
   std::vector<Offset<fb::ArenaPlan>> plans;
   for (const int block : write.blocks) {
-    if (block < 1 || block % model.plan()->block_multiple() != 0) continue;
+    if (block < 1 || block % model.plan()->block_multiple() != 0) {
+      // The block that is recorded without being asked for need not be possible.
+      if (block == 1) continue;
+      return Status(Code::invalid_argument) << "blocks of " << block << " frames, expected multiples of " << model.plan()->block_multiple();
+    }
     HeapMemory memory;
     PrepareOptions options;
     options.frames = block;
@@ -380,7 +382,10 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
   return {};
 }
 
-Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
+Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
+  const std::vector<int> axes = chosen_time_axes(given, options.stream, options.time_axes);
+  RUNNEL_ASSIGN(const Streamified streamified, streamify(given, options.stream, axes, options.operators));
+  const Graph& graph = streamified.graph ? *streamified.graph : given;
   Numbering numbering(graph);
   RUNNEL_TRY(numbering.number());
   SectionList sections;
@@ -391,13 +396,19 @@ Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
   add_metadata(graph, sections);
 
   WrittenModel written;
+  written.notes = streamified.notes;
   written.bytes = sections.file();
   {
     RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
     RUNNEL_TRY(check_operators(model, options.operators));
-    RUNNEL_TRY(add_plan(model, options, options.time_axes.empty() ? graph.time_axes : options.time_axes, written.refusals, sections));
+    RUNNEL_TRY(add_plan(model, options, axes, written.refusals, sections));
   }
-  if (!written.refusals.empty()) return written;
+  if (!written.refusals.empty()) {
+    if (!options.stream.given()) return written;
+    Status refused(Code::unsupported, "cannot be streamed");
+    for (std::size_t i = 0; i < written.refusals.size(); ++i) refused << (i == 0 ? ": " : "; ") << written.refusals[i];
+    return refused;
+  }
   written.bytes = sections.file();
   RUNNEL_TRY(add_arenas(written.bytes, options, sections));
   written.bytes = sections.file();
@@ -406,6 +417,13 @@ Result<WrittenModel> write(const Graph& graph, const WriteOptions& options) {
 }
 
 }  // namespace
+
+Result<std::vector<std::byte>> graph_bytes(const Graph& graph, const Numbering& numbering) {
+  SectionList sections;
+  add_graph(graph, numbering, sections);
+  add_names(graph, numbering, sections);
+  return sections.file();
+}
 
 Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options) {
   return catching_bad_alloc("writing the model", [&] { return write(graph, options); });

@@ -28,7 +28,7 @@ struct FrameIndex {
 // What an operator sees when it runs.
 struct RunContext {
   std::byte* const* data = nullptr;      // per tensor: first byte of its block
-  const FrameIndex* index = nullptr;     // per tensor
+  const FrameIndex* index = nullptr;     // per tensor; only if the operator asked for it
   std::byte* scratch = nullptr;          // 64-byte aligned, as large as the largest request
   std::byte* state = nullptr;            // the session's operator state
   std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
@@ -109,6 +109,9 @@ class PrepareContext {
   [[nodiscard]] virtual int time_axis(int tensor) const noexcept = 0;
   // Blocks of a stream (true) or whole clips (false).
   [[nodiscard]] virtual bool streamed() const noexcept = 0;
+  // Streamed, but every run() gets the whole window of its output, nothing is kept for the next one: the event-driven reference. Rules with
+  // own_history have their window like any other then.
+  [[nodiscard]] virtual bool windows_apart() const noexcept { return false; }
   // Along time, for input `position` of this operator, given its rule.
   [[nodiscard]] virtual TimeWindow window(int position) const noexcept = 0;
   // The sum that this operator must compute along; only for definitions that absorb sums.

@@ -117,7 +117,7 @@ class Preparation final : public PrepareContext {
       return window;
     }
     const Placement& y = out_.placements_[reader.outputs()->Get(0)];
-    window.back_frames = step.rule.kind == streaming::Kind::pointwise ? y.delay - x.delay : step.rule.kind == streaming::Kind::recurrent ? 0 : step.context;
+    window.back_frames = step.back_frames(position, x.delay, y.delay);
     window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
     window.frames += window.back_frames;
     return window;
@@ -191,12 +191,15 @@ class Preparation final : public PrepareContext {
                             {lengths_, tensors}, multiple));
     for (std::size_t t = 0; t < tensors; ++t) {
       const fb::StreamTensor& said = *stored->tensors()->Get(static_cast<std::uint32_t>(t));
-      const StreamTensor& is = streams_[t];
-      if (said.up() != is.stream.up || said.down() != is.stream.down || said.delay() != is.stream.delay || said.history() != is.history ||
-          said.time_axis() != is.time_axis) {
+      StreamTensor& is = streams_[t];
+      // More earlier frames than readers need may be kept on purpose.
+      const bool enough = said.history() == is.history || (said.history() > is.history && said.history() <= kMaxFrames && is.time_axis >= 0 &&
+                                                           model_.tensor(static_cast<int>(t)).shape.product(0, is.time_axis) == 1);
+      if (said.up() != is.stream.up || said.down() != is.stream.down || said.delay() != is.stream.delay || !enough || said.time_axis() != is.time_axis) {
         return Status(Code::invalid_data) << "section plan: tensor " << t << " is said to have delay " << said.delay() << " and history " << said.history()
                                           << ", but the graph gives " << is.stream.delay << " and " << is.history;
       }
+      is.history = said.history();
     }
     if (stored->block_multiple() != multiple) {
       return Status(Code::invalid_data) << "section plan: block sizes are said to be multiples of " << stored->block_multiple()

@@ -55,22 +55,23 @@ class Walk {
       ++streams;
       RUNNEL_ASSIGN(joined, streaming::plan_join(joined, at(op.inputs()->Get(i)).stream));
     }
-    if (streams > 1 && out.rule.kind != streaming::Kind::pointwise) {
+    if (streams > 1 && out.rule.kind != streaming::Kind::pointwise && out.rule.kind != streaming::Kind::attention) {
       return Status(Code::unsupported) << "reads windows of " << streams << " streams, expected one";
     }
     RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(out.rule, joined));
-    out.context = plan.context;
+    out.context = out.rule.own_history ? 0 : plan.context;
     for (std::uint32_t i = 0; i < inputs; ++i) {
       if (axes[i] < 0) continue;
       const std::int32_t tensor = op.inputs()->Get(i);
       StreamTensor& x = at(tensor);
-      const std::int64_t history = out.rule.kind == streaming::Kind::pointwise ? joined.delay - x.stream.delay : std::max<std::int64_t>(0, plan.context);
+      const std::int64_t back = out.back_frames(static_cast<int>(i), x.stream.delay, plan.output.delay), history = std::max<std::int64_t>(0, back);
       x.history = std::max(x.history, history);
       x.fill = x.fill || (out.rule.padding == streaming::Padding::zero_point &&
                           (out.rule.extent() > 1 || history > 0 || out.rule.left > 0 || out.rule.right > 0 ||
                            (out.rule.kind == streaming::Kind::upsample && out.rule.right < 0)));   // outputs behind the last input
-      if ((x.history > 0 || x.fill) && model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
-        return Status(Code::unsupported) << "needs " << x.history << " earlier frames of tensor " << model_.tensor_name(tensor) << ", whose time axis "
+      // Windows that start elsewhere than their block have one address only if nothing stands in front of time.
+      if ((x.history > 0 || x.fill || back != 0) && model_.tensor(tensor).shape.product(0, x.time_axis) != 1) {
+        return Status(Code::unsupported) << "needs " << (back < 0 ? back : x.history) << " earlier frames of tensor " << model_.tensor_name(tensor) << ", whose time axis "
                                          << static_cast<int>(x.time_axis) << " has dimensions of more than 1 in front of it";
       }
     }
@@ -81,6 +82,8 @@ class Walk {
       y.time_axis = axes[inputs + i];
     }
     block_multiple_ = std::lcm(block_multiple_, plan.output.down);
+    // Blocks hold whole chunks.
+    if (block_multiple_ <= kMaxBlockMultiple) block_multiple_ = std::lcm(block_multiple_, plan.output.down * (out.rule.chunk / std::gcd(out.rule.chunk, plan.output.up)));
     if (block_multiple_ > kMaxBlockMultiple) return Status(Code::unsupported) << "block sizes would have to be multiples of " << block_multiple_;
     return {};
   }

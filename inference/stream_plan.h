@@ -25,6 +25,16 @@ struct StreamTensor {
 struct StreamStep {
   streaming::NodeRule rule;
   std::int64_t context = 0;            // C of the first streamed input
+
+  // How many frames in front of its block input `position` is read, given its delay and that of the output.
+  [[nodiscard]] std::int64_t back_frames(int position, std::int64_t from, std::int64_t to) const noexcept {
+    switch (rule.kind) {
+      case streaming::Kind::pointwise: return to - from;
+      case streaming::Kind::attention: return to - from + (position == 0 ? 0 : rule.left);
+      case streaming::Kind::recurrent: return 0;
+      default: return context;
+    }
+  }
 };
 
 // Told about every operator that prevents streaming.

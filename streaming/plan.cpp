@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "streaming/certainty.h"
 
 namespace runnel::streaming {
 namespace {
@@ -23,7 +24,7 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
   plan.output = input;
   const std::int64_t K = rule.extent();
   if (K >= kLimit || rule.stride <= 0 || rule.stride >= kLimit || std::abs(rule.left) >= kLimit || std::abs(rule.right) >= kLimit ||
-      input.delay >= kLimit) {
+      rule.chunk <= 0 || rule.chunk >= kLimit || input.delay >= kLimit) {
     return Status(Code::unsupported) << "kernel, stride, padding or delay of 2^31 frames or more";
   }
   switch (rule.kind) {
@@ -38,12 +39,16 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
       break;
     }
     case Kind::upsample: {
-      // The last input makes `stride` positions computable, but with K - Q < stride some lie beyond the offline end; they
-      // wait for one more input before they may be called data.
-      const std::int64_t certainty = std::max<std::int64_t>(0, rule.right + rule.stride - K);
+      const std::int64_t late = certainty(rule);
       plan.output.up *= rule.stride;
-      plan.output.delay = rule.stride * input.delay + rule.left + certainty;
-      plan.context = floor_div(K - 1 + certainty, rule.stride);
+      plan.output.delay = rule.stride * input.delay + rule.left + late;
+      plan.context = floor_div(K - 1 + late, rule.stride);
+      break;
+    }
+    case Kind::attention: {
+      // The chunk of frame t ends at most chunk - 1 frames behind it, and blocks hold whole chunks.
+      plan.output.delay = rule.chunk * ceil_div(input.delay + rule.right, rule.chunk);
+      plan.context = rule.left + plan.output.delay - input.delay;
       break;
     }
     case Kind::constant:

@@ -14,6 +14,7 @@ enum class Kind : std::uint8_t {
   pointwise,    // frame by frame; with several inputs a join
   upsample,     // transposed convolution (P and Q are crops) and nearest upsampling
   recurrent,    // frame by frame with state, which only data frames update
+  attention,    // the first input frame by frame; of all others the frames around its chunk
 };
 
 // How a window node reads frames that are not data (before the start, after the end, or not yet valid).
@@ -28,6 +29,8 @@ struct NodeRule {
   std::int64_t kernel = 1, stride = 1, dilation = 1;   // stride of `upsample` is the factor
   std::int64_t left = 0, right = 0;                    // P and Q; negative: crop
   Padding padding = Padding::unused;
+  std::int64_t chunk = 1;        // attention: queries of a chunk see `left` frames in front of it and `right` behind it
+  bool own_history = false;      // a window whose operator keeps the earlier frames itself: it needs those of the block only
 
   // Effective kernel (k-1)*d + 1.
   [[nodiscard]] constexpr std::int64_t extent() const noexcept { return (kernel - 1) * dilation + 1; }

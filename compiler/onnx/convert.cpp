@@ -187,6 +187,8 @@ class Walk {
 int time_axis_of(const Input& input, bool single) {
   if (input.open_axis >= 0) return input.open_axis;
   if (!single || input.dims.empty()) return -1;
+  // [1, time, features, 1]: channels last after all.
+  if (input.dims.size() == 4 && input.dims[3] == 1 && input.dims[1] > 1) return 1;
   return std::min<int>(2, static_cast<int>(input.dims.size()) - 1);
 }
 

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "inference/frames.h"
 #include "inference/stream_plan.h"
+#include "streaming/certainty.h"
 
 namespace runnel {
 
@@ -40,7 +41,10 @@ struct EventDriven::Node final : PrepareContext {
   // Upsampling computes all outputs that are new with one more input, `context` older ones in front of it, and takes one of them.
   [[nodiscard]] bool upsamples() const noexcept { return step.rule.kind == streaming::Kind::upsample; }
   [[nodiscard]] std::int64_t back_frames() const noexcept { return upsamples() ? step.context : 0; }
-  [[nodiscard]] std::int64_t window_frames() const noexcept { return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1 + back_frames(); }
+  [[nodiscard]] std::int64_t window_frames() const noexcept {
+    if (step.rule.kind == streaming::Kind::attention) return step.rule.left + step.rule.chunk + step.rule.right;
+    return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1 + back_frames();
+  }
   [[nodiscard]] std::int64_t output_frames() const noexcept { return upsamples() ? step.rule.stride : 1; }
   // For output j: the first input frame of the window, and which of the outputs it is.
   struct Place {
@@ -48,8 +52,8 @@ struct EventDriven::Node final : PrepareContext {
   };
   [[nodiscard]] Place place(std::int64_t j) const noexcept {
     const streaming::NodeRule& rule = step.rule;
-    if (!upsamples()) return {rule.kind == streaming::Kind::window ? j * rule.stride - rule.left : j, 0};
-    const std::int64_t late = std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent()), m = j + rule.left;
+    if (!upsamples()) return {streaming::oldest(rule, j), 0};
+    const std::int64_t late = streaming::certainty(rule), m = j + rule.left;
     const std::int64_t output = m + late - rule.stride * floor_div(m + late, rule.stride);
     return {floor_div(m, rule.stride) - floor_div(output - late, rule.stride) - step.context, output};
   }
@@ -63,11 +67,12 @@ struct EventDriven::Node final : PrepareContext {
     const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
     const auto& outputs = *node->outputs();
     const bool is_output = std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
-    if (axis >= 0) shape[axis] = static_cast<std::int32_t>(is_output ? output_frames() : step.rule.kind == streaming::Kind::window ? window_frames() : 1);
+    if (axis >= 0) shape[axis] = static_cast<std::int32_t>(is_output ? output_frames() : upsamples() ? 1 : window_frames());
     return shape;
   }
   int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
   bool streamed() const noexcept override { return true; }
+  bool windows_apart() const noexcept override { return true; }
   TimeWindow window(int position) const noexcept override {
     TimeWindow window;
     window.frames = window_frames();
@@ -231,6 +236,7 @@ void EventDriven::advance() {
       if (length != kEndless ? j >= out_length : streaming::due(rule, j) >= received) break;
       const Node::Place place = node->place(j);
       gather(*node, place.first);
+      for (const std::int32_t output : *node->node->outputs()) node->index[static_cast<std::size_t>(output)] = {j - place.output, out_length};
       emit(*node, place.output);
     }
     for (const std::int32_t output : *node->node->outputs()) queues_[static_cast<std::size_t>(output)]->length = out_length;

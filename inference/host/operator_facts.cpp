@@ -51,6 +51,15 @@ constexpr OperatorFacts kFacts[] = {
     {"reduce_mean", 3, "x", kAffine, kOtherAxes, "exact sum, the count in the multiplier"},
     {"lstm", 3, "x, 4 weights of x, 4 of h, 4 biases", "i8 with scales, f32", kSteps, "gates Q3.12 and Q0.15 from a table, cell i16; f32: fixed order"},
     {"svdf", 1, "x, weights over features, over time, bias or absent", "i8 with scales, f32", kSteps, "state i8 or i16, TensorFlow Lite's multipliers; f32: fixed order"},
+    {"reduce_mean", 4, "x", kAffine, "over windows of time, or all frames so far", "exact sum, the count in the multiplier"},
+    // ---- windows of time
+    {"reduce_mean", 2, "x", kAll, "over windows of time, or all frames so far", "as reduce_mean 1; integers at two additions per frame"},
+    {"reduce_mean", 5, "x", kIntegers, "over windows of time, or all frames so far", "as average_pool 1, at two additions per frame"},
+    {"reduce_mean", 6, "x", kAffine, "over windows of time, or all frames so far", "as average_pool 3, at two additions per frame"},
+    {"reduce_sum", 2, "x", kAll, "over windows of time, or all frames so far", "as reduce_sum 1; integers at two additions per frame"},
+    {"reduce_max", 2, "x", kAll, "over windows of time, or all frames so far", "exact; integers at three comparisons per frame"},
+    {"reduce_min", 2, "x", kAll, "over windows of time, or all frames so far", "exact; integers at three comparisons per frame"},
+    {"attention", 1, "queries, keys, values [1, time, heads, C]", kAll, "keys and values: history around the query's chunk", "products as matmul, softmax as softmax; f32: in order"},
     // ---- products
     {"conv", 1, "x, weights, bias or absent", kAll, kWindow, "exact sums, one rounding, per tensor or channel; f32: fixed order"},
     {"fully_connected", 1, "x, weights, bias or absent", kAll, kOtherAxes, "as conv"},

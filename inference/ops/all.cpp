@@ -1,5 +1,6 @@
 #include "inference/delegate.h"
 #include "inference/ops/definitions.h"
+#include "inference/ops/window_reduce.h"
 
 namespace runnel {
 namespace {
@@ -30,6 +31,8 @@ const OperatorDefinition* const kAll[] = {
     &ops::conv_v4, &ops::fully_connected_v4,
     // What a session keeps, and what back ends compute.
     &ops::read_variable_v1, &ops::assign_variable_v1, &ops::delegate_v1,
+    // What only streams need.
+    &ops::reduce_mean_v2, &ops::reduce_sum_v2, &ops::reduce_max_v2, &ops::reduce_min_v2, &ops::reduce_mean_v4, &ops::reduce_mean_v5, &ops::reduce_mean_v6, &ops::attention_v1,
 };
 
 }  // namespace

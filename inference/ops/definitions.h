@@ -11,6 +11,8 @@ extern const OperatorDefinition relu_v1, clip_v1, requantize_v1, quantize_v1, de
 extern const OperatorDefinition average_pool_v1, max_pool_v1;                                                  // pool.cpp
 extern const OperatorDefinition reshape_v1, transpose_v1, slice_v1, concat_v1, split_v1, pad_v1;               // movement.cpp
 extern const OperatorDefinition reduce_mean_v1, reduce_sum_v1, reduce_max_v1, reduce_min_v1;                   // reduce.cpp
+extern const OperatorDefinition reduce_mean_v2, reduce_sum_v2, reduce_max_v2, reduce_min_v2, reduce_mean_v4;    // window_reduce.cpp
+extern const OperatorDefinition attention_v1;                                                                  // attention.cpp
 extern const OperatorDefinition reduce_l1_v1, reduce_l2_v1, reduce_prod_v1, reduce_log_sum_v1, reduce_log_sum_exp_v1, reduce_sum_square_v1;
 extern const OperatorDefinition matmul_v1;                                                                     // matmul.cpp
 extern const OperatorDefinition softmax_v1, log_softmax_v1;                                                    // softmax.cpp

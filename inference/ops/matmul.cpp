@@ -88,7 +88,7 @@ Status stream_matmul(const Model& model, const fb::Operator& op, TimeAxes axes, 
     return {};
   }
   if (time_a > rows || time_b >= rows || time_a == rows) {
-    return Status(Code::unsupported) << "multiplies matrices that hold the whole recording (attention over all frames); give it a window of frames, or run "
+    return Status(Code::unsupported) << "multiplies matrices that hold the whole recording (attention over all frames); give it a window (import --attention-window L), or run "
                                         "the model in usage `window`";
   }
   const int time = time_a >= 0 ? time_a : time_b;

@@ -42,8 +42,9 @@ Status check_reshape(const Model& model, const fb::Operator& op) noexcept {
   return {};
 }
 
-// Time survives where the output has an axis with the same number of elements in front of it, in it, and behind it.
-Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+// Time survives where the output has an axis with the same number of elements in front of it, in it, and behind it. An axis that is shorter by a
+// factor holds stacked frames, a longer one frames taken apart.
+Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
   const Shape x = input(model, op, 0).shape, y = output(model, op).shape;
   const int axis = axes[0];
   for (int k = 0; k < y.rank; ++k) {
@@ -52,7 +53,17 @@ Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes,
       return {};
     }
   }
-  return Status(Code::unsupported) << "mixes time (axis " << axis << ") into another axis; a dense layer over time can be a convolution over time instead";
+  for (int k = 0; k < y.rank && x.product(0, axis) == 1; ++k) {
+    if (y.product(0, k) != 1) break;
+    // All frames of the clip as one, or single numbers as frames: a dense layer over time rather than a rate.
+    const bool stacks = y[k] > 1 && x[axis] % y[k] == 0, parts = y[k] % x[axis] == 0 && x[axis] > 1 && y.product(k + 1, y.rank) > 1;
+    if (!stacks && !parts) continue;
+    rule.kind = stacks ? streaming::Kind::window : streaming::Kind::upsample;
+    rule.kernel = rule.stride = stacks ? x[axis] / y[k] : y[k] / x[axis];
+    axes.back() = static_cast<std::int8_t>(k);
+    return {};
+  }
+  return Status(Code::unsupported) << "mixes time (axis " << axis << ") into another axis; a dense layer over time can be one over a window of frames (import --pool-window N)";
 }
 
 Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {

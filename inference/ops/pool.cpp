@@ -97,7 +97,7 @@ Status stream_pool(const Model& model, const fb::Operator& op, TimeAxes axes, st
   const bool width = axis == rank - 2, height = rank > 3 && axis == rank - 3;
   if (!width && !height) return Status(Code::unsupported) << "pools with time on axis " << axis << " of " << rank;
   if (o.global()) {
-    return Status(Code::unsupported) << "pools over the whole recording; give it a window of frames, or run the model in usage `window`";
+    return Status(Code::unsupported) << "pools over the whole recording; give it a window of frames (import --pool-window N), or run the model in usage `window`";
   }
   rule.kind = streaming::Kind::window;
   rule.padding = streaming::Padding::skipped;

@@ -7,6 +7,7 @@
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
 #include "kernels/strided.h"
+#include "streaming/certainty.h"
 
 namespace runnel::ops {
 namespace {
@@ -231,7 +232,12 @@ Result<const BoundOperator*> prepare_insert_zeros(PrepareContext& context) noexc
     bound->stride_height = o.stride_height();
   }
   // Before the end is known, the zeros behind the last frame must not be called data (streaming/plan.cpp): they wait for the next.
-  const auto late = [](std::int32_t stride, std::int32_t after) { return std::max(0, stride - 1 - after); };
+  const auto late = [](std::int32_t stride, std::int32_t after) {
+    streaming::NodeRule rule;
+    rule.stride = stride;
+    rule.right = -after;
+    return static_cast<std::int32_t>(streaming::certainty(rule));
+  };
   if (context.streamed() && time == width) bound->late_width = late(o.stride_width(), o.after_width());
   else if (context.streamed() && time == 1) bound->late_height = late(o.stride_height(), o.after_height());
   bound->pixel = static_cast<std::size_t>(x[x.rank - 1]) * size_of(from.dtype);

@@ -10,6 +10,7 @@
 #include "inference/ops/definitions.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
+#include "streaming/certainty.h"
 
 namespace runnel::ops {
 namespace {
@@ -227,7 +228,7 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
     const streaming::NodeRule rule = rule_of(o, s);
     bound->time = time == width ? 1 : 0;
     bound->factor = s;
-    bound->late = rule.left + std::max<std::int64_t>(0, rule.right + s - rule.extent());
+    bound->late = rule.left + streaming::certainty(rule);
     bound->back_frames = context.window(0).back_frames;
     context.use_frame_index();
   }

@@ -6,6 +6,7 @@
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
+#include "streaming/certainty.h"
 
 namespace runnel::ops {
 namespace {
@@ -143,7 +144,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
     // Output f of a block stands at m = f - e in front of which `context` inputs are kept (streaming/plan.cpp).
     const TimeWindow window = context.window(0);
     along.in = static_cast<std::int32_t>(window.frames);
-    along.offset = window.back_frames * rule.stride - std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent());
+    along.offset = window.back_frames * rule.stride - streaming::certainty(rule);
   }
   spec.requant.rounding = rounding_of(op);
   spec.requant.count = static_cast<std::int32_t>(w.exponents.size());

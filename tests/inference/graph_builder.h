@@ -143,20 +143,26 @@ class GraphBuilder {
 
   void output(Id x) { graph_.outputs.push_back(x); }
   [[nodiscard]] const std::vector<std::int32_t>& shape(Id x) const { return graph_.tensors[static_cast<std::size_t>(x)].shape; }
-  [[nodiscard]] int exponent(Id x) const { return graph_.tensors[static_cast<std::size_t>(x)].exponents[0]; }
+  [[nodiscard]] int exponent(Id x) const {
+    const auto& exponents = graph_.tensors[static_cast<std::size_t>(x)].exponents;
+    return exponents.empty() ? -4 : exponents[0];
+  }
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  // Of biases: sums before they are rounded.
+  [[nodiscard]] DType wide() const { return dtype_ == DType::float32 ? DType::float32 : dtype_ == DType::int8 ? DType::int32 : DType::int64; }
   [[nodiscard]] compiler::Graph& graph() { return graph_; }
   void rounding(kernels::Rounding rounding) { rounding_ = rounding; }
 
   // Written, verified and opened; a failure in `status` otherwise.
-  Result<std::shared_ptr<const OwnedModel>> build(std::vector<std::string>* refusals = nullptr) {
-    auto written = compiler::write_model(graph_);
+  Result<std::shared_ptr<const OwnedModel>> build(std::vector<std::string>* refusals = nullptr, const compiler::StreamOptions& stream = {}) {
+    compiler::WriteOptions options;
+    options.stream = stream;
+    auto written = compiler::write_model(graph_, options);
     if (!written.ok()) return written.status();
     if (refusals != nullptr) *refusals = written->refusals;
     return OwnedModel::from_bytes(written->bytes);
   }
 
- private:
-  int uniform(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
   static std::int32_t length(int frames, const Window& w) {
     const int room = frames + w.left + w.right - w.extent();
     return room < 0 ? 0 : room / w.stride + 1;
@@ -166,7 +172,7 @@ class GraphBuilder {
     t.name = "t" + std::to_string(graph_.tensors.size());
     t.shape = std::move(shape);
     t.dtype = dtype_;
-    t.exponents = {static_cast<std::int8_t>(exponent)};
+    if (dtype_ != DType::float32) t.exponents = {static_cast<std::int8_t>(exponent)};
     graph_.tensors.push_back(std::move(t));
     return static_cast<Id>(graph_.tensors.size()) - 1;
   }
@@ -175,35 +181,21 @@ class GraphBuilder {
     t.name = "c" + std::to_string(graph_.tensors.size());
     t.shape = std::move(shape);
     t.dtype = dtype;
-    t.exponents = std::move(exponents);
+    if (dtype != DType::float32) t.exponents = std::move(exponents);
     t.channel_axis = channel_axis;
     std::size_t count = 1;
     for (const std::int32_t dim : t.shape) count *= static_cast<std::size_t>(dim);
     t.data.emplace(count * size_of(dtype));
     for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t value = uniform(-range, range);
+      std::int64_t value = uniform(-range, range);
+      if (dtype == DType::float32) {
+        const float real = static_cast<float>(value) / 128;
+        std::memcpy(&value, &real, sizeof real);
+      }
       std::memcpy(t.data->data() + i * size_of(dtype), &value, size_of(dtype));
     }
     graph_.tensors.push_back(std::move(t));
     return static_cast<Id>(graph_.tensors.size()) - 1;
-  }
-  Id add_conv(Id x, std::vector<std::int32_t> weights, const compiler::ConvOptions& options, std::vector<std::int32_t> out, bool per_channel) {
-    const int channels = weights[0];
-    std::vector<std::int8_t> exponents = {-7}, bias_exponents = {static_cast<std::int8_t>(exponent(x) - 7)};
-    if (per_channel) {
-      exponents.clear();
-      bias_exponents.clear();
-      for (int i = 0; i < channels; ++i) {
-        exponents.push_back(static_cast<std::int8_t>(uniform(-9, -5)));
-        bias_exponents.push_back(static_cast<std::int8_t>(exponent(x) + exponents.back()));
-      }
-    }
-    const Id w = constant(std::move(weights), dtype_, exponents, per_channel ? 0 : -1, dtype_ == DType::int8 ? 60 : 2000);
-    const Id bias = constant({channels}, dtype_ == DType::int8 ? DType::int32 : DType::int64, bias_exponents, per_channel ? 0 : -1, 900);
-    const Id y = tensor(std::move(out), dtype_ == DType::int8 ? -4 : exponent(x));
-    graph_.tensors[static_cast<std::size_t>(y)].non_negative = options.activation == fb::Activation::relu;
-    node(fb::OpCode::conv, {x, w, bias}, {y}, options);
-    return y;
   }
   void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options, int version = 1) {
     compiler::Node n;
@@ -217,6 +209,26 @@ class GraphBuilder {
     graph_.nodes.push_back(std::move(n));
   }
 
+ private:
+  int uniform(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
+  Id add_conv(Id x, std::vector<std::int32_t> weights, const compiler::ConvOptions& options, std::vector<std::int32_t> out, bool per_channel) {
+    const int channels = weights[0];
+    std::vector<std::int8_t> exponents = {-7}, bias_exponents = {static_cast<std::int8_t>(exponent(x) - 7)};
+    if (per_channel) {
+      exponents.clear();
+      bias_exponents.clear();
+      for (int i = 0; i < channels; ++i) {
+        exponents.push_back(static_cast<std::int8_t>(uniform(-9, -5)));
+        bias_exponents.push_back(static_cast<std::int8_t>(exponent(x) + exponents.back()));
+      }
+    }
+    const Id w = constant(std::move(weights), dtype_, exponents, per_channel ? 0 : -1, dtype_ == DType::int16 ? 2000 : 60);
+    const Id bias = constant({channels}, wide(), bias_exponents, per_channel ? 0 : -1, 900);
+    const Id y = tensor(std::move(out), dtype_ == DType::int16 ? exponent(x) : -4);
+    graph_.tensors[static_cast<std::size_t>(y)].non_negative = options.activation == fb::Activation::relu;
+    node(fb::OpCode::conv, {x, w, bias}, {y}, options);
+    return y;
+  }
   std::mt19937 random_;
   DType dtype_;
   kernels::Rounding rounding_ = kernels::Rounding::half_up;

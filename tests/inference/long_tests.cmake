@@ -1,1 +1,2 @@
-set_tests_properties(StreamingPropertyLong.RandomInt8GraphsStreamExactly PROPERTIES LABELS long)
+set_tests_properties(StreamingPropertyLong.RandomInt8GraphsStreamExactly StreamingPropertyLong.RandomInt16GraphsStreamExactly
+  StreamingPropertyLong.RandomFloatGraphsStreamExactly PROPERTIES LABELS long TIMEOUT 7200)
