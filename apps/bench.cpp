@@ -89,7 +89,7 @@ Status run_bench(const BenchCall& call) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
   CLI::App* verb = app.add_subcommand("bench", "How fast a model runs on this machine");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
   verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")->check(CLI::NonNegativeNumber);
   add_threads_flag(verb, call->threads);
   verb->add_option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")->check(CLI::Range(1, 100000));

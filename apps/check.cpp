@@ -116,7 +116,7 @@ Status run_check(const CheckCall& call, bool& exact) {
 void add_check(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
   CLI::App* verb = app.add_subcommand("check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
   verb->add_option("WAV", call->wav, "A recording for the model's own front end (default: seeded random input)");
   verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", call->seed, "Seed of the random input");

@@ -134,7 +134,7 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_option("--step", call->usage.step, "New frames per run (usage step; default: as the input has, without the context)")->default_str("");
   verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")->default_str("");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")->default_str("");
-  verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber);
+  verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber)->default_str("");
   verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
   verb->callback([call, &exit_code] {
     if (const Status status = run_import(*call); !status.ok()) exit_code = fail(status);

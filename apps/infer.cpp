@@ -499,7 +499,7 @@ Status run_infer(const InferCall& call) {
 void add_infer(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InferCall>();
   CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order)");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
   verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale")->default_str("");
   verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
   verb->add_option("--chunk", call->chunk, "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, in windows)")->check(CLI::NonNegativeNumber);

@@ -76,7 +76,7 @@ Status run_profile(const ProfileCall& call) {
 void add_profile(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
   CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .onnx)")->required();
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
   verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")->check(CLI::NonNegativeNumber);
   verb->add_flag("--whole", call->whole, "One clip at once, as long as the model file says");
   verb->add_option("--runs", call->runs, "Runs that are timed")->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));

@@ -23,14 +23,14 @@ void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
   const auto streaming = [](CLI::Option* option) { option->group("Streaming of models that are not .rnl files"); };
   streaming(verb->add_flag("--stream", flags.stream, "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
-  streaming(verb->add_option("--time-axis", flags.time_axis, "Axis of the inputs that is time, from 0 (default: found out)")->check(CLI::Range(0, 5)));
+  streaming(verb->add_option("--time-axis", flags.time_axis, "Axis of the inputs that is time, from 0 (default: found out)")->check(CLI::Range(0, 5))->default_str(""));
   streaming(verb->add_option("--pool-window", flags.pool_window,
                              "N[:HOP]: statistics over all time become those over clips of N source frames, every HOP frames of theirs (1); clip: N is the clip of the "
                              "file; running: over all frames so far (default: they are refused)"));
   streaming(verb->add_option("--attention-window", flags.attention_window,
                              "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK frames (1) and RIGHT behind it (0) (default: refused)"));
-  streaming(verb->add_option("--context-of", flags.contexts, "TENSOR=N: keep at least N earlier frames of this tensor; may be given several times (default: what is needed)"));
-  streaming(verb->add_option("--max-lookahead", flags.max_lookahead, "Most source frames that an output may look ahead (default: no limit)")->check(CLI::NonNegativeNumber));
+  streaming(verb->add_option("--context-of", flags.contexts, "TENSOR=N: keep at least N earlier frames of this tensor; may be given several times (default: what is needed)")->default_str(""));
+  streaming(verb->add_option("--max-lookahead", flags.max_lookahead, "Most source frames that an output may look ahead (default: no limit)")->check(CLI::NonNegativeNumber)->default_str(""));
 }
 
 void add_threads_flag(CLI::App* verb, int& threads) {

@@ -142,6 +142,8 @@ class Reader {
   }
 
   Result<Value> read_value(const pte::Value& from, const std::string& place) {
+    const bool empty = from.val_type() == pte::Values::NONE || from.val_type() == pte::Values::Null;
+    if (!empty && from.val() == nullptr) return Status(Code::invalid_data) << place << ": of kind " << static_cast<int>(from.val_type()) << ", but there is nothing";
     switch (from.val_type()) {
       case pte::Values::NONE:
       case pte::Values::Null: return Value();
@@ -211,6 +213,7 @@ class Reader {
     Instruction out;
     std::int64_t which = 0;
     std::size_t of = 0;
+    if (from.args() == nullptr) return Status(Code::invalid_data) << place << ": no arguments";
     switch (from.args_type()) {
       case pte::InstructionArguments::KernelCall: {
         RUNNEL_ASSIGN(out.args, numbers(from.args_as_KernelCall()->args(), place));
