@@ -4,7 +4,7 @@
 #   test.sh        release build, device build with its symbol check, every test that is not labelled `long`
 #   test.sh --all  the same with the long tests; before them everything under AddressSanitizer and UndefinedBehaviorSanitizer (of the
 #                  many mutations, which are a long test, what fits into a minute), the tests labelled `threads` under ThreadSanitizer,
-#                  and each libFuzzer program for RUNNEL_FUZZ_SECONDS (default: 20)
+#                  and each libFuzzer program for RUNNEL_FUZZ_RUNS inputs from a fixed seed (default: 10,000), but at most RUNNEL_FUZZ_SECONDS (60)
 #
 # Tests labelled `fuzz` feed damaged input of every kind, from fixed seeds, and are part of every run. A stage that fails does not keep the next
 # one from running. The last thing printed by a run that passed is the closing line of CTest for the release build.
@@ -117,7 +117,7 @@ fuzz() {
   local kind=$1 kept=()
   if [[ -d tests/corpus/$kind ]]; then kept=("tests/corpus/$kind"); fi
   mkdir -p "build-fuzz/corpus/$kind" build-fuzz/found
-  "build-fuzz/tests/fuzz/${kind}_fuzzer" -max_total_time="${RUNNEL_FUZZ_SECONDS:-20}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
+  "build-fuzz/tests/fuzz/${kind}_fuzzer" -seed=1 -runs="${RUNNEL_FUZZ_RUNS:-10000}" -max_total_time="${RUNNEL_FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=4096 -max_len=65536 \
     -print_final_stats=1 -verbosity=0 -artifact_prefix="build-fuzz/found/$kind-" "build-fuzz/corpus/$kind" ${kept[@]+"${kept[@]}"}
 }
 labelled() { ctest --preset release -N -L "^$1\$" 2>/dev/null | sed -n 's/^Total Tests: //p'; }

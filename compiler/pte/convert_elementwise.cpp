@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/number_text.h"
 #include "compiler/pte/kernels.h"
 
 namespace runnel::compiler::pte_source {
@@ -144,7 +145,7 @@ Status convert_product(Builder& builder, const Call& call) {
   if (sum) {
     RUNNEL_ASSIGN(const double beta, builder.number(call, 3));
     RUNNEL_ASSIGN(const double alpha, builder.number(call, 4));
-    if (beta != 1 || alpha != 1) return call.fail(Code::unsupported) << "factors of " << beta << " and " << alpha << ", expected 1";
+    if (beta != 1 || alpha != 1) return call.fail(Code::unsupported) << "factors of " << shortest_text(beta).view() << " and " << shortest_text(alpha).view() << ", expected 1";
   }
   RUNNEL_ASSIGN(const TensorId x, builder.plain(call, a));
   const Perm perm = identity_perm(rank);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/number_text.h"
 #include "compiler/pte/kernels.h"
 
 namespace runnel::compiler::pte_source {
@@ -28,7 +29,7 @@ Result<Scale> read_scale(Builder& builder, const Call& call, DType dtype) {
   RUNNEL_ASSIGN(const double scale, builder.number(call, 1));
   const auto range = range_of(dtype);
   if (!range) return call.fail(Code::unsupported) << "integers of " << name_of(dtype) << ", expected int8, uint8, int16 or int32";
-  if (!is_scale(scale)) return call.fail() << "a scale of " << scale;
+  if (!is_scale(scale)) return call.fail() << "a scale of " << shortest_text(scale).view();
   RUNNEL_ASSIGN(const std::int64_t zero, builder.integer(call, 2, range->low, range->high));
   if (dtype == DType::int32 && zero != 0) return call.fail(Code::unsupported) << "int32 with zero point " << zero;
   return Scale{static_cast<float>(scale), static_cast<std::int32_t>(zero)};
@@ -79,7 +80,7 @@ Result<Channels> read_channels(Builder& builder, const Call& call, const Dims& d
   if (!numbers.ok()) return call.named(numbers.status());
   out.scales = std::move(numbers).value();
   for (const double scale : out.scales) {
-    if (!is_scale(scale)) return call.fail() << "a scale of " << scale;
+    if (!is_scale(scale)) return call.fail() << "a scale of " << shortest_text(scale).view();
   }
   out.zeros.assign(out.scales.size(), 0);
   if (zeros != nullptr) {
@@ -132,7 +133,7 @@ Status convert_dequantize(Builder& builder, const Call& call) {
   Operand real = builder.computed(y, x.perm);
   if (tensor.scales[0] != scale.scale) {
     // Nobody has told the scale of these integers so far.
-    if (tensor.scales[0] != 1) return call.fail(Code::unsupported) << "a scale of " << scale.scale << " of a tensor that was made with " << tensor.scales[0];
+    if (tensor.scales[0] != 1) return call.fail(Code::unsupported) << "a scale of " << shortest_text(scale.scale).view() << " of a tensor that was made with " << shortest_text(tensor.scales[0]).view();
     RUNNEL_ASSIGN(real, binary(builder, call, fb::OpCode::mul, real, scalar(scale.scale)));
   }
   return builder.result(call, real);
@@ -166,7 +167,7 @@ Status convert_dequantize_channels(Builder& builder, const Call& call) {
     // The integers as they are, or without the zero point that they were made with.
     const compiler::Tensor tensor = builder.at(x.id);
     const bool made = !tensor.scales.empty();
-    if (made && tensor.scales[0] != 1) return call.fail(Code::unsupported) << "of a tensor that was made with one scale for all, " << tensor.scales[0];
+    if (made && tensor.scales[0] != 1) return call.fail(Code::unsupported) << "of a tensor that was made with one scale for all, " << shortest_text(tensor.scales[0]).view();
     const std::int64_t without = made ? tensor.zero_points[0] : 0;
     for (const std::int64_t zero : channels.zeros) zeros.push_back(static_cast<float>(zero - without));
     RUNNEL_ASSIGN(const TensorId plain, builder.emit(call, made ? fb::OpCode::dequantize : fb::OpCode::cast, {x.id}, {}, {{}, DType::float32, std::nullopt}, made ? 3 : 1));

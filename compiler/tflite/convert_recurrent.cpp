@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/number_text.h"
 #include "compiler/tflite/builder.h"
 
 namespace runnel::compiler::tflite_source {
@@ -81,7 +82,7 @@ Status convert_lstm(Builder& builder, const Operator& op) {
     if (cell->dtype != DType::int16 || cell->scales.size() != 1) return Builder::fail(op, Code::unsupported) << "a cell that is not int16 with one scale";
     // A power of two to within 1e-3, as the reference asks for.
     const float exponent = std::log2(cell->scales[0]);
-    if (std::abs(exponent - std::round(exponent)) > 1.5e-3f || exponent < -100 || exponent > 100) return Builder::fail(op, Code::unsupported) << "a cell's scale of " << cell->scales[0] << ", expected a power of two";
+    if (std::abs(exponent - std::round(exponent)) > 1.5e-3f || exponent < -100 || exponent > 100) return Builder::fail(op, Code::unsupported) << "a cell's scale of " << shortest_text(cell->scales[0]).view() << ", expected a power of two";
     options.cell_exponent = static_cast<int>(std::round(exponent));
     if (hidden->dtype != builder.at(y).dtype || hidden->scales != builder.at(y).scales || hidden->zero_points != builder.at(y).zero_points) {
       return Builder::fail(op, Code::unsupported) << "a hidden state with another type, scale or zero point than the output";

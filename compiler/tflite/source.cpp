@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/number_text.h"
 #include "base/checked.h"
 
 namespace runnel::compiler::tflite_source {
@@ -45,7 +46,7 @@ Status read_quantization(const tflite::QuantizationParameters& from, const std::
   for (const float scale : to.scales) {
     if (!std::isfinite(scale) || scale <= 0) {
       // Scales of 0 stand on unused tensors: no scale then.
-      if (to.scales.size() > 1 || scale != 0) return fail() << "scale " << scale << ", expected a positive number";
+      if (to.scales.size() > 1 || scale != 0) return fail() << "scale " << shortest_text(scale).view() << ", expected a positive number";
       to.scales.clear();
       return {};
     }
