@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/number_text.h"
 #include "compiler/pte/kernels.h"
@@ -206,7 +207,8 @@ std::map<std::int32_t, Scale> scales_of(const Method& method) {
     if (instruction.kind != Instruction::Kind::kernel) continue;
     const auto at = [&](int position) { return position < 0 ? instruction.args.size() - 1 : static_cast<std::size_t>(position); };
     for (const Saying& saying : kSayings) {
-      if (saying.kernel != method.operators[instruction.which] || instruction.args.size() < 8) continue;
+      // The converters refuse kernels with too few arguments later.
+      if (saying.kernel != method.operators[instruction.which] || std::cmp_less_equal(instruction.args.size(), std::max({saying.tensor, saying.scale, saying.zero}))) continue;
       const std::int32_t tensor = instruction.args[at(saying.tensor)];
       const auto* zero = std::get_if<std::int64_t>(&method.values[static_cast<std::size_t>(instruction.args[at(saying.zero)])]);
       const auto* scale = saying.scale < 0 ? nullptr : std::get_if<double>(&method.values[static_cast<std::size_t>(instruction.args[at(saying.scale)])]);

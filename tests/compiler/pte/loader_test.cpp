@@ -188,6 +188,23 @@ TEST(PteLoader, ListNamesNoInteger) {
   }
 }
 
+// Where scales stand is looked up before the kernel itself is checked.
+TEST(PteLoader, KernelHasTooFewArguments) {
+  for (const char* kernel : {"quantize_per_tensor", "dequantize_per_tensor", "quantized_conv2d", "quantized_depthwise_conv2d", "quantized_linear", "quantized_avg_pool2d", "quantized_max_pool2d"}) {
+    for (std::size_t count = 0; count <= 9; ++count) {
+      ProgramMaker maker;
+      const int x = maker.planned({4}), y = maker.planned({4});
+      std::vector<std::int32_t> args(count, maker.integer(3));
+      if (count > 0) args.back() = y;
+      if (count > 1) args.front() = x;
+      maker.kernel(std::string("cortex_m::") + kernel, "out", args);
+      maker.inputs = {x};
+      maker.outputs = {y};
+      EXPECT_NE(refusal(maker).find(kernel), std::string::npos) << kernel << " with " << count;
+    }
+  }
+}
+
 TEST(PteLoader, ListNamesNoTensor) {
   for (const int index : {-2, 1000, 2}) {
     ProgramMaker maker;
