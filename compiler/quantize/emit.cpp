@@ -218,6 +218,7 @@ class Emission {
     const double most = std::ldexp(1.0, std::min(bits, 62) - 1);
     if (!affine()) {
       for (const int exponent : layer.exponents) bias.exponents.push_back(static_cast<std::int8_t>(exponent + in.exponent));
+      if (bias.exponents.size() > 1) bias.channel_axis = 0;
     }
     for (std::size_t c = 0; c < layer.bias.size(); ++c) {
       const double value = std::nearbyint(layer.bias[c] / (layer.steps[layer.steps.size() == 1 ? 0 : c] * in.step));
