@@ -86,7 +86,11 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
       if (found == paths.end()) continue;
       RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
       RUNNEL_ASSIGN(const std::vector<std::int64_t> shape, quantizer::clip_shape_of(files[0], input.shape.size()));
-      if (shape.empty()) continue;
+      if (shape.empty()) {
+        const bool open = std::any_of(imported.notes.begin(), imported.notes.end(), [&](const std::string& note) { return note.find("input " + input.name + " has no fixed size") != std::string::npos; });
+        if (open) return Status(Code::invalid_argument) << files[0].string() << ": says no shape, and input " << input.name << " has no fixed size; give it with --shape";
+        continue;
+      }
       options.onnx.data_shapes[input.name] = shape;
       again = true;
     }

@@ -1,8 +1,8 @@
 // runnel quantize: a float model and recordings become an integer model.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/calibration.h"
 #include "apps/support.h"
@@ -138,7 +138,8 @@ Status run_quantize(QuantizeCall call) {
   RUNNEL_TRY(write_file(call.output, written->bytes));
   for (const quantizer::Trial& trial : made->trials) say(fmt::format("methods {}: noise to signal {:.3g} on clips held back", quantizer::names_of(trial.methods), trial.error));
   say("methods used: " + quantizer::names_of(made->methods));
-  std::fputs(quantizer::table_of(report).c_str(), stderr);
+  std::istringstream table(quantizer::table_of(report));
+  for (std::string line; std::getline(table, line);) say(line);
   if (accuracy) {
     say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}", accuracy->clips, accuracy->real_correct, accuracy->correct,
                     accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise));

@@ -99,11 +99,16 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
   return histograms;
 }
 
-void set_ranges(const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan) {
+void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan) {
   for (std::size_t id = 0; id < histograms.size(); ++id) {
     if (histograms[id].count == 0) continue;
     const DType type = types[id] == DType::int16 ? DType::int16 : DType::int8;
     plan.ranges[id] = range_of(histograms[id], calibration, type, plan.scheme);
+  }
+  for (const TensorId id : graph.outputs) {
+    const auto group = static_cast<std::size_t>(plan.groups[static_cast<std::size_t>(id)]);
+    const DType type = types[group] == DType::int16 ? DType::int16 : DType::int8;
+    if (histograms[group].count > 0) plan.ranges[group] = range_of(histograms[group], Calibration::min_max, type, plan.scheme);
   }
 }
 

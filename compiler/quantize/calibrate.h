@@ -27,7 +27,7 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
 
 // The range that a method makes of a histogram, for a tensor of this type.
 Range range_of(const Histogram& histogram, Calibration calibration, DType dtype, Scheme scheme);
-// Sets the ranges of all groups. `types`: of the tensors.
-void set_ranges(const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan);
+// Sets the ranges of all groups. `types`: of the tensors. Outputs of the graph are never clipped: what decides is at their ends.
+void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan);
 
 }  // namespace runnel::compiler::quantizer

@@ -39,6 +39,26 @@ class MemoryClips final : public Clips {
   std::vector<Clip> clips_;
 };
 
+// Other clips with all values larger: what a model gets to see after it was calibrated with these.
+class LouderClips final : public Clips {
+ public:
+  // `clips` must stay.
+  LouderClips(const Clips& clips, float factor) : clips_(clips), factor_(factor) {}
+  [[nodiscard]] std::size_t size() const override { return clips_.size(); }
+  [[nodiscard]] std::string name(std::size_t index) const override { return clips_.name(index); }
+  Status read(std::size_t index, Clip& clip) const override {
+    RUNNEL_TRY(clips_.read(index, clip));
+    for (auto& input : clip) {
+      for (float& value : input) value *= factor_;
+    }
+    return {};
+  }
+
+ private:
+  const Clips& clips_;
+  float factor_;
+};
+
 // Every clip must fit the graph's inputs, hold finite numbers, and not be silent throughout. Errors: mismatch, invalid_data, naming the
 // clip; invalid_argument when there is none.
 Status check_clips(const Graph& graph, const Clips& clips);

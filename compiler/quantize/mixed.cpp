@@ -49,7 +49,7 @@ Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Op
     ++widened;
     made.plan.types[candidate.node] = DType::int16;
     propagate_types(made.real, made.plan);
-    set_ranges(histograms, options.calibration, tensor_types(made.real, made.plan), made.plan);
+    set_ranges(made.real, histograms, options.calibration, tensor_types(made.real, made.plan), made.plan);
     made.plan.layers.clear();
     avoid_left_shifts(made.real, made.plan);
     RUNNEL_TRY(fit_layers(made.real, clips, which, made.methods, options, made.plan));

@@ -11,6 +11,8 @@ namespace {
 
 // All but this share of the values at each end.
 constexpr double kOutside = 1e-4;
+// What comes later is larger than what the clips showed; in 16 bits room for it costs nothing.
+constexpr double kRoom = 1.5;
 
 Range percentile(const Histogram& histogram) {
   const double most = kOutside * static_cast<double>(histogram.count), width = (histogram.range.high - histogram.range.low) / Histogram::kBins;
@@ -96,7 +98,7 @@ Range least_divergence(const Histogram& histogram) {
 Range range_of(const Histogram& histogram, Calibration calibration, DType dtype, Scheme scheme) {
   if (!(histogram.range.high > histogram.range.low)) return histogram.range;
   // 16 bits have room for everything: clipping can only lose.
-  if (dtype == DType::int16) return histogram.range;
+  if (dtype == DType::int16) return {histogram.range.low * kRoom, histogram.range.high * kRoom};
   switch (calibration) {
     case Calibration::percentile: return percentile(histogram);
     case Calibration::kl: return least_divergence(histogram);

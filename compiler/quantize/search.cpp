@@ -71,7 +71,8 @@ Result<double> search_ranges(const Graph& graph, const Yardstick& yardstick, int
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (progress) progress("search", (pass + static_cast<double>(g) / static_cast<double>(groups.size())) / passes);
       const Range start = plan.range(groups[g]);
-      if (!(start.high > start.low)) continue;
+      const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) { return plan.groups[static_cast<std::size_t>(id)] == groups[g]; });
+      if (!(start.high > start.low) || fixed) continue;
       for (const double factor : factors) {
         Plan candidate = plan;
         candidate.range(groups[g]) = {start.low * factor, start.high * factor};
