@@ -10,7 +10,7 @@ namespace runnel::compiler::quantizer {
 namespace {
 
 // How strongly weights are held at their float values, as a share of the mean of the diagonal: directions that the clips say little about stay as trained.
-constexpr double kHold = 0.01;
+constexpr double kHold = 0.2;
 constexpr int kSweeps = 30;
 
 // min over integers of w' h w - 2 c' w, w = step * integers; h symmetric and positive definite.

@@ -129,7 +129,7 @@ TEST_P(QuantizedAccuracy, Int8IsAsCloseToFloatAsTheReferenceOrCloser) {
     const Reference theirs = reference_of(GetParam().name, name, 8);
     EXPECT_LE(accuracy.noise, theirs.ratio) << name;
     EXPECT_GE(static_cast<int>(accuracy.correct), std::min(theirs.correct, static_cast<int>(accuracy.real_correct)) - kFewer) << name;
-    if (accuracy.streamed_correct) EXPECT_EQ(*accuracy.streamed_correct, accuracy.correct) << name;
+    EXPECT_EQ(accuracy.streamed_correct.value_or(accuracy.correct), accuracy.correct) << name;
   }
 }
 
