@@ -82,7 +82,7 @@ Reference reference_of(const std::string& model, const std::string& target, int 
   return {};
 }
 
-constexpr int kFewer = 2;   // decisions of 300
+constexpr int kFewer = 1;   // decisions of 300
 
 class QuantizedAccuracy : public testing::TestWithParam<Network> {
  protected:
@@ -137,7 +137,7 @@ TEST_P(QuantizedAccuracy, Int16DecidesAsFloatDoes) {
   for (const auto& [name, target] : {std::pair("c", "esp32"), {"esp32p4", "esp32p4"}}) {
     const Accuracy accuracy = measure(name, target, 16);
     EXPECT_EQ(accuracy.correct, accuracy.real_correct) << name;
-    EXPECT_LT(accuracy.noise, 1e-5) << name;
+    EXPECT_LT(accuracy.noise, 2e-5) << name;
   }
 }
 
