@@ -12,6 +12,7 @@
 
 #include "base/host/heap_memory.h"
 #include "features/microfrontend_math.h"
+#include "tests/features/cases.h"
 #include "tests/features/streaming.h"
 #include "tests/support/data.h"
 #include "tests/support/npy.h"
@@ -21,15 +22,6 @@ namespace runnel::features {
 namespace {
 
 using nlohmann::json;
-
-MicrofrontendOptions preset_of(const json& one) {
-  const std::string config = one["config"];
-  if (config == "microwakeword") return *microfrontend_preset("micro-wake-word");
-  if (config == "tflm_micro_speech") return *microfrontend_preset("micro-speech");
-  MicrofrontendOptions options = *microfrontend_preset(config == "mf_default32" ? "microfrontend" : "micro-wake-word");
-  options.enable_pcan = false;
-  return options;
-}
 
 template <class Sample>
 std::vector<std::uint16_t> in_pieces(Microfrontend& front_end, std::span<const Sample> samples, auto piece) {
@@ -66,7 +58,7 @@ TEST(Microfrontend, GivesTheBytesOfTheLibraryInEveryCase) {
   ASSERT_EQ(cases.size(), 43u);
   for (const json& one : cases) {
     SCOPED_TRACE(one["file"].get<std::string>());
-    const MicrofrontendOptions options = preset_of(one);
+    const MicrofrontendOptions options = test::microfrontend_case_of(one).options();
     EXPECT_EQ(options.frame_length, one["window_ms"].get<float>());
     EXPECT_EQ(options.frame_shift, one["step_ms"].get<float>());
     EXPECT_EQ(options.enable_pcan, one["pcan"].get<bool>());
