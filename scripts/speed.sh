@@ -18,7 +18,7 @@ feature_sections() {
 
 ### On microcontrollers
 
-Instructions (not cycles) that QEMU counts, gcc -O2; the same in every run. 10 ms a frame: 100 frames a second. *bytes*: of memory, tables
+Instructions (not cycles) that QEMU counts, gcc -O2 (the float loops -O3); the same in every run. 10 ms a frame: 100 frames a second. *bytes*: of memory, tables
 included unless the compiler makes them (microfrontend-40). From \`scripts/firmware_tests.sh\`.
 
 | case | board | instructions a frame | million a second | million to prepare | bytes |
