@@ -29,7 +29,11 @@ END
 }
 if [[ ${1:-} == --features ]]; then
   shift
-  { sed '/^## Features$/,$d' "$page"; feature_sections "$@"; } > "$page.part"
+  {
+    sed '/^## Features$/,$d' "$page" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'   # and the empty lines in front of it
+    echo
+    feature_sections "$@"
+  } > "$page.part"
   mv "$page.part" "$page"
   exit 0
 fi
