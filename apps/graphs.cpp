@@ -15,7 +15,7 @@ Status check_around(const std::string& around, compiler::FileLoader& loader) {
   options.note = {};
   const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type});
   options.nodes = nodes;
-  return pipeline::Graph::build("promise ! " + around + " ! jsonl", options).status();
+  return pipeline::Graph::build("sound ! " + around + " ! jsonl", options).status();
 }
 
 Result<std::string> text_around(const ModelGraph& graph, const Model& model) {

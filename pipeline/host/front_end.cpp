@@ -1,6 +1,6 @@
 #include "pipeline/host/front_end.h"
 
-#include <algorithm>
+#include <charconv>
 #include <string>
 
 #include "pipeline/host/promise.h"
@@ -32,6 +32,14 @@ class Gather final : public Node {
 const NodeType Gather::type = {.name = "gather", .help = "Keeps frames.", .input = {static_cast<Kinds>(Kind::frames), "any type"}, .output = {}, .parameters = {},
                                .make = make_node<Gather>};
 
+// As short as it can be: many parameters are float32, whose digits as a float64 nobody wrote.
+std::string text_of(const Value& value) {
+  if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real) return std::string(describe_value(value).view());
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value.real)).ptr;
+  return {digits, end};
+}
+
 // One node with all its parameters. `rate`: its sample_frequency, where it has one.
 Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
   RUNNEL_ASSIGN(const NodeType* const type, find_node(nodes, node.type, true));
@@ -53,7 +61,7 @@ Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
     const Value value = parameter.get(parameter, *made);
     if (value.type == ParameterType::text && value.text.empty()) continue;
     if (parameter.name == "sample_frequency") rate = value.type == ParameterType::integer ? value.integer : static_cast<std::int64_t>(value.real);
-    all.push_back({std::string(parameter.name), std::string(describe_value(value).view()), 0});
+    all.push_back({std::string(parameter.name), text_of(value), 0});
   }
   node.parameters = std::move(all);
   made->~Node();
@@ -88,7 +96,7 @@ Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_ra
   out.text = to_text(graph);
   out.sample_rate = sample_rate > 0 ? sample_rate : wanted > 0 ? wanted : 16000;
   std::vector<const NodeType*> nodes;
-  RUNNEL_ASSIGN(const auto built, build("promise sample_rate=" + std::to_string(out.sample_rate), out.text, options, nodes));
+  RUNNEL_ASSIGN(const auto built, build("sound sample_rate=" + std::to_string(out.sample_rate), out.text, options, nodes));
   out.frames = gather_of(*built)->format;
   out.frames.source = {};
   out.frames.labels = {};

@@ -8,7 +8,7 @@ constexpr Parameter kParameters[] = {parameter<&Promise::sample_rate>("sample_ra
 }  // namespace
 
 const NodeType Promise::type = {
-    .name = "promise",
+    .name = "sound",
     .help = "Sound to come.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32"},

@@ -19,7 +19,7 @@ TEST(FrontEnd, ResolvesPresetsCompletely) {
   ASSERT_TRUE(found.ok()) << found.status().text();
   EXPECT_NE(found->text.find("num_mel_bins=40"), std::string::npos);
   EXPECT_NE(found->text.find("window_type=povey"), std::string::npos) << found->text;
-  EXPECT_NE(found->text.find("preemphasis_coefficient=0.97"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("preemphasis_coefficient=0.97 "), std::string::npos) << found->text;
   EXPECT_EQ(found->frames.channels, 40);
   EXPECT_EQ(found->frames.dtype, DType::float32);
   EXPECT_EQ(found->sample_rate, 16000);
