@@ -45,12 +45,13 @@ OutputStage::OutputStage(const Operation& op, const Accelerator& accelerator, st
 
 std::int32_t OutputStage::operator()(Wide value) const noexcept {
   if (raw_) return static_cast<std::int32_t>(clamp_between(value, INT32_MIN, INT32_MAX));
+  if (function_ == Activation::kTanh || function_ == Activation::kSigmoid) return static_cast<std::int32_t>(clamp_between(activate(value), low_, high_));
   const std::int64_t limited = clamp_between(value + zero_point_, low_, high_);
-  return function_ == Activation::kNone ? static_cast<std::int32_t>(limited) : activate(limited);
+  return table_ == nullptr ? static_cast<std::int32_t>(limited) : look_up(limited);
 }
 
-std::int32_t OutputStage::activate(std::int64_t value) const noexcept {
-  if (table_ != nullptr) return look_up(value);
+// In units of 1/12288; the result has 15 bits behind the point, and limits are limits of the result.
+std::int32_t OutputStage::activate(Wide value) const noexcept {
   const auto half = static_cast<std::int16_t>(clamp_between(value, -32768, 32767));
   return function_ == Activation::kSigmoid ? kernels::sigmoid_of_int16(half, 1, 0) : kernels::tanh_of_int16(half, 1, 0);
 }

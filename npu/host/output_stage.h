@@ -19,7 +19,7 @@ class OutputStage {
   [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept { return (*this)(scale_and_round(value, scale, rounding_)); }
 
  private:
-  [[nodiscard]] std::int32_t activate(std::int64_t value) const noexcept;
+  [[nodiscard]] std::int32_t activate(Wide value) const noexcept;
   [[nodiscard]] std::int32_t look_up(std::int64_t value) const noexcept;
 
   const std::byte* table_ = nullptr;
