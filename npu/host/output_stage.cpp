@@ -50,10 +50,14 @@ std::int32_t OutputStage::operator()(Wide value) const noexcept {
   return table_ == nullptr ? static_cast<std::int32_t>(limited) : look_up(limited);
 }
 
-// In units of 1/12288; the result has 15 bits behind the point, and limits are limits of the result.
+// In units of 1/12288, and not limited to 16 bits; the result has 15 bits behind the point, and limits are limits of the result.
 std::int32_t OutputStage::activate(Wide value) const noexcept {
-  const auto half = static_cast<std::int16_t>(clamp_between(value, -32768, 32767));
-  return function_ == Activation::kSigmoid ? kernels::sigmoid_of_int16(half, 1, 0) : kernels::tanh_of_int16(half, 1, 0);
+  constexpr std::int64_t kFlat = 1 << 20;                  // from here on the functions have their limits
+  const auto argument = static_cast<std::int32_t>(clamp_between(value, -kFlat, kFlat));
+  // The kernels take the argument as a product; a multiplier of 0 has a meaning of its own there.
+  const std::int16_t x = argument == 0 ? 0 : 1;
+  const std::int32_t multiplier = argument == 0 ? 1 : argument;
+  return function_ == Activation::kSigmoid ? kernels::sigmoid_of_int16(x, multiplier, 0) : kernels::tanh_of_int16(x, multiplier, 0);
 }
 
 std::int32_t OutputStage::look_up(std::int64_t value) const noexcept {
