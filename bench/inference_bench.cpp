@@ -21,6 +21,7 @@
 
 #include "base/host/heap_memory.h"
 #include "bench/digits_graph.h"
+#include "bench/int8_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
 #include "bench/stack_kernels.h"
@@ -142,6 +143,7 @@ class Bench {
     add_m2();
     add_single_call();
     add_digits();
+    add_share_of_peak();
     add_many_sessions();
     add_sessions_together();
     add_onnxruntime();
@@ -215,6 +217,16 @@ class Bench {
     const std::vector<std::int8_t> x = features(64);
     add("one layer/runnel", [stream, x] { stream->step(x.data()); }, m1_.head.macs());
     add_kernels("one layer", model, m1_.head.macs());
+  }
+
+  // 64 x 64 on a whole second, beside as many multiply-adds in registers.
+  void add_share_of_peak() {
+    const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000, peak = int8_peak(best_isa(), loops);
+    if (peak == 0) return;
+    const auto whole = std::make_shared<Engined>(model_of(one_layer(m1_.head, kClip)), RunMode::whole, kClip);
+    const std::vector<std::int8_t> x = features(std::size_t{kClip} * 64);
+    add("pointwise 64x64, 100 frames/runnel", [whole, x] { whole->step(x.data()); }, macs);
+    add("pointwise 64x64, 100 frames/in registers", [=] { int8_peak(best_isa(), loops); }, macs, static_cast<double>(peak) / static_cast<double>(macs));
   }
 
   // What a step of the network cannot be faster than.
@@ -376,6 +388,8 @@ class Bench {
     }
     ratio(ratios, "M1 stream 1: one session / 64 in turn, per step", "M1 stream 1/runnel", "M1 stream 1/64 sessions in turn", 0);
     ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn", "M1 stream 1/64 sessions together", 1.8);
+
+    ratio(ratios, "pointwise 64x64, 100 frames: share of the multiply-add peak", "pointwise 64x64, 100 frames/in registers", "pointwise 64x64, 100 frames/runnel", 0.6);
 
     Json out = {{"type", "bench"}, {"machine", machine()}, {"rounds", cases_.rounds()}, {"cases", cases}, {"ratios", ratios}};
     const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernels alone");
