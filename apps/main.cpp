@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   runnel::apps::add_check(app, exit_code);
   runnel::apps::add_bench(app, exit_code);
   runnel::apps::add_profile(app, exit_code);
+  runnel::apps::add_npu(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -17,5 +17,6 @@ void add_listen(CLI::App& app, int& exit_code);
 void add_batch(CLI::App& app, int& exit_code);
 void add_features(CLI::App& app, int& exit_code);
 void add_score(CLI::App& app, int& exit_code);
+void add_npu(CLI::App& app, int& exit_code);
 
 }  // namespace runnel::apps
