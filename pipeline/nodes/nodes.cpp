@@ -6,6 +6,7 @@
 #include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/framing.h"
 #include "pipeline/nodes/infer.h"
+#include "pipeline/nodes/join.h"
 #include "pipeline/nodes/microfrontend.h"
 #include "pipeline/nodes/null.h"
 #include "pipeline/nodes/resample.h"
@@ -15,7 +16,8 @@ namespace runnel::pipeline {
 
 NodeTable device_nodes() noexcept {
   static constexpr const NodeType* kNodes[] = {&Downmix::type,    &Resample::type, &Fbank::type, &Microfrontend::type, &Framing::type,
-                                               &Statistics::type, &Cmvn::type,     &Infer::type, &Detect::type,        &Null::type};
+                                               &Statistics::type, &Cmvn::type,     &Join::type,  &Infer::type,         &Detect::type,
+                                               &Null::type};
   return kNodes;
 }
 
