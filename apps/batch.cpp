@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/front_end.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -28,15 +29,6 @@ struct BatchCall {
   ModelFlags flags;
   unsigned jobs = 0;
 };
-
-bool is_recording(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  for (const std::string_view known : {".wav", ".flac", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".w64", ".caf"}) {
-    if (extension == known) return true;
-  }
-  return false;
-}
 
 Status add_folder(const fs::path& folder, std::vector<std::string>& files) {
   std::error_code error;

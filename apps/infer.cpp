@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "apps/front_end.h"
 #include "apps/infer.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -42,8 +43,8 @@ bool has_scale(const TensorView& tensor) {
 Result<Values> read_values(const Model& model, int index, const fs::path& path, int leading, int open_axis) {
   const TensorView tensor = model.tensor(index);
   Values values;
-  if (path.extension() == ".npy") {
-    RUNNEL_ASSIGN(NpyArray array, read_npy(path));
+  if (path.extension() == ".npy" || is_recording(path)) {
+    RUNNEL_ASSIGN(NpyArray array, is_recording(path) ? recording_as_input(model, index, path) : read_npy(path));
     values.shape = array.shape;
     if (array.dtype == tensor.dtype) {
       values.bytes = std::move(array.data);
@@ -366,6 +367,7 @@ Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
     const fs::path path = pair.second;
+    if (is_recording(path)) continue;   // the front end's frames have the size that the model says
     std::vector<std::byte> bytes;
     std::size_t steps = 1;
     if (path.extension() == ".npy") {
@@ -497,7 +499,7 @@ Status run_infer(const InferCall& call, const std::function<Status(InferCall&, c
 
 void add_infer(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InferCall>();
-  CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order)");
+  CLI::App* verb = app.add_subcommand("infer", "Run a model on raw tensors (.npy, or .bin in the model's type and shape order) or recordings, which go through the front end it brings");
   verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
   verb->add_option("-i,--input", call->inputs, "NAME=FILE for each input; float32 is quantized with the tensor's scale")->default_str("");
   verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();

@@ -26,6 +26,11 @@ class Cli : public testing::Test {
   runnel::test::TemporaryFolder folder_;
 };
 
+TEST_F(Cli, InferTakesRecordingsThroughTheFrontEndOfTheModel) {
+  call_well({"infer", model(), "-i", "logmel=" + recording(), "-o", file("direct")});
+  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 298, 12}));
+}
+
 TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
   const struct {
     const char* verb;
