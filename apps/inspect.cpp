@@ -331,12 +331,13 @@ Status inspect_graph(const InspectCall& call) {
   for (int i = 0; i < graph.size(); ++i) {
     const pipeline::Stage& stage = graph.stage(i);
     const bool has_output = stage.type->output.kinds != 0;
-    const std::string format = has_output ? std::string(pipeline::describe(graph.executor().format(i)).view()) : "";
+    const std::string format = has_output ? std::string(pipeline::describe(graph.format(i)).view()) : "";
     drawing.boxes.emplace_back(stage.type->name);
-    const int input = i == 0 ? -1 : stage.input;
-    if (input >= 0) drawing.arrows.push_back({input, i, std::string(pipeline::describe(graph.executor().format(input)).view())});
-    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.executor().capacity(i)}});
-    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.executor().capacity(i)) : "ends here");
+    const int input = stage.input;
+    for (const int from : graph.inputs(i)) drawing.arrows.push_back({from, i, std::string(pipeline::describe(graph.format(from)).view())});
+    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.capacity(i)}});
+    if (graph.inputs(i).size() > 1) json["nodes"].back()["inputs"] = graph.inputs(i);
+    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.capacity(i)) : "ends here");
   }
   if (call.json) fmt::print("{}\n", json.dump());
   else if (call.dot || call.mermaid) draw(drawing, call.dot);

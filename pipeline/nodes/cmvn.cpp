@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "pipeline/nodes/frame_lengths.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -34,17 +36,15 @@ Status read_list(std::string_view name, std::string_view list, std::span<float> 
 
 const NodeType Cmvn::type = {
     .name = "cmvn",
-    .help = "Normalises frames with fixed statistics: (x - mean) / deviation.",
-    .input = {static_cast<Kinds>(Kind::frames), "float32"},
-    .output = {static_cast<Kinds>(Kind::frames), "float32"},
+    .help = "Normalises with fixed statistics (z-score): (x - mean) / deviation, per dimension of frames or channel of a sensor.",
+    .input = {Kind::audio | Kind::frames, "float32"},
+    .output = {Kind::audio | Kind::frames, "float32, what came in"},
     .parameters = kParameters,
     .make = make_node<Cmvn>,
 };
 
 Status Cmvn::prepare(PrepareContext& context) noexcept {
-  if (context.input.dtype != DType::float32) {
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " wants float32";
-  }
+  RUNNEL_TRY(wants_float32(context));
   const auto dims = static_cast<std::size_t>(context.input.channels);
   float* values = context.memory.array<float>(2 * dims);
   if (values == nullptr) return out_of_memory("the statistics");

@@ -6,6 +6,7 @@
 
 namespace runnel::pipeline {
 
+// Frames, or samples of several channels.
 class Cmvn final : public Node {
  public:
   static const NodeType type;

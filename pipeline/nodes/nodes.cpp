@@ -4,16 +4,20 @@
 #include "pipeline/nodes/detect.h"
 #include "pipeline/nodes/downmix.h"
 #include "pipeline/nodes/fbank.h"
+#include "pipeline/nodes/framing.h"
 #include "pipeline/nodes/infer.h"
+#include "pipeline/nodes/join.h"
 #include "pipeline/nodes/microfrontend.h"
 #include "pipeline/nodes/null.h"
 #include "pipeline/nodes/resample.h"
+#include "pipeline/nodes/statistics.h"
 
 namespace runnel::pipeline {
 
 NodeTable device_nodes() noexcept {
-  static constexpr const NodeType* kNodes[] = {&Downmix::type, &Resample::type, &Fbank::type, &Microfrontend::type, &Cmvn::type,
-                                               &Infer::type,   &Detect::type,   &Null::type};
+  static constexpr const NodeType* kNodes[] = {&Downmix::type,    &Resample::type, &Fbank::type, &Microfrontend::type, &Framing::type,
+                                               &Statistics::type, &Cmvn::type,     &Join::type,  &Infer::type,         &Detect::type,
+                                               &Null::type};
   return kNodes;
 }
 

@@ -9,6 +9,7 @@
 #include "pipeline/nodes/host/jsonl.h"
 #include "pipeline/nodes/host/npy.h"
 #include "pipeline/nodes/host/npy_source.h"
+#include "pipeline/nodes/host/png.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -23,7 +24,7 @@ NodeTable host_nodes() noexcept {
 #endif
     const NodeTable device = device_nodes();
     all.insert(all.end(), device.begin(), device.end());
-    all.insert(all.end(), {&WavSink::type, &Npy::type, &Jsonl::type});
+    all.insert(all.end(), {&WavSink::type, &Npy::type, &Png::type, &Jsonl::type});
     return all;
   }();
   return nodes;
