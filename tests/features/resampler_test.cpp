@@ -154,10 +154,11 @@ TEST(Resampler, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
 }
 
 TEST(Resampler, SharesTapsBetweenStreams) {
-  const ResamplerSpec spec{.in_rate = 44100, .out_rate = 16000};
-  const std::size_t count = *Resampler::tap_count(spec), state = *Resampler::state_bytes(spec);
-  EXPECT_LT(count * sizeof(float), 110'000u) << "half of the 160 phases";
-  EXPECT_LT(state, 4096u);
+  constexpr ResamplerSpec spec{.in_rate = 44100, .out_rate = 16000};
+  constexpr ResamplerShape kShape = unchecked_shape_of(spec);   // known to a compiler
+  constexpr std::size_t count = kShape.taps(), state = kShape.state_bytes();
+  static_assert(count * sizeof(float) < 110'000, "half of the 160 phases");
+  static_assert(state < 4096);
   std::vector<float> taps(count), x = tone(700, 44100, 5000);
   ASSERT_TRUE(Resampler::make_taps(spec, taps).ok());
   const std::vector<float> expected = run(spec, best_isa(), x, 5000);
