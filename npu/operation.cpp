@@ -49,7 +49,7 @@ Extent extent_of(const FeatureMap& map) noexcept {
 
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept {
   if (place.dimensions < 2) return {place.address, place.address + dma.length * dma.rows * dma.planes};
-  const std::int64_t row = dma.length + dma.skip0, plane = row * dma.rows + dma.skip1;
+  const std::int64_t row = dma.length + dma.skip0, plane = row * dma.rows + (place.dimensions > 2 ? dma.skip1 : 0);
   Extent out{place.address, place.address};
   (row < 0 ? out.low : out.high) += row * (dma.rows - 1);
   (plane < 0 ? out.low : out.high) += plane * (dma.planes - 1);

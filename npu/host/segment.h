@@ -42,7 +42,7 @@ struct Segment {
 
 // The segment of an operator with the kind `ethos-u` (docs/delegates.md); `most_scratch` bounds what files may ask for in scratch memory. Everything
 // is checked: inputs and outputs have places inside the scratch memory as large as their tensors. Errors: invalid_data or unsupported.
-Result<Segment> read_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch = std::size_t{1} << 30);
+Result<Segment> read_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch = std::size_t{1} << 28);
 
 // The same from what lies outside of a model: a bare driver payload, which begins with COP1, or a Vela stream of ExecuTorch.
 Result<Segment> read_segment(std::span<const std::byte> bytes);

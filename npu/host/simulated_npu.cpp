@@ -51,7 +51,7 @@ void SimulatedSegment::run_segment(const BoundOperator& self, const RunContext& 
     std::memcpy(to.data(), context.data[segment.inputs[i]], to.size());
   }
   Observer observer;
-  if (segment.npu->observer_) observer = [&](const Operation& op, std::span<const std::int32_t> output) { segment.npu->observer_(segment.op, op, output); };
+  if (segment.npu->observer_) observer = [&](const Operation& done, std::span<const std::int32_t> output) { segment.npu->observer_(segment.op, done, output); };
   const Status status = simulator.run(observer);
   if (!status.ok() && segment.npu->status_.ok()) segment.npu->status_ = status;
   for (std::size_t i = 0; i < simulator.segment().outputs.size(); ++i) {

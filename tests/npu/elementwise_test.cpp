@@ -354,6 +354,29 @@ TEST(Copies, OfOneTwoAndThreeDimensions) {
   }
 }
 
+// The source has two dimensions and the target three: only the target leaves out SKIP1, and each end has its own bounds.
+TEST(Copies, EndsOfDifferentDimensions) {
+  const MapSpec all{1, 1, 1024, 1, false, false, 0, 0};
+  StreamMaker maker(0x10003008);
+  maker.set(Short::dma_source_region, 1 | 1 << 9).set(Long::dma_source, 0).set(Short::dma_target_region, 1 | 2 << 9).set(Long::dma_target, 512);
+  maker.set(Long::dma_length, 16, 0).set(Short::dma_size0, 2).set(Short::dma_size1, 2).set(Long::dma_skip0, 16).set(Long::dma_skip1, -16).op(OpCode::dma_start);
+  const auto fill = [](auto memory) {
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i < 512 ? i % 251 : 0);
+  };
+  const Numbers found = run(maker, fill, all, {}, 1024);
+  ASSERT_EQ(found.size(), 1024u);
+  std::vector<std::int64_t> expected(1024);
+  for (std::size_t i = 0; i < 512; ++i) expected[i] = static_cast<std::int64_t>(i % 251);
+  for (int p = 0; p < 2; ++p)
+    for (int r = 0; r < 2; ++r)
+      for (int i = 0; i < 16; ++i) expected[static_cast<std::size_t>(512 + p * 48 + r * 32 + i)] = (p * 64 + r * 32 + i) % 251;
+  EXPECT_EQ(found, expected);
+  // The source reaches byte 112; with SKIP1 it would seem to be 96.
+  const auto payload = maker.payload();
+  EXPECT_TRUE(npu::Simulator::make(*segment_of(payload, {}, 608)).ok());
+  EXPECT_FALSE(npu::Simulator::make(*segment_of(payload, {}, 607)).ok());
+}
+
 // A ring: rows 0 and 1 of the window are the last two of the memory, the rest begins again at its front.
 TEST(Tiles, WrapAround) {
   MapSpec a{5, 3, 4, 1, true, false, 0, 12 * 3}, y{5, 3, 4, 1, true, false, 0, 4096};
