@@ -12,8 +12,7 @@
 
 namespace runnel::apps {
 
-// A value as it stands in a text graph, whatever is in it.
-std::string quote_value(std::string_view value);
+using pipeline::quote_value;
 
 // What stands around a model: taken from its file, or given.
 struct ModelGraph {

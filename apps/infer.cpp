@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "apps/infer.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
@@ -23,14 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct InferCall {
-  std::string model, output;
-  ModelFlags flags;
-  std::vector<std::string> inputs, states, dump;
-  std::int64_t chunk = 0;
-  bool sequence = false, dequantize = false;
-  int threads = 1;
-};
 
 // A tensor's values on their way in or out, in the model's type; `shape` may have another length than the model says, or one more
 // leading axis (sequences).
@@ -167,7 +160,7 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
   options.frames = model.plan() != nullptr ? frames : 0;
   options.share = call.dump.empty();
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, call.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
   for (std::size_t i = 0; i < model.inputs().size(); ++i) {
@@ -190,7 +183,7 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   options.frames = call.chunk;
   options.share = call.dump.empty();
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, call.operators));
   const Prepared& prepared = engine->prepared();
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
@@ -256,7 +249,7 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
   PrepareOptions options;
   options.share = call.dump.empty();
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, prepare_options(model, usage, options)));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, prepare_options(model, usage, options), call.operators));
   HeapMemory memory;
   RUNNEL_ASSIGN(SteppedSession stepped, SteppedSession::make(engine->prepared(), usage, memory));
   std::vector<std::vector<std::byte>> runs(wanted.size());
@@ -313,7 +306,7 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
   options.mode = RunMode::whole;
   options.share = call.dump.empty();
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, call.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   Session& session = runner->session();
   std::map<int, std::vector<std::byte>> carried;
@@ -427,9 +420,7 @@ Result<std::shared_ptr<const OwnedModel>> load_for_data(const InferCall& call, c
   return loaded->model;
 }
 
-Status run_infer(const InferCall& call) {
-  compiler::OnnxOptions data;
-  RUNNEL_ASSIGN(const auto owned, load_for_data(call, data));
+Status run_loaded(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const compiler::OnnxOptions& data) {
   const Model& model = owned->model();
   RUNNEL_ASSIGN(const std::vector<int> wanted, wanted_tensors(call, model));
   if (!call.states.empty() && !call.sequence) return Status(Code::invalid_argument) << "--state needs --sequence";
@@ -495,6 +486,14 @@ Status run_infer(const InferCall& call) {
 }
 
 }  // namespace
+
+Status run_infer(const InferCall& call, const std::function<Status(InferCall&, const Model&)>& loaded) {
+  compiler::OnnxOptions data;
+  RUNNEL_ASSIGN(const auto owned, load_for_data(call, data));
+  InferCall changed = call;
+  if (loaded) RUNNEL_TRY(loaded(changed, owned->model()));
+  return run_loaded(changed, owned, data);
+}
 
 void add_infer(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InferCall>();

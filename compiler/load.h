@@ -43,6 +43,9 @@ struct LoadOptions {
   [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
 };
 
+// Whether these are the bytes of a .rnl file, plain or encrypted.
+bool is_model_file(const std::vector<std::byte>& bytes);
+
 struct LoadedModel {
   std::shared_ptr<const OwnedModel> model;
   // Things worth telling people, one sentence each: how the target was found, why the model cannot be streamed.

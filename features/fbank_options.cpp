@@ -1,6 +1,6 @@
 #include "features/fbank_options.h"
 
-#include "features/fbank_parameters.h"
+#include "features/fbank_parameter_table.h"
 #include "features/fft.h"
 
 namespace runnel::features {
@@ -81,6 +81,18 @@ Result<FbankShape> shape_of(const FbankOptions& o) noexcept {
                    : static_cast<std::size_t>(o.num_mel_bins) + (o.use_energy ? 1 : 0);
   RUNNEL_TRY(check_held(o, static_cast<std::size_t>(o.num_mel_bins)));
   return shape;
+}
+
+std::span<const Parameter> parameters() noexcept {
+  return fbank_table::kParameters;
+}
+
+Status set(FbankOptions& options, std::string_view name, std::string_view value) noexcept {
+  return set_by_name(parameters(), options, name, value);
+}
+
+void append_value(Text& text, const Parameter& parameter, const FbankOptions& options) noexcept {
+  append_value(text, parameter, parameter.get(options));
 }
 
 }  // namespace runnel::features

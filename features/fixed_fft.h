@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "features/fixed_fft_factors.h"
 #include "features/simd/fixed_kernels.h"
 
 namespace runnel::features {
@@ -21,22 +22,22 @@ class FixedFft {
  public:
   static constexpr std::size_t kMin = 8, kMax = 32768;
 
-  // n: a power of two, kMin .. kMax. Errors: invalid_argument; out_of_memory with the bytes needed.
-  Status init(std::size_t n, Isa isa, Memory& memory) noexcept;
-  // Bytes that init() takes.
-  static constexpr std::size_t memory_bytes(std::size_t n) noexcept { return 2 * pairs(n) * sizeof(std::int16_t); }
+  // n: a power of two, kMin .. kMax. `factors`: as fill_fft_factors() makes them, e.g. in flash memory, to outlive the transform;
+  // nullptr: they are made here. Errors: invalid_argument; out_of_memory with the bytes needed.
+  Status init(std::size_t n, const std::int16_t* factors, Isa isa, Memory& memory) noexcept;
+  // Bytes that init() takes, without and with factors of its own.
+  static constexpr std::size_t work_bytes(std::size_t n) noexcept { return n * sizeof(std::int16_t); }
+  static constexpr std::size_t memory_bytes(std::size_t n) noexcept { return work_bytes(n) + fixed::fft_factor_halves(n) * sizeof(std::int16_t); }
 
   // out: n/2 + 1 pairs. `in` has n samples and may not overlap them.
   void forward(const std::int16_t* in, std::int16_t* out) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  // A work array, the factors of all passes (one less than n/2) and those of the last step (n/4).
-  static constexpr std::size_t pairs(std::size_t n) noexcept { return n / 2 + n / 2 + n / 4; }
-
   std::size_t size_ = 0;
   const FixedKernels* kernels_ = nullptr;
-  std::int16_t *work_ = nullptr, *factors_ = nullptr, *split_ = nullptr;
+  std::int16_t* work_ = nullptr;            // [n/2] pairs
+  const std::int16_t* factors_ = nullptr;   // of the passes, then of the last step
 };
 
 }  // namespace runnel::features

@@ -16,7 +16,9 @@ struct Resampler::Shape {
   std::size_t row, capacity;
   double width;   // of half the filter, in input samples
   double cutoff;  // in cycles per input sample
-  [[nodiscard]] std::size_t floats() const { return static_cast<std::size_t>(up) * row + capacity; }
+  // Zeros in front of the 2 * half taps of a row, and so behind those of the row before it.
+  [[nodiscard]] std::size_t padding() const { return row - static_cast<std::size_t>(2 * half); }
+  [[nodiscard]] std::size_t taps() const { return static_cast<std::size_t>(up / 2 + 1) * row + padding(); }
 };
 
 Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept {
@@ -61,32 +63,55 @@ Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept
   return shape;
 }
 
+Result<std::size_t> Resampler::tap_count(const ResamplerSpec& spec) noexcept {
+  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
+  return shape.taps();
+}
+Result<std::size_t> Resampler::state_bytes(const ResamplerSpec& spec) noexcept {
+  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
+  return shape.capacity * sizeof(float);
+}
 Result<std::size_t> Resampler::memory_bytes(const ResamplerSpec& spec) noexcept {
   RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
-  return shape.floats() * sizeof(float);
+  return align_up(shape.taps() * sizeof(float), 64) + shape.capacity * sizeof(float);
+}
+
+Status Resampler::make_taps(const ResamplerSpec& spec, std::span<float> taps) noexcept {
+  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
+  if (taps.size() != shape.taps()) {
+    return Status(Code::invalid_argument) << "room for " << taps.size() << " taps, expected " << shape.taps();
+  }
+  fill_taps(spec, shape, taps.data());
+  return {};
 }
 
 Result<Resampler> Resampler::make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept {
   RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
-  auto* block = static_cast<float*>(memory.allocate(shape.floats() * sizeof(float), 64));
-  if (block == nullptr)
-    return Status(Code::out_of_memory) << "resampler: needs " << shape.floats() * sizeof(float) << " bytes";
+  auto* taps = static_cast<float*>(memory.allocate(shape.taps() * sizeof(float), 64));
+  if (taps == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.taps() * sizeof(float) << " bytes for its taps";
+  fill_taps(spec, shape, taps);
+  return make(spec, {taps, shape.taps()}, isa, memory);
+}
+
+Result<Resampler> Resampler::make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept {
+  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
+  if (taps.size() != shape.taps()) return Status(Code::mismatch) << taps.size() << " taps, expected " << shape.taps();
   Resampler r;
+  r.samples_ = static_cast<float*>(memory.allocate(shape.capacity * sizeof(float), 64));
+  if (r.samples_ == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.capacity * sizeof(float) << " bytes";
   r.kernels_ = &kernels_for(isa);
   r.up_ = shape.up;
   r.down_ = shape.down;
   r.half_ = shape.half;
   r.row_ = shape.row;
   r.capacity_ = shape.capacity;
-  r.fill_taps(spec, shape, block);
-  r.taps_ = block;
-  r.samples_ = block + static_cast<std::size_t>(shape.up) * shape.row;
+  r.taps_ = taps.data();
   r.reset();
   return r;
 }
 
-void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) const noexcept {
-  const double beta = spec.stop_band_db > 50 ? 0.1102 * (spec.stop_band_db - 8.7)
+void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) noexcept {
+  const double beta = spec.stop_band_db > 50 ? 0.1102 * (static_cast<double>(spec.stop_band_db) - 8.7)
                       : spec.stop_band_db > 21
                           ? 0.5842 * pow(spec.stop_band_db - 21.0, 0.4) + 0.07886 * (spec.stop_band_db - 21.0)
                           : 0.0;
@@ -98,17 +123,16 @@ void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* 
     const double sinc = t == 0 ? 1.0 : turn(shape.cutoff * t).sin / angle;
     return sinc * bessel_i0(beta * std::sqrt(1 - edge * edge));
   };
-  const auto count = static_cast<std::int64_t>(row_);
-  for (std::int64_t phase = 0; phase < up_; ++phase) {
-    float* row = taps + static_cast<std::size_t>(phase) * row_;
-    const double fraction = static_cast<double>(phase) / static_cast<double>(up_);
+  const auto count = static_cast<std::int64_t>(shape.row), padding = static_cast<std::int64_t>(shape.padding());
+  std::fill_n(taps, shape.taps(), 0.0F);
+  for (std::int64_t phase = 0; phase <= shape.up / 2; ++phase) {
+    float* row = taps + static_cast<std::size_t>(phase) * shape.row;
+    const double fraction = static_cast<double>(phase) / static_cast<double>(shape.up);
     // Tap j belongs to the sample floor(t) + half - (row - 1 - j).
-    const auto at = [&](std::int64_t j) { return fraction - static_cast<double>(half_ - (count - 1 - j)); };
+    const auto at = [&](std::int64_t j) { return fraction - static_cast<double>(shape.half - (count - 1 - j)); };
     double sum = 0;
-    for (std::int64_t j = count - 2 * half_; j < count; ++j) sum += weight(at(j));
-    for (std::int64_t j = 0; j < count; ++j) {
-      row[j] = j < count - 2 * half_ ? 0.0F : static_cast<float>(weight(at(j)) / sum);
-    }
+    for (std::int64_t j = padding; j < count; ++j) sum += weight(at(j));
+    for (std::int64_t j = padding; j < count; ++j) row[j] = static_cast<float>(weight(at(j)) / sum);
   }
 }
 
@@ -136,7 +160,13 @@ std::size_t Resampler::take(std::span<float> out, std::size_t already, std::int6
   const std::int64_t whole_step = down_ / up_, phase_step = down_ % up_;
   for (; already < out.size() && whole + half_ < certain; ++already, ++next_) {
     const float* first = samples_ + (whole + half_ + 1 - static_cast<std::int64_t>(row_) - base_);
-    out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
+    if (2 * phase <= up_) {
+      out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
+    } else {
+      // The last tap of this phase is the first one of the other, behind its zeros.
+      const float* other = taps_ + static_cast<std::size_t>(up_ - phase) * row_ + (row_ - static_cast<std::size_t>(2 * half_));
+      out[already] = kernels_->dot_reversed(first, other + row_ - 1, row_);
+    }
     whole += whole_step;
     phase += phase_step;
     if (phase >= up_) {

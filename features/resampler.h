@@ -6,6 +6,9 @@
 // samples give ceil(n * out / in) outputs. The filter is a sinc in a Kaiser window (J. F. Kaiser,
 // Nonrecursive digital filter design using the I0-sinh window function, 1974); each phase is scaled to pass a
 // constant unchanged. Equal rates copy the samples.
+//
+// Phase p read backwards is phase (number of phases) - p, to the bit: only half of them are kept. Streams of one specification can
+// share the taps, which then are made once, or lie in flash memory.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +38,16 @@ class Resampler {
   // little in common that the filter would need more than kMostCoefficients; out_of_memory with the bytes
   // needed.
   static Result<Resampler> make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept;
-  // Bytes that make() takes of a 64-byte aligned Memory.
+  // The same with taps that make_taps() has made, 64-byte aligned for speed; they must outlive the stream. Error besides: mismatch
+  // when there are not tap_count(spec) of them.
+  static Result<Resampler> make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept;
+  // Bytes that make() takes of a 64-byte aligned Memory, with taps of its own and without.
   static Result<std::size_t> memory_bytes(const ResamplerSpec& spec) noexcept;
+  static Result<std::size_t> state_bytes(const ResamplerSpec& spec) noexcept;
+
+  // The filter. Error: invalid_argument unless `taps` has room for exactly tap_count(spec).
+  static Result<std::size_t> tap_count(const ResamplerSpec& spec) noexcept;
+  static Status make_taps(const ResamplerSpec& spec, std::span<float> taps) noexcept;
   static constexpr std::size_t kMostCoefficients = std::size_t{1} << 23;
 
   Resampler(Resampler&&) noexcept = default;
@@ -67,7 +78,7 @@ class Resampler {
   Resampler() noexcept = default;
   struct Shape;
   static Result<Shape> shape_of(const ResamplerSpec& spec) noexcept;
-  void fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) const noexcept;
+  static void fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) noexcept;
   std::size_t take(std::span<float> out, std::size_t already, std::int64_t certain) noexcept;
   void make_room() noexcept;
 
@@ -75,7 +86,7 @@ class Resampler {
   std::int64_t up_ = 1, down_ = 1;  // out / in in lowest terms
   std::int64_t half_ = 0;        // output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
   std::size_t row_ = 0;          // taps of a phase, padded in front with zeros to a multiple of 16
-  const float* taps_ = nullptr;  // [up][row]
+  const float* taps_ = nullptr;  // [up/2 + 1][row], then the zeros in front of another row
   float* samples_ = nullptr;     // the stream from base_ to received_ (and, once flushed, zeros behind it)
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0, filled_ = 0;

@@ -81,7 +81,7 @@ bool rounds(const Graph& graph, const Back& back, const compiler::Node& node) {
 
 bool check(Lowering& to, const Graph& graph, const compiler::Node& node) {
   const Back* const back = find(node.code);
-  if (back == nullptr || !known_version(node) || (node.options.index() == 0 && node.code == fb::OpCode::custom)) {
+  if (back == nullptr || !known_version(node)) {
     to.refuse(node, back == nullptr ? std::string("an operator that .espdl files do not have") : "version " + std::to_string(node.version) + " of it, expected 1");
     return false;
   }
@@ -96,7 +96,7 @@ bool check(Lowering& to, const Graph& graph, const compiler::Node& node) {
   }
   for (const TensorId id : node.outputs) {
     const Tensor& tensor = to.at(id);
-    if (!is_quantized(tensor.dtype) || tensor.exponents.size() == 1) continue;
+    if (!is_quantized(tensor.dtype) || tensor.exponents.size() == 1 || !obstacle(tensor).empty()) continue;
     to.refuse(node, "\"" + tensor.name + "\" has " + std::to_string(tensor.exponents.size()) + " exponents, expected 1");
     fits = false;
   }

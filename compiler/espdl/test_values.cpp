@@ -146,4 +146,13 @@ std::optional<std::vector<Constant>> joined_calls(const std::vector<Constant>& v
   return out;
 }
 
+std::optional<std::vector<Constant>> first_calls(const std::vector<Constant>& values) {
+  std::vector<Constant> out;
+  for (const Constant& value : values) {
+    const auto call = call_of(value);
+    if (!call || call->number == 0) out.push_back(value);
+  }
+  return out;
+}
+
 }  // namespace runnel::compiler::espdl_source

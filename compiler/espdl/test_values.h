@@ -21,5 +21,7 @@ std::vector<std::vector<std::vector<std::byte>>> test_inputs(const Graph& graph,
 void label_call(Constant& value, int call, int axis);
 // The calls of a value joined along their frames; tensors that are no calls stay as they are. Nothing when calls are missing or do not fit together.
 std::optional<std::vector<Constant>> joined_calls(const std::vector<Constant>& values);
+// Without the calls behind the first one.
+std::optional<std::vector<Constant>> first_calls(const std::vector<Constant>& values);
 
 }  // namespace runnel::compiler::espdl_source

@@ -16,6 +16,8 @@ namespace runnel::compiler {
 struct EspdlWriteOptions {
   // The chip: rounding, layouts of weights, exponents per channel, bits of biases. `automatic`: what the metadata entry espdl.target says.
   EspdlTarget target = EspdlTarget::automatic;
+  // Frames per call: the streaming form with StreamingCache nodes (streaming_form.h), whose test values are several calls in a row; 0: the graph as it is.
+  int chunk = 0;
   // Encrypts the file (mode 1); null: plain. The format authenticates nothing (docs/espdl.md).
   const crypto::Key* key = nullptr;
   // Of the test inputs, where the graph brings none that fit.

@@ -73,6 +73,8 @@ struct Kernels {
   std::size_t (*copy_finite)(const float* x, std::size_t count, float gain, float* to) noexcept;
   // sum of x[i] * taps[i] in 16 interleaved lanes, then halves added; count a multiple of 16
   float (*dot)(const float* x, const float* taps, std::size_t count) noexcept;
+  // the same of x[i] * last[-i]
+  float (*dot_reversed)(const float* x, const float* last, std::size_t count) noexcept;
   // x = (x - mean) * scale
   void (*normalize)(float* x, const float* mean, const float* scale, std::size_t count) noexcept;
 };

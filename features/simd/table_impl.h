@@ -28,6 +28,7 @@ constexpr Kernels table() {
           .times_matrix = times_matrix<W>,
           .copy_finite = copy_finite<W>,
           .dot = dot<W>,
+          .dot_reversed = dot_reversed<W>,
           .normalize = normalize<W>};
 }
 

@@ -250,4 +250,13 @@ std::string to_text(const GraphText& graph) {
   return text;
 }
 
+std::string quote_value(std::string_view value) {
+  std::string text = "\"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + '"';
+}
+
 }  // namespace runnel::pipeline

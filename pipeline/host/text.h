@@ -50,5 +50,7 @@ Result<GraphText> parse_graph(std::string_view text);
 
 // A text that parse_graph reads back to the same graph, on one line.
 std::string to_text(const GraphText& graph);
+// A value as it stands in a text graph, whatever is in it.
+std::string quote_value(std::string_view value);
 
 }  // namespace runnel::pipeline

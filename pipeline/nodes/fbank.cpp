@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank_parameter_table.h"
 #include "features/microfrontend_options.h"
 #include "pipeline/nodes/option_table.h"
 
@@ -11,7 +11,7 @@ namespace runnel::pipeline {
 namespace {
 
 struct Traits {
-  static std::span<const features::Parameter> parameters() noexcept { return features::parameters(); }
+  static constexpr auto& kOptions = features::fbank_table::kParameters;
   static Result<features::FbankOptions> preset(std::string_view name) noexcept {
     for (const features::MicrofrontendPreset& other : features::microfrontend_presets()) {
       if (other.name == name) return Status(Code::invalid_argument) << "preset=" << name << " is one of the node microfrontend: write `microfrontend preset=" << name << '`';
@@ -19,7 +19,7 @@ struct Traits {
     return features::preset(name);
   }
 };
-const OptionTable<Fbank, Traits> kTable;
+constexpr auto kTable = OptionTable<Fbank, Traits>::make();
 
 }  // namespace
 
@@ -28,7 +28,7 @@ const NodeType Fbank::type = {
     .help = "Log-mel filter banks, or cepstral coefficients (kind=mfcc), by Kaldi's recipe.",
     .input = {static_cast<Kinds>(Kind::audio), "float32 or int16, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
-    .parameters = kTable.entries(),
+    .parameters = kTable,
     .make = make_node<Fbank>,
 };
 

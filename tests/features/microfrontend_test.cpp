@@ -12,6 +12,7 @@
 
 #include "base/host/heap_memory.h"
 #include "features/microfrontend_math.h"
+#include "features/microfrontend_presets.h"
 #include "tests/features/cases.h"
 #include "tests/features/streaming.h"
 #include "tests/support/data.h"
@@ -133,6 +134,18 @@ TEST(Microfrontend, TakesExactlyTheMemoryItNames) {
   EXPECT_EQ(Microfrontend::memory_bytes(480, 512, 40), *Microfrontend::memory_bytes(*microfrontend_preset("micro-wake-word")));
 }
 
+// The compiler's tables are those that the machine makes, and take no memory.
+TEST(Microfrontend, GivesTheSameFramesWithTablesMadeByTheCompiler) {
+  constexpr std::size_t kState = Microfrontend::state_bytes_of(MicroWakeWordRecipe::kOptions);
+  static_assert(kState < 6 * 1024 && kState < Microfrontend::memory_bytes_of(MicroWakeWordRecipe::kOptions));
+  HeapMemory memory(kState);
+  Result<Microfrontend> made = Microfrontend::make_of<MicroWakeWordRecipe>(best_isa(), memory);
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  EXPECT_EQ(memory.used(), kState);
+  const std::vector<std::int16_t> samples = noise(16000, 12000);
+  EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [] { return 333u; }), whole(*microfrontend_preset("micro-wake-word"), samples));
+}
+
 TEST(Microfrontend, SkipsSamplesBetweenFramesThatDoNotTouch) {
   MicrofrontendOptions options = *microfrontend_preset("microfrontend");
   options.frame_length = 5;
@@ -218,7 +231,7 @@ TEST(FixedFft, TransformsWithinItsRounding) {
   for (const std::size_t n : {8u, 16u, 32u, 64u, 256u, 512u, 1024u, 2048u}) {
     HeapMemory memory(FixedFft::memory_bytes(n));
     FixedFft fft;
-    ASSERT_TRUE(fft.init(n, Isa::reference, memory).ok());
+    ASSERT_TRUE(fft.init(n, nullptr, Isa::reference, memory).ok());
     std::vector<std::int16_t> x(n), out(n + 2);
     for (auto& value : x) value = static_cast<std::int16_t>(static_cast<int>(random() % 65536) - 32768);
     fft.forward(x.data(), out.data());
@@ -236,7 +249,7 @@ TEST(FixedFft, TransformsWithinItsRounding) {
   }
   HeapMemory memory;
   FixedFft fft;
-  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u}) EXPECT_EQ(fft.init(n, best_isa(), memory).code(), Code::invalid_argument) << n;
+  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u}) EXPECT_EQ(fft.init(n, nullptr, best_isa(), memory).code(), Code::invalid_argument) << n;
 }
 
 TEST(FixedFft, GivesTheSameBitsOnEveryLevel) {
@@ -248,7 +261,7 @@ TEST(FixedFft, GivesTheSameBitsOnEveryLevel) {
       for (const Isa isa : test::isas()) {
         HeapMemory memory;
         FixedFft fft;
-        ASSERT_TRUE(fft.init(n, isa, memory).ok());
+        ASSERT_TRUE(fft.init(n, nullptr, isa, memory).ok());
         std::vector<std::int16_t> out(n + 2);
         fft.forward(x.data(), out.data());
         if (expected.empty()) expected = out;   // the first one is the reference

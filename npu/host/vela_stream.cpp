@@ -1,4 +1,4 @@
-#include "compiler/pte/vela_stream.h"
+#include "npu/host/vela_stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 
-namespace runnel::compiler::pte_source {
+namespace runnel::npu {
 namespace {
 
 constexpr std::size_t kBlockHead = 32, kName = 16, kTensor = 36, kKey = 64;
@@ -68,10 +68,23 @@ Result<std::span<const std::byte>> data_of(const Block& block, std::span<const N
   return found->bytes;
 }
 
+// The product of a shape and the size of its elements.
+Result<std::size_t> bytes_of(const VelaTensor& tensor, const std::string& place) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+  std::uint64_t bytes = static_cast<std::uint64_t>(tensor.element);
+  bool empty = false;
+  for (const std::int32_t size : tensor.shape) {
+    if (size < 0) return Status(Code::invalid_data) << place << ": a size of " << size << ", expected 0 or more";
+    empty = empty || size == 0;
+    if (!checked_mul(bytes, static_cast<std::uint64_t>(size), bytes) || bytes > kMost) return Status(Code::invalid_data) << place << ": more than " << kMost << " bytes";
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
 Status check_tensor(VelaTensor& tensor, const std::string& place, std::uint32_t scratch) {
   const auto fail = [&] { return Status(Code::invalid_data) << place << ": "; };
   if (tensor.element != 1 && tensor.element != 2 && tensor.element != 4) return fail() << "elements of " << tensor.element << " bytes, expected 1, 2 or 4";
-  RUNNEL_ASSIGN(tensor.bytes, bytes_of(tensor.shape, static_cast<std::size_t>(tensor.element), place));
+  RUNNEL_ASSIGN(tensor.bytes, bytes_of(tensor, place));
   if (tensor.bytes == 0) return fail() << "a shape with a 0 in it";
   if (tensor.region < 0 || tensor.region > 2) return fail() << "region " << tensor.region << ", expected 0 to 2";
   if (tensor.offset < 0 || !range_inside(static_cast<std::uint64_t>(tensor.offset), tensor.bytes, scratch)) {
@@ -134,4 +147,4 @@ Result<VelaStream> read_vela_stream(std::span<const std::byte> payload, std::spa
   return out;
 }
 
-}  // namespace runnel::compiler::pte_source
+}  // namespace runnel::npu

@@ -5,13 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/pte/source.h"
 
-namespace runnel::compiler::pte_source {
+namespace runnel::npu {
+
+// Data that a program keeps apart and that blocks find by name.
+struct NamedData {
+  std::string key;
+  std::span<const std::byte> bytes;
+};
 
 // Where an input or output lies in the scratch memory.
 struct VelaTensor {
@@ -32,4 +37,4 @@ struct VelaStream {
 // payload, inputs and outputs in the scratch memory. Errors: invalid_data naming the block, what was expected and what was found.
 Result<VelaStream> read_vela_stream(std::span<const std::byte> payload, std::span<const NamedData> named_data);
 
-}  // namespace runnel::compiler::pte_source
+}  // namespace runnel::npu

@@ -1,5 +1,5 @@
 // What the Ethos-U back end stores with a program: every way in which ExecuTorch's own reader accepts too much, refused.
-#include "compiler/pte/vela_stream.h"
+#include "npu/host/vela_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace runnel::test {
 namespace {
 
-using compiler::pte_source::NamedData;
-using compiler::pte_source::read_vela_stream;
+using npu::NamedData;
+using npu::read_vela_stream;
 
 // Where things stand in tiny_vela_stream().
 constexpr std::size_t kCommands = 32, kWeights = kCommands + 48, kScratch = kWeights + 48, kInputs = kScratch + 48, kOutputs = kInputs + 80, kEnd = kOutputs + 80;

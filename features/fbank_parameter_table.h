@@ -1,10 +1,12 @@
+// The options of the float front end one by one, for tables made of them at compile time. Everybody else uses fbank_parameters.h.
+#pragma once
+
 #include "features/fbank_parameters.h"
 
-namespace runnel::features {
-namespace {
+namespace runnel::features::fbank_table {
 
 using O = FbankOptions;
-constexpr Parameter kParameters[] = {
+inline constexpr Parameter kParameters[] = {
     choice<&O::kind>("kind", "fbank|mfcc|spectrogram|stft",
                      "mel energies; cepstral coefficients made of them; all bins; complex spectrum (real parts, then imaginary)"),
     real<&O::sample_frequency>("sample_frequency", "Hz", 10, 768000, "rate of the samples"),
@@ -75,18 +77,4 @@ constexpr Parameter kParameters[] = {
                            "samples that are infinite or not a number: read as 0, or refused"),
 };
 
-}  // namespace
-
-std::span<const Parameter> parameters() noexcept {
-  return kParameters;
-}
-
-Status set(FbankOptions& options, std::string_view name, std::string_view value) noexcept {
-  return set_by_name(parameters(), options, name, value);
-}
-
-void append_value(Text& text, const Parameter& parameter, const FbankOptions& options) noexcept {
-  append_value(text, parameter, parameter.get(options));
-}
-
-}  // namespace runnel::features
+}  // namespace runnel::features::fbank_table
