@@ -27,13 +27,18 @@ bool is_fixed_point(const std::string& name) {
 // "png path=... axis=...": which frequencies the rows of the picture stand for.
 std::string picture_of(const FeaturesCall& call, const std::string& path) {
   std::string node = "png path=" + quote_value(path);
+  if (call.kind == "spectrogram") return node + " axis=hz";
   if (call.kind != "fbank") return node;
+  // The picture knows one mel scale.
+  bool slaney = std::find(call.set.begin(), call.set.end(), "mel_scale=slaney") != call.set.end();
   double low = 20, high = 0, rate = 16000;
   if (const auto preset = features::preset(call.preset); preset.ok()) {
+    slaney = slaney || preset->mel_scale == features::MelScale::slaney;
     low = static_cast<double>(preset->low_freq);
     high = static_cast<double>(preset->high_freq);
     rate = static_cast<double>(preset->sample_frequency);
   }
+  if (slaney) return node;
   for (const features::MicrofrontendPreset& preset : features::microfrontend_presets()) {
     if (preset.name != call.preset) continue;
     low = static_cast<double>(preset.options.low_freq);
@@ -90,7 +95,7 @@ void add_features(CLI::App& app, int& exit_code) {
   verb->add_option("INPUT", call->inputs, "Recordings")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
-  verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
+  verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft"}));
   verb->add_option("--png", call->png, "Also a picture of the features of one recording, with axes and a colour bar");
   verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, runnel inspect microfrontend)")->default_str("");
   verb->callback([call, &exit_code] {

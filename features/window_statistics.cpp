@@ -21,7 +21,7 @@ bool has_bands(const WindowStatisticsOptions& options) noexcept {
 }
 
 FrameGrid grid_of(const WindowStatisticsOptions& options) noexcept {
-  return {.length = options.window * options.channels, .shift = options.hop * options.channels};
+  return {.length = options.window * options.channels, .shift = options.hop * options.channels, .placement = FramePlacement::inside};
 }
 
 Status check(const WindowStatisticsOptions& options) noexcept {

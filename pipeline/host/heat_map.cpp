@@ -117,7 +117,10 @@ Picture HeatMap::draw(const Labels& labels) const {
     }
   }
   const int letter = Picture::kLetterHeight;
-  picture.text(kLeft, 6, labels.title);
+  // The end of a long name says more than its start.
+  const std::size_t room = static_cast<std::size_t>((width - 4) / Picture::kLetterWidth);
+  const std::string title = labels.title.size() <= room ? labels.title : ".." + labels.title.substr(labels.title.size() + 2 - room);
+  picture.text(kLeft, 6, title);
   // Time: a column begins with its first frame.
   double step = 1;
   const double seconds = labels.frame_s * static_cast<double>(per_column_) * width / across;

@@ -27,7 +27,7 @@ Status Framing::prepare(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(const std::int64_t length, read_length("window", window, context.input.clock));
   RUNNEL_ASSIGN(const std::int64_t distance, read_length("hop", hop, context.input.clock));
   grid_.set_hop(distance);
-  RUNNEL_TRY(framer_.init({.length = length * channels_, .shift = distance * channels_}, context.memory));
+  RUNNEL_TRY(framer_.init({.length = length * channels_, .shift = distance * channels_, .placement = features::FramePlacement::inside}, context.memory));
   context.output.kind = Kind::frames;
   context.output.channels = static_cast<std::int32_t>(length * channels_);
   context.output.clock = context.input.clock.windows(distance, 0, length);
