@@ -52,6 +52,14 @@ std::string quote_value(std::string_view value) {
   return text + '"';
 }
 
+std::string wav_text(std::string_view path, double tail) {
+  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
+}
+
+void add_tail_flag(CLI::App* verb, double& tail) {
+  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")->check(CLI::Range(0.0, 3600.0));
+}
+
 Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
   const auto stored = [](const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); };
   const fb::Pipeline* pipeline = model.pipeline();
