@@ -513,7 +513,7 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::log_softmax: return along_axis(at);
     // ---- recurrence, normalization, rearrangement
     case fb::OpCode::gru:
-    case fb::OpCode::lstm: return node.version == 3 ? sequence_lstm(at) : recurrent(at);
+    case fb::OpCode::lstm: return node.version >= 3 ? sequence_lstm(at) : recurrent(at);
     case fb::OpCode::svdf: return svdf(at);
     case fb::OpCode::attention: return attention(at);
     case fb::OpCode::layer_norm:

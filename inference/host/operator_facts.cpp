@@ -50,8 +50,13 @@ constexpr OperatorFacts kFacts[] = {
     {"average_pool", 3, "x", kAffine, kWindow, "exact sum, divided in integers, ties away from zero, or up (half_up)"},
     {"max_pool", 3, "x", kAffine, kWindow, "exact"},
     {"reduce_mean", 3, "x", kAffine, kOtherAxes, "exact sum, the count in the multiplier"},
+    {"reduce_sum", 3, "x", kAffine, kOtherAxes, "exact sum, then a multiplier of 31 bits, rounded twice"},
+    {"reduce_max", 3, "x", "i8 i16 of one scale", kOtherAxes, "exact"},
+    {"reduce_min", 3, "x", "i8 i16 of one scale", kOtherAxes, "exact"},
     {"lstm", 3, "x, 4 weights of x, 4 of h, 4 biases", "i8 with scales, f32", kSteps, "gates Q3.12 and Q0.15 from a table, cell i16; f32: fixed order"},
     {"svdf", 1, "x, weights over features, over time, bias or absent", "i8 with scales, f32", kSteps, "state i8 or i16, TensorFlow Lite's multipliers; f32: fixed order"},
+    {"lstm", 4, "as lstm 3", "i8", kSteps, "as lstm 3, with shifts, each result rounded once"},
+    {"svdf", 2, "as svdf 1", "i8, state i8 or i16", kSteps, "as svdf 1, with shifts, each result rounded once"},
     {"reduce_mean", 4, "x", kAffine, "over windows of time, or all frames so far", "exact sum, the count in the multiplier"},
     // ---- windows of time
     {"reduce_mean", 2, "x", kAll, "over windows of time, or all frames so far", "as reduce_mean 1; integers at two additions per frame"},

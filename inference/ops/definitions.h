@@ -36,10 +36,10 @@ extern const OperatorDefinition relu_v3, requantize_v3, sigmoid_v3, tanh_v3, lea
 extern const OperatorDefinition clip_v3, quantize_v3, dequantize_v3;
 extern const OperatorDefinition softmax_v3;                                                                    // affine_softmax.cpp
 extern const OperatorDefinition average_pool_v3, max_pool_v3;                                                  // pool.cpp
-extern const OperatorDefinition reduce_mean_v3;                                                                // reduce.cpp
+extern const OperatorDefinition reduce_mean_v3, reduce_sum_v3, reduce_max_v3, reduce_min_v3;                   // reduce.cpp
 extern const OperatorDefinition conv_v3, fully_connected_v3;                                                   // hybrid.cpp
-extern const OperatorDefinition lstm_v3;                                                                       // sequence_lstm.cpp
-extern const OperatorDefinition svdf_v1;                                                                       // svdf.cpp
+extern const OperatorDefinition lstm_v3, lstm_v4;                                                              // sequence_lstm.cpp
+extern const OperatorDefinition svdf_v1, svdf_v2;                                                              // svdf.cpp
 extern const OperatorDefinition conv_v4, fully_connected_v4;                                                   // conv.cpp
 extern const OperatorDefinition read_variable_v1, assign_variable_v1;                                          // variable.cpp
 

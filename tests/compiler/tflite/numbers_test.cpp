@@ -254,6 +254,30 @@ TEST(TfliteSquaredDifference, ByteForByte) {
   check_squared_differences<std::int16_t>(kInt16, 0, 0, 0, 0.0003f, 0.0007f, 0.07f);
 }
 
+// Sums are exact, then scaled; the largest and the smallest are picked.
+TEST(TfliteInt8, ReductionsByteForByte) {
+  constexpr int kRows = 6, kCount = 11;
+  const float xs = 0.037f, ys = 0.29f;
+  for (const Builtin code : {Builtin::SUM, Builtin::REDUCE_MAX, Builtin::REDUCE_MIN}) {
+    const bool sums = code == Builtin::SUM;
+    const auto values = random_values<std::int8_t>(kRows * kCount, -128, 127);
+    TinyTflite model;
+    const int x = model.tensor(kInt8, {kRows, kCount}, xs, -9), axes = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {1});
+    const int y = model.tensor(kInt8, {kRows}, sums ? ys : xs, sums ? 17 : -9);
+    model.op(code, {x, axes}, {y}, BuiltinOptions::Reducer, tflite::CreateReducerOptions(model.builder(), false));
+    std::vector<std::int8_t> expected;
+    for (int row = 0; row < kRows; ++row) {
+      const auto begin = values.begin() + row * kCount, end = begin + kCount;
+      std::int32_t sum = 0;
+      for (auto value = begin; value != end; ++value) sum += *value + 9;
+      const std::int32_t scaled_sum = std::clamp(scaled(sum, static_cast<double>(xs) / static_cast<double>(ys)) + 17, -128, 127);
+      expected.push_back(sums ? static_cast<std::int8_t>(scaled_sum) : code == Builtin::REDUCE_MAX ? *std::max_element(begin, end) : *std::min_element(begin, end));
+    }
+    EXPECT_EQ(run<std::int8_t>(model.file({x}, {y}), {bytes_of(values)}), expected) << static_cast<int>(code);
+    EXPECT_NE(*std::ranges::min_element(expected), *std::ranges::max_element(expected));
+  }
+}
+
 TEST(TfliteFloat, MatricesAndLargestElements) {
   TinyTflite model;
   const int a = model.tensor(kFloat, {1, 2, 3}, 0, 0), b = model.tensor(kFloat, {1, 2, 3}, 0, 0), y = model.tensor(kFloat, {1, 2, 2}, 0, 0), m = model.tensor(kFloat, {1, 2}, 0, 0);
