@@ -367,7 +367,7 @@ Result<std::pair<std::string, std::string>> split(const std::string& text, std::
   return std::pair(text.substr(0, at), text.substr(at + 1));
 }
 
-// What the input files tell about axes and integers that an .onnx file leaves open.
+// What the input files tell about axes and integers that an .onnx or .tflite file leaves open. Files that cannot be read tell nothing.
 Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
   constexpr std::size_t kMostValues = 16;   // of an input of integers that could be a setting, such as a sample rate
   for (const std::string& text : call.inputs) {
@@ -376,7 +376,9 @@ Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
     std::vector<std::byte> bytes;
     std::size_t steps = 1;
     if (path.extension() == ".npy") {
-      RUNNEL_ASSIGN(NpyArray array, read_npy(path));
+      auto read = read_npy(path);
+      if (!read.ok()) continue;   // said when the input is read
+      NpyArray& array = *read;
       if (call.sequence && !array.shape.empty()) {
         steps = static_cast<std::size_t>(std::max<std::int64_t>(array.shape[0], 1));
         array.shape.erase(array.shape.begin());
@@ -385,7 +387,9 @@ Status look_at_data(const InferCall& call, compiler::OnnxOptions& options) {
       if (array.dtype != DType::int64) continue;
       bytes = std::move(array.data);
     } else {
-      RUNNEL_ASSIGN(bytes, read_whole_file(path));
+      auto read = read_whole_file(path);
+      if (!read.ok()) continue;
+      bytes = std::move(*read);
       if (!call.sequence) options.data_elements[pair.first] = static_cast<std::int64_t>(bytes.size() / sizeof(float));
     }
     // A setting is the same in all steps.
@@ -450,7 +454,8 @@ Status run_infer(const InferCall& call) {
   const bool by_usage = (usage.kind == fb::Usage::step || usage.kind == fb::Usage::window) && usage.time_axis >= 0 && !call.sequence && call.chunk == 0;
   const int streamed_input = by_usage ? model.inputs()[static_cast<std::size_t>(usage.input)] : -1;
 
-  InputMap inputs;
+  // All names before any file: a wrong name is what is wrong, whatever the file has.
+  std::vector<std::pair<int, std::string>> files;
   for (const std::string& text : call.inputs) {
     RUNNEL_ASSIGN(const auto pair, split(text, "NAME=FILE"));
     const auto port = find_port(model, pair.first, model.inputs(), "input");
@@ -458,8 +463,12 @@ Status run_infer(const InferCall& call) {
       RUNNEL_TRY(check_fixed(pair.first, fixed, data));
       continue;
     }
-    RUNNEL_ASSIGN(const int tensor, port);
-    RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, pair.second, call.sequence ? 1 : 0, tensor == streamed_input ? usage.time_axis : -1));
+    RUNNEL_TRY(port.status());
+    files.emplace_back(*port, pair.second);
+  }
+  InputMap inputs;
+  for (const auto& [tensor, path] : files) {
+    RUNNEL_ASSIGN(inputs[tensor], read_values(model, tensor, path, call.sequence ? 1 : 0, tensor == streamed_input ? usage.time_axis : -1));
   }
   std::int64_t frames = 0, steps = -1;
   for (const std::int32_t tensor : model.inputs()) {

@@ -42,7 +42,11 @@ TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
   const std::string about = call_well({"inspect", made}).out;
   EXPECT_NE(about.find("step of 3 new frames of 40 values"), std::string::npos);
   EXPECT_NE(about.find("microwakeword.tensor_arena_size = 22348"), std::string::npos);
-  EXPECT_EQ(Json::parse(call_well({"inspect", made, "--json"}).out)["usage"]["advance"], 3);
+  EXPECT_NE(about.find("run in steps\n  first output after 3 frames (30 ms), then one every 3 frames (30 ms)\n  23968 multiply-adds per step, 7989 per frame\n"), std::string::npos) << about;
+  const Json json = Json::parse(call_well({"inspect", made, "--json"}).out);
+  EXPECT_EQ(json["usage"]["advance"], 3);
+  EXPECT_NEAR(json["macs_per_frame"].get<double>(), 23968 / 3.0, 0.01);
+  EXPECT_NE(call_well({"profile", made, "--runs", "5"}).out.find("one step of 3 frames: "), std::string::npos);
 }
 
 // The recording ends with the word: the runs whose mean decides come behind it.
