@@ -1,6 +1,7 @@
 // The kernels of ExecuTorch that are known, by name.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "compiler/pte/builder.h"
@@ -12,10 +13,14 @@ struct Kernel {
   // Operands, outputs included; a later version of a kernel may have more.
   std::size_t least = 0, most = 0;
   Status (*convert)(Builder& builder, const Call& call) = nullptr;
+  std::string_view remarks = {};       // what is asked of it; docs/formats.md is made of it
 };
 
 // Null when there is none of that name.
 const Kernel* find_kernel(std::string_view name);
+
+// All of them.
+std::span<const Kernel> kernels();
 
 // ---- the conversions, by kind (convert_*.cpp)
 Status convert_conv(Builder& builder, const Call& call);
