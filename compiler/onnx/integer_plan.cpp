@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "compiler/operator_kinds.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler {
@@ -30,7 +31,7 @@ bool has_power_form(const Node& node) {
     case OpCode::reduce_min: return true;
     // int16, which no table does; int8 functions are tables.
     case OpCode::relu: return true;
-    default: return node.code >= OpCode::abs && node.code <= OpCode::erf;
+    default: return is_function(node.code);
   }
 }
 
