@@ -9,7 +9,7 @@ extern const OperatorDefinition conv_v1, fully_connected_v1;                    
 extern const OperatorDefinition add_v1, add_v2, sub_v1, sub_v2, mul_v1, mul_v2, max_v1, min_v1;                // binary.cpp
 extern const OperatorDefinition relu_v1, clip_v1, requantize_v1, quantize_v1, dequantize_v1, lut_v1;           // unary.cpp
 extern const OperatorDefinition average_pool_v1, max_pool_v1;                                                  // pool.cpp
-extern const OperatorDefinition reshape_v1, transpose_v1, slice_v1, concat_v1, split_v1, pad_v1;               // movement.cpp
+extern const OperatorDefinition reshape_v1, transpose_v1, slice_v1, concat_v1, split_v1, pad_v1;               // movement.cpp, concat.cpp, pad.cpp
 extern const OperatorDefinition reduce_mean_v1, reduce_sum_v1, reduce_max_v1, reduce_min_v1;                   // reduce.cpp
 extern const OperatorDefinition reduce_mean_v2, reduce_sum_v2, reduce_max_v2, reduce_min_v2, reduce_mean_v4;    // window_reduce.cpp
 extern const OperatorDefinition attention_v1;                                                                  // attention.cpp
