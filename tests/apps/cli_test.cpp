@@ -288,18 +288,6 @@ TEST_F(Cli, ProfileTellsMemoryByTier) {
   EXPECT_EQ(some["slow"]["constants"], about["constants"]["copied_slow"]);
 }
 
-// Operators that are handed to the threads as one chain have a time each.
-TEST_F(Cli, ProfileWithThreadsTimesEveryOperatorOfAChain) {
-  const Json profile = Json::parse(call_well({"profile", model(), "--json", "--runs", "20", "--threads", "2", "--chunk", "2000"}).out);
-  int heavy = 0;
-  for (const Json& step : profile["steps"]) {
-    if (step["macs"].get<std::int64_t>() < 1'000'000) continue;
-    EXPECT_GT(step["us"].get<double>(), 5) << step["name"];
-    ++heavy;
-  }
-  EXPECT_GT(heavy, 3);
-}
-
 TEST_F(Cli, ProfileSortsAndPrintsATable) {
   const Json sorted = Json::parse(call_well({"profile", model(), "--json", "--sort", "--runs", "20"}).out);
   for (std::size_t i = 1; i < sorted["steps"].size(); ++i) EXPECT_GE(sorted["steps"][i - 1]["us"], sorted["steps"][i]["us"]);
