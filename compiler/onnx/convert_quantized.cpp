@@ -25,13 +25,13 @@ Result<Numbers> numbers_of(const Builder& builder, const Node& node, std::size_t
   RUNNEL_ASSIGN(const ConstantPtr scale, builder.constant(node, position));
   RUNNEL_ASSIGN(const ConstantPtr zero, builder.constant(node, position + 1));
   if (scale == nullptr || !is_real(scale->dtype) || scale->count() != 1 || (zero != nullptr && zero->count() != 1)) {
-    return node.fail(Code::unsupported) << "input " << position << ": " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor";
+    return node.fail(Code::unsupported) << "input " << position << ": activations with " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor; only constants can have one per channel";
   }
   Numbers out{zero != nullptr ? zero->dtype : otherwise, static_cast<float>(reals_of(*scale)[0])};
   if (!(out.scale > 0) || !std::isfinite(out.scale)) return node.fail() << "a scale of " << std::to_string(out.scale) << ", expected a positive number";
   const std::int64_t value = zero != nullptr ? integers_of(*zero)[0] : 0;
   if (out.dtype != DType::int8 && out.dtype != DType::uint8 && out.dtype != DType::int16 && out.dtype != DType::int32) {
-    return node.fail(Code::unsupported) << "integers of type " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
+    return node.fail(Code::unsupported) << "activations of " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
   }
   out.zero_point = static_cast<std::int32_t>(std::clamp<std::int64_t>(value, kernels::lowest(out.dtype), kernels::highest(out.dtype)));
   if (out.dtype == DType::int32 && out.zero_point != 0) return node.fail(Code::unsupported) << "int32 with zero point " << out.zero_point << ", expected 0";

@@ -32,7 +32,7 @@ constexpr std::array kConversions = {
     Conversion{Builtin::CONV_2D, "CONV_2D", convert_conv, kLayer},
     Conversion{Builtin::DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D", convert_depthwise, kLayer},
     Conversion{Builtin::FULLY_CONNECTED, "FULLY_CONNECTED", convert_fully_connected, kLayer},
-    Conversion{Builtin::BATCH_MATMUL, "BATCH_MATMUL", convert_batch_matmul, kFloat},
+    Conversion{Builtin::BATCH_MATMUL, "BATCH_MATMUL", convert_batch_matmul, kByte},
     Conversion{Builtin::AVERAGE_POOL_2D, "AVERAGE_POOL_2D", convert_pool, kAll},
     Conversion{Builtin::MAX_POOL_2D, "MAX_POOL_2D", convert_pool, kAll},
     Conversion{Builtin::ADD, "ADD", convert_binary, kAll},

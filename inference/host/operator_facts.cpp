@@ -37,6 +37,7 @@ constexpr OperatorFacts kFacts[] = {
     {"max", 3, "a, b", "i8 i16 of one scale", kEach, "exact"},
     {"min", 3, "a, b", "i8 i16 of one scale", kEach, "exact"},
     {"squared_difference", 1, "a, b", kAffine, kEach, kTflite},
+    {"matmul", 3, "a [.., M, K], b [.., K, N]", kAffine, "time is M beside a fixed b, or a leading axis", "exact sums, then a multiplier of 31 bits, rounded twice"},
     {"relu", 3, "x", kAffine, kEach, kTflite},
     {"clip", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},
     {"requantize", 3, "x", "i8 u8 i16 i32 with scales", kEach, kTflite},

@@ -14,7 +14,7 @@ extern const OperatorDefinition reduce_mean_v1, reduce_sum_v1, reduce_max_v1, re
 extern const OperatorDefinition reduce_mean_v2, reduce_sum_v2, reduce_max_v2, reduce_min_v2, reduce_mean_v4;    // window_reduce.cpp
 extern const OperatorDefinition attention_v1;                                                                  // attention.cpp
 extern const OperatorDefinition reduce_l1_v1, reduce_l2_v1, reduce_prod_v1, reduce_log_sum_v1, reduce_log_sum_exp_v1, reduce_sum_square_v1;
-extern const OperatorDefinition matmul_v1;                                                                     // matmul.cpp
+extern const OperatorDefinition matmul_v1, matmul_v3;                                                          // matmul.cpp
 extern const OperatorDefinition softmax_v1, log_softmax_v1;                                                    // softmax.cpp
 extern const OperatorDefinition div_v1, mod_v1, mod_v2, pow_v1, prelu_v1;                                      // pair.cpp
 extern const OperatorDefinition equal_v1, greater_v1, greater_or_equal_v1, less_v1, less_or_equal_v1;

@@ -277,6 +277,25 @@ TEST(QdqForms, SixteenBits) {
   }
 }
 
+// Two activations: attention's scores and sums.
+TEST_P(Qdq, ProductsOfTwoActivations) {
+  QdqMaker maker;
+  const std::string a = maker.start("a", {2, 5, 6}, GetParam()->x), b = maker.start("b", {2, 6, 4}, GetParam()->z);
+  maker.node("MatMul", {a, b}, {"c"});
+  maker.finish("c", {GetParam()->y.step * 2, GetParam()->y.zero, GetParam()->y.type});
+  EXPECT_LE(maker.steps(1), GetParam()->most);
+  EXPECT_TRUE(maker.in_integers());
+}
+
+TEST(QdqForms, SoftmaxThatGivesFractionsOf256) {
+  QdqMaker maker;
+  const std::string x = maker.start("x", {3, 10}, kAny.x);
+  set(maker.node("Softmax", {x}, {"c"}), "axis", std::int64_t{-1});
+  maker.finish("c", Scale{1.0 / 256, 0, kUint8});
+  EXPECT_LE(maker.steps(), 1);
+  EXPECT_TRUE(maker.in_integers());
+}
+
 TEST(QdqForms, WhatHasNoIntegerFormStaysFloat) {
   QdqMaker maker;
   const std::string x = maker.start("x", {3, 10}, kAny.x);
@@ -350,7 +369,11 @@ TEST(QdqForms, RefusalsNameTheReason) {
   many.integers_of("z", {4}, kInt8, 0, 0);
   many.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   many.node("DequantizeLinear", {"q", "s", "z"}, {"y"});
-  EXPECT_THAT(std::string(many.import().status().text()), HasSubstr("4 scales, expected one for the whole tensor"));
+  EXPECT_THAT(std::string(many.import().status().text()), HasSubstr("activations with 4 scales, expected one for the whole tensor"));
+  QdqMaker wide;
+  wide.input("x", {1, 4}).output("y");
+  wide.node("Identity", {wide.both("x", {0.5, 0, TensorProto::UINT16})}, {"y"});
+  EXPECT_THAT(std::string(wide.import().status().text()), HasSubstr("activations of uint16, expected int8, uint8, int16 or int32"));
 }
 
 // Public quantized networks: the exact form gives the integers of the reference, the others stay near.

@@ -278,6 +278,26 @@ TEST(TfliteInt8, ReductionsByteForByte) {
   }
 }
 
+TEST(TfliteInt8, ProductsOfMatricesByteForByte) {
+  constexpr int kBatch = 2, kRows = 3, kInner = 7, kColumns = 4;
+  const float as = 0.021f, bs = 0.037f, ys = 0.09f;
+  const int a_zero = -5, b_zero = 11, y_zero = -20;
+  const auto a = random_values<std::int8_t>(kBatch * kRows * kInner, -128, 127), b = random_values<std::int8_t>(kBatch * kColumns * kInner, -128, 127, 2);
+  TinyTflite model;
+  const int ta = model.tensor(kInt8, {kBatch, kRows, kInner}, as, a_zero), tb = model.tensor(kInt8, {kBatch, kColumns, kInner}, bs, b_zero), ty = model.tensor(kInt8, {kBatch, kRows, kColumns}, ys, y_zero);
+  model.op(Builtin::BATCH_MATMUL, {ta, tb}, {ty}, BuiltinOptions::BatchMatMul, tflite::CreateBatchMatMulOptions(model.builder(), false, true));
+  std::vector<std::int8_t> expected;
+  for (int i = 0; i < kBatch * kRows; ++i) {
+    for (int n = 0; n < kColumns; ++n) {
+      std::int32_t sum = 0;
+      for (int k = 0; k < kInner; ++k) sum += (a[static_cast<std::size_t>(i * kInner + k)] - a_zero) * (b[static_cast<std::size_t>((i / kRows * kColumns + n) * kInner + k)] - b_zero);
+      expected.push_back(static_cast<std::int8_t>(std::clamp(scaled(sum, static_cast<double>(as * bs) / static_cast<double>(ys)) + y_zero, -128, 127)));
+    }
+  }
+  EXPECT_EQ(run<std::int8_t>(model.file({ta, tb}, {ty}), {bytes_of(a), bytes_of(b)}), expected);
+  EXPECT_NE(*std::ranges::min_element(expected), *std::ranges::max_element(expected));
+}
+
 TEST(TfliteFloat, MatricesAndLargestElements) {
   TinyTflite model;
   const int a = model.tensor(kFloat, {1, 2, 3}, 0, 0), b = model.tensor(kFloat, {1, 2, 3}, 0, 0), y = model.tensor(kFloat, {1, 2, 2}, 0, 0), m = model.tensor(kFloat, {1, 2}, 0, 0);
