@@ -134,6 +134,7 @@ Status convert_expand(Builder& builder, const Node& node);
 Status convert_recurrent(Builder& builder, const Node& node);
 Status convert_quantize(Builder& builder, const Node& node);
 Status convert_dequantize(Builder& builder, const Node& node);
+Status convert_dynamic_quantize(Builder& builder, const Node& node);
 Status convert_integer_operator(Builder& builder, const Node& node);
 
 // ---- helpers of several conversions
