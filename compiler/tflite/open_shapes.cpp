@@ -67,7 +67,10 @@ Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int6
       if (apply(seen->second, fitted)) dims = std::move(fitted);
     }
     if (dims.size() > 1 && dims[0] == kOpen) dims[0] = given[0];
-    if (const auto count = shapes.data_elements.find(input.name); count != shapes.data_elements.end()) apply_count(count->second, dims);
+    // Counted as float32, whatever the input's type.
+    if (const auto count = shapes.data_elements.find(input.name); count != shapes.data_elements.end() && input.dtype != DType::none) {
+      apply_count(count->second * 4 / static_cast<std::int64_t>(size_of(input.dtype)), dims);
+    }
     bool chosen = false;
     for (std::size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] != kOpen) continue;
