@@ -53,18 +53,30 @@ TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
     }
     return text;
   };
+  const auto asked = [](const char* name, std::vector<std::int64_t> dims) {
+    compiler::InputShapes shapes;
+    shapes.shapes[name] = std::move(dims);
+    return shapes;
+  };
+  const auto seen = [](std::vector<std::int64_t> dims) {
+    compiler::InputShapes shapes;
+    shapes.data_shapes["t0"] = std::move(dims);
+    return shapes;
+  };
+  compiler::InputShapes counted;
+  counted.data_elements["t0"] = 400;
   std::vector<std::string> notes;
   EXPECT_EQ(shapes_of({}, &notes), "1 512 1 4 ");   // 128 is too short
   EXPECT_EQ(notes, std::vector<std::string>{"input t0 has no fixed size: imported as [1, 512] (--shape says otherwise)"});
   notes.clear();
-  EXPECT_EQ(shapes_of({.shapes = {{"t0", {2, 300}}}}, &notes), "2 300 2 2 ");
+  EXPECT_EQ(shapes_of(asked("t0", {2, 300}), &notes), "2 300 2 2 ");
   EXPECT_TRUE(notes.empty());
-  EXPECT_EQ(shapes_of({.shapes = {{"t0", {-1, 300}}}}), "1 300 1 2 ");
-  EXPECT_EQ(shapes_of({.data_shapes = {{"t0", {1, 1000}}}}), "1 1000 1 9 ");
-  EXPECT_EQ(shapes_of({.data_shapes = {{"t0", {1, 2, 3}}}}), "1 512 1 4 ");
-  EXPECT_EQ(shapes_of({.data_elements = {{"t0", 400}}}), "1 400 1 3 ");
-  EXPECT_EQ(shapes_of({.shapes = {{"t0", {1, 0}}}}), "shape [1, 0] for input \"t0\", which has [-1, -1] (-1: open)");
-  EXPECT_EQ(shapes_of({.shapes = {{"t1", {1, 300}}}}), "a shape for input \"t1\", which the model has not");
+  EXPECT_EQ(shapes_of(asked("t0", {-1, 300})), "1 300 1 2 ");
+  EXPECT_EQ(shapes_of(seen({1, 1000})), "1 1000 1 9 ");
+  EXPECT_EQ(shapes_of(seen({1, 2, 3})), "1 512 1 4 ");
+  EXPECT_EQ(shapes_of(counted), "1 400 1 3 ");
+  EXPECT_EQ(shapes_of(asked("t0", {1, 0})), "shape [1, 0] for input \"t0\", which has [-1, -1] (-1: open)");
+  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model has not");
 }
 
 TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {

@@ -229,7 +229,7 @@ TEST(TfliteSoftmax, OfSixteenBitsByteForByte) {
 }
 
 template <class T>
-void check_squared_differences(int type, int a_zero, int b_zero, int y_zero, float a_scale, float b_scale, float y_scale) {
+void check_squared_differences(Type type, int a_zero, int b_zero, int y_zero, float a_scale, float b_scale, float y_scale) {
   constexpr int kRows = 5, kCount = 40, left = sizeof(T) == 1 ? 7 : 0;
   const auto a = random_values<T>(kRows * kCount, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()), b = random_values<T>(kCount, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), 2);
   TinyTflite model;
