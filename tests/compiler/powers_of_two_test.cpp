@@ -133,8 +133,8 @@ TEST(PowersOfTwo, RecurrentLayersStayNear) {
     ASSERT_TRUE(status.ok()) << c.file << ": " << status.text();
     int recurrent = 0;
     for (const compiler::Node& node : folded.nodes) {
-      if (node.code == fb::OpCode::svdf) EXPECT_EQ(node.version, 2);
-      if (node.code == fb::OpCode::lstm) EXPECT_EQ(node.version, 4);
+      if (node.code == fb::OpCode::svdf) { EXPECT_EQ(node.version, 2); }
+      if (node.code == fb::OpCode::lstm) { EXPECT_EQ(node.version, 4); }
       recurrent += node.code == fb::OpCode::svdf || node.code == fb::OpCode::lstm ? 1 : 0;
     }
     EXPECT_GT(recurrent, 0) << c.file;
