@@ -18,6 +18,14 @@ Status check_around(const std::string& around, compiler::FileLoader& loader) {
   return pipeline::Graph::build("sound ! " + around + " ! jsonl", options).status();
 }
 
+std::string wav_text(std::string_view path, double tail) {
+  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
+}
+
+void add_tail_flag(CLI::App* verb, double& tail) {
+  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")->check(CLI::Range(0.0, 3600.0));
+}
+
 Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
   const auto stored = [](const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); };
   const fb::Pipeline* pipeline = model.pipeline();

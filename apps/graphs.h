@@ -14,6 +14,10 @@ namespace runnel::apps {
 
 using pipeline::quote_value;
 
+// The source of a recording with `tail` seconds of silence behind it, and the flag that says so.
+std::string wav_text(std::string_view path, double tail);
+void add_tail_flag(CLI::App* verb, double& tail);
+
 // What stands around a model: taken from its file, or given.
 struct ModelGraph {
   std::string model;                // path

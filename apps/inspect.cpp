@@ -91,6 +91,11 @@ void print_delegates(const ModelDescription& about) {
   if (!about.delegates.empty()) fmt::print("\n");
 }
 
+// Multiply-adds for each new frame: of a stream, or of runs that take `advance` of them.
+double frame_macs(const ModelDescription& about, const ModelUsage& usage) {
+  return about.streamed || !usage.stepped() || usage.advance < 1 ? about.macs_per_frame : static_cast<double>(about.macs) / static_cast<double>(usage.advance);
+}
+
 std::string usage_text(const ModelUsage& usage) {
   const std::string name(name_of(usage.kind));
   switch (usage.kind) {
@@ -105,6 +110,24 @@ std::string usage_text(const ModelUsage& usage) {
     case fb::Usage::whole: break;
   }
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
+}
+
+// Of a model that runs in steps, windows or clips; of usages that contradict the model only the run.
+void print_run(const ModelDescription& about, const Model& model, double frame_ms) {
+  const auto usage = usage_of(model);
+  if (!usage.ok() || !usage->stepped()) {
+    fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
+    return;
+  }
+  if (usage->kind == fb::Usage::whole) {
+    fmt::print("run once for each clip\n  {} multiply-adds per clip\n", about.macs);
+    return;
+  }
+  const std::string_view run = runnel::name_of(usage->kind);
+  fmt::print("run in {}s\n  first output after {}, then one every {}\n", run, frames_text(static_cast<double>(usage->frames - usage->context), frame_ms),
+             frames_text(static_cast<double>(usage->advance), frame_ms));
+  fmt::print("  {} multiply-adds per {}, {:.0f} per frame\n", about.macs, run, frame_macs(about, *usage));
+  fmt::print("  {} bytes of state{}\n", about.memory.state, usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
 }
 
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
@@ -131,7 +154,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
   if (model.metadata() != nullptr && model.metadata()->entries() != nullptr) {
     for (const fb::Entry* entry : *model.metadata()->entries()) fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
   }
-  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", "MAC/frame");
+  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs");
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     const OperatorDescription& op = about.operators[i];
     const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
@@ -149,7 +172,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
     fmt::print("  {} bytes of context\n", contexts);
   } else {
-    fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
+    print_run(about, model, frame_ms);
   }
   print_memory(about);
 }
@@ -181,7 +204,8 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   }
   out["receptive_field_frames"] = about.receptive_field;
   out["macs"] = about.macs;
-  out["macs_per_frame"] = about.macs_per_frame;
+  const auto usage = usage_of(model);
+  out["macs_per_frame"] = usage.ok() ? frame_macs(about, *usage) : about.macs_per_frame;
   out["arena_bytes"] = about.memory.arena();
   out["scratch_bytes"] = about.memory.scratch;
   out["state_bytes"] = about.memory.state;

@@ -31,7 +31,7 @@ Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const Lo
   if (is_tflite(bytes)) {
     if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .tflite file, which holds one model";
     ImportedGraph out;
-    RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators));
+    RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators, options.onnx, &out.notes));
     return out;
   }
   if (is_pte(bytes)) {

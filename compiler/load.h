@@ -30,7 +30,7 @@ struct LoadOptions {
   // For encrypted files (.rnl and .espdl); not used for others.
   std::optional<crypto::Key> key;
 
-  // Sizes and values of inputs that .onnx files leave open.
+  // Sizes and values of inputs that .onnx files leave open; sizes also of .tflite files.
   OnnxOptions onnx;
 
   // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when given.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "compiler/non_negative.h"
+#include "compiler/recurrent_powers.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler {
@@ -18,15 +19,6 @@ bool has_scale(const Tensor& tensor) { return (tensor.dtype == DType::int8 || te
 double real(const Tensor& tensor, std::int64_t value, std::size_t entry = 0) {
   const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[tensor.zero_points.size() == 1 ? 0 : entry];
   return static_cast<double>(value - zero) * static_cast<double>(tensor.scales[tensor.scales.size() == 1 ? 0 : entry]);
-}
-
-// The smallest exponent with which integers up to `most` reach `size`.
-int exponent_for(double size, std::int32_t most) {
-  if (!(size > 0)) return -7;   // nothing but zeros
-  int exponent = 0;
-  std::frexp(size / most, &exponent);
-  while (std::ldexp(static_cast<double>(most), exponent - 1) >= size) --exponent;
-  return std::clamp(exponent, -100, 100);
 }
 
 std::int64_t to_integer(double value, int exponent, DType type) {
@@ -107,7 +99,9 @@ class Folding {
       case OpCode::squared_difference: return fold_squared_difference(std::move(node));
       case OpCode::svdf:
       case OpCode::lstm:
-      case OpCode::gru: return fail(node) << "a recurrent layer";
+        RUNNEL_TRY(fold_recurrent(graph_, node, [&](TensorId id) -> const Tensor& { return before(id); }, [&](TensorId id) { return exponent(id); }));
+        made_->push_back(std::move(node));
+        return {};
       default: break;
     }
     if (node.version == 3) node.version = 1;

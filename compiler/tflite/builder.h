@@ -111,6 +111,8 @@ Status convert_reduce(Builder& builder, const Operator& op);
 Status convert_batch_matmul(Builder& builder, const Operator& op);
 Status convert_quantize(Builder& builder, const Operator& op);
 Status convert_reshape(Builder& builder, const Operator& op);
+Status convert_expand_dims(Builder& builder, const Operator& op);
+Status convert_squeeze(Builder& builder, const Operator& op);
 Status convert_transpose(Builder& builder, const Operator& op);
 Status convert_pad(Builder& builder, const Operator& op);
 Status convert_strided_slice(Builder& builder, const Operator& op);

@@ -161,7 +161,6 @@ Status convert_reduce(Builder& builder, const Operator& op) {
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   const auto code = op.code == Builtin::MEAN ? fb::OpCode::reduce_mean : op.code == Builtin::SUM ? fb::OpCode::reduce_sum : op.code == Builtin::REDUCE_MAX ? fb::OpCode::reduce_max : fb::OpCode::reduce_min;
-  if (op.code != Builtin::MEAN && !builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const int version = builder.is_float(y) ? 1 : 3;
   if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -254,6 +254,50 @@ TEST(TfliteSquaredDifference, ByteForByte) {
   check_squared_differences<std::int16_t>(kInt16, 0, 0, 0, 0.0003f, 0.0007f, 0.07f);
 }
 
+// Sums are exact, then scaled; the largest and the smallest are picked.
+TEST(TfliteInt8, ReductionsByteForByte) {
+  constexpr int kRows = 6, kCount = 11;
+  const float xs = 0.037f, ys = 0.29f;
+  for (const Builtin code : {Builtin::SUM, Builtin::REDUCE_MAX, Builtin::REDUCE_MIN}) {
+    const bool sums = code == Builtin::SUM;
+    const auto values = random_values<std::int8_t>(kRows * kCount, -128, 127);
+    TinyTflite model;
+    const int x = model.tensor(kInt8, {kRows, kCount}, xs, -9), axes = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {1});
+    const int y = model.tensor(kInt8, {kRows}, sums ? ys : xs, sums ? 17 : -9);
+    model.op(code, {x, axes}, {y}, BuiltinOptions::Reducer, tflite::CreateReducerOptions(model.builder(), false));
+    std::vector<std::int8_t> expected;
+    for (int row = 0; row < kRows; ++row) {
+      const auto begin = values.begin() + row * kCount, end = begin + kCount;
+      std::int32_t sum = 0;
+      for (auto value = begin; value != end; ++value) sum += *value + 9;
+      const std::int32_t scaled_sum = std::clamp(scaled(sum, static_cast<double>(xs) / static_cast<double>(ys)) + 17, -128, 127);
+      expected.push_back(sums ? static_cast<std::int8_t>(scaled_sum) : code == Builtin::REDUCE_MAX ? *std::max_element(begin, end) : *std::min_element(begin, end));
+    }
+    EXPECT_EQ(run<std::int8_t>(model.file({x}, {y}), {bytes_of(values)}), expected) << static_cast<int>(code);
+    EXPECT_NE(*std::ranges::min_element(expected), *std::ranges::max_element(expected));
+  }
+}
+
+TEST(TfliteInt8, ProductsOfMatricesByteForByte) {
+  constexpr int kBatch = 2, kRows = 3, kInner = 7, kColumns = 4;
+  const float as = 0.021f, bs = 0.037f, ys = 0.09f;
+  const int a_zero = -5, b_zero = 11, y_zero = -20;
+  const auto a = random_values<std::int8_t>(kBatch * kRows * kInner, -128, 127), b = random_values<std::int8_t>(kBatch * kColumns * kInner, -128, 127, 2);
+  TinyTflite model;
+  const int ta = model.tensor(kInt8, {kBatch, kRows, kInner}, as, a_zero), tb = model.tensor(kInt8, {kBatch, kColumns, kInner}, bs, b_zero), ty = model.tensor(kInt8, {kBatch, kRows, kColumns}, ys, y_zero);
+  model.op(Builtin::BATCH_MATMUL, {ta, tb}, {ty}, BuiltinOptions::BatchMatMul, tflite::CreateBatchMatMulOptions(model.builder(), false, true));
+  std::vector<std::int8_t> expected;
+  for (int i = 0; i < kBatch * kRows; ++i) {
+    for (int n = 0; n < kColumns; ++n) {
+      std::int32_t sum = 0;
+      for (int k = 0; k < kInner; ++k) sum += (a[static_cast<std::size_t>(i * kInner + k)] - a_zero) * (b[static_cast<std::size_t>((i / kRows * kColumns + n) * kInner + k)] - b_zero);
+      expected.push_back(static_cast<std::int8_t>(std::clamp(scaled(sum, static_cast<double>(as * bs) / static_cast<double>(ys)) + y_zero, -128, 127)));
+    }
+  }
+  EXPECT_EQ(run<std::int8_t>(model.file({ta, tb}, {ty}), {bytes_of(a), bytes_of(b)}), expected);
+  EXPECT_NE(*std::ranges::min_element(expected), *std::ranges::max_element(expected));
+}
+
 TEST(TfliteFloat, MatricesAndLargestElements) {
   TinyTflite model;
   const int a = model.tensor(kFloat, {1, 2, 3}, 0, 0), b = model.tensor(kFloat, {1, 2, 3}, 0, 0), y = model.tensor(kFloat, {1, 2, 2}, 0, 0), m = model.tensor(kFloat, {1, 2}, 0, 0);
