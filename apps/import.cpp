@@ -1,8 +1,7 @@
 // runnel import: model files of other tools become .rnl files.
 #include <fmt/format.h>
 
-#include <fstream>
-
+#include "apps/calibration.h"
 #include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -24,18 +23,6 @@ struct ImportCall {
   bool strip_names = false, encrypt = false, pow2 = false;
   ModelFlags flags;
 };
-
-Result<std::vector<std::string>> read_labels(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) return Status(Code::not_found) << path << ": cannot be opened";
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(in, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) labels.push_back(line);
-  }
-  if (labels.empty()) return Status(Code::invalid_data) << path << ": no labels, expected one per line";
-  return labels;
-}
 
 // Scales become powers of two; how far the results move is said.
 Status fold_scales(const std::string& input, compiler::Graph& graph) {
@@ -78,7 +65,7 @@ Status run_import(const ImportCall& call) {
   }
   RUNNEL_TRY(compiler::apply_usage(usage, graph));
   if (!call.labels.empty()) {
-    RUNNEL_ASSIGN(graph.pipeline.labels, read_labels(call.labels));
+    RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.labels));
     const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
     const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
     // Models of other tools may have channels in front of time.

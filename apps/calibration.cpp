@@ -1,0 +1,155 @@
+#include "apps/calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <map>
+
+#include "apps/recording_clips.h"
+#include "compiler/quantize/clip_files.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace quantizer = compiler::quantizer;
+
+// "NAME=PATH" for one input; a path alone belongs to the first input.
+std::map<std::string, std::vector<std::string>> by_input(const std::vector<std::string>& data) {
+  std::map<std::string, std::vector<std::string>> paths;
+  for (const std::string& text : data) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || std::filesystem::exists(text)) paths[""].push_back(text);
+    else paths[text.substr(0, at)].push_back(text.substr(at + 1));
+  }
+  return paths;
+}
+
+Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files, const FrontEnd& front_end, std::size_t& channels) {
+  std::size_t shortest = std::numeric_limits<std::size_t>::max();
+  for (const auto& file : files) {
+    RUNNEL_ASSIGN(const Features features, features_of(file, front_end));
+    if (features.frames() == 0) return Status(Code::invalid_data) << file.string() << ": too short for a single frame";
+    shortest = std::min(shortest, features.frames());
+    channels = features.channels;
+  }
+  return shortest;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::Graph& graph) {
+  if (!front_end.text.empty()) {
+    if (graph.inputs.size() != 1) return Status(Code::unsupported) << "a front end for a model with " << graph.inputs.size() << " inputs, expected 1";
+    RUNNEL_ASSIGN(const auto files, list_recordings(data));
+    return recording_clips(files, front_end, graph.tensors[static_cast<std::size_t>(graph.inputs[0])]);
+  }
+  auto paths = by_input(data);
+  std::vector<std::unique_ptr<quantizer::Clips>> inputs;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const compiler::Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[i])];
+    auto found = paths.find(tensor.name);
+    if (found == paths.end() && i == 0) found = paths.find("");
+    if (found == paths.end()) return Status(Code::invalid_argument) << "no data for input " << tensor.name << ", expected " << tensor.name << "=PATH";
+    RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
+    RUNNEL_ASSIGN(auto clips, quantizer::open_clip_files(files, tensor));
+    inputs.push_back(std::move(clips));
+    paths.erase(found);
+  }
+  if (!paths.empty()) return Status(Code::invalid_argument) << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first) << ", which is no input of the model";
+  return quantizer::joined_clips(std::move(inputs));
+}
+
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, compiler::LoadOptions options) {
+  RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
+  if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
+  bool again = false;
+  if (!front_end.text.empty()) {
+    const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];
+    RUNNEL_ASSIGN(const auto files, list_recordings(data));
+    std::size_t channels = 0, frames = 0;
+    RUNNEL_ASSIGN(const std::size_t shortest, shortest_of(files, front_end, channels));
+    RUNNEL_ASSIGN(const bool rows, frames_are_rows(input, channels, frames));
+    std::vector<std::int64_t> shape(input.shape.begin(), input.shape.end());
+    if (shape.size() >= 2) {
+      shape[shape.size() - (rows ? 2 : 1)] = static_cast<std::int64_t>(shortest);
+      options.onnx.data_shapes[input.name] = shape;
+      again = true;
+    }
+  } else {
+    const auto paths = by_input(data);
+    for (std::size_t i = 0; i < imported.graph.inputs.size(); ++i) {
+      const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[i])];
+      auto found = paths.find(input.name);
+      if (found == paths.end() && i == 0) found = paths.find("");
+      if (found == paths.end()) continue;
+      RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
+      RUNNEL_ASSIGN(const std::vector<std::int64_t> shape, quantizer::clip_shape_of(files[0], input.shape.size()));
+      if (shape.empty()) {
+        const bool open = std::any_of(imported.notes.begin(), imported.notes.end(), [&](const std::string& note) { return note.find("input " + input.name + " has no fixed size") != std::string::npos; });
+        if (open) return Status(Code::invalid_argument) << files[0].string() << ": says no shape, and input " << input.name << " has no fixed size; give it with --shape";
+        continue;
+      }
+      options.onnx.data_shapes[input.name] = shape;
+      again = true;
+    }
+  }
+  if (again) { RUNNEL_ASSIGN(imported, compiler::import_file(model, options)); }
+  for (const compiler::TensorId id : imported.graph.inputs) {
+    const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(id)];
+    if (input.dtype != DType::float32) {
+      return Status(Code::unsupported) << model << ": input " << input.name << " is " << runnel::name_of(input.dtype) << ", expected float32; --value fixes inputs of integers";
+    }
+  }
+  CalibratedModel loaded;
+  auto clips = open_clips(data, front_end, imported.graph);
+  if (!clips.ok()) return clips.status();
+  loaded.clips = std::move(*clips);
+  loaded.graph = std::move(imported.graph);
+  loaded.notes = std::move(imported.notes);
+  return loaded;
+}
+
+Result<std::vector<std::string>> read_label_names(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Status(Code::not_found) << path << ": cannot be opened";
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) labels.push_back(line);
+  }
+  if (labels.empty()) return Status(Code::invalid_data) << path << ": no labels, expected one per line";
+  return labels;
+}
+
+std::function<void(std::string_view, double)> progress_line() {
+  using Clock = std::chrono::steady_clock;
+  struct State {
+    std::string stage;
+    Clock::time_point started, told;
+    bool open = false;
+  };
+  auto state = std::make_shared<State>();
+  return [state](std::string_view stage, double fraction) {
+    const auto now = Clock::now();
+    if (stage.empty()) {   // the end
+      if (state->open) std::fputs("\r\033[K", stderr);
+      state->open = false;
+      return;
+    }
+    if (stage != state->stage) {
+      state->stage = stage;
+      state->started = now;
+    } else if (now - state->told < std::chrono::milliseconds(200)) {
+      return;
+    }
+    state->told = now;
+    const double spent = std::chrono::duration<double>(now - state->started).count();
+    if (fraction > 0.02) std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction, spent * (1 - fraction) / fraction);
+    else std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
+    state->open = true;
+  };
+}
+
+}  // namespace runnel::apps

@@ -1,0 +1,38 @@
+// A float model and the data to calibrate it with, brought together.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/support.h"
+#include "compiler/quantize/clips.h"
+
+namespace runnel::apps {
+
+struct FrontEnd {
+  std::string text;               // graph text from samples to the model's input; empty: no recordings
+  int sample_rate = 16000;
+};
+
+struct CalibratedModel {
+  compiler::Graph graph;
+  std::unique_ptr<compiler::quantizer::Clips> clips;
+  std::vector<std::string> notes;
+};
+
+// Imports the model with the sizes that the data has where the file leaves them open. Errors name the file.
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, compiler::LoadOptions options);
+
+// Data of the same kind for a graph that is there.
+Result<std::unique_ptr<compiler::quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::Graph& graph);
+
+// Names of the output's channels, one per line.
+Result<std::vector<std::string>> read_label_names(const std::string& path);
+
+// Shows how far a stage has come and how long it will take, in one line on stderr.
+std::function<void(std::string_view stage, double fraction)> progress_line();
+
+}  // namespace runnel::apps

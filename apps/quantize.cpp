@@ -1,0 +1,188 @@
+// runnel quantize: a float model and recordings become an integer model.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/calibration.h"
+#include "apps/support.h"
+#include "apps/verbs.h"
+#include "base/host/output_file.h"
+#include "compiler/quantize/evaluate.h"
+#include "compiler/quantize/quantize.h"
+#include "compiler/quantize/report.h"
+#include "compiler/usage.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace quantizer = compiler::quantizer;
+
+struct QuantizeCall {
+  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels;
+  std::vector<std::string> calib, eval, types, with, without;
+  int bits = 8, threads = 2, sample_rate = 16000;
+  std::size_t clips = 128;
+  std::uint32_t seed = 1;
+  double max_error = 0, budget = 0;
+  bool quiet = false;
+  FrontEnd front_end;
+  ModelFlags flags;
+};
+
+Result<DType> type_of(std::string_view text) {
+  if (text == "8") return DType::int8;
+  if (text == "16") return DType::int16;
+  if (text == "32" || text == "float") return DType::float32;
+  return Status(Code::invalid_argument) << "\"" << text << "\" bits, expected 8, 16 or float";
+}
+
+Result<quantizer::Options> options_of(const QuantizeCall& call) {
+  quantizer::Options options;
+  RUNNEL_ASSIGN(options.target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
+  RUNNEL_ASSIGN(options.type, type_of(std::to_string(call.bits)));
+  RUNNEL_ASSIGN(options.calibration, quantizer::calibration_named(call.calibration));
+  options.scheme = call.scheme == "affine" ? quantizer::Scheme::affine : quantizer::Scheme::pow2;
+  if (options.scheme == quantizer::Scheme::affine && options.target.esp_dl) {
+    return Status(Code::invalid_argument) << "--scheme affine for target " << options.target.name << ", which has shifts only; expected --scheme pow2 or --target generic";
+  }
+  for (const std::string& text : call.types) {
+    const std::size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--bits-of \"" << text << "\", expected NODE=8, NODE=16 or NODE=float";
+    RUNNEL_ASSIGN(const DType type, type_of(std::string_view(text).substr(at + 1)));
+    options.types.insert_or_assign(text.substr(0, at), type);
+  }
+  quantizer::Methods methods;
+  for (const std::string& name : call.with) RUNNEL_TRY(quantizer::set_method(methods, name, true));
+  for (const std::string& name : call.without) RUNNEL_TRY(quantizer::set_method(methods, name, false));
+  if (!call.with.empty() || !call.without.empty()) options.methods = methods;
+  options.max_error = call.max_error;
+  options.budget = call.budget;
+  options.most_clips = call.clips;
+  options.seed = call.seed;
+  options.threads = call.threads;
+  if (!call.quiet) options.progress = progress_line();
+  return options;
+}
+
+nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quantizer::Report& report, const std::optional<quantizer::Accuracy>& accuracy) {
+  nlohmann::ordered_json json;
+  json["methods"] = quantizer::names_of(quantized.methods);
+  for (const quantizer::Trial& trial : quantized.trials) json["trials"].push_back({{"methods", quantizer::names_of(trial.methods)}, {"held_back_error", trial.error}});
+  json["clips"] = report.clips;
+  for (const quantizer::OutputReport& output : report.outputs) json["outputs"].push_back({{"name", output.name}, {"noise_to_signal", output.ratio}, {"largest_difference", output.largest}});
+  for (const quantizer::OperatorReport& entry : report.operators) {
+    json["operators"].push_back({{"name", entry.name}, {"kind", entry.code}, {"type", std::string(runnel::name_of(entry.type))}, {"alone", entry.alone}, {"accumulated", entry.accumulated},
+                                 {"saturated", entry.saturated}, {"multiply_adds", entry.products}});
+  }
+  if (accuracy) {
+    json["evaluation"] = {{"clips", accuracy->clips}, {"float_correct", accuracy->real_correct}, {"quantized_correct", accuracy->correct}, {"same_decision", accuracy->same},
+                          {"noise_to_signal", accuracy->noise}};
+    if (accuracy->streamed_correct) json["evaluation"]["streamed_correct"] = *accuracy->streamed_correct;
+  }
+  return json;
+}
+
+// The first clip and what the integer model makes of it.
+Status add_self_test(const quantizer::Clips& clips, compiler::Graph& graph) {
+  quantizer::Clip clip;
+  RUNNEL_TRY(clips.read(0, clip));
+  return quantizer::add_vectors(clip, graph);
+}
+
+Status run_quantize(QuantizeCall call) {
+  RUNNEL_ASSIGN(quantizer::Options options, options_of(call));
+  ModelFlags flags = call.flags;
+  flags.target.clear();
+  RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
+  RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, load));
+  for (const std::string& note : loaded.notes) say(call.input + ": " + note);
+  auto made = quantizer::quantize(loaded.graph, *loaded.clips, options);
+  if (!made.ok()) return made.status().at(call.input);
+  for (const std::string& note : made->notes) say(call.input + ": " + note);
+  const std::string real = quantizer::real_operators(*made);
+  if (!real.empty()) say(call.input + ": operators that stay float: " + real);
+
+  std::optional<quantizer::Accuracy> accuracy;
+  if (!call.eval.empty()) {
+    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, loaded.graph));
+    RUNNEL_ASSIGN(const std::vector<int> labels, quantizer::read_labels(call.labels));
+    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made->real, made->graph, *clips, labels, call.threads));
+  }
+  compiler::Graph& graph = made->graph;
+  if (!call.name.empty()) graph.name = call.name;
+  graph.metadata.emplace_back("quantize.target", std::string(options.target.name));
+  graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made->methods));
+  if (!call.front_end.text.empty()) {
+    graph.pipeline.front_end = call.front_end.text;
+    graph.pipeline.sample_rate = call.front_end.sample_rate;
+  }
+  graph.pipeline.decision = call.decision;
+  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
+  RUNNEL_TRY(add_self_test(*loaded.clips, graph));
+  compiler::WriteOptions write;
+  write.stream = load.stream;
+  auto written = compiler::write_for_use(graph, write);
+  if (!written.ok()) return written.status().at(call.input);
+  for (const std::string& note : written->notes) say(call.input + ": " + note);
+  for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
+
+  if (options.progress) options.progress("", 1);
+  const std::vector<std::size_t> few = quantizer::some_of(loaded.clips->size(), 32);
+  RUNNEL_ASSIGN(const quantizer::Report report, quantizer::report_on(*made, *loaded.clips, few, options));
+  if (options.progress) options.progress("", 1);
+  if (!call.report.empty()) {
+    const std::string text = json_of(*made, report, accuracy).dump(1) + "\n";
+    RUNNEL_TRY(write_file(call.report, std::as_bytes(std::span(text.data(), text.size()))));
+  }
+  RUNNEL_TRY(write_file(call.output, written->bytes));
+  for (const quantizer::Trial& trial : made->trials) say(fmt::format("methods {}: noise to signal {:.3g} on clips held back", quantizer::names_of(trial.methods), trial.error));
+  say("methods used: " + quantizer::names_of(made->methods));
+  std::istringstream table(quantizer::table_of(report));
+  for (std::string line; std::getline(table, line);) say(line);
+  if (accuracy) {
+    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}", accuracy->clips, accuracy->real_correct, accuracy->correct,
+                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise));
+  }
+  say(fmt::format("{}: {} operators, {} bytes", call.output, graph.nodes.size(), written->bytes.size()));
+  return {};
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<QuantizeCall>();
+  CLI::App* verb = app.add_subcommand("quantize", "Make an integer model of a float .onnx file, with calibration data, and say how accurate it is");
+  verb->add_option("INPUT", call->input, "Float model (.onnx)")->required();
+  verb->add_option("--calib", call->calib, "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or .f32 (raw float32); NAME=PATH for models with several inputs")->required()->default_str("");
+  verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
+  verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
+  verb->add_option("--scheme", call->scheme, "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")->check(CLI::IsMember({"pow2", "affine"}));
+  add_model_flags(verb, call->flags);
+  verb->get_option("--target")->description("Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4 (default: generic)");
+  verb->remove_option(verb->get_option("--member"));
+  verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model");
+  verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz that the front end wants");
+  verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
+  verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
+  verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
+  verb->add_option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
+  verb->add_option("--with", call->with, "Methods to use besides the usual ones: equalize, round, bias, search, split (default: chosen by the error on clips held back)")->default_str("");
+  verb->add_option("--without", call->without, "Methods not to use")->default_str("");
+  verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
+  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: the most sensitive operators become int16 until it is kept (0: none)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 for that (0: all)")->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::PositiveNumber);
+  verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
+  auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
+  auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
+  eval->needs(labels);
+  verb->add_option("--seed", call->seed, "For choices by chance");
+  verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")->check(CLI::Range(1, 32));
+  verb->add_flag("--quiet", call->quiet, "No progress on stderr");
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_quantize(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

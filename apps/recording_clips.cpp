@@ -1,0 +1,151 @@
+#include "apps/recording_clips.h"
+
+#include <algorithm>
+#include <cstring>
+#include <cctype>
+
+#include "apps/graphs.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kKeptValues = std::size_t{48} << 20;   // of features in memory; what is beyond is computed again
+
+// Keeps what comes in.
+class Gather final : public pipeline::Node {
+ public:
+  static const pipeline::NodeType type;
+  Status prepare(pipeline::PrepareContext& context) noexcept override {
+    if (context.input.dtype != DType::float32) return Status(Code::mismatch) << "the front end gives " << runnel::name_of(context.input.dtype) << ", expected float32 frames";
+    features.channels = static_cast<std::size_t>(context.input.channels);
+    return {};
+  }
+  Status process(const pipeline::Block& in, pipeline::Output&) noexcept override {
+    const float* from = in.as<float>();
+    features.values.insert(features.values.end(), from, from + static_cast<std::size_t>(in.count) * features.channels);
+    return {};
+  }
+  Features features;
+};
+
+const pipeline::NodeType Gather::type = {.name = "gather", .help = "Keeps frames.", .input = {static_cast<pipeline::Kinds>(pipeline::Kind::frames), "float32"}, .output = {},
+                                         .parameters = {}, .make = pipeline::make_node<Gather>};
+
+bool is_recording(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".wav" || extension == ".flac" || extension == ".ogg" || extension == ".aiff";
+}
+
+struct Piece {
+  std::size_t file = 0, first = 0;
+};
+
+class RecordingClips final : public compiler::quantizer::Clips {
+ public:
+  RecordingClips(std::vector<fs::path> files, FrontEnd front_end, std::size_t frames, bool rows) : files_(std::move(files)), front_end_(std::move(front_end)), frames_(frames), rows_(rows) {}
+
+  Status look() {
+    kept_.resize(files_.size());
+    std::size_t total = 0;
+    for (std::size_t f = 0; f < files_.size(); ++f) {
+      RUNNEL_ASSIGN(Features features, features_of(files_[f], front_end_));
+      if (features.frames() < frames_) return Status(Code::mismatch) << files_[f].string() << ": " << features.frames() << " frames, the model's input takes " << frames_;
+      std::size_t first = 0;
+      for (; first + frames_ <= features.frames(); first += frames_) pieces_.push_back({f, first});
+      if (first < features.frames()) pieces_.push_back({f, features.frames() - frames_});
+      total += features.values.size();
+      if (total <= kKeptValues) kept_[f] = std::move(features);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::size_t size() const override { return pieces_.size(); }
+  [[nodiscard]] std::string name(std::size_t index) const override { return files_[pieces_[index].file].string() + " frame " + std::to_string(pieces_[index].first); }
+  Status read(std::size_t index, compiler::quantizer::Clip& clip) const override {
+    const Piece& piece = pieces_[index];
+    Features again;
+    if (kept_[piece.file].values.empty()) { RUNNEL_ASSIGN(again, features_of(files_[piece.file], front_end_)); }
+    const Features& features = kept_[piece.file].values.empty() ? again : kept_[piece.file];
+    const std::size_t channels = features.channels;
+    clip.assign(1, std::vector<float>(frames_ * channels));
+    const float* from = features.values.data() + piece.first * channels;
+    for (std::size_t t = 0; t < frames_; ++t) {
+      for (std::size_t c = 0; c < channels; ++c) clip[0][rows_ ? t * channels + c : c * frames_ + t] = from[t * channels + c];
+    }
+    return {};
+  }
+
+ private:
+  std::vector<fs::path> files_;
+  FrontEnd front_end_;
+  std::size_t frames_;
+  bool rows_;
+  std::vector<Piece> pieces_;
+  std::vector<Features> kept_;
+};
+
+}  // namespace
+
+Result<Features> features_of(const fs::path& path, const FrontEnd& front_end) {
+  compiler::FileLoader loader;
+  pipeline::GraphOptions options = graph_options(loader);
+  options.insert_conversions = true;
+  options.note = {};
+  std::vector<const pipeline::NodeType*> nodes(options.nodes.begin(), options.nodes.end());
+  nodes.push_back(&Gather::type);
+  options.nodes = nodes;
+  auto graph = pipeline::Graph::build("wav path=" + quote_value(path.string()) + " ! " + front_end.text + " ! gather", options);
+  if (!graph.ok()) return graph.status();
+  RUNNEL_TRY((*graph)->run());
+  for (int i = 0; i < (*graph)->size(); ++i) {
+    if (auto* gather = dynamic_cast<Gather*>((*graph)->stage(i).node); gather != nullptr) return std::move(gather->features);
+  }
+  return Status(Code::mismatch) << path.string() << ": nothing came out of the front end";
+}
+
+Result<std::vector<fs::path>> list_recordings(const std::vector<std::string>& paths) {
+  std::vector<fs::path> files;
+  for (const std::string& given : paths) {
+    std::error_code error;
+    if (!fs::exists(given, error)) return Status(Code::not_found) << given << ": there is no such file or folder";
+    if (!fs::is_directory(given)) {
+      files.emplace_back(given);
+      continue;
+    }
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::recursive_directory_iterator(given)) {
+      if (entry.is_regular_file() && is_recording(entry.path())) inside.push_back(entry.path());
+    }
+    if (inside.empty()) return Status(Code::not_found) << given << ": no recordings in it (.wav, .flac, .ogg, .aiff)";
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames) {
+  std::size_t count = 1;
+  for (const std::int32_t dim : input.shape) count *= static_cast<std::size_t>(dim);
+  const std::size_t rank = input.shape.size();
+  const auto is = [&](std::size_t back) { return rank > back && static_cast<std::size_t>(input.shape[rank - 1 - back]) == channels; };
+  std::string text;
+  for (const std::int32_t dim : input.shape) text += (text.empty() ? "[" : ",") + std::to_string(dim);
+  frames = channels == 0 ? 0 : count / channels;
+  if (is(0) || (frames == 1 && count == channels)) return true;
+  if (is(1)) return false;
+  return Status(Code::mismatch) << "the front end gives " << channels << " values per frame, input " << input.name << " is " << text << "]";
+}
+
+Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<fs::path>& files, const FrontEnd& front_end, const compiler::Tensor& input) {
+  RUNNEL_ASSIGN(const Features first, features_of(files[0], front_end));
+  std::size_t frames = 0;
+  RUNNEL_ASSIGN(const bool rows, frames_are_rows(input, first.channels, frames));
+  auto clips = std::make_unique<RecordingClips>(files, front_end, frames, rows);
+  RUNNEL_TRY(clips->look());
+  return std::unique_ptr<compiler::quantizer::Clips>(std::move(clips));
+}
+
+}  // namespace runnel::apps

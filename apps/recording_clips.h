@@ -1,0 +1,35 @@
+// Recordings through a front end as clips of a model's input.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/calibration.h"
+#include "compiler/quantize/clips.h"
+
+namespace runnel::apps {
+
+// Frames of one recording.
+struct Features {
+  std::vector<float> values;      // [frames][channels]
+  std::size_t channels = 0;
+  [[nodiscard]] std::size_t frames() const { return channels == 0 ? 0 : values.size() / channels; }
+};
+
+// What the front end makes of a recording. Errors: those of the graph, naming the file; mismatch when no float32 frames come out.
+Result<Features> features_of(const std::filesystem::path& path, const FrontEnd& front_end);
+
+// Recordings below these paths, folders searched throughout, in order of their names. Errors: not_found.
+Result<std::vector<std::filesystem::path>> list_recordings(const std::vector<std::string>& paths);
+
+// A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier. Errors: mismatch for a front end with another number of
+// values per frame, and for recordings that are too short.
+Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<std::filesystem::path>& files, const FrontEnd& front_end, const compiler::Tensor& input);
+
+// Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([.., T, C]), false when those of a channel are
+// ([.., C, T]); `frames`: how many the input has. Errors: mismatch.
+Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames);
+
+}  // namespace runnel::apps

@@ -1,0 +1,263 @@
+#include "compiler/quantize/emit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "compiler/non_negative.h"
+#include "compiler/quantize/tables.h"
+#include "kernels/affine.h"
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+using fb::OpCode;
+
+class Emission {
+ public:
+  Emission(const Graph& graph, const Plan& plan) : from_(graph), plan_(plan), types_(tensor_types(graph, plan)), graph_(graph) { graph_.nodes.clear(); }
+
+  Result<Graph> run() {
+    for (const TensorId id : graph_.inputs) quantize_tensor(id);
+    for (std::size_t n = 0; n < from_.nodes.size(); ++n) {
+      number_ = static_cast<int>(n);
+      RUNNEL_TRY(emit(from_.nodes[n]));
+    }
+    graph_.vectors.clear();
+    mark_non_negative(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  Tensor& at(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
+  const Tensor& before(TensorId id) const { return from_.tensors[static_cast<std::size_t>(id)]; }
+  bool affine() const { return plan_.scheme == Scheme::affine; }
+  Grid grid(TensorId id, DType type) const { return plan_.grid(id, type); }
+  static Status fail(const Node& node) { return Status(Code::unsupported) << "node \"" << node.name << "\": "; }
+
+  void quantize_tensor(TensorId id) {
+    const DType type = types_[static_cast<std::size_t>(id)];
+    if (before(id).dtype == DType::float32 && type != DType::float32) set_grid(at(id), grid(id, type));
+  }
+
+  TensorId add(Tensor tensor) {
+    graph_.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(graph_.tensors.size()) - 1;
+  }
+
+  Node node_like(const Node& node, OpCode code, int version) const {
+    Node made;
+    made.name = node.name;
+    made.code = code;
+    made.version = version;
+    made.rounding = plan_.target.rounding;
+    return made;
+  }
+
+  // An operand as this type on this grid: constants are quantized, computed values change their type or scale once for all who ask.
+  TensorId operand(const Node& node, TensorId id, DType type, const Grid& wanted) {
+    if (id < 0 || before(id).dtype != DType::float32) return id;
+    const Tensor& now = at(id);
+    if (before(id).data) return type == DType::float32 ? id : constant(id, wanted);
+    const DType has = types_[static_cast<std::size_t>(id)];
+    if (has == type && (type == DType::float32 || same(now, wanted))) return id;
+    const auto key = std::tuple(id, type, wanted.exponent, wanted.step, wanted.zero);
+    if (const auto found = changed_.find(key); found != changed_.end()) return found->second;
+    Tensor made;
+    made.name = now.name + (type == DType::float32 ? ".real" : type == DType::int8 ? ".s8" : ".s16");
+    made.shape = now.shape;
+    made.dtype = DType::float32;
+    if (type != DType::float32) set_grid(made, wanted);
+    const TensorId to = add(std::move(made));
+    const OpCode code = type == DType::float32 ? OpCode::dequantize : has == DType::float32 ? OpCode::quantize : OpCode::requantize;
+    Node change = node_like(node, code, affine() ? 3 : 1);
+    change.name = before(id).name + (code == OpCode::dequantize ? "/dequantize" : code == OpCode::quantize ? "/quantize" : "/requantize");
+    change.inputs = {id};
+    change.outputs = {to};
+    graph_.nodes.push_back(std::move(change));
+    changed_.emplace(key, to);
+    return to;
+  }
+  static bool same(const Tensor& tensor, const Grid& grid) {
+    if (grid.affine) return tensor.scales.size() == 1 && tensor.scales[0] == static_cast<float>(grid.step) && tensor.zero_points[0] == grid.zero;
+    return tensor.exponents.size() == 1 && tensor.exponents[0] == grid.exponent;
+  }
+  // The grid that the tensor has, or would have as this type.
+  Grid own_grid(TensorId id, DType type) const {
+    if (!before(id).data) return grid(id, type);
+    Range range;
+    for (const float value : floats_of(before(id))) {
+      range.low = std::min(range.low, static_cast<double>(value));
+      range.high = std::max(range.high, static_cast<double>(value));
+    }
+    return grid_of(range, type, plan_.scheme);
+  }
+  TensorId own(const Node& node, TensorId id, DType type) { return operand(node, id, type, id < 0 ? Grid{} : own_grid(id, type)); }
+
+  TensorId constant(TensorId id, const Grid& wanted) {
+    Tensor made = before(id);
+    const std::vector<float> values = floats_of(made);
+    set_grid(made, wanted);
+    made.data.emplace(values.size() * size_of(wanted.dtype));
+    to_integers(made, plan_.target.rounding, values, *made.data);
+    return add(std::move(made));
+  }
+
+  Status emit(const Node& node) {
+    const auto n = static_cast<std::size_t>(number_);
+    const DType type = plan_.types[n];
+    for (const TensorId id : node.outputs) {
+      if (id >= 0) quantize_tensor(id);
+    }
+    if (type == DType::float32) return emit_real(node);
+    switch (plan_.roles[n]) {
+      case Role::weighted: return emit_weighted(node, type);
+      case Role::passive: return emit_passive(node, type);
+      case Role::concat: return emit_concat(node, type);
+      case Role::recurrent: return emit_recurrent(node, type);
+      case Role::function: return emit_function(node, type);
+      default: return emit_plain(node, type);
+    }
+  }
+
+  Status emit_real(Node node) {
+    for (TensorId& id : node.inputs) id = operand(node, id, DType::float32, Grid{});
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status emit_passive(Node node, DType type) {
+    // Operands behind the first one are indices and lengths.
+    node.inputs[0] = own(node, node.inputs[0], type);
+    node.rounding = plan_.target.rounding;
+    if (affine() && (node.code == OpCode::max_pool || node.code == OpCode::average_pool)) node.version = 3;
+    if (auto* pad = std::get_if<PadOptions>(&node.options)) pad->value = grid(node.outputs[0], type).zero;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status emit_concat(Node node, DType type) {
+    const Grid wanted = grid(node.outputs[0], type);
+    for (TensorId& id : node.inputs) id = operand(node, id, type, wanted);
+    node.rounding = plan_.target.rounding;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  // Operators whose operands and result have scales of their own.
+  Status emit_plain(Node node, DType type) {
+    for (TensorId& id : node.inputs) id = own(node, id, type);
+    node.rounding = plan_.target.rounding;
+    const bool arithmetic = node.code == OpCode::add || node.code == OpCode::sub || node.code == OpCode::mul;
+    if (affine()) node.version = 3;
+    else if (arithmetic && !plan_.target.esp_dl) node.version = 2;
+    if (auto* clip = std::get_if<ClipOptions>(&node.options)) {
+      const Grid y = grid(node.outputs[0], type);
+      const auto bound = [&](float value) {
+        return static_cast<int>(std::lround(std::clamp(rounded(y, plan_.target.rounding, static_cast<double>(value)) / y.step, -65536.0, 65536.0))) + y.zero;
+      };
+      clip->low = bound(clip->low_value);
+      clip->high = std::max(clip->low, bound(clip->high_value));
+    }
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Status emit_function(Node node, DType type) {
+    if (!affine() && !plan_.target.esp_dl) return emit_plain(std::move(node), type);
+    node.inputs[0] = own(node, node.inputs[0], type);
+    RUNNEL_ASSIGN(Tensor table, table_of(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
+    Node lut = node_like(node, OpCode::lut, 1);
+    lut.inputs = {node.inputs[0], add(std::move(table))};
+    lut.outputs = node.outputs;
+    lut.options = LutOptions{!plan_.target.esp_dl};
+    graph_.nodes.push_back(std::move(lut));
+    return {};
+  }
+
+  Status emit_weighted(Node node, DType type) {
+    const TensorId x = node.inputs[0];
+    const Grid in = grid(x, type), out = grid(node.outputs[0], type);
+    const auto decided = plan_.layers.find(number_);
+    const Layer layer = decided != plan_.layers.end() ? decided->second : nearest_layer(from_, from_.nodes[static_cast<std::size_t>(number_)], plan_, in);
+    Tensor weights = before(node.inputs[1]);
+    weights.dtype = type;
+    weights.channel_axis = layer.steps.size() > 1 ? 0 : -1;
+    if (affine()) {
+      for (const double step : layer.steps) weights.scales.push_back(static_cast<float>(step));
+      weights.zero_points.assign(layer.steps.size(), 0);
+    } else {
+      for (const int exponent : layer.exponents) {
+        const int shift = out.exponent - in.exponent - exponent;
+        if (exponent < kLowestExponent || exponent > kHighestExponent) return fail(node) << "weights at 2^" << exponent << ", expected 2^" << kLowestExponent << " to 2^" << kHighestExponent;
+        if (plan_.target.esp_dl && shift < 0) return fail(node) << "a shift of " << shift << " from the accumulator (2^" << in.exponent + exponent << ") to the output (2^" << out.exponent << "), expected 0 or more";
+        weights.exponents.push_back(static_cast<std::int8_t>(exponent));
+      }
+    }
+    weights.data.emplace(layer.integers.size() * size_of(type));
+    for (std::size_t i = 0; i < layer.integers.size(); ++i) kernels::store(type, weights.data->data(), i, layer.integers[i]);
+    node.inputs[0] = own(node, x, type);
+    node.inputs[1] = add(std::move(weights));
+    node.inputs.resize(layer.bias.empty() ? 2 : 3);
+    if (!layer.bias.empty()) { RUNNEL_ASSIGN(node.inputs[2], bias_of(node, layer, in, type)); }
+    node.rounding = plan_.target.rounding;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  Result<TensorId> bias_of(const Node& node, const Layer& layer, const Grid& in, DType type) {
+    Tensor bias;
+    const Node& old = from_.nodes[static_cast<std::size_t>(number_)];
+    bias.name = old.inputs.size() > 2 && old.inputs[2] >= 0 ? before(old.inputs[2]).name : node.name + ".bias";
+    bias.dtype = type == DType::int8 ? DType::int32 : DType::int64;
+    bias.shape = {static_cast<std::int32_t>(layer.bias.size())};
+    bias.data.emplace(layer.bias.size() * size_of(bias.dtype));
+    const int bits = type == DType::int8 ? plan_.target.bias_bits_int8 : plan_.target.bias_bits_int16;
+    const double most = std::ldexp(1.0, std::min(bits, 62) - 1);
+    if (!affine()) {
+      for (const int exponent : layer.exponents) bias.exponents.push_back(static_cast<std::int8_t>(exponent + in.exponent));
+      if (bias.exponents.size() > 1) bias.channel_axis = 0;
+    }
+    for (std::size_t c = 0; c < layer.bias.size(); ++c) {
+      const double value = std::nearbyint(layer.bias[c] / (layer.steps[layer.steps.size() == 1 ? 0 : c] * in.step));
+      if (!(value < most && value >= -most)) return fail(node) << "the bias of channel " << c << " does not fit into " << bits << " bits at the product of the scales of input and weights";
+      const auto integer = static_cast<std::int64_t>(value);
+      std::memcpy(bias.data->data() + c * size_of(bias.dtype), &integer, size_of(bias.dtype));
+    }
+    return add(std::move(bias));
+  }
+
+  // GRU, LSTM: one scale for each matrix, biases and cells int16 at the gates' exponent.
+  Status emit_recurrent(Node node, DType type) {
+    const auto found = plan_.gate_exponents.find(number_);
+    const int gates = found == plan_.gate_exponents.end() ? kGateExponent : found->second;
+    const TensorId h = node.outputs[0];
+    node.inputs[0] = own(node, node.inputs[0], type);
+    for (const std::size_t i : {1u, 2u}) node.inputs[i] = own(node, node.inputs[i], type);
+    if (node.inputs.size() > 3 && node.inputs[3] >= 0) node.inputs[3] = constant(node.inputs[3], grid_of_exponent(gates, DType::int16));
+    if (node.inputs.size() > 4 && node.inputs[4] >= 0) node.inputs[4] = operand(node, node.inputs[4], type, grid(h, type));
+    const int outputs = std::get<RecurrentOptions>(node.options).outputs;
+    if (node.inputs.size() > 5 && node.inputs[5] >= 0) node.inputs[5] = operand(node, node.inputs[5], DType::int16, grid_of_exponent(gates, DType::int16));
+    if ((outputs & 4) != 0) set_grid(at(node.outputs.back()), grid_of_exponent(gates, DType::int16));
+    std::get<RecurrentOptions>(node.options).gate_exponent = gates;
+    node.rounding = plan_.target.rounding;
+    graph_.nodes.push_back(std::move(node));
+    return {};
+  }
+
+  static constexpr int kGateExponent = -11;
+  const Graph& from_;
+  const Plan& plan_;
+  std::vector<DType> types_;
+  Graph graph_;
+  std::map<std::tuple<TensorId, DType, int, double, std::int32_t>, TensorId> changed_;
+  int number_ = 0;
+};
+
+}  // namespace
+
+Result<Graph> emit(const Graph& graph, const Plan& plan) { return Emission(graph, plan).run(); }
+
+}  // namespace runnel::compiler::quantizer

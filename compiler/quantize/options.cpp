@@ -1,0 +1,69 @@
+#include "compiler/quantize/options.h"
+
+#include <array>
+#include <utility>
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+using kernels::Rounding;
+
+constexpr TargetRules kTargets[] = {
+    {"generic", Rounding::half_even, true, 32, 64, false},
+    {"esp32", Rounding::half_up, false, 32, 64, true},
+    {"esp32s3", Rounding::half_up, false, 20, 40, true},
+    {"esp32p4", Rounding::half_even, true, 32, 40, true},
+};
+
+constexpr std::pair<std::string_view, Calibration> kCalibrations[] = {
+    {"minmax", Calibration::min_max}, {"percentile", Calibration::percentile}, {"kl", Calibration::kl}, {"mse", Calibration::mse}};
+
+struct MethodName {
+  std::string_view name;
+  bool Methods::*field;
+};
+constexpr MethodName kMethods[] = {{"equalize", &Methods::equalize}, {"round", &Methods::round}, {"bias", &Methods::correct_bias},
+                                   {"search", &Methods::search},     {"split", &Methods::split}};
+
+}  // namespace
+
+Result<TargetRules> target_rules(std::string_view name) {
+  if (name == "c") name = "esp32";
+  for (const TargetRules& rules : kTargets) {
+    if (rules.name == name) return rules;
+  }
+  return Status(Code::invalid_argument) << "target \"" << name << "\", expected generic, esp32 (c), esp32s3 or esp32p4";
+}
+
+std::string_view name_of(Calibration calibration) {
+  for (const auto& entry : kCalibrations) {
+    if (entry.second == calibration) return entry.first;
+  }
+  return "";
+}
+
+Result<Calibration> calibration_named(std::string_view name) {
+  for (const auto& entry : kCalibrations) {
+    if (entry.first == name) return entry.second;
+  }
+  return Status(Code::invalid_argument) << "calibration \"" << name << "\", expected minmax, percentile, kl or mse";
+}
+
+Status set_method(Methods& methods, std::string_view name, bool on) {
+  for (const MethodName& method : kMethods) {
+    if (method.name != name) continue;
+    methods.*method.field = on;
+    return {};
+  }
+  return Status(Code::invalid_argument) << "method \"" << name << "\", expected equalize, round, bias, search or split";
+}
+
+std::string names_of(const Methods& methods) {
+  std::string text;
+  for (const MethodName& method : kMethods) {
+    if (methods.*method.field) text += (text.empty() ? "" : ", ") + std::string(method.name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace runnel::compiler::quantizer

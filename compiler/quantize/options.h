@@ -1,0 +1,69 @@
+// What a quantization can be told: for which chip, with which widths, and which methods are used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "kernels/requantize.h"
+
+namespace runnel::compiler::quantizer {
+
+// pow2: value = integer * 2^exponent. affine: value = (integer - zero point) * scale.
+enum class Scheme : std::uint8_t { pow2, affine };
+
+// What a chip (or runnel itself) prescribes.
+struct TargetRules {
+  std::string_view name;
+  kernels::Rounding rounding = kernels::Rounding::half_even;
+  bool per_channel = true;            // weights of convolutions and fully connected layers have one scale per output channel
+  int bias_bits_int8 = 32, bias_bits_int16 = 64;
+  // The arithmetic of ESP-DL: operands of sums are rounded to the result's scale first, functions are tables, shifts never go to the left.
+  bool esp_dl = false;
+};
+// generic, esp32 (c), esp32s3, esp32p4. Errors: invalid_argument naming the targets that there are.
+Result<TargetRules> target_rules(std::string_view name);
+
+// How the range of a tensor follows from what was seen of it.
+enum class Calibration : std::uint8_t { min_max, percentile, kl, mse };
+std::string_view name_of(Calibration calibration);
+Result<Calibration> calibration_named(std::string_view name);
+
+// Methods that make the result more accurate, each on its own switch.
+struct Methods {
+  bool equalize = true;        // factors move between neighbouring layers so that channels use their range alike
+  bool round = true;           // weights are rounded for the layer's result, not each to its nearest integer
+  bool correct_bias = true;    // biases take over the mean error of their layer
+  bool search = true;          // ranges of activations are searched jointly, by the error of the outputs
+  bool split = false;          // layers with few large weights become two whose sum is the layer
+};
+// "equalize", "round", "bias", "search", "split". Errors: invalid_argument with the list.
+Status set_method(Methods& methods, std::string_view name, bool on);
+std::string names_of(const Methods& methods);
+
+// How far something has come; for people.
+using Progress = std::function<void(std::string_view stage, double fraction)>;
+
+struct Options {
+  TargetRules target;
+  Scheme scheme = Scheme::pow2;
+  DType type = DType::int8;                       // int8 or int16
+  std::map<std::string, DType> types;             // of single operators by name: int8, int16 or float32
+  Calibration calibration = Calibration::mse;
+  std::optional<Methods> methods;                 // absent: chosen by the error on clips that were held back
+  double max_error = 0;                           // > 0: operators become int16, the most sensitive first, until the error is below this
+  double budget = 0;                              // > 0: at most this share of the multiply-adds may become int16 for it (default: all)
+  std::size_t most_clips = 128;                   // for everything but ranges, which all clips give
+  std::uint32_t seed = 1;
+  int threads = 2;
+  Progress progress;
+};
+
+}  // namespace runnel::compiler::quantizer

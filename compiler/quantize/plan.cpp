@@ -1,0 +1,248 @@
+#include "compiler/quantize/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/affine.h"
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+using fb::OpCode;
+
+const Tensor& at(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
+
+TensorId root(std::vector<TensorId>& groups, TensorId id) {
+  while (groups[static_cast<std::size_t>(id)] != id) id = groups[static_cast<std::size_t>(id)] = groups[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
+  return id;
+}
+void join(std::vector<TensorId>& groups, TensorId a, TensorId b) { groups[static_cast<std::size_t>(root(groups, b))] = root(groups, a); }
+
+Role pow2_role(OpCode code) {
+  switch (code) {
+    case OpCode::conv:
+    case OpCode::fully_connected:
+    case OpCode::transposed_conv: return Role::weighted;
+    case OpCode::reshape:
+    case OpCode::transpose:
+    case OpCode::slice:
+    case OpCode::split:
+    case OpCode::expand:
+    case OpCode::gather:
+    case OpCode::pad:
+    case OpCode::max_pool:
+    case OpCode::insert_zeros:
+    case OpCode::depth_to_space:
+    case OpCode::space_to_depth:
+    case OpCode::reverse_sequence:
+    case OpCode::streaming_cache:
+    case OpCode::read_variable:
+    case OpCode::assign_variable: return Role::passive;
+    case OpCode::concat: return Role::concat;
+    case OpCode::average_pool:
+    case OpCode::reduce_mean:
+    case OpCode::reduce_sum:
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
+    case OpCode::relu:
+    case OpCode::clip:
+    case OpCode::resize: return Role::value;
+    case OpCode::abs:
+    case OpCode::neg:
+    case OpCode::exp:
+    case OpCode::log:
+    case OpCode::sqrt:
+    case OpCode::sigmoid:
+    case OpCode::tanh:
+    case OpCode::swish:
+    case OpCode::hard_sigmoid:
+    case OpCode::hard_swish:
+    case OpCode::gelu:
+    case OpCode::elu:
+    case OpCode::leaky_relu:
+    case OpCode::mish:
+    case OpCode::softplus:
+    case OpCode::erf: return Role::function;
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::mul:
+    case OpCode::div:
+    case OpCode::max:
+    case OpCode::min:
+    case OpCode::prelu:
+    case OpCode::matmul: return Role::pair;
+    case OpCode::softmax:
+    case OpCode::log_softmax: return Role::softmax;
+    case OpCode::gru:
+    case OpCode::lstm: return Role::recurrent;
+    default: return Role::real;
+  }
+}
+
+// What multiplier and zero point can do: no quotients, matrices, recurrence.
+Role affine_role(OpCode code) {
+  switch (code) {
+    case OpCode::average_pool: return Role::passive;
+    case OpCode::max:
+    case OpCode::min:
+    case OpCode::div:
+    case OpCode::prelu:
+    case OpCode::matmul:
+    case OpCode::transposed_conv:
+    case OpCode::insert_zeros:
+    case OpCode::resize:
+    case OpCode::reduce_sum:
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
+    case OpCode::softmax:
+    case OpCode::log_softmax:
+    case OpCode::gru:
+    case OpCode::lstm: return Role::real;
+    default: return pow2_role(code);
+  }
+}
+
+Status check_weights(const Graph& graph) {
+  Status failure;
+  int found = 0;
+  for (const Node& node : graph.nodes) {
+    for (const TensorId id : node.inputs) {
+      if (id < 0 || !at(graph, id).data || at(graph, id).dtype != DType::float32) continue;
+      const std::vector<float> values = floats_of(at(graph, id));
+      const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+      if (bad == values.end()) continue;
+      if (found++ == 0) failure = Status(Code::invalid_data, "constants that are not finite numbers: ");
+      failure << (found > 1 ? ", " : "") << "element " << (bad - values.begin()) << " of \"" << at(graph, id).name << "\" (node \"" << node.name << "\")";
+    }
+  }
+  return failure;
+}
+
+}  // namespace
+
+Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
+  const Role role = scheme == Scheme::pow2 ? pow2_role(node.code) : affine_role(node.code);
+  if (role == Role::real || node.inputs.empty() || node.inputs[0] < 0) return Role::real;
+  const auto is_float = [&](TensorId id) { return id >= 0 && at(graph, id).dtype == DType::float32; };
+  if (!is_float(node.inputs[0]) || !is_float(node.outputs[0])) return Role::real;
+  if (role != Role::pair && role != Role::concat && at(graph, node.inputs[0]).data) return Role::real;
+  if (role == Role::weighted && (node.inputs.size() < 2 || !at(graph, node.inputs[1]).data)) return Role::real;
+  if (node.version != 1 && role != Role::passive) return Role::real;
+  if (role == Role::pair && (node.inputs.size() != 2 || !is_float(node.inputs[1]))) return Role::real;
+  if (node.code == OpCode::prelu && !at(graph, node.inputs[1]).data) return Role::real;
+  if (node.code == OpCode::matmul && at(graph, node.inputs[0]).data) return Role::real;
+  // Groups that are neither one nor one per channel are unknown to ESP-DL.
+  if (const auto* conv = std::get_if<ConvOptions>(&node.options); conv != nullptr && esp_dl && conv->groups != 1 && conv->groups != at(graph, node.outputs[0]).shape.back()) {
+    return Role::real;
+  }
+  if (const auto* pad = std::get_if<PadOptions>(&node.options); pad != nullptr && pad->mode == fb::PadMode::zero && pad->real_value != 0) return Role::real;
+  return role;
+}
+
+std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
+  std::vector<DType> types(graph.tensors.size(), DType::none);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) types[i] = graph.tensors[i].dtype;
+  for (const TensorId id : graph.inputs) {
+    if (at(graph, id).dtype != DType::float32) continue;
+    // The widest that reads it.
+    DType widest = DType::float32;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (std::find(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), id) == graph.nodes[n].inputs.end()) continue;
+      const DType reader = plan.types[n];
+      if (reader == DType::int16 || (reader == DType::int8 && widest == DType::float32)) widest = reader;
+    }
+    types[static_cast<std::size_t>(id)] = widest;
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (std::size_t o = 0; o < graph.nodes[n].outputs.size(); ++o) {
+      const auto id = static_cast<std::size_t>(graph.nodes[n].outputs[o]);
+      if (graph.tensors[id].dtype == DType::float32) types[id] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
+    }
+  }
+  return types;
+}
+
+void propagate_types(const Graph& graph, Plan& plan) {
+  std::vector<DType> made(graph.tensors.size(), DType::none);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (plan.roles[n] == Role::passive) {
+      const DType from = made[static_cast<std::size_t>(node.inputs[0])];
+      if (from != DType::none) {
+        plan.types[n] = from;
+      } else {
+        // An input of the graph: as what reads the result.
+        DType reader = DType::none;
+        for (std::size_t k = n + 1; k < graph.nodes.size(); ++k) {
+          if (plan.roles[k] == Role::passive || std::find(graph.nodes[k].inputs.begin(), graph.nodes[k].inputs.end(), node.outputs[0]) == graph.nodes[k].inputs.end()) continue;
+          if (reader == DType::none || plan.types[k] == DType::int16 || reader == DType::float32) reader = plan.types[k];
+        }
+        if (reader != DType::none) plan.types[n] = reader;
+      }
+    }
+    for (const TensorId id : node.outputs) {
+      if (id >= 0) made[static_cast<std::size_t>(id)] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
+    }
+  }
+}
+
+Result<Plan> make_plan(const Graph& graph, const Options& options) {
+  RUNNEL_TRY(check_weights(graph));
+  Plan plan;
+  plan.target = options.target;
+  plan.scheme = options.scheme;
+  if (plan.scheme == Scheme::affine) plan.target.rounding = kernels::Rounding::tflite_double;
+  plan.ranges.resize(graph.tensors.size());
+  plan.groups.resize(graph.tensors.size());
+  std::iota(plan.groups.begin(), plan.groups.end(), 0);
+  std::map<std::string, DType> asked = options.types;
+  for (const Node& node : graph.nodes) {
+    const Role role = role_of(graph, node, options.scheme, options.target.esp_dl);
+    DType type = role == Role::real ? DType::float32 : options.type;
+    if (const auto found = asked.find(node.name); found != asked.end()) {
+      if (role == Role::real && found->second != DType::float32) {
+        return Status(Code::invalid_argument) << "operator \"" << node.name << "\" has no " << runnel::name_of(found->second) << " form for this target";
+      }
+      if (role != Role::real) type = found->second;
+    }
+    plan.roles.push_back(role);
+    plan.types.push_back(type);
+  }
+  for (const auto& entry : asked) {
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.name == entry.first; })) {
+      return Status(Code::invalid_argument) << "there is no operator \"" << entry.first << "\"; their names are in the report";
+    }
+  }
+  propagate_types(graph, plan);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (plan.roles[n] == Role::passive) {
+      for (const TensorId y : node.outputs) join(plan.groups, node.inputs[0], y);
+    } else if (plan.roles[n] == Role::recurrent) {
+      // h of every frame, the last one and the first one.
+      const int outputs = std::get<RecurrentOptions>(node.options).outputs;
+      if ((outputs & 3) == 3) join(plan.groups, node.outputs[0], node.outputs[1]);
+      if (node.inputs.size() > 4 && node.inputs[4] >= 0 && !at(graph, node.inputs[4]).data) join(plan.groups, node.outputs[0], node.inputs[4]);
+    }
+  }
+  for (const auto& state : graph.pipeline.states) join(plan.groups, state.first, state.second);
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) plan.groups[i] = root(plan.groups, static_cast<TensorId>(i));
+  return plan;
+}
+
+std::int64_t products_of(const Graph& graph, const Node& node) {
+  if (node.inputs.size() < 2 || node.inputs[1] < 0) return 0;
+  const auto elements = [&](TensorId id) {
+    std::int64_t count = 1;
+    for (const std::int32_t dim : at(graph, id).shape) count *= dim;
+    return count;
+  };
+  const auto& shape = at(graph, node.outputs[0]).shape;
+  if (shape.empty()) return 0;
+  if (node.code == OpCode::gru || node.code == OpCode::lstm) return at(graph, node.inputs[0]).shape[0] * (elements(node.inputs[1]) + elements(node.inputs[2]));
+  if (node.code != OpCode::conv && node.code != OpCode::fully_connected && node.code != OpCode::transposed_conv) return 0;
+  return elements(node.outputs[0]) / shape.back() * elements(node.inputs[1]);
+}
+
+}  // namespace runnel::compiler::quantizer

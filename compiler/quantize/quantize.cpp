@@ -1,0 +1,149 @@
+#include "compiler/quantize/quantize.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/quantize/calibrate.h"
+#include "compiler/quantize/emit.h"
+#include "compiler/quantize/equalize.h"
+#include "compiler/quantize/mixed.h"
+#include "compiler/quantize/round.h"
+#include "compiler/quantize/search.h"
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+// Equalization and the choice of methods are judged by clips that leave the ranges a little, as those of later recordings will: a grid that is filled to its last
+// integer looks better on what it was made from than it is.
+constexpr float kLouder = 1.15f;
+constexpr std::size_t kSearched = 40;   // clips that ranges are searched with
+constexpr std::size_t kFewest = 8;   // clips that can be divided into some to fit and some to hold back
+
+// One way through all steps, with one set of methods.
+class Attempt {
+ public:
+  Attempt(const Graph& graph, const Clips& clips, const Options& options) : given_(graph), clips_(clips), options_(options) {}
+
+  Result<Quantized> run(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& which) const {
+    Quantized made;
+    made.methods = methods;
+    made.real = given_;
+    std::vector<std::size_t> searched;
+    for (const std::size_t i : some_of(which.size(), kSearched)) searched.push_back(which[i]);
+    if (methods.equalize || methods.split) {
+      RUNNEL_ASSIGN(made.real, prepared(methods, all, searched));
+    }
+    RUNNEL_ASSIGN(made.plan, planned(made.real, all, options_));
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips_, which, options_.threads));
+    RUNNEL_ASSIGN(const Yardstick quick, Yardstick::make(made.real, clips_, searched, options_.threads));
+    RUNNEL_TRY(improve(methods, quick, which, made));
+    RUNNEL_ASSIGN(made.graph, emit(made.real, made.plan));
+    RUNNEL_ASSIGN(made.error, yardstick.error(made.graph));
+    return made;
+  }
+
+ private:
+  // Ranges as the calibration has them.
+  Result<Plan> planned(const Graph& graph, const std::vector<std::size_t>& which, const Options& options) const {
+    RUNNEL_ASSIGN(Plan plan, make_plan(graph, options));
+    RUNNEL_ASSIGN(const std::vector<Histogram> histograms, observe(graph, plan, clips_, which, options));
+    set_ranges(graph, histograms, options.calibration, tensor_types(graph, plan), plan);
+    avoid_left_shifts(graph, plan);
+    return plan;
+  }
+
+  Result<Graph> prepared(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched) const {
+    Graph graph = given_;
+    if (methods.split) split_layers(graph, options_);
+    if (!methods.equalize) return graph;
+    const LouderClips louder(clips_, kLouder);
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(graph, louder, searched, options_.threads));
+    Options quiet = options_;
+    quiet.progress = {};
+    const auto error_of = [&](const Graph& candidate) -> Result<double> {
+      RUNNEL_ASSIGN(const Plan plan, planned(candidate, searched, quiet));
+      RUNNEL_ASSIGN(const Graph form, emit(candidate, plan));
+      return yardstick.error(form);
+    };
+    RUNNEL_TRY(equalize(clips_, all, options_, error_of, graph));
+    return graph;
+  }
+
+  Status improve(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
+    const auto search = [&]() -> Status {
+      if (!methods.search) return {};
+      return search_ranges(made.real, yardstick, 1, options_.progress, made.plan).status();
+    };
+    RUNNEL_TRY(search());
+    if (!methods.round && !methods.correct_bias) return {};
+    RUNNEL_TRY(fit_layers(made.real, clips_, which, methods, options_, made.plan));
+    return search();
+  }
+
+  const Graph& given_;
+  const Clips& clips_;
+  const Options& options_;
+};
+
+std::vector<Methods> sets_to_try(DType type) {
+  Methods all, no_equalization, no_rounding;
+  no_equalization.equalize = false;
+  no_rounding.round = no_rounding.equalize = false;
+  // Ranges of 16 bits are not searched: there is nothing to gain.
+  if (type == DType::int16) no_equalization.search = no_rounding.search = false;
+  if (type == DType::int16) return {no_equalization, no_rounding};
+  return {all, no_equalization, no_rounding};
+}
+
+}  // namespace
+
+std::vector<std::size_t> some_of(std::size_t count, std::size_t most) {
+  std::vector<std::size_t> which;
+  const std::size_t taken = std::min(count, std::max<std::size_t>(most, 1));
+  for (std::size_t i = 0; i < taken; ++i) which.push_back(i * count / taken);
+  return which;
+}
+
+Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options) {
+  RUNNEL_TRY(make_plan(graph, options).status());   // weights, names of operators
+  RUNNEL_TRY(check_clips(graph, clips));
+  const std::vector<std::size_t> all = all_of(clips.size()), which = some_of(clips.size(), options.most_clips);
+  const Attempt attempt(graph, clips, options);
+  Methods chosen = options.methods.value_or(Methods{});
+  std::vector<Trial> trials;
+  if (!options.methods && which.size() >= kFewest) {
+    std::vector<std::size_t> fit, held;
+    for (std::size_t i = 0; i < which.size(); ++i) (i % 4 == 3 ? held : fit).push_back(which[i]);
+    double least = std::numeric_limits<double>::infinity();
+    for (const Methods& methods : sets_to_try(options.type)) {
+      RUNNEL_ASSIGN(const Quantized tried, attempt.run(methods, fit, fit));
+      const LouderClips louder(clips, kLouder);
+      RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(tried.real, louder, held, options.threads));
+      RUNNEL_ASSIGN(const double error, yardstick.error(tried.graph));
+      trials.push_back({methods, error});
+      if (error >= least) continue;
+      least = error;
+      chosen = methods;
+    }
+  }
+  RUNNEL_ASSIGN(Quantized made, attempt.run(chosen, all, which));
+  made.trials = std::move(trials);
+  if (options.max_error > 0 && options.type == DType::int8) {
+    RUNNEL_TRY(widen(clips, which, options, made));
+  }
+  return made;
+}
+
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips, std::span<const std::size_t> which, int threads) {
+  Plan plan = quantized.plan;
+  for (std::size_t n = 0; n < plan.types.size(); ++n) {
+    if (n != node) plan.types[n] = DType::float32;
+  }
+  RUNNEL_ASSIGN(const Graph form, emit(quantized.real, plan));
+  RUNNEL_ASSIGN(const std::vector<Noise> noises, compare_forms(quantized.real, form, clips, which, threads));
+  double sum = 0;
+  for (const Noise& noise : noises) sum += noise.ratio();
+  return sum / static_cast<double>(noises.size());
+}
+
+}  // namespace runnel::compiler::quantizer

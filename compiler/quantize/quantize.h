@@ -1,0 +1,44 @@
+// From a float graph to an integer one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/graph.h"
+#include "compiler/quantize/clips.h"
+#include "compiler/quantize/measure.h"
+#include "compiler/quantize/options.h"
+#include "compiler/quantize/plan.h"
+
+namespace runnel::compiler::quantizer {
+
+// A set of methods and the error of the outputs (noise-to-signal ratio) that it left on clips that were held back.
+struct Trial {
+  Methods methods;
+  double error = 0;
+};
+
+struct Quantized {
+  Graph graph;                       // integer
+  Graph real;                        // float, of the same function as the one given: what the integers stand for
+  Plan plan;
+  Methods methods;                   // those used
+  std::vector<Trial> trials;         // what the choice was made from; empty: the methods were given
+  double error = 0;                  // of the outputs, on all clips that were used
+  std::vector<std::string> notes;    // one sentence each
+};
+
+// `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips. Deterministic for any number of threads. Errors: those of
+// make_plan, check_clips, observe and emit; unsupported when the error asked for cannot be reached.
+Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
+
+// Noise at the outputs when only this operator is quantized. Errors: those of the runs.
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips, std::span<const std::size_t> which, int threads);
+
+// Clips for everything but ranges: at most `most`, spread evenly.
+std::vector<std::size_t> some_of(std::size_t count, std::size_t most);
+
+}  // namespace runnel::compiler::quantizer

@@ -1,0 +1,21 @@
+// Weights and biases of one layer, chosen for its results on real inputs.
+#pragma once
+
+#include <span>
+
+#include "base/status.h"
+#include "compiler/quantize/clips.h"
+#include "compiler/quantize/gram.h"
+#include "compiler/quantize/plan.h"
+
+namespace runnel::compiler::quantizer {
+
+// The layer whose results on the inputs that the sums were made of come closest to the float ones. rounds: integers are chosen together (in the
+// order of a Cholesky factor, then one by one until none improves), from the least squares weights; else each is the nearest one of the float
+// weights. corrects: the bias is the one of least error; else it is the float one.
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, bool rounds, bool corrects);
+
+// Fits every layer in the order of execution, each to the inputs that the layers in front of it give as integers. Errors: those of the runs.
+Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::size_t> which, const Methods& methods, const Options& options, Plan& plan);
+
+}  // namespace runnel::compiler::quantizer

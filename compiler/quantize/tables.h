@@ -1,0 +1,13 @@
+// Functions of one value as tables.
+#pragma once
+
+#include "base/status.h"
+#include "compiler/graph.h"
+
+namespace runnel::compiler::quantizer {
+
+// The table of an `lut` operator for the function that `node` is, between these scales: 256 entries for int8, 257 for int16. Errors: unsupported for
+// what is no function.
+Result<Tensor> table_of(const Node& node, const Tensor& x, const Tensor& y, kernels::Rounding rounding);
+
+}  // namespace runnel::compiler::quantizer
