@@ -10,6 +10,7 @@
 #include "pipeline/nodes/null.h"
 #include "pipeline/nodes/resample.h"
 #include "pipeline/nodes/sample_filters.h"
+#include "pipeline/nodes/stage.h"
 #include "pipeline/nodes/stft.h"
 
 namespace runnel::pipeline {
@@ -17,7 +18,7 @@ namespace runnel::pipeline {
 NodeTable device_nodes() noexcept {
   static constexpr const NodeType* kNodes[] = {
       &Downmix::type, &Resample::type, &Gain::type,        &HighPass::type,      &Preemphasis::type, &Dither::type, &Fbank::type, &Microfrontend::type,
-      &Levels::type,  &Stft::type,     &InverseStft::type, &Mask::type,          &Cmvn::type,        &Infer::type,  &Detect::type, &Null::type};
+      &Levels::type,  &Stft::type,     &InverseStft::type, &Mask::type,          &Deltas::type, &Stack::type, &Cmvn::type,        &Infer::type,  &Detect::type, &Null::type};
   return kNodes;
 }
 
