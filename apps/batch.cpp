@@ -101,8 +101,7 @@ Item process(const std::string& file, const std::string& around, compiler::FileL
   pipeline::Graph& graph = **built;
   gather_lines(graph, [&](std::string_view line) { item.lines.append(line).push_back('\n'); });
   const Status status = graph.run();
-  const pipeline::Clock& clock = graph.executor().format(0).clock;
-  item.audio_seconds = clock.sample_rate > 0 ? static_cast<double>(graph.executor().samples()) / static_cast<double>(clock.sample_rate) : 0;
+  item.audio_seconds = graph.executor().seconds();
   item.events = graph.executor().events();
   item.lost = graph.executor().lost();
   return status.ok() ? item : finish(status);

@@ -3,6 +3,7 @@
 option(RUNNEL_HOST "Build the host parts: compiler, host nodes, the runnel program, the bundled models" ON)
 option(RUNNEL_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 option(RUNNEL_DEVICE_FLAGS "Compile with the flags of the firmware builds: no exceptions, no RTTI" OFF)
+option(RUNNEL_FIRMWARE "Build the programs of firmware/ (cmake/arm-none-eabi.cmake sets it)" OFF)
 set(RUNNEL_SANITIZE "" CACHE STRING "Sanitizers for every target, e.g. address,undefined or thread")
 if(RUNNEL_HOST AND PROJECT_IS_TOP_LEVEL)
   option(RUNNEL_TESTS "Build the test suite (needs GoogleTest)" ON)

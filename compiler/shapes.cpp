@@ -488,7 +488,8 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     case fb::OpCode::mul:
     case fb::OpCode::div:
     case fb::OpCode::max:
-    case fb::OpCode::min: return binary(at);
+    case fb::OpCode::min:
+    case fb::OpCode::squared_difference: return binary(at);
     case fb::OpCode::average_pool:
     case fb::OpCode::max_pool: return pool(at);
     case fb::OpCode::lut: return lut(at);

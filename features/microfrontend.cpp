@@ -14,9 +14,10 @@ Result<std::size_t> Microfrontend::memory_bytes(const MicrofrontendOptions& opti
   return memory_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size, static_cast<std::size_t>(options.num_mel_bins));
 }
 
-Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, Memory& memory) noexcept {
+Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept {
   Microfrontend m;
   m.options_ = options;
+  m.kernels_ = &fixed_kernels_for(isa);
   RUNNEL_ASSIGN(m.shape_, shape_of(options));
   const auto length = static_cast<std::size_t>(m.shape_.grid.length);
   const std::size_t bins = m.shape_.fft_size / 2 + 1, channels = m.dims();
@@ -32,14 +33,13 @@ Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, M
   m.samples_ = take(length);
   m.window_ = take(length);
   m.frame_ = take(m.shape_.fft_size);
-  m.re_ = take(bins);
-  m.im_ = take(bins);
+  m.spectrum_ = take(2 * bins);
   m.rising_ = take(bins);
   m.falling_ = take(bins);
   m.begin_ = reinterpret_cast<std::uint16_t*>(take(channels + 1));
   m.width_ = reinterpret_cast<std::uint16_t*>(take(channels + 1));
   m.gains_ = take(kGainEntries);
-  RUNNEL_TRY(m.fft_.init(m.shape_.fft_size, memory));
+  RUNNEL_TRY(m.fft_.init(m.shape_.fft_size, isa, memory));
   fixed::fill_window({m.window_, length});
   m.smoothing_[0] = fixed::noise_fraction(options.even_smoothing);
   m.smoothing_[1] = fixed::noise_fraction(options.odd_smoothing);
@@ -116,8 +116,8 @@ Microfrontend::Step Microfrontend::push_any(std::span<const Sample> samples, std
     filled_ += taken;
     step.samples += taken;
     if (filled_ < length || step.frames == room) return step;
-    const int free_bits = scaled_window();
-    fft_.forward(frame_, re_, im_);
+    const int free_bits = kernels_->window(samples_, window_, length, frame_);
+    fft_.forward(frame_, spectrum_);
     channels(free_bits);
     reduce_noise();
     if (options_.enable_pcan) normalise();
@@ -137,24 +137,8 @@ Microfrontend::Step Microfrontend::push(std::span<const float> samples, std::spa
   return push_any(samples, frames_out);
 }
 
-// The windowed frame, shifted up by the returned number of bits. -32768 is its own absolute value in 16 bits.
-int Microfrontend::scaled_window() noexcept {
-  const auto length = static_cast<std::size_t>(shape_.grid.length);
-  std::int16_t highest = 0;
-  for (std::size_t i = 0; i < length; ++i) {
-    const auto value = static_cast<std::int16_t>(samples_[i] * window_[i] >> 12);
-    frame_[i] = value;
-    highest = std::max(highest, static_cast<std::int16_t>(value < 0 ? -value : value));
-  }
-  const int shift = 15 - std::bit_width(static_cast<std::uint16_t>(highest));
-  for (std::size_t i = 0; i < length; ++i) frame_[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(frame_[i] << shift));
-  return shift;
-}
-
 void Microfrontend::channels(int shift) noexcept {
-  for (std::size_t i = first_bin_; i < end_bin_; ++i) {
-    energy_[i] = static_cast<std::uint32_t>(re_[i] * re_[i]) + static_cast<std::uint32_t>(im_[i] * im_[i]);
-  }
+  kernels_->energies(spectrum_ + 2 * first_bin_, end_bin_ - first_bin_, energy_ + first_bin_);
   std::uint64_t from_before = 0;
   for (std::size_t channel = 0; channel <= dims(); ++channel) {
     std::uint64_t up = from_before, down = 0;

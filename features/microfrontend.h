@@ -23,8 +23,9 @@ namespace runnel::features {
 // One stream. Not thread-safe; movable; the Memory must outlive it.
 class Microfrontend {
  public:
-  // Errors: those of shape_of(); invalid_argument when the channels reach beyond the spectrum; out_of_memory.
-  static Result<Microfrontend> make(const MicrofrontendOptions& options, Memory& memory) noexcept;
+  // `isa` changes speed only. Errors: those of shape_of(); invalid_argument when the channels reach beyond the spectrum;
+  // out_of_memory.
+  static Result<Microfrontend> make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
   // Bytes that make() takes of a 64-byte aligned Memory for frames of `length` samples and an FFT of `fft_size`.
   static constexpr std::size_t memory_bytes(std::size_t length, std::size_t fft_size, std::size_t channels) noexcept {
     return words(length, fft_size, channels) * sizeof(std::uint32_t) + FixedFft::memory_bytes(fft_size);
@@ -76,7 +77,6 @@ class Microfrontend {
   Status make_bank() noexcept;
   void make_gains() noexcept;
   [[nodiscard]] std::int16_t gain_at(std::uint32_t noise) const noexcept;
-  [[nodiscard]] int scaled_window() noexcept;
   void channels(int shift) noexcept;
   void reduce_noise() noexcept;
   void normalise() noexcept;
@@ -85,6 +85,7 @@ class Microfrontend {
   MicrofrontendOptions options_;
   MicrofrontendShape shape_;
   FixedFft fft_;
+  const FixedKernels* kernels_ = nullptr;
   std::uint16_t smoothing_[2] = {}, least_ = 0;  // in 14 fractional bits
   std::size_t first_bin_ = 0, end_bin_ = 0;
   std::uint32_t* energy_ = nullptr;    // [bins]
@@ -93,8 +94,7 @@ class Microfrontend {
   std::int16_t* samples_ = nullptr;    // [length]: the frame that is being filled
   std::int16_t* window_ = nullptr;     // [length]
   std::int16_t* frame_ = nullptr;      // [fft_size], zeros behind the frame
-  std::int16_t* re_ = nullptr;         // [bins]
-  std::int16_t* im_ = nullptr;         // [bins]
+  std::int16_t* spectrum_ = nullptr;   // [bins] pairs
   std::int16_t* rising_ = nullptr;     // [bins]: weight of a bin in the channel in which it lies
   std::int16_t* falling_ = nullptr;    // [bins]: in the next one
   std::uint16_t* begin_ = nullptr;     // [channels + 1]

@@ -101,6 +101,11 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
   return self;
 }
 
+double Executor::seconds() const noexcept {
+  const double hz = edges_[0].format.clock.hz();
+  return hz > 0 ? static_cast<double>(samples_) / hz : 0;
+}
+
 // Positions every stage behind the source, whose next sample is `first`.
 void Executor::reset(std::int64_t first) noexcept {
   edges_[0].output.first = first;
@@ -158,7 +163,7 @@ Status Executor::flush() noexcept {
 }
 
 Status Executor::lose(std::int64_t lost) noexcept {
-  const Gap gap{next_, lost};
+  const Gap gap{next_, lost, edges_[0].format.clock.hop};
   lost_ += lost;
   ++gaps_;
   // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are flushed.

@@ -155,7 +155,7 @@ Result<TensorId> Builder::output(const Node& node, std::size_t position) {
 
 TensorId Builder::intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape) {
   Tensor tensor;
-  tensor.name = std::string(name_of_node) + "/" + std::to_string(graph.tensors.size());
+  tensor.name = std::string(name_of_node) + "/" + std::to_string(++intermediates_[std::string(name_of_node)]);
   tensor.dtype = at(like).dtype;
   tensor.exponents = at(like).exponents;
   tensor.shape = std::move(shape);

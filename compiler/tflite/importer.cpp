@@ -23,7 +23,7 @@ struct Conversion {
   std::string_view types;
 };
 constexpr std::string_view kFloat = "f32", kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any", kState = "i8 i16 f32: frames that a stream keeps";
-constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32", kChoice = "f32; i8 u8 i16 of one scale", kThrough = "f32; i8 u8 i16 in float32";
+constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32", kChoice = "f32; i8 u8 i16 of one scale";
 
 // Without a function: part of what surrounds it (variables.h).
 constexpr std::array kConversions = {
@@ -39,7 +39,7 @@ constexpr std::array kConversions = {
     Conversion{Builtin::DIV, "DIV", convert_binary, kFloat},
     Conversion{Builtin::MAXIMUM, "MAXIMUM", convert_binary, kChoice},
     Conversion{Builtin::MINIMUM, "MINIMUM", convert_binary, kChoice},
-    Conversion{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kThrough},
+    Conversion{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kAll},
     Conversion{Builtin::LOGISTIC, "LOGISTIC", convert_function, kAll},
     Conversion{Builtin::TANH, "TANH", convert_function, kAll},
     Conversion{Builtin::HARD_SWISH, "HARD_SWISH", convert_function, kByte},
@@ -53,7 +53,7 @@ constexpr std::array kConversions = {
     Conversion{Builtin::RELU, "RELU", convert_relu, kAll},
     Conversion{Builtin::RELU6, "RELU6", convert_relu, kAll},
     Conversion{Builtin::RELU_N1_TO_1, "RELU_N1_TO_1", convert_relu, kAll},
-    Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax, "f32 i8 u8; i16 in float32"},
+    Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax, kAll},
     Conversion{Builtin::MEAN, "MEAN", convert_reduce, kAll},
     Conversion{Builtin::SUM, "SUM", convert_reduce, kFloat},
     Conversion{Builtin::REDUCE_MAX, "REDUCE_MAX", convert_reduce, kFloat},

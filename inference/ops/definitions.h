@@ -31,7 +31,7 @@ extern const OperatorDefinition gather_v1, scatter_nd_v1;                       
 extern const OperatorDefinition transposed_conv_v1;                                                            // transposed_conv.cpp
 extern const OperatorDefinition streaming_cache_v1;                                                            // streaming_cache.cpp
 // Any scale and zero point.
-extern const OperatorDefinition add_v3, sub_v3, mul_v3, max_v3, min_v3;                                        // affine_binary.cpp
+extern const OperatorDefinition add_v3, sub_v3, mul_v3, max_v3, min_v3, squared_difference_v1;                 // affine_binary.cpp
 extern const OperatorDefinition relu_v3, requantize_v3, sigmoid_v3, tanh_v3, leaky_relu_v3, hard_swish_v3;      // affine_unary.cpp
 extern const OperatorDefinition clip_v3, quantize_v3, dequantize_v3;
 extern const OperatorDefinition softmax_v3;                                                                    // affine_softmax.cpp

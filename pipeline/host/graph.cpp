@@ -189,8 +189,7 @@ Status Graph::run() {
 }
 
 std::string Graph::summary() const {
-  const Clock& clock = executor_->format(0).clock;
-  const double seconds = clock.sample_rate > 0 ? static_cast<double>(executor_->samples()) / static_cast<double>(clock.sample_rate) : 0;
+  const double seconds = executor_->seconds();
   const double busy = static_cast<double>(times_.total_nanoseconds()) * 1e-9;
   std::string text = R"({"type":"summary","source":)" + json_string(executor_->format(0).source);
   text += ",\"audio_seconds\":" + json_number(seconds, 3);

@@ -41,7 +41,7 @@ Status Microfrontend::prepare(PrepareContext& context) noexcept {
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, who.view(), static_cast<std::int64_t>(options.sample_frequency));
   }
-  RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.memory));
+  RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.isa, context.memory));
   const features::FrameGrid& grid = front_end_->grid();
   out_type_ = dtype == "int8" ? DType::int8 : dtype == "float32" ? DType::float32 : DType::uint16;
   const std::size_t frames = front_end_->max_frames(static_cast<std::size_t>(context.max_input));

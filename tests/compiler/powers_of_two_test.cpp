@@ -81,6 +81,22 @@ TEST(PowersOfTwo, NothingMovesWhereAllScalesAreThat) {
   EXPECT_LE((*differences)[0].largest, 1.0);   // ties: away from zero before, to even now
 }
 
+// (a - b)^2 is computed in float32 and rounded once.
+TEST(PowersOfTwo, SquaredDifferencesAreRoundedOnce) {
+  TinyTflite model;
+  const int a = model.tensor(kInt8, {1, 3}, 0.5f, 0), b = model.tensor(kInt8, {1, 3}, 0.25f, 0), y = model.tensor(kInt8, {1, 3}, 4.0f, 0);
+  model.op(Builtin::SQUARED_DIFFERENCE, {a, b}, {y});
+  auto graph = compiler::import_tflite(model.file({a, b}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  ASSERT_TRUE(compiler::to_powers_of_two(*graph).ok());
+  const auto runnable = RunnableGraph::make(*graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  const auto outputs = (*runnable)->whole({bytes_of<std::int8_t>({10, -20, 5}), bytes_of<std::int8_t>({-4, 40, -14})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().text();
+  // Values 5 and -1: 36; -10 and 10: 400; 2.5 and -3.5: 36. All tensors get the powers that hold their ranges, here those they have.
+  EXPECT_EQ((*outputs)[0], bytes_of<std::int8_t>({9, 100, 9}));
+}
+
 TEST(PowersOfTwo, GraphsWithoutScalesStay) {
   TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), y = model.tensor(kFloat, {1, 4}, 0, 0);

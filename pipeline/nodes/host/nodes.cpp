@@ -5,8 +5,10 @@
 #ifdef RUNNEL_HAVE_ALSA
 #include "pipeline/nodes/host/alsa.h"
 #endif
+#include "pipeline/nodes/host/csv_source.h"
 #include "pipeline/nodes/host/jsonl.h"
 #include "pipeline/nodes/host/npy.h"
+#include "pipeline/nodes/host/npy_source.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -15,7 +17,7 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type};
+    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
