@@ -4,6 +4,7 @@
 
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "features/fbank_parameters.h"
 #include "features/microfrontend_options.h"
 
 namespace runnel::apps {
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 struct FeaturesCall {
   std::vector<std::string> inputs, set;
-  std::string output, preset = "kaldi", kind = "fbank";
+  std::string output, preset = "kaldi", kind;
 };
 
 // Presets of the fixed-point front end belong to a node of their own.
@@ -24,12 +25,18 @@ bool is_fixed_point(const std::string& name) {
 
 Status run_features(const FeaturesCall& call) {
   const bool fixed_point = is_fixed_point(call.preset);
-  if (fixed_point && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
-  std::string node = (fixed_point ? "microfrontend" : "fbank kind=" + call.kind) + " preset=" + quote_value(call.preset);
+  if (fixed_point && !call.kind.empty() && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
+  std::string node = (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
+  if (!fixed_point && !call.kind.empty()) node += " kind=" + call.kind;
   for (const std::string& setting : call.set) {
     const std::size_t at = setting.find('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
     node += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
+  }
+  // The whole recipe, where a preset says that there is more to it than one node.
+  if (const features::Preset* preset = fixed_point ? nullptr : features::preset_named(features::presets(), call.preset); preset != nullptr) {
+    if (!preset->before.empty()) node = std::string(preset->before) + " ! " + node;
+    if (!preset->after.empty()) node += " ! " + std::string(preset->after);
   }
   const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
   const auto output_of = [&](const std::string& input) { return many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output; };
@@ -54,6 +61,20 @@ Status run_features(const FeaturesCall& call) {
   return {};
 }
 
+std::string preset_list() {
+  std::string text = "Presets:\n";
+  const auto add = [&](const auto& presets) {
+    for (const auto& preset : presets) {
+      text += "  " + std::string(preset.name);
+      text.append(preset.name.size() < 24 ? 24 - preset.name.size() : 1, ' ');
+      text += std::string(preset.help) + '\n';
+    }
+  };
+  add(features::presets());
+  add(features::microfrontend_presets());
+  return text + "All parameters of one: runnel inspect PRESET";
+}
+
 }  // namespace
 
 void add_features(CLI::App& app, int& exit_code) {
@@ -62,8 +83,9 @@ void add_features(CLI::App& app, int& exit_code) {
   verb->add_option("INPUT", call->inputs, "Recordings")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
-  verb->add_option("--kind", call->kind, "What to compute")->check(CLI::IsMember({"fbank", "mfcc"}));
+  verb->add_option("--kind", call->kind, "What to compute instead of the preset's own kind")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft"}));
   verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, runnel inspect microfrontend)")->default_str("");
+  verb->footer(preset_list());
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
   });
