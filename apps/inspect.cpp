@@ -9,6 +9,8 @@
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "compiler/espdl/package.h"
+#include "features/fbank_parameters.h"
+#include "features/microfrontend_options.h"
 #include "inference/host/describe.h"
 #include "inference/usage.h"
 #include "pipeline/host/registry.h"
@@ -369,6 +371,24 @@ Status inspect_graph(const InspectCall& call) {
   return {};
 }
 
+// The complete recipe of a preset; false when there is none of that name.
+bool print_preset(const std::string& name) {
+  const auto print = [&](std::string_view node, const auto* preset, auto parameters) {
+    if (preset == nullptr) return false;
+    fmt::print("{} preset={}: {}\n", node, preset->name, preset->help);
+    if (!preset->before.empty()) fmt::print("  before: {}\n", preset->before);
+    if (!preset->after.empty()) fmt::print("  behind: {}\n", preset->after);
+    for (const auto& parameter : parameters) {
+      Text value;
+      features::append_value(value, static_cast<const features::ParameterFacts&>(parameter), parameter.get(preset->options));
+      fmt::print("  {:<26}{}{}{}\n", parameter.name, value.view(), parameter.unit.empty() ? "" : " ", parameter.unit);
+    }
+    return true;
+  };
+  return print("fbank", features::preset_named(features::presets(), name), features::parameters()) ||
+         print("microfrontend", features::preset_named(features::microfrontend_presets(), name), features::microfrontend_parameters());
+}
+
 Status inspect(const InspectCall& call) {
   if (call.what.ends_with(".rnlg") || call.what.find('!') != std::string::npos) return inspect_graph(call);
   std::error_code ignored;
@@ -380,7 +400,7 @@ Status inspect(const InspectCall& call) {
     fmt::print("{}{}", any ? "\n" : "", pipeline::describe_node(**type));
     any = true;
   }
-  if (any) return {};
+  if (any || print_preset(call.what)) return {};
   const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, true);
   return Status(Code::not_found) << call.what << ": no such file, and as a node: " << type.status().text();
 }

@@ -67,14 +67,15 @@ RUNNEL_INLINE void butterfly(Complex<W>* x) {
     }
   } else {
     static_assert(R == 5);
-    constexpr float kCos72 = 0.309016994374947424102293F, kCos144 = -0.809016994374947424102293F;
+    constexpr float kRoot5Quarter = 0.559016994374947424102293F;  // cos 72 + 1/4
     constexpr float kSin72 = 0.951056516295153572116439F, kSin144 = 0.587785252292473129168706F;
-    const Complex<W> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
-    const Complex<W> p = x[0] + (scaled(a, kCos72) + scaled(b, kCos144));
-    const Complex<W> q = x[0] + (scaled(a, kCos144) + scaled(b, kCos72));
+    const Complex<W> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3], sum = a + b;
+    // cos 72 a + cos 144 b = -(a + b) / 4 + root 5 / 4 (a - b): a quarter is not rounded.
+    const Complex<W> middle = x[0] - scaled(sum, 0.25F), swing = scaled(a - b, kRoot5Quarter);
+    const Complex<W> p = middle + swing, q = middle - swing;
     const Complex<W> r = minus_i(scaled(c, kSin72) + scaled(d, kSin144));
     const Complex<W> s = minus_i(scaled(c, kSin144) - scaled(d, kSin72));
-    x[0] = x[0] + (a + b);
+    x[0] = x[0] + sum;
     x[1] = p + r;
     x[2] = q + s;
     x[3] = q - s;
