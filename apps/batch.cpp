@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/front_end.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -27,16 +28,8 @@ struct BatchCall {
   std::string output;
   ModelFlags flags;
   unsigned jobs = 0;
+  double tail = 0;
 };
-
-bool is_recording(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  for (const std::string_view known : {".wav", ".flac", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".w64", ".caf"}) {
-    if (extension == known) return true;
-  }
-  return false;
-}
 
 Status add_folder(const fs::path& folder, std::vector<std::string>& files) {
   std::error_code error;
@@ -86,7 +79,7 @@ struct Item {
   bool failed = false;
 };
 
-Item process(const std::string& file, const std::string& around, compiler::FileLoader& loader) {
+Item process(const std::string& file, double tail, const std::string& around, compiler::FileLoader& loader) {
   Item item;
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
@@ -96,20 +89,20 @@ Item process(const std::string& file, const std::string& around, compiler::FileL
     item.lines += "{\"type\":\"error\",\"source\":" + pipeline::json_string(file) + ",\"reason\":" + pipeline::json_string(status.text()) + "}\n";
     return item;
   };
-  auto built = pipeline::Graph::build("wav path=" + quote_value(file) + " ! " + around + " ! jsonl source=" + quote_value(file), options);
+  auto built = pipeline::Graph::build(wav_text(file, tail) + " ! " + around + " ! jsonl source=" + quote_value(file), options);
   if (!built.ok()) return finish(built.status());
   pipeline::Graph& graph = **built;
   gather_lines(graph, [&](std::string_view line) { item.lines.append(line).push_back('\n'); });
   const Status status = graph.run();
-  const pipeline::Clock& clock = graph.executor().format(0).clock;
-  item.audio_seconds = clock.sample_rate > 0 ? static_cast<double>(graph.executor().samples()) / static_cast<double>(clock.sample_rate) : 0;
+  item.audio_seconds = graph.executor().seconds();
   item.events = graph.executor().events();
   item.lost = graph.executor().lost();
   return status.ok() ? item : finish(status);
 }
 
-// Works through the files with `jobs` threads; `take` gets the items in order, on this thread.
-void work(const std::vector<std::string>& files, const std::string& around, compiler::FileLoader& loader, unsigned jobs, const std::function<void(Item)>& take) {
+// Works through the files with the threads that the call says; `take` gets the items in order, on this thread.
+void work(const BatchCall& call, const std::vector<std::string>& files, const std::string& around, compiler::FileLoader& loader, const std::function<void(Item)>& take) {
+  const unsigned jobs = call.jobs > 0 ? call.jobs : std::max(1u, std::thread::hardware_concurrency());
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::optional<Item>> done(files.size());
@@ -125,7 +118,7 @@ void work(const std::vector<std::string>& files, const std::string& around, comp
         if (next >= files.size() || stop_requested) return;
         index = next++;
       }
-      Item item = process(files[index], around, loader);
+      Item item = process(files[index], call.tail, around, loader);
       {
         const std::lock_guard lock(mutex);
         done[index] = std::move(item);
@@ -178,8 +171,7 @@ Status run_batch(const BatchCall& call) {
   const auto start = std::chrono::steady_clock::now();
   Item total;
   std::int64_t finished = 0, failures = 0;
-  const unsigned jobs = call.jobs > 0 ? call.jobs : std::max(1u, std::thread::hardware_concurrency());
-  work(files, around, loader, jobs, [&](Item item) {
+  work(call, files, around, loader, [&](Item item) {
     write(item.lines);
     total.audio_seconds += item.audio_seconds;
     total.events += item.events;
@@ -209,6 +201,7 @@ void add_batch(CLI::App& app, int& exit_code) {
   verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "JSON lines file to write; - is stdout")->required();
   verb->add_option("--jobs", call->jobs, "Threads (0: one per processor)");
+  add_tail_flag(verb, call->tail);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);

@@ -9,11 +9,10 @@
 #include "base/host/npy.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
+#include "pipeline/host/front_end.h"
 
 namespace runnel::apps {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct CheckCall {
   std::string model, wav;
@@ -25,21 +24,9 @@ struct CheckCall {
 // A recording through the model's own front end, as the model's input.
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
   if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr) return Status(Code::invalid_argument) << "the model brings no front end for " << wav;
-  std::string name = (fs::temp_directory_path() / "runnel-check-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) return Status(Code::io_error) << name << ": cannot be created";
-  const fs::path file = fs::path(name) / "frames.npy";
   compiler::FileLoader loader;
-  pipeline::GraphOptions options = graph_options(loader);
-  options.insert_conversions = true;
-  const auto run = [&]() -> Result<NpyArray> {
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(wav) + " ! " + model.pipeline()->front_end()->str() + " ! npy path=" + quote_value(file.string()), options));
-    RUNNEL_TRY(graph->run());
-    return read_npy(file);
-  };
-  auto frames = run();
-  std::error_code ignored;
-  fs::remove_all(name, ignored);
-  return frames;
+  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames, pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
+  return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};
 }
 
 std::string tell(const Model& model, const Difference& difference) {

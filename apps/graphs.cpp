@@ -2,54 +2,28 @@
 
 #include <csignal>
 
+#include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/jsonl.h"
 
 namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
 
-namespace {
-
-// A source that promises sound and never gives any.
-class Promise final : public pipeline::Node {
- public:
-  static const pipeline::NodeType type;
-  Status prepare(pipeline::PrepareContext& context) noexcept override {
-    context.output.kind = pipeline::Kind::audio;
-    context.output.dtype = DType::float32;
-    context.output.channels = 1;
-    context.output.clock.sample_rate = 16000;
-    context.max_output = context.max_input;
-    return {};
-  }
-  Status process(const pipeline::Block&, pipeline::Output& out) noexcept override {
-    out.end = true;
-    return {};
-  }
-};
-
-const pipeline::NodeType Promise::type = {.name = "promise", .help = "Sound to come.", .input = {}, .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "float32"},
-                                          .parameters = {}, .make = pipeline::make_node<Promise>};
-
-}  // namespace
-
 Status check_around(const std::string& around, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  std::vector<const pipeline::NodeType*> nodes(options.nodes.begin(), options.nodes.end());
-  nodes.push_back(&Promise::type);
+  const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type});
   options.nodes = nodes;
-  return pipeline::Graph::build("promise ! " + around + " ! jsonl", options).status();
+  return pipeline::Graph::build("sound ! " + around + " ! jsonl", options).status();
 }
 
-std::string quote_value(std::string_view value) {
-  std::string text = "\"";
-  for (const char letter : value) {
-    if (letter == '"' || letter == '\\') text += '\\';
-    text += letter;
-  }
-  return text + '"';
+std::string wav_text(std::string_view path, double tail) {
+  return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
+}
+
+void add_tail_flag(CLI::App* verb, double& tail) {
+  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")->check(CLI::Range(0.0, 3600.0));
 }
 
 Result<std::string> text_around(const ModelGraph& graph, const Model& model) {

@@ -12,8 +12,11 @@
 
 namespace runnel::apps {
 
-// A value as it stands in a text graph, whatever is in it.
-std::string quote_value(std::string_view value);
+using pipeline::quote_value;
+
+// The source of a recording with `tail` seconds of silence behind it, and the flag that says so.
+std::string wav_text(std::string_view path, double tail);
+void add_tail_flag(CLI::App* verb, double& tail);
 
 // What stands around a model: taken from its file, or given.
 struct ModelGraph {

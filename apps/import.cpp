@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "apps/calibration.h"
+#include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -50,16 +51,12 @@ Status run_import(const ImportCall& call) {
   if (call.pow2) RUNNEL_TRY(fold_scales(call.input, graph));
   if (!call.name.empty()) graph.name = call.name;
   // A text graph that cannot be parsed must not get into a model.
-  for (const std::string* text : {&call.front_end, &call.decision}) {
-    if (text->empty()) continue;
-    if (const auto parsed = pipeline::parse_graph(*text); !parsed.ok()) return parsed.status();
+  if (!call.decision.empty()) {
+    if (const auto parsed = pipeline::parse_graph(call.decision); !parsed.ok()) return parsed.status();
+    graph.pipeline.decision = call.decision;
   }
-  if (!call.front_end.empty()) {
-    graph.pipeline.front_end = call.front_end;
-    graph.pipeline.sample_rate = 16000;
-  }
-  if (!call.decision.empty()) graph.pipeline.decision = call.decision;
-  if (call.sample_rate > 0 && !graph.pipeline.front_end.empty()) graph.pipeline.sample_rate = call.sample_rate;
+  if (!call.front_end.empty()) RUNNEL_TRY(store_front_end(call.front_end, call.sample_rate, graph));
+  else if (call.sample_rate > 0 && !graph.pipeline.front_end.empty()) graph.pipeline.sample_rate = call.sample_rate;
   compiler::UsageOptions usage = call.usage;
   for (const std::string& text : call.states) {
     const std::size_t at = text.find('=');
@@ -71,7 +68,9 @@ Status run_import(const ImportCall& call) {
     RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.labels));
     const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
     const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
-    if (graph.pipeline.labels.size() != channels) {
+    // Models of other tools may have channels in front of time.
+    const bool in_front = shape.size() == 3 && graph.pipeline.labels.size() == static_cast<std::size_t>(shape[1]);
+    if (graph.pipeline.labels.size() != channels && !in_front) {
       return Status(Code::mismatch) << call.labels << ": " << graph.pipeline.labels.size() << " labels for an output of " << channels << " channels";
     }
   }
@@ -110,8 +109,9 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_flag("--pow2", call->pow2, "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
   verb->add_flag("--encrypt", call->encrypt, "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
-  verb->add_option("--front-end", call->front_end, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"");
-  verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz that the front end wants (default: 16000)");
+  verb->add_option("--front-end,--frontend", call->front_end,
+                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"; stored with every parameter");
+  verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
   verb->add_option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
   verb->add_option("--labels", call->labels, "File with the names of the output's channels, one per line");
   verb->add_option("--usage", call->usage.usage, "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")

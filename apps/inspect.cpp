@@ -9,6 +9,8 @@
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "compiler/espdl/package.h"
+#include "features/fbank_parameters.h"
+#include "features/microfrontend_options.h"
 #include "inference/host/describe.h"
 #include "inference/usage.h"
 #include "pipeline/host/registry.h"
@@ -91,6 +93,11 @@ void print_delegates(const ModelDescription& about) {
   if (!about.delegates.empty()) fmt::print("\n");
 }
 
+// Multiply-adds for each new frame: of a stream, or of runs that take `advance` of them.
+double frame_macs(const ModelDescription& about, const ModelUsage& usage) {
+  return about.streamed || !usage.stepped() || usage.advance < 1 ? about.macs_per_frame : static_cast<double>(about.macs) / static_cast<double>(usage.advance);
+}
+
 std::string usage_text(const ModelUsage& usage) {
   const std::string name(name_of(usage.kind));
   switch (usage.kind) {
@@ -105,6 +112,24 @@ std::string usage_text(const ModelUsage& usage) {
     case fb::Usage::whole: break;
   }
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
+}
+
+// Of a model that runs in steps, windows or clips; of usages that contradict the model only the run.
+void print_run(const ModelDescription& about, const Model& model, double frame_ms) {
+  const auto usage = usage_of(model);
+  if (!usage.ok() || !usage->stepped()) {
+    fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
+    return;
+  }
+  if (usage->kind == fb::Usage::whole) {
+    fmt::print("run once for each clip\n  {} multiply-adds per clip\n", about.macs);
+    return;
+  }
+  const std::string_view run = runnel::name_of(usage->kind);
+  fmt::print("run in {}s\n  first output after {}, then one every {}\n", run, frames_text(static_cast<double>(usage->frames - usage->context), frame_ms),
+             frames_text(static_cast<double>(usage->advance), frame_ms));
+  fmt::print("  {} multiply-adds per {}, {:.0f} per frame\n", about.macs, run, frame_macs(about, *usage));
+  fmt::print("  {} bytes of state{}\n", about.memory.state, usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
 }
 
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
@@ -131,7 +156,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
   if (model.metadata() != nullptr && model.metadata()->entries() != nullptr) {
     for (const fb::Entry* entry : *model.metadata()->entries()) fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
   }
-  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", "MAC/frame");
+  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs");
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     const OperatorDescription& op = about.operators[i];
     const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
@@ -149,7 +174,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
     fmt::print("  {} bytes of context\n", contexts);
   } else {
-    fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
+    print_run(about, model, frame_ms);
   }
   print_memory(about);
 }
@@ -181,7 +206,8 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   }
   out["receptive_field_frames"] = about.receptive_field;
   out["macs"] = about.macs;
-  out["macs_per_frame"] = about.macs_per_frame;
+  const auto usage = usage_of(model);
+  out["macs_per_frame"] = usage.ok() ? frame_macs(about, *usage) : about.macs_per_frame;
   out["arena_bytes"] = about.memory.arena();
   out["scratch_bytes"] = about.memory.scratch;
   out["state_bytes"] = about.memory.state;
@@ -331,17 +357,36 @@ Status inspect_graph(const InspectCall& call) {
   for (int i = 0; i < graph.size(); ++i) {
     const pipeline::Stage& stage = graph.stage(i);
     const bool has_output = stage.type->output.kinds != 0;
-    const std::string format = has_output ? std::string(pipeline::describe(graph.executor().format(i)).view()) : "";
+    const std::string format = has_output ? std::string(pipeline::describe(graph.format(i)).view()) : "";
     drawing.boxes.emplace_back(stage.type->name);
-    const int input = i == 0 ? -1 : stage.input;
-    if (input >= 0) drawing.arrows.push_back({input, i, std::string(pipeline::describe(graph.executor().format(input)).view())});
-    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.executor().capacity(i)}});
-    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.executor().capacity(i)) : "ends here");
+    const int input = stage.input;
+    for (const int from : graph.inputs(i)) drawing.arrows.push_back({from, i, std::string(pipeline::describe(graph.format(from)).view())});
+    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.capacity(i)}});
+    if (graph.inputs(i).size() > 1) json["nodes"].back()["inputs"] = graph.inputs(i);
+    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.capacity(i)) : "ends here");
   }
   if (call.json) fmt::print("{}\n", json.dump());
   else if (call.dot || call.mermaid) draw(drawing, call.dot);
   else fmt::print("nodes and buffers: {} bytes\n", graph.memory_bytes());
   return {};
+}
+
+// The complete recipe of a preset; false when there is none of that name.
+bool print_preset(const std::string& name) {
+  const auto print = [&](std::string_view node, const auto* preset, auto parameters) {
+    if (preset == nullptr) return false;
+    fmt::print("{} preset={}: {}\n", node, preset->name, preset->help);
+    if (!preset->before.empty()) fmt::print("  before: {}\n", preset->before);
+    if (!preset->after.empty()) fmt::print("  behind: {}\n", preset->after);
+    for (const auto& parameter : parameters) {
+      Text value;
+      features::append_value(value, static_cast<const features::ParameterFacts&>(parameter), parameter.get(preset->options));
+      fmt::print("  {:<26}{}{}{}\n", parameter.name, value.view(), parameter.unit.empty() ? "" : " ", parameter.unit);
+    }
+    return true;
+  };
+  return print("fbank", features::preset_named(features::presets(), name), features::parameters()) ||
+         print("microfrontend", features::preset_named(features::microfrontend_presets(), name), features::microfrontend_parameters());
 }
 
 Status inspect(const InspectCall& call) {
@@ -355,7 +400,7 @@ Status inspect(const InspectCall& call) {
     fmt::print("{}{}", any ? "\n" : "", pipeline::describe_node(**type));
     any = true;
   }
-  if (any) return {};
+  if (any || print_preset(call.what)) return {};
   const auto type = pipeline::find_node(pipeline::host_nodes(), call.what, true);
   return Status(Code::not_found) << call.what << ": no such file, and as a node: " << type.status().text();
 }

@@ -11,7 +11,7 @@ struct ListenCall {
   ModelGraph graph;
   std::string device = "default", wav, on_gap = "reset";
   ModelFlags flags;
-  double duration = 0;
+  double duration = 0, tail = 0;
 };
 
 Status run_listen(const ListenCall& call) {
@@ -23,7 +23,7 @@ Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
   std::string source = "alsa device=" + quote_value(call.device);
   if (call.duration > 0) source += " duration=" + std::to_string(call.duration);
-  if (!call.wav.empty()) source = "wav path=" + quote_value(call.wav);
+  if (!call.wav.empty()) source = wav_text(call.wav, call.tail);
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
@@ -42,6 +42,7 @@ void add_listen(CLI::App& app, int& exit_code) {
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
   verb->add_option("--device", call->device, "ALSA capture device");
   verb->add_option("--wav", call->wav, "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)");
+  add_tail_flag(verb, call->tail);
   verb->add_option("--duration", call->duration, "Seconds to listen to a device (0: until interrupted)")->check(CLI::NonNegativeNumber);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");

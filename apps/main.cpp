@@ -58,11 +58,13 @@ int main(int argc, char** argv) {
   runnel::apps::add_score(app, exit_code);
   runnel::apps::add_infer(app, exit_code);
   runnel::apps::add_import(app, exit_code);
+  runnel::apps::add_export(app, exit_code);
   runnel::apps::add_quantize(app, exit_code);
   runnel::apps::add_inspect(app, exit_code);
   runnel::apps::add_check(app, exit_code);
   runnel::apps::add_bench(app, exit_code);
   runnel::apps::add_profile(app, exit_code);
+  runnel::apps::add_npu(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -6,6 +6,7 @@
 namespace runnel::apps {
 
 void add_import(CLI::App& app, int& exit_code);
+void add_export(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_infer(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);
@@ -17,5 +18,6 @@ void add_listen(CLI::App& app, int& exit_code);
 void add_batch(CLI::App& app, int& exit_code);
 void add_features(CLI::App& app, int& exit_code);
 void add_score(CLI::App& app, int& exit_code);
+void add_npu(CLI::App& app, int& exit_code);
 
 }  // namespace runnel::apps

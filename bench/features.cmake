@@ -4,5 +4,5 @@ if(PKG_CONFIG_FOUND)
 endif()
 # The yardstick is FFTW: without it there is nothing to compare with.
 if(FFTW3F_FOUND)
-  runnel_bench(features_bench SOURCES features_bench.cpp DEPENDS runnel::features runnel::base_host PkgConfig::FFTW3F)
+  runnel_bench(features_bench SOURCES features_bench.cpp DEPENDS runnel::features runnel::base_host PkgConfig::FFTW3F fmt::fmt)
 endif()

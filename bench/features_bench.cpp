@@ -1,28 +1,45 @@
-// The front end's speed as multiples of the time that FFTW (single precision) takes for the bare transform of
-// 512 points, which is measured in the same run: counter xFFTW. Each benchmark alternates with the yardstick,
-// so that a busy machine slows both.
-#include <benchmark/benchmark.h>
+// The speed of every front end as a multiple of the time that FFTW (single precision) takes for the bare transform of 512
+// real points, measured in the same run: all cases go round in turn, so that a busy machine slows all of them.
+//
+//   features_bench [--seconds S] [--level reference|generic|avx2|avx512]... > section of docs/speed.md
+//
+// A new front end is one add(): see Bench below.
 #include <fftw3.h>
-#include <time.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/host/heap_memory.h"
+#include "bench/interleaved.h"
 #include "features/fbank.h"
 #include "features/fbank_parameters.h"
 #include "features/microfrontend.h"
 #include "features/resampler.h"
 
-namespace runnel::features {
+namespace runnel::bench {
 namespace {
 
-double now() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+using namespace runnel::features;
+
+constexpr std::size_t kFrames = 100;      // of one call
+constexpr std::size_t kHop = 160;         // samples in 10 ms at 16 kHz
+
+template <class T>
+T need(Result<T> result) {
+  if (result.ok()) return std::move(result.value());
+  fmt::print(stderr, "features_bench: {}\n", result.status().text());
+  std::exit(1);
+}
+void expect(bool right, std::string_view what) {
+  if (right) return;
+  fmt::print(stderr, "features_bench: {}\n", what);
+  std::exit(1);
 }
 
 std::vector<float> recording(std::size_t count) {
@@ -30,188 +47,246 @@ std::vector<float> recording(std::size_t count) {
   std::vector<float> x(count);
   for (std::size_t i = 0; i < count; ++i) {
     const double noise = static_cast<double>(static_cast<std::int32_t>(random())) / 2147483648.0;
-    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) *
-                                  std::sin(0.3 * static_cast<double>(i)) +
-                              0.03 * noise);
+    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) * std::sin(0.3 * static_cast<double>(i)) + 0.03 * noise);
   }
   return x;
 }
+std::vector<std::int16_t> as_int16(const std::vector<float>& x) {
+  std::vector<std::int16_t> samples;
+  for (const float value : x) samples.push_back(static_cast<std::int16_t>(value * 32767));
+  return samples;
+}
 
-constexpr std::size_t kPoints = 512, kFrames = 1000;
-
-// FFTW's bare transform: seconds for kFrames of them, data in the first-level cache.
-class Yardstick {
+// FFTW's bare real transform, data in the first-level cache.
+class Fftw {
  public:
-  Yardstick() {
-    const std::vector<float> x = recording(kPoints);
+  explicit Fftw(std::size_t points)
+      : in_(static_cast<float*>(fftwf_malloc(sizeof(float) * points))),
+        out_(static_cast<fftwf_complex*>(fftwf_malloc(sizeof(fftwf_complex) * (points / 2 + 1)))),
+        plan_(fftwf_plan_dft_r2c_1d(static_cast<int>(points), in_, out_, FFTW_MEASURE)) {
+    const std::vector<float> x = recording(points);
     std::copy(x.begin(), x.end(), in_);
   }
-  ~Yardstick() {
+  ~Fftw() {
     fftwf_destroy_plan(plan_);
     fftwf_free(in_);
     fftwf_free(out_);
   }
-  Yardstick(const Yardstick&) = delete;
-  Yardstick& operator=(const Yardstick&) = delete;
-  double seconds() const {
-    const double start = now();
-    for (std::size_t i = 0; i < kFrames; ++i) {
-      fftwf_execute(plan_);
-      benchmark::ClobberMemory();
-    }
-    return now() - start;
+  Fftw(const Fftw&) = delete;
+  Fftw& operator=(const Fftw&) = delete;
+  void run() const {
+    for (std::size_t i = 0; i < kFrames; ++i) fftwf_execute(plan_);
   }
 
  private:
-  float* in_ = static_cast<float*>(fftwf_malloc(sizeof(float) * kPoints));
-  fftwf_complex* out_ = static_cast<fftwf_complex*>(fftwf_malloc(sizeof(fftwf_complex) * (kPoints / 2 + 1)));
-  fftwf_plan plan_ = fftwf_plan_dft_r2c_1d(kPoints, in_, out_, FFTW_MEASURE);
+  float* in_;
+  fftwf_complex* out_;
+  fftwf_plan plan_;
 };
 
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
+// One row of the table.
+struct Row {
+  std::string name, level, input;
+  std::string yardstick;   // the case whose time is 1
+  double at_most = 0;      // times that; 0: no goal
+  std::string unit_of;     // chunked: the offline case, of which it may take 1.1 times
+  [[nodiscard]] std::string key() const { return name + "/" + level + "/" + input; }
+};
 
-// Runs `work` (which does `units` units: frames, transforms) in turn with the yardstick, and reports medians.
-template <class Work>
-void against_fftw(benchmark::State& state, double units, Work work) {
-  const Yardstick yardstick;
-  std::vector<double> ours, theirs;
-  for (auto _ : state) {
-    const double start = now();
-    work();
-    const double seconds = now() - start;
-    state.SetIterationTime(seconds);
-    ours.push_back(seconds / units);
-    theirs.push_back(yardstick.seconds() / static_cast<double>(kFrames));
+class Bench {
+ public:
+  void run(double seconds, const std::vector<Isa>& levels) {
+    const std::string fftw512 = add_fftw(512), fftw400 = add_fftw(400);
+    for (const Isa isa : levels) {
+      add_own_fft(512, isa, fftw512);
+      const bool best = isa == best_isa() || isa == Isa::avx512;
+      add_fbank("fbank-80", kaldi("kaldi", 80), isa, fftw512, isa == Isa::generic ? 3.5 : best ? 2.2 : 0);
+      add_fbank("fbank-40", kaldi("kaldi", 40), isa, fftw512, 0);
+      add_fbank("MFCC-13", kaldi("kaldi-mfcc", 23), isa, fftw512, 0);
+      add_own_fft(400, isa, fftw400);
+      add_fbank("Whisper-80", whisper(), isa, fftw400, best ? 4 : 0);
+      add_microfrontend(isa, fftw512, 6);
+      add_resampler(44100, isa, fftw512);
+      add_resampler(48000, isa, fftw512);
+    }
+    times_ = cases_.run(seconds);
+    print();
   }
-  const double mine = median(ours), fftw = median(theirs);
-  state.counters["us"] = mine * 1e6;
-  state.counters["FFTW_us"] = fftw * 1e6;
-  state.counters["xFFTW"] = mine / fftw;
-}
 
-void label(benchmark::State& state, Isa isa) {
-  const std::string_view name = name_of(isa);
-  state.SetLabel(std::string(name));
-}
+ private:
+  std::string add(Row row, std::function<void()> call, std::size_t frames = kFrames) {
+    cases_.add(row.key(), std::move(call), static_cast<double>(frames));
+    rows_.push_back(std::move(row));
+    return rows_.back().key();
+  }
 
-bool runs_here(benchmark::State& state, Isa isa) {
-  if (isa <= best_isa()) return true;
-  state.SkipWithError("not on this machine");
+  std::string add_fftw(std::size_t points) {
+    const auto fftw = std::make_shared<Fftw>(points);
+    Row row{fmt::format("FFTW rfft-{}", points), "its own", "one frame", "", 0, ""};
+    row.yardstick = row.key();
+    return add(row, [fftw] { fftw->run(); });
+  }
+
+  void add_own_fft(std::size_t points, Isa isa, const std::string& yardstick) {
+    struct State {
+      HeapMemory memory;
+      OwnFft fft;
+      std::vector<float> x, re, im;
+    };
+    const auto state = std::make_shared<State>();
+    expect(state->fft.init(points, isa, state->memory).ok(), "no FFT of this size");
+    state->x = recording(points);
+    state->re.resize(points / 2 + 1);
+    state->im.resize(points / 2 + 1);
+    add({fmt::format("own rfft-{}", points), std::string(name_of(isa)), "one frame", yardstick, 0, ""}, [state] {
+      for (std::size_t i = 0; i < kFrames; ++i) state->fft.forward(state->x.data(), state->re.data(), state->im.data());
+    });
+  }
+
+  // `features` takes spans of Sample and gives `dims` values of Value per frame; `length`: samples of a frame. Adds the case with
+  // all samples at once, and that with 10 ms at a time.
+  template <class Sample, class Value, class Features>
+  void add_stream(const std::string& name, std::shared_ptr<Features> features, std::size_t length, Isa isa, const std::string& yardstick, double at_most) {
+    const std::vector<float> x = recording((kFrames - 1) * kHop + length);
+    auto samples = std::make_shared<std::vector<Sample>>();
+    if constexpr (std::is_same_v<Sample, float>) *samples = x;
+    else *samples = as_int16(x);
+    const auto out = std::make_shared<std::vector<Value>>((kFrames + 4) * features->dims());
+    const auto pass = [features, samples, out](std::size_t piece) {
+      features->reset();
+      std::size_t frames = 0;
+      const auto room = [&] { return std::span(*out).subspan(frames * features->dims()); };
+      for (std::size_t at = 0; at < samples->size(); at += piece) {
+        frames += features->push(std::span<const Sample>(*samples).subspan(at, std::min(piece, samples->size() - at)), room()).frames;
+      }
+      if constexpr (requires { features->flush(room()); }) frames += features->flush(room());
+      return frames;
+    };
+    const std::size_t size = samples->size(), frames = pass(size);
+    expect(frames >= kFrames && pass(kHop) == frames, "wrong number of frames");
+    const std::string level(name_of(isa));
+    const std::string whole = add({name, level, "whole", yardstick, at_most, ""}, [pass, size] { pass(size); }, frames);
+    add({name, level, "10 ms", yardstick, at_most, whole}, [pass] { pass(kHop); }, frames);
+  }
+
+  void add_fbank(const std::string& name, const FbankOptions& options, Isa isa, const std::string& yardstick, double at_most) {
+    memories_.push_back(std::make_unique<HeapMemory>());
+    const auto length = static_cast<std::size_t>(need(shape_of(options)).grid.length);
+    const auto fbank = std::make_shared<Fbank>(need(Fbank::make(options, isa, *memories_.back())));
+    add_stream<float, float>(name, fbank, length, isa, yardstick, at_most);
+  }
+  static FbankOptions kaldi(const char* preset_name, std::int32_t bins) {
+    FbankOptions options = need(preset(preset_name));
+    options.num_mel_bins = bins;
+    return options;
+  }
+  // Whisper's recipe, limited by the largest value so far.
+  static FbankOptions whisper() {
+    FbankOptions options = kaldi("kaldi", 80);
+    options.n_fft = 400;
+    options.round_to_power_of_two = false;
+    options.center = options.drop_last_frame = true;
+    options.pad_mode = Padding::reflect;
+    options.remove_dc_offset = false;
+    options.preemphasis_coefficient = 0;
+    options.window_type = WindowType::hann;
+    options.low_freq = 0;
+    options.high_freq = 8000;
+    options.mel_scale = MelScale::slaney;
+    options.mel_norm = MelNorm::slaney;
+    options.mel_shape = MelShape::hz;
+    options.log_type = LogType::log10;
+    options.log_floor = 1e-10F;
+    options.log_max = LogMax::running;
+    options.output_offset = 4;
+    options.output_scale = 0.25F;
+    return options;
+  }
+
+  void add_microfrontend(Isa isa, const std::string& yardstick, double at_most) {
+    memories_.push_back(std::make_unique<HeapMemory>());
+    const auto front_end = std::make_shared<Microfrontend>(need(Microfrontend::make(need(microfrontend_preset("micro-wake-word")), isa, *memories_.back())));
+    add_stream<std::int16_t, std::uint16_t>("microfrontend-40", front_end, static_cast<std::size_t>(front_end->grid().length), isa, yardstick, at_most);
+  }
+
+  void add_resampler(std::int32_t rate, Isa isa, const std::string& yardstick) {
+    memories_.push_back(std::make_unique<HeapMemory>());
+    const auto resampler = std::make_shared<Resampler>(need(Resampler::make({.in_rate = rate, .out_rate = 16000}, isa, *memories_.back())));
+    const auto piece = static_cast<std::size_t>(rate / 100);
+    const auto x = std::make_shared<std::vector<float>>(recording(piece));
+    const auto out = std::make_shared<std::vector<float>>(resampler->max_outputs(piece));
+    add({fmt::format("resampler {} to 16000 Hz", rate), std::string(name_of(isa)), "10 ms", yardstick, 0, ""}, [resampler, x, out] {
+      for (std::size_t i = 0; i < kFrames; ++i) expect(resampler->push(*x, *out).samples == x->size(), "resampler stopped");
+    });
+  }
+
+  void print() const {
+    fmt::print("## Features\n\n"
+               "16 kHz samples in memory, frames of 25 ms (microfrontend: 30 ms) each 10 ms, 512 points, {} times round, in turn (`bench/features_bench`).\n"
+               "*whole*: one second at once; *10 ms*: a call per frame. Frames a second are those of the medians. Goals are multiples of FFTW's\n"
+               "bare transform of as many points in the same run; pieces of 10 ms may take 1.1 times what the whole takes. All levels give the same bits.\n\n"
+               "| case | level | input | frames/s | median, us | least, us | x FFTW, medians | of least | goal | x whole, medians | of least |\n"
+               "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n", cases_.rounds());
+    for (const Row& row : rows_) {
+      const Times mine = times_.at(row.key()), fftw = times_.at(row.yardstick);
+      std::string line = fmt::format("| {} | {} | {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {} |", row.name, row.level, row.input, 1e6 / mine.median,
+                                     mine.median, mine.min, mine.median / fftw.median, mine.min / fftw.min,
+                                     row.at_most > 0 ? fmt::format("{:.1f}", row.at_most) : "");
+      if (row.unit_of.empty()) {
+        line += " | |";
+      } else {
+        const Times whole = times_.at(row.unit_of);
+        line += fmt::format(" {:.2f} | {:.2f} |", mine.median / whole.median, mine.min / whole.min);
+      }
+      fmt::print("{}\n", line);
+    }
+  }
+
+  Interleaved cases_;
+  std::vector<Row> rows_;
+  std::vector<std::unique_ptr<HeapMemory>> memories_;
+  std::map<std::string, Times> times_;
+};
+
+// The level of this name; `reference` .. `avx512`.
+bool level_named(std::string_view text, Isa& isa) {
+  for (const Isa one : {Isa::reference, Isa::generic, Isa::avx2, Isa::avx512}) {
+    if (text != name_of(one)) continue;
+    isa = one;
+    return true;
+  }
   return false;
 }
 
-void own_rfft(benchmark::State& state) {
-  const auto isa = static_cast<Isa>(state.range(0));
-  if (!runs_here(state, isa)) return;
-  label(state, isa);
-  HeapMemory memory;
-  OwnFft fft;
-  if (!fft.init(kPoints, isa, memory).ok()) return state.SkipWithError("init");
-  const std::vector<float> x = recording(kPoints);
-  std::vector<float> re(kPoints / 2 + 1), im(kPoints / 2 + 1);
-  against_fftw(state, kFrames, [&] {
-    for (std::size_t i = 0; i < kFrames; ++i) {
-      fft.forward(x.data(), re.data(), im.data());
-      benchmark::ClobberMemory();
-    }
-  });
-}
-
-// range: isa, bins, samples per push (0: all at once)
-void fbank(benchmark::State& state) {
-  const auto isa = static_cast<Isa>(state.range(0));
-  if (!runs_here(state, isa)) return;
-  label(state, isa);
-  FbankOptions options = preset("kaldi").value();
-  options.num_mel_bins = static_cast<std::int32_t>(state.range(1));
-  HeapMemory memory;
-  Result<Fbank> made = Fbank::make(options, isa, memory);
-  if (!made.ok()) return state.SkipWithError(std::string(made.status().text()).c_str());
-  Fbank& features = made.value();
-  const std::vector<float> x = recording(kFrames * 160 + 240);
-  std::vector<float> out(kFrames * features.dims());
-  const std::size_t piece = state.range(2) > 0 ? static_cast<std::size_t>(state.range(2)) : x.size();
-  against_fftw(state, kFrames, [&] {
-    features.reset();
-    std::size_t frames = 0;
-    for (std::size_t at = 0; at < x.size(); at += piece) {
-      const std::size_t size = std::min(piece, x.size() - at);
-      frames +=
-          features.push(std::span(x).subspan(at, size), std::span(out).subspan(frames * features.dims()))
-              .frames;
-    }
-    if (frames != kFrames) state.SkipWithError("wrong number of frames");
-    benchmark::ClobberMemory();
-  });
-}
-
-// range: samples per push (0: all at once)
-void microfrontend(benchmark::State& state) {
-  HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(microfrontend_preset("micro-wake-word").value(), memory);
-  if (!made.ok()) return state.SkipWithError(std::string(made.status().text()).c_str());
-  const std::vector<float> x = recording(kFrames * 160 + 320);
-  std::vector<std::int16_t> samples;
-  for (const float value : x) samples.push_back(static_cast<std::int16_t>(value * 32767));
-  std::vector<std::uint16_t> out(made->max_frames(samples.size()) * made->dims());
-  const std::size_t piece = state.range(0) > 0 ? static_cast<std::size_t>(state.range(0)) : samples.size();
-  against_fftw(state, kFrames, [&] {
-    made->reset();
-    std::size_t frames = 0;
-    for (std::size_t at = 0; at < samples.size(); at += piece) {
-      const std::size_t size = std::min(piece, samples.size() - at);
-      frames += made->push(std::span<const std::int16_t>(samples).subspan(at, size), std::span(out).subspan(frames * made->dims())).frames;
-    }
-    if (frames != kFrames) state.SkipWithError("wrong number of frames");
-    benchmark::ClobberMemory();
-  });
-}
-
-// range: in, out rate; the unit is 10 ms of audio
-void resample(benchmark::State& state) {
-  HeapMemory memory;
-  const ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(state.range(0)),
-                           .out_rate = static_cast<std::int32_t>(state.range(1))};
-  Result<Resampler> made = Resampler::make(spec, best_isa(), memory);
-  if (!made.ok()) return state.SkipWithError(std::string(made.status().text()).c_str());
-  Resampler& resampler = made.value();
-  const auto piece = static_cast<std::size_t>(spec.in_rate / 100);
-  const std::vector<float> x = recording(piece);
-  std::vector<float> out(resampler.max_outputs(piece));
-  against_fftw(state, 100, [&] {
-    for (int i = 0; i < 100; ++i) {
-      benchmark::DoNotOptimize(resampler.push(x, out).outputs);
-    }
-  });
-}
-
-constexpr int kGeneric = static_cast<int>(Isa::generic), kAvx2 = static_cast<int>(Isa::avx2),
-              kAvx512 = static_cast<int>(Isa::avx512);
-BENCHMARK(own_rfft)->Arg(kGeneric)->Arg(kAvx2)->Arg(kAvx512)->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(fbank)
-    ->ArgNames({"isa", "bins", "piece"})
-    ->Args({kGeneric, 80, 0})
-    ->Args({kAvx2, 80, 0})
-    ->Args({kAvx512, 80, 0})
-    ->Args({kAvx512, 80, 160})
-    ->Args({kAvx512, 40, 0})
-    ->Args({kAvx512, 40, 160})
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
-BENCHMARK(microfrontend)->ArgNames({"piece"})->Arg(0)->Arg(160)->UseManualTime()->Unit(benchmark::kMicrosecond);
-BENCHMARK(resample)
-    ->Args({8000, 16000})
-    ->Args({44100, 16000})
-    ->Args({48000, 16000})
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
-
 }  // namespace
-}  // namespace runnel::features
+}  // namespace runnel::bench
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  using runnel::Isa;
+  double seconds = 10;
+  std::vector<Isa> levels;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    Isa isa{};
+    if (option == "--seconds" && i + 1 < argc) {
+      seconds = std::strtod(argv[++i], nullptr);
+    } else if (option == "--level" && i + 1 < argc && runnel::bench::level_named(argv[i + 1], isa)) {
+      ++i;
+      if (isa > runnel::best_isa()) {
+        std::fprintf(stderr, "features_bench: %s: not on this machine\n", argv[i]);
+        return 1;
+      }
+      levels.push_back(isa);
+    } else {
+      std::fputs("usage: features_bench [--seconds S] [--level reference|generic|avx2|avx512]...\n", stderr);
+      return 2;
+    }
+  }
+  if (levels.empty()) {
+    for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
+      if (isa <= runnel::best_isa()) levels.push_back(isa);
+    }
+  }
+  runnel::bench::Bench().run(seconds, levels);
+  return 0;
+}

@@ -1,5 +1,5 @@
 if(TARGET runnel_pipeline_host)
-  runnel_bench(inference_bench SOURCES inference_bench.cpp networks.cpp m1_kernels.cpp digits_graph.cpp
+  runnel_bench(inference_bench SOURCES inference_bench.cpp networks.cpp stack_kernels.cpp digits_graph.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   if(RUNNEL_HAVE_XNNPACK)
     target_sources(inference_bench PRIVATE xnnpack_networks.cpp)

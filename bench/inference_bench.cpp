@@ -21,9 +21,10 @@
 
 #include "base/host/heap_memory.h"
 #include "bench/digits_graph.h"
+#include "bench/int8_peak.h"
 #include "bench/interleaved.h"
-#include "bench/m1_kernels.h"
 #include "bench/networks.h"
+#include "bench/stack_kernels.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
 #include "inference/session_group.h"
@@ -141,6 +142,8 @@ class Bench {
     add_m1();
     add_m2();
     add_single_call();
+    add_digits();
+    add_share_of_peak();
     add_many_sessions();
     add_sessions_together();
     add_onnxruntime();
@@ -188,9 +191,7 @@ class Bench {
       }
 #endif
     }
-    const auto kernels = std::make_shared<M1Kernels>(m1_, best_isa());
-    if (!kernels->ok()) give_up("the kernels of M1 could not be prepared");
-    add("M1 stream 1/kernels alone", [kernels] { kernels->run(); }, m1_.macs_per_frame());
+    add_kernels("M1 stream 1", model, m1_.macs_per_frame());
   }
 
   void add_m2() {
@@ -211,12 +212,37 @@ class Bench {
 
   // A model of one operator, and its kernel alone: the difference is what a call costs.
   void add_single_call() {
-    const auto stream = std::make_shared<Engined>(model_of(one_layer(m1_.head, 1)), RunMode::stream, 1);
+    const auto model = model_of(one_layer(m1_.head, 1));
+    const auto stream = std::make_shared<Engined>(model, RunMode::stream, 1);
     const std::vector<std::int8_t> x = features(64);
     add("one layer/runnel", [stream, x] { stream->step(x.data()); }, m1_.head.macs());
-    const auto kernel = std::make_shared<OneKernel>(m1_.head, best_isa());
-    if (!kernel->ok()) give_up("the kernel of one layer could not be prepared");
-    add("one layer/kernel alone", [kernel] { kernel->run(); }, m1_.head.macs());
+    add_kernels("one layer", model, m1_.head.macs());
+  }
+
+  // 64 x 64 on a whole second, beside as many multiply-adds in registers.
+  void add_share_of_peak() {
+    const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000, peak = int8_peak(best_isa(), loops);
+    if (peak == 0) return;
+    const auto whole = std::make_shared<Engined>(model_of(one_layer(m1_.head, kClip)), RunMode::whole, kClip);
+    const std::vector<std::int8_t> x = features(std::size_t{kClip} * 64);
+    add("pointwise 64x64, 100 frames/runnel", [whole, x] { whole->step(x.data()); }, macs);
+    add("pointwise 64x64, 100 frames/in registers", [=] { int8_peak(best_isa(), loops); }, macs, static_cast<double>(peak) / static_cast<double>(macs));
+  }
+
+  // What a step of the network cannot be faster than.
+  void add_kernels(const std::string& name, const std::shared_ptr<const OwnedModel>& model, std::int64_t macs) {
+    const std::shared_ptr<const StackKernels> kernels = need(StackKernels::make(model->model(), best_isa()));
+    add(name + "/kernels alone", [model, kernels] { kernels->run(); }, macs);
+  }
+
+  // One frame of the digits network, beside its kernels.
+  void add_digits() {
+    if (digits_.empty()) return;
+    const std::shared_ptr<const OwnedModel> model = need(OwnedModel::from_file(digits_));
+    const auto stream = std::make_shared<Engined>(model, RunMode::stream, 1);
+    const std::vector<std::int8_t> x = features(static_cast<std::size_t>(model->model().tensor(model->model().inputs()[0]).shape[2]));
+    add("digits stream 1/runnel", [stream, x] { stream->step(x.data()); }, 0);
+    add_kernels("digits stream 1", model, 0);
   }
 
   // 64 streams in one thread, one after the other, one frame each.
@@ -357,12 +383,16 @@ class Bench {
       ratio(ratios, fmt::format("{}: better XNNPACK / runnel", name), better(name), fmt::format("{}/runnel", name), 1.3);
       ratio(ratios, fmt::format("{}: ONNX Runtime u8 / runnel", name), fmt::format("{}/onnxruntime u8", name), fmt::format("{}/runnel", name), 0);
     }
-    ratio(ratios, "M1 stream 1: step / its kernels alone", "M1 stream 1/runnel", "M1 stream 1/kernels alone", 1.3, false);
+    for (const char* name : {"M1", "digits"}) {
+      ratio(ratios, fmt::format("{} stream 1: step / its kernels alone", name), fmt::format("{} stream 1/runnel", name), fmt::format("{} stream 1/kernels alone", name), 1.3, false);
+    }
     ratio(ratios, "M1 stream 1: one session / 64 in turn, per step", "M1 stream 1/runnel", "M1 stream 1/64 sessions in turn", 0);
     ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn", "M1 stream 1/64 sessions together", 1.8);
 
+    ratio(ratios, "pointwise 64x64, 100 frames: share of the multiply-add peak", "pointwise 64x64, 100 frames/in registers", "pointwise 64x64, 100 frames/runnel", 0.6);
+
     Json out = {{"type", "bench"}, {"machine", machine()}, {"rounds", cases_.rounds()}, {"cases", cases}, {"ratios", ratios}};
-    const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernel alone");
+    const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernels alone");
     out["call_overhead_us"] = {{"median", call.median - kernel.median}, {"min", call.min - kernel.min}, {"at_most", 0.2}};
     out["differences"] = comparisons_;
     if (!digits_.empty()) {

@@ -19,6 +19,7 @@ set(RUNNEL_FIND_nlohmann_json "find_dependency(nlohmann_json CONFIG)")
 set(RUNNEL_FIND_CLI11 "find_dependency(CLI11 CONFIG)")
 set(RUNNEL_FIND_ALSA "find_dependency(ALSA)")
 set(RUNNEL_FIND_MbedTLS "find_dependency(MbedTLS MODULE)")
+set(RUNNEL_FIND_PNG "find_dependency(PNG)")
 set(RUNNEL_FIND_OnnxProto "find_dependency(OnnxProto MODULE)")
 set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dependency(FlatBuffers CONFIG)\nendif()")
 # pkg-config packages have no package file of their own: their imported target is made again in the user's project.

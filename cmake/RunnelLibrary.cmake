@@ -30,7 +30,10 @@ function(runnel_library name)
   cmake_parse_arguments(ARG "" "CLASS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(runnel_${name} STATIC ${ARG_SOURCES})
   add_library(runnel::${name} ALIAS runnel_${name})
-  set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON RUNNEL_CLASS "${ARG_CLASS}")
+  set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} RUNNEL_CLASS "${ARG_CLASS}")
+  if(NOT RUNNEL_FIRMWARE)   # there it would cost a table of addresses and be of no use
+    set_target_properties(runnel_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   target_include_directories(runnel_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                              $<INSTALL_INTERFACE:include/runnel>)
   target_compile_features(runnel_${name} PUBLIC cxx_std_20)

@@ -16,7 +16,6 @@ namespace {
 bool starts_with(const std::vector<std::byte>& bytes, std::string_view magic, std::size_t at = 0) {
   return bytes.size() >= at + magic.size() && std::memcmp(bytes.data() + at, magic.data(), magic.size()) == 0;
 }
-bool is_rnl(const std::vector<std::byte>& bytes) { return is_encrypted_model(bytes) || starts_with(bytes, "RNL1", 4); }
 bool is_espdl(const std::vector<std::byte>& bytes) { return starts_with(bytes, "EDL") || starts_with(bytes, "PDL"); }
 
 Result<EspdlTarget> parse_target(const std::string& name) {
@@ -28,11 +27,11 @@ Result<EspdlTarget> parse_target(const std::string& name) {
 }
 
 Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
-  if (is_rnl(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
+  if (is_model_file(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
   if (is_tflite(bytes)) {
     if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .tflite file, which holds one model";
     ImportedGraph out;
-    RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators));
+    RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators, options.onnx, &out.notes));
     return out;
   }
   if (is_pte(bytes)) {
@@ -88,7 +87,7 @@ Result<ImportedGraph> read_graph(const std::filesystem::path& path, const LoadOp
 Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOptions& options) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   LoadedModel out;
-  if (is_rnl(bytes)) {
+  if (is_model_file(bytes)) {
     if (options.stream.given()) return Status(Code::invalid_argument) << path.string() << ": a .rnl file has its streaming plan already; give streaming options where it is made (import)";
     if (!options.member.empty()) return Status(Code::invalid_argument) << path.string() << ": member \"" << options.member << "\" of a .rnl file, which holds one model";
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
@@ -113,6 +112,8 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
 }
 
 }  // namespace
+
+bool is_model_file(const std::vector<std::byte>& bytes) { return is_encrypted_model(bytes) || starts_with(bytes, "RNL1", 4); }
 
 Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options) {
   return catching_bad_alloc("importing the model", [&] { return read_graph(path, options); });

@@ -30,7 +30,7 @@ struct LoadOptions {
   // For encrypted files (.rnl and .espdl); not used for others.
   std::optional<crypto::Key> key;
 
-  // Sizes and values of inputs that .onnx files leave open.
+  // Sizes and values of inputs that .onnx files leave open; sizes also of .tflite files.
   OnnxOptions onnx;
 
   // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when given.
@@ -42,6 +42,9 @@ struct LoadOptions {
 
   [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
 };
+
+// Whether these are the bytes of a .rnl file, plain or encrypted.
+bool is_model_file(const std::vector<std::byte>& bytes);
 
 struct LoadedModel {
   std::shared_ptr<const OwnedModel> model;

@@ -56,6 +56,7 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::sigmoid:
     case fb::OpCode::hard_sigmoid:
     case fb::OpCode::softplus:
+    case fb::OpCode::squared_difference:
     case fb::OpCode::reduce_l1:
     case fb::OpCode::reduce_l2:
     case fb::OpCode::reduce_sum_square: return true;

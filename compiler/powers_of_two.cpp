@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "compiler/non_negative.h"
+#include "compiler/recurrent_powers.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler {
@@ -18,15 +19,6 @@ bool has_scale(const Tensor& tensor) { return (tensor.dtype == DType::int8 || te
 double real(const Tensor& tensor, std::int64_t value, std::size_t entry = 0) {
   const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[tensor.zero_points.size() == 1 ? 0 : entry];
   return static_cast<double>(value - zero) * static_cast<double>(tensor.scales[tensor.scales.size() == 1 ? 0 : entry]);
-}
-
-// The smallest exponent with which integers up to `most` reach `size`.
-int exponent_for(double size, std::int32_t most) {
-  if (!(size > 0)) return -7;   // nothing but zeros
-  int exponent = 0;
-  std::frexp(size / most, &exponent);
-  while (std::ldexp(static_cast<double>(most), exponent - 1) >= size) --exponent;
-  return std::clamp(exponent, -100, 100);
 }
 
 std::int64_t to_integer(double value, int exponent, DType type) {
@@ -104,9 +96,12 @@ class Folding {
         options.value = static_cast<int>(to_integer(real(before(node.outputs[0]), options.value), exponent(node.outputs[0]), before(node.outputs[0]).dtype));
         break;
       }
+      case OpCode::squared_difference: return fold_squared_difference(std::move(node));
       case OpCode::svdf:
       case OpCode::lstm:
-      case OpCode::gru: return fail(node) << "a recurrent layer";
+        RUNNEL_TRY(fold_recurrent(graph_, node, [&](TensorId id) -> const Tensor& { return before(id); }, [&](TensorId id) { return exponent(id); }));
+        made_->push_back(std::move(node));
+        return {};
       default: break;
     }
     if (node.version == 3) node.version = 1;
@@ -177,12 +172,7 @@ class Folding {
       made_->push_back(std::move(node));
       return {};
     }
-    Tensor floats;
-    floats.name = tensor(node.inputs[0]).name + ".floats";
-    floats.dtype = DType::float32;
-    floats.shape = tensor(node.inputs[0]).shape;
-    const auto id = static_cast<TensorId>(graph_.tensors.size());
-    graph_.tensors.push_back(std::move(floats));
+    const TensorId id = add_floats(node.inputs[0]);
     Node first = node, second = node;
     first.code = OpCode::dequantize;
     first.version = in ? 1 : 3;
@@ -192,6 +182,36 @@ class Folding {
     second.inputs = {id};
     made_->push_back(std::move(first));
     made_->push_back(std::move(second));
+    return {};
+  }
+
+  // A float32 tensor of the shape of another one.
+  TensorId add_floats(TensorId like) {
+    Tensor floats;
+    floats.name = tensor(like).name + ".floats";
+    floats.dtype = DType::float32;
+    floats.shape = tensor(like).shape;
+    graph_.tensors.push_back(std::move(floats));
+    return static_cast<TensorId>(graph_.tensors.size()) - 1;
+  }
+
+  // In float32, rounded once.
+  Status fold_squared_difference(const Node& node) {
+    const auto push = [&](OpCode code, std::vector<TensorId> inputs, TensorId y) {
+      Node made = node;
+      made.code = code;
+      made.version = 1;
+      made.inputs = std::move(inputs);
+      made.outputs = {y};
+      if (code == OpCode::quantize || code == OpCode::dequantize) made.options = {};
+      made_->push_back(std::move(made));
+    };
+    const TensorId a = add_floats(node.inputs[0]), b = add_floats(node.inputs[1]), difference = add_floats(node.outputs[0]), square = add_floats(node.outputs[0]);
+    push(OpCode::dequantize, {node.inputs[0]}, a);
+    push(OpCode::dequantize, {node.inputs[1]}, b);
+    push(OpCode::sub, {a, b}, difference);
+    push(OpCode::mul, {difference, difference}, square);
+    push(OpCode::quantize, {square}, node.outputs[0]);
     return {};
   }
 

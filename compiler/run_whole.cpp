@@ -7,13 +7,14 @@
 
 namespace runnel::compiler {
 
-Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls) {
+Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls, std::int64_t frames) {
   WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, write));
   RUNNEL_ASSIGN(auto model, OwnedModel::from_bytes(written.bytes));
   PrepareOptions options;
   options.mode = RunMode::whole;
+  options.frames = frames;
   RUNNEL_ASSIGN(auto engine, Engine::make(std::move(model), options));
   RUNNEL_ASSIGN(const auto runner, Runner::make(std::move(engine)));
   Session& session = runner->session();

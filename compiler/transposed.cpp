@@ -5,9 +5,7 @@
 #include <vector>
 
 namespace runnel::compiler {
-namespace {
 
-// Kernel positions of [N][kh][kw][C] in reverse order.
 std::vector<std::byte> turned_round(const Tensor& weights) {
   const auto taps = static_cast<std::size_t>(weights.shape[1]) * static_cast<std::size_t>(weights.shape[2]);
   const auto outputs = static_cast<std::size_t>(weights.shape[0]);
@@ -19,6 +17,8 @@ std::vector<std::byte> turned_round(const Tensor& weights) {
   }
   return to;
 }
+
+namespace {
 
 // z[u] = x[u / s] where s divides u, y[t] = sum of z[t - pad + k d] w[k]: with K = (kernel - 1) d + 1 that is tap K - 1 - k d of a
 // transposed convolution whose result is cropped by K - 1 - pad in front and K - 1 - pad - after behind.

@@ -1,6 +1,9 @@
 // Transposed convolutions that a file has taken apart.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "compiler/graph.h"
 
 namespace runnel::compiler {
@@ -9,5 +12,8 @@ namespace runnel::compiler {
 // with the kernel turned round: no zeros are stored or multiplied, and it can be streamed. The numbers stay the same. Leaves alone
 // what does not fit (other readers, other exponents, padding of more than the kernel). Shapes must be known.
 void fold_inserted_zeros(Graph& graph);
+
+// The data of weights [N][kh][kw][C] with their kernel positions in reverse order.
+std::vector<std::byte> turned_round(const Tensor& weights);
 
 }  // namespace runnel::compiler

@@ -1,17 +1,15 @@
 #include "features/fbank.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/checked.h"
 #include "features/dct.h"
-#include "features/dither.h"
 #include "features/exact_math.h"
 
 namespace runnel::features {
 namespace {
-
-constexpr float kEpsilon = 1.1920929e-7F;  // FLT_EPSILON, the floor of every logarithm of the recipe
 
 // Where a frame begins among the zeros of a longer FFT. The power spectrum does not depend on it, but
 // rounding errors do; they decide the accuracy of bins far below the frame's strongest. Of all positions this
@@ -22,19 +20,36 @@ constexpr std::size_t padded(std::size_t count) {
   return align_up(count, 16);
 }
 
+bool has_mel(const FbankOptions& o) {
+  return o.kind == FeatureKind::fbank || o.kind == FeatureKind::mfcc;
+}
+
+// Values of a frame before the maximum limits them.
+std::size_t values_of(const FbankOptions& o, const FbankShape& shape) {
+  return has_mel(o) ? static_cast<std::size_t>(o.num_mel_bins) : shape.dims;
+}
+
+// What ln is multiplied with.
+double log_unit(LogType type) {
+  return type == LogType::ln ? 1 : type == LogType::log10 ? 0.434294481903251827651 : 4.34294481903251827651;
+}
+
+
 // Sizes of Fbank's own arrays, in floats.
 struct Arrays {
-  std::size_t window, frame, half, energies, cepstra, dct, noisy;
+  std::size_t window, frame, half, values, cepstra, dct, noisy, held;
   explicit Arrays(const FbankOptions& o, const FbankShape& shape)
-      : window(padded(static_cast<std::size_t>(shape.grid.length))),
+      : window(padded(shape.used)),
         frame(padded(shape.fft_size)),
-        half(padded(shape.fft_size / 2 + 1)),
-        energies(padded(static_cast<std::size_t>(o.num_mel_bins))),
+        half(padded(shape.spectrum() + 1)),
+        values(padded(values_of(o, shape))),
         cepstra(o.kind == FeatureKind::mfcc ? padded(static_cast<std::size_t>(o.num_ceps)) : 0),
         dct(cepstra * static_cast<std::size_t>(o.num_mel_bins)),
-        noisy(o.dither > 0 ? window : 0) {}
+        noisy(o.dither > 0 ? window : 0),
+        held(o.log_max == LogMax::global ? static_cast<std::size_t>(o.max_frames) * stride() : 0) {}
+  [[nodiscard]] std::size_t stride() const { return values + 16; }
   [[nodiscard]] std::size_t floats() const {
-    return window + frame + 2 * half + energies + cepstra + dct + noisy;
+    return window + frame + 2 * half + values + cepstra + dct + noisy + held;
   }
 };
 
@@ -44,7 +59,7 @@ Result<std::size_t> Fbank::memory_bytes(const FbankOptions& options, Isa isa) no
   RUNNEL_ASSIGN(const FbankShape shape, shape_of(options));
   const std::int32_t lanes = kernels_for(isa).lanes;
   std::size_t bytes = align_up(Framer::memory_bytes(shape.grid), 64) +
-                      align_up(MelBank::memory_bytes(shape.mel, lanes), 64) +
+                      (has_mel(options) ? align_up(MelBank::memory_bytes(shape.mel, lanes), 64) : 0) +
                       Arrays(options, shape).floats() * sizeof(float);
   if (options.fft == FftChoice::own) bytes = align_up(bytes, 64) + OwnFft::memory_bytes(shape.fft_size);
   return bytes;
@@ -65,7 +80,7 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
     f.other_fft_ = fft;
   }
   RUNNEL_TRY(f.framer_.init(f.shape_.grid, memory));
-  RUNNEL_TRY(f.mel_.init(f.shape_.mel, f.kernels_->lanes, memory));
+  if (has_mel(options)) RUNNEL_TRY(f.mel_.init(f.shape_.mel, f.kernels_->lanes, memory));
   const Arrays arrays(options, f.shape_);
   auto* at = static_cast<float*>(memory.allocate(arrays.floats() * sizeof(float), 64));
   if (at == nullptr) {
@@ -79,12 +94,20 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
   f.frame_ = take(arrays.frame);
   f.re_ = take(arrays.half);
   f.im_ = take(arrays.half);
-  f.energies_ = take(arrays.energies);
+  f.values_ = take(arrays.values);
   f.cepstra_ = take(arrays.cepstra);
   f.dct_ = take(arrays.dct);
   f.noisy_ = take(arrays.noisy);
-  fill_window(options.window_type, options.blackman_coeff,
-              {f.window_, static_cast<std::size_t>(f.shape_.grid.length)});
+  if (options.log_max == LogMax::global) f.held_ = take(arrays.held);
+  f.count_ = values_of(options, f.shape_);
+  f.stride_ = arrays.stride();
+  const std::size_t used = f.shape_.used, free = f.shape_.fft_size - used;
+  f.offset_ = options.kind == FeatureKind::stft ? free / 2 : free >= kFrameOffset ? kFrameOffset : 0;
+  fill_window(options.window_type, options.blackman_coeff, {f.window_, used});
+  if (options.normalize_power && options.kind != FeatureKind::stft) {
+    const double factor = 1 / std::sqrt(static_cast<double>(f.shape_.fft_size));
+    for (std::size_t i = 0; i < used; ++i) f.window_[i] = static_cast<float>(f.window_[i] * factor);
+  }
   if (options.kind == FeatureKind::mfcc) {
     fill_dct({.filters = options.num_mel_bins,
               .coefficients = options.num_ceps,
@@ -94,7 +117,7 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
              arrays.cepstra, f.dct_);
   }
   if (options.energy_floor > 0)
-    f.log_energy_floor_ = static_cast<float>(log(static_cast<double>(options.energy_floor)));
+    f.log_energy_floor_ = static_cast<float>(log(static_cast<double>(options.energy_floor)) * log_unit(options.log_type));
   return f;
 }
 
@@ -102,22 +125,29 @@ void Fbank::reset() noexcept {
   framer_.reset();
   non_finite_ = 0;
   refused_at_ = -1;
-  flushed_ = false;
+  flushed_ = too_long_ = any_ = false;
+  held_frames_ = given_ = 0;
 }
 
+// A frame that hangs over the start may wait for what it mirrors, and come together with the next one.
 std::size_t Fbank::max_frames(std::size_t samples) const noexcept {
   const auto shift = static_cast<std::size_t>(shape_.grid.shift);
-  return samples / shift + 1;
+  return samples / shift + (shape_.grid.placement == FramePlacement::inside ? 1 : 2);
 }
 
 // At the end at most the frames that begin before it and were not complete: their starts span less than a
 // frame length.
 std::size_t Fbank::max_flush_frames() const noexcept {
-  if (options_.snip_edges) return 0;
-  return static_cast<std::size_t>((shape_.grid.length + shape_.grid.shift - 1) / shape_.grid.shift) + 1;
+  if (holds()) return static_cast<std::size_t>(options_.max_frames);
+  if (shape_.grid.placement == FramePlacement::inside) return 0;
+  return static_cast<std::size_t>((shape_.grid.length + shape_.grid.shift - 1) / shape_.grid.shift) + 2;
 }
 
 Status Fbank::status() const noexcept {
+  if (too_long_) {
+    return Status(Code::invalid_data) << "the recording has more than " << options_.max_frames
+                                      << " frames (log_max=global); raise max_frames, or use log_max=running";
+  }
   if (refused_at_ < 0) return Status();
   return Status(Code::invalid_data) << "sample " << refused_at_
                                     << " is not a finite number (non_finite=error)";
@@ -145,11 +175,37 @@ std::size_t Fbank::fill(const std::int16_t* from, std::span<float> to) noexcept 
 std::size_t Fbank::take_frames(std::span<float> frames_out, std::size_t already) noexcept {
   const std::size_t room = frames_out.size() / dims();
   std::size_t frames = already;
-  for (; frames < room; ++frames) {
+  for (; holds() || frames < room; framer_.advance()) {
     const float* samples = framer_.frame();
     if (samples == nullptr) break;
-    compute(samples, frames_out.data() + frames * dims());
-    framer_.advance();
+    float energy = 0;
+    if (!holds()) {
+      analyse(samples, values_, &energy);
+      conclude(values_, energy, frames_out.data() + frames * dims());
+      ++frames;
+      continue;
+    }
+    if (held_frames_ == options_.max_frames) {
+      too_long_ = true;
+      break;
+    }
+    float* values = held_ + static_cast<std::size_t>(held_frames_++) * stride_;
+    analyse(samples, values, &energy);
+    values[stride_ - 1] = energy;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!any_ || values[i] > largest_) largest_ = values[i];
+      any_ = true;
+    }
+  }
+  return frames;
+}
+
+std::size_t Fbank::give_held(std::span<float> frames_out) noexcept {
+  const std::size_t room = frames_out.size() / dims();
+  std::size_t frames = 0;
+  for (; frames < room && given_ < held_frames_; ++frames, ++given_) {
+    float* values = held_ + static_cast<std::size_t>(given_) * stride_;
+    conclude(values, values[stride_ - 1], frames_out.data() + frames * dims());
   }
   return frames;
 }
@@ -160,7 +216,7 @@ Fbank::Step Fbank::push_any(std::span<const Sample> samples, std::span<float> fr
   if (flushed_) return step;
   for (;;) {
     step.frames = take_frames(frames_out, step.frames);
-    if (step.samples == samples.size() || refused_at_ >= 0 || framer_.frame() != nullptr) return step;
+    if (step.samples == samples.size() || refused_at_ >= 0 || too_long_ || framer_.frame() != nullptr) return step;
     std::span<float> room = framer_.room();
     room = room.first(std::min(room.size(), samples.size() - step.samples));
     const std::size_t taken = fill(samples.data() + step.samples, room);
@@ -179,45 +235,8 @@ Fbank::Step Fbank::push(std::span<const std::int16_t> samples, std::span<float> 
 std::size_t Fbank::flush(std::span<float> frames_out) noexcept {
   flushed_ = true;
   framer_.finish();
-  return take_frames(frames_out, 0);
-}
-
-float Fbank::log_energy(float energy) const noexcept {
-  kernels_->log(&energy, 1, kEpsilon);
-  return options_.energy_floor > 0 && energy < log_energy_floor_ ? log_energy_floor_ : energy;
-}
-
-void Fbank::compute(const float* samples, float* out) noexcept {
-  const FbankOptions& o = options_;
-  const Kernels& k = *kernels_;
-  const auto length = static_cast<std::size_t>(shape_.grid.length);
-  const std::size_t half = shape_.fft_size / 2;
-  if (o.dither > 0) {
-    add_noise(samples, length, o.dither, o.seed, framer_.next_frame(), noisy_);
-    samples = noisy_;
-  }
-  const float mean = o.remove_dc_offset ? k.sum(samples, length) / static_cast<float>(length) : 0.0F;
-  float energy = o.use_energy && o.raw_energy ? k.sum_of_squares(samples, length, mean) : 0.0F;
-  float* shaped = frame_ + (length + kFrameOffset <= shape_.fft_size ? kFrameOffset : 0);
-  k.shape_frame(samples, length, mean, o.preemphasis_coefficient, window_, shaped);
-  if (o.use_energy && !o.raw_energy) energy = k.sum_of_squares(shaped, length, 0.0F);
-  fft().forward(frame_, re_, im_);
-  k.power(re_, im_, half, re_);
-  const bool mfcc = o.kind == FeatureKind::mfcc;
-  if (!o.use_power && !mfcc) k.square_root(re_, half);
-  re_[half] = 0;
-  mel_.apply(k, re_, energies_);
-  if (o.htk_mode) k.floor_at(energies_, mel_.padded_filters(), 1.0F);
-  if (mfcc || o.use_log_fbank) k.log(energies_, mel_.padded_filters(), kEpsilon);
-
-  const auto filters = static_cast<std::size_t>(o.num_mel_bins);
-  if (!mfcc) {
-    std::memcpy(out + (o.use_energy && !o.htk_compat ? 1 : 0), energies_, filters * sizeof(float));
-  } else {
-    k.times_matrix(energies_, filters, dct_, padded(dims()), cepstra_);
-    std::memcpy(out, cepstra_, dims() * sizeof(float));
-  }
-  if (o.use_energy) out[o.htk_compat ? dims() - 1 : 0] = log_energy(energy);
+  const std::size_t frames = take_frames(frames_out, 0);
+  return holds() ? give_held(frames_out) : frames;
 }
 
 }  // namespace runnel::features

@@ -1,6 +1,7 @@
-// Log-mel filter banks and MFCC of a stream, by Kaldi's recipe (D. Povey et al., The Kaldi Speech Recognition
-// Toolkit, 2011), in this order: dither, mean removal, energy, pre-emphasis, window, FFT, power, mel bank,
-// logarithm; for MFCC the orthonormal DCT-II and the lifter.
+// Spectral front ends of a stream, by Kaldi's recipe (D. Povey et al., The Kaldi Speech Recognition Toolkit, 2011)
+// with the variations of other training pipelines, in this order: dither, mean removal, energy, pre-emphasis,
+// window, FFT, power, mel bank, logarithm, limit below the maximum; for MFCC the orthonormal DCT-II and the lifter;
+// scale of the output.
 //
 // The same recording gives the same bits however it is cut into pieces, on every instruction set and machine.
 // Memory is taken once, in make(); nothing allocates afterwards.
@@ -43,9 +44,9 @@ class Fbank {
     std::size_t frames;   // written
   };
   // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete,
-  // dims() values each, one after the other. It stops early only when frames_out is full, or at a sample that
-  // is not finite under non_finite=error (see status()). Room for max_frames(samples.size()) frames is always
-  // enough.
+  // dims() values each, one after the other. It stops early only when frames_out is full, at a sample that is not
+  // finite under non_finite=error, or, under log_max=global, when the recording is too long (see status()). Room for
+  // max_frames(samples.size()) frames is always enough.
   Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
   // The same for 16-bit samples: exactly what the floats sample / 32768 would give.
   Step push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept;
@@ -61,12 +62,12 @@ class Fbank {
   // Most frames that one push of this many samples can give, or a flush with samples = frame length.
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept;
   [[nodiscard]] std::size_t max_flush_frames() const noexcept;
-  // Number of the next frame since reset. Frame f begins at sample shape().grid.start_of(f); its middle is
+  // Number of the next frame that will be written, since reset. Frame f begins at sample shape().grid.start_of(f); its middle is
   // length / 2 later.
-  [[nodiscard]] std::int64_t next_frame() const noexcept { return framer_.next_frame(); }
+  [[nodiscard]] std::int64_t next_frame() const noexcept { return holds() ? given_ : framer_.next_frame(); }
   [[nodiscard]] std::int64_t samples_received() const noexcept { return framer_.received(); }
   [[nodiscard]] std::int64_t non_finite_samples() const noexcept { return non_finite_; }
-  // invalid_data after a sample was refused, naming it; ok otherwise.
+  // invalid_data after a sample was refused, naming it, or a recording too long for max_frames; ok otherwise.
   [[nodiscard]] Status status() const noexcept;
 
  private:
@@ -76,8 +77,15 @@ class Fbank {
   std::size_t fill(const float* from, std::span<float> to) noexcept;
   std::size_t fill(const std::int16_t* from, std::span<float> to) noexcept;
   std::size_t take_frames(std::span<float> frames_out, std::size_t already) noexcept;
-  void compute(const float* samples, float* out) noexcept;
-  float log_energy(float energy) const noexcept;
+  std::size_t give_held(std::span<float> frames_out) noexcept;
+  [[nodiscard]] bool holds() const noexcept { return held_ != nullptr; }
+  // One frame: from samples to the values before the limit; `energy` is written when it is used.
+  void analyse(const float* samples, float* values, float* energy) noexcept;
+  // From there to the result.
+  void conclude(float* values, float energy, float* out) noexcept;
+  void take_logarithm(float* values, std::size_t count) const noexcept;
+  void limit(float* values, std::size_t count) noexcept;
+  void scale_output(float* out) const noexcept;
   RealFft& fft() noexcept { return other_fft_ != nullptr ? *other_fft_ : own_fft_; }
 
   FbankOptions options_;
@@ -87,15 +95,22 @@ class Fbank {
   OwnFft own_fft_;
   RealFft* other_fft_ = nullptr;
   MelBank mel_;
-  float* window_ = nullptr;    // [length]
+  float* window_ = nullptr;    // [used]
   float* frame_ = nullptr;     // [fft_size], zeros around the frame
-  float* re_ = nullptr;        // [fft_size / 2 + 1], then the power
-  float* im_ = nullptr;        // [fft_size / 2 + 1]
-  float* energies_ = nullptr;  // [padded filters]
+  float* re_ = nullptr;        // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
+  float* im_ = nullptr;        // [spectrum + 1]
+  float* values_ = nullptr;    // [padded filters or bins]
   float* cepstra_ = nullptr;   // [padded coefficients]
   float* dct_ = nullptr;       // [filters][padded coefficients], lifter included
-  float* noisy_ = nullptr;     // [length], with dither
+  float* noisy_ = nullptr;     // [used], with dither
+  float* held_ = nullptr;      // log_max = global: [max_frames][padded values, energy]
+  std::size_t count_ = 0, stride_ = 0;  // values before the result; floats of a held frame
+  std::size_t offset_ = 0;     // of the frame in frame_
   float log_energy_floor_ = 0;
+  float largest_ = 0;          // logarithm so far; meaningful when any_ is true
+  bool any_ = false;
+  std::int64_t held_frames_ = 0, given_ = 0;
+  bool too_long_ = false;
   std::int64_t non_finite_ = 0, refused_at_ = -1;
   bool flushed_ = false;
 };

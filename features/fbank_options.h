@@ -1,5 +1,5 @@
-// Everything that decides what a log-mel or MFCC front end computes. Names are those of
-// torchaudio.compliance.kaldi; they are the same in command lines, graph text, model files and here.
+// Everything that decides what a spectral front end computes: log-mel, MFCC, spectrogram or STFT. Names are those of
+// torchaudio where it has them; they are the same in command lines, graph text, model files and here.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,9 @@
 
 namespace runnel::features {
 
-enum class FeatureKind : std::uint8_t { fbank, mfcc };
+// fbank: mel energies. mfcc: cepstral coefficients made of them. spectrogram: all floor(n_fft/2) + 1 bins. stft: the
+// complex spectrum, real parts of all bins, then imaginary parts; frames lie in the middle of the transform.
+enum class FeatureKind : std::uint8_t { fbank, mfcc, spectrogram, stft };
 // The range in which the recipe sees samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768
 // and moves floors and dither.
 enum class SampleScale : std::uint8_t { unit, int16 };
@@ -21,6 +23,15 @@ enum class EmptyFilters : std::uint8_t { refuse, floor };
 // Samples that are infinite or not a number: replaced by 0 and counted, or the end of the stream with an
 // error.
 enum class NonFinite : std::uint8_t { zero, error };
+// ln, log10 or 10 log10.
+enum class LogType : std::uint8_t { ln, log10, db };
+// Logarithms are at least log_max_range below this maximum: none; of the whole recording (frames come out at its end
+// only, max_frames at most); of all frames so far, the present one included; or log_max_value.
+enum class LogMax : std::uint8_t { none, global, running, fixed };
+// Frames longer than the FFT: refused, or only their first n_fft samples count, as in numpy.fft.rfft(frame, n_fft).
+enum class LongFrames : std::uint8_t { refuse, cut };
+// Where log energy comes from: the samples, as raw_energy says, or the sum of the power spectrum.
+enum class EnergySource : std::uint8_t { samples, spectrum };
 
 // The defaults are those of Kaldi's fbank, without dither.
 struct FbankOptions {
@@ -28,7 +39,12 @@ struct FbankOptions {
   float sample_frequency = 16000;  // Hz
   float frame_length = 25;         // ms
   float frame_shift = 10;          // ms
+  std::int32_t win_length = 0;     // samples; 0: from frame_length
+  std::int32_t hop_length = 0;     // samples; 0: from frame_shift
   bool snip_edges = true;
+  bool center = false;  // frames are centred on multiples of the shift, as in torch.stft; snip_edges does not count
+  Padding pad_mode = Padding::mirror;  // outside of the recording, with center or without snip_edges
+  bool drop_last_frame = false;        // with center
   SampleScale scale = SampleScale::unit;
   float dither = 0;  // standard deviation of added Gaussian noise, in units of the scaled samples
   std::int32_t seed = 0;
@@ -37,22 +53,38 @@ struct FbankOptions {
   WindowType window_type = WindowType::povey;
   float blackman_coeff = 0.42F;
   bool round_to_power_of_two = true;
-  std::int32_t n_fft =
-      0;  // 0: the frame length, rounded up if round_to_power_of_two; else even and at least the frame length
+  std::int32_t n_fft = 0;  // 0: the frame length, rounded up if round_to_power_of_two
+  LongFrames long_frames = LongFrames::refuse;
+  bool normalize_power = false;  // power divided by the FFT size
   FftChoice fft = FftChoice::own;
   bool use_power = true;
   std::int32_t num_mel_bins = 23;
   float low_freq = 20;  // Hz
   float high_freq = 0;  // Hz; 0 and below: relative to half the sample frequency
+  MelScale mel_scale = MelScale::htk;
+  MelNorm mel_norm = MelNorm::none;
+  MelShape mel_shape = MelShape::mel;
   EmptyFilters empty_filters = EmptyFilters::refuse;
   bool htk_mode = false;  // mel energies are at least 1
   bool use_log_fbank = true;
+  LogType log_type = LogType::ln;
+  float log_floor = 1.1920929e-7F;
+  LogMax log_max = LogMax::none;
+  float log_max_value = 0;
+  float log_max_range = 8;
+  std::int32_t max_frames = 3000;  // log_max = global: frames of the longest recording
   bool use_energy = false;
   bool raw_energy = true;
+  EnergySource energy_source = EnergySource::samples;
   float energy_floor = 0;
   bool htk_compat = false;
   std::int32_t num_ceps = 13;
   float cepstral_lifter = 22;
+  // Of the values, in the end: (x + output_offset) * output_scale, rounded to multiples of 1 / output_steps (0: not),
+  // limited to 0 .. 1.
+  float output_offset = 0, output_scale = 1;
+  std::int32_t output_steps = 0;
+  bool output_limit = false;
   NonFinite non_finite = NonFinite::zero;
 };
 
@@ -60,8 +92,11 @@ struct FbankOptions {
 struct FbankShape {
   FrameGrid grid;
   std::size_t fft_size = 0;
-  MelSpec mel;
+  std::size_t used = 0;      // samples of a frame that reach the transform
+  MelSpec mel;               // fbank and mfcc
   std::size_t dims = 0;  // values per frame
+
+  [[nodiscard]] constexpr std::size_t spectrum() const noexcept { return fft_size / 2 + 1; }  // bins
 };
 
 // Checks every parameter and the ones that depend on each other. Errors: invalid_argument with the parameter,

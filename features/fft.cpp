@@ -1,99 +1,107 @@
 #include "features/fft.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
 #include "features/exact_math.h"
 
 namespace runnel::features {
+namespace {
 
-OwnFft::Shape OwnFft::shape_of(std::size_t n) noexcept {
-  Shape shape;
-  if (n < 2 || n % 2 != 0 || n > kMaxFftSize) return shape;
-  std::size_t rest = n / 2, stride = 1;
-  const auto add = [&](std::size_t radix) {
-    rest /= radix;
-    shape.radix[shape.passes++] = static_cast<std::int32_t>(radix);
-    shape.floats += (radix - 1) * 2 * rest + (radix > 5 ? 2 * radix : 0);
-    stride *= radix;
-  };
-  // Fours first: they make the stride a multiple of the vector width soonest.
-  while (rest % 4 == 0) add(4);
-  std::size_t radix = 2;
-  while (rest > 1) {
-    if (radix * radix > rest && radix > 5) radix = rest;  // what is left is prime
-    while (rest % radix == 0) add(radix);
-    ++radix;
-  }
-  shape.floats += 2 * (n / 4 + 1) + n;
-  return shape;
+constexpr std::size_t padded(std::size_t floats) {
+  return align_up(floats, 16);
 }
 
+// Of the last step: cosines, then sines, for k <= n / 4.
+constexpr std::size_t factors_of(std::size_t n) {
+  return padded(2 * (n / 4 + 1));
+}
+
+std::size_t floats_of(std::size_t n) noexcept {
+  if (n < 1 || n > kMaxFftSize) return 0;
+  if (n % 2 != 0) return 4 * padded(n) + ComplexFft::floats(n);
+  return factors_of(n) + 2 * padded(n / 2) + ComplexFft::floats(n / 2);
+}
+
+}  // namespace
+
 std::size_t OwnFft::memory_bytes(std::size_t n) noexcept {
-  return shape_of(n).floats * sizeof(float);
+  return floats_of(n) * sizeof(float);
 }
 
 Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
-  const Shape shape = shape_of(n);
-  if (shape.floats == 0) {
-    return Status(Code::invalid_argument)
-           << "FFT size " << n << ": expected an even number from 2 to " << kMaxFftSize;
-  }
-  float* at = static_cast<float*>(memory.allocate(shape.floats * sizeof(float), 64));
+  const std::size_t floats = floats_of(n);
+  if (floats == 0) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
+  auto* at = static_cast<float*>(memory.allocate(floats * sizeof(float), 64));
   if (at == nullptr) {
-    return Status(Code::out_of_memory)
-           << "FFT of size " << n << ": needs " << shape.floats * sizeof(float) << " bytes";
+    return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << floats * sizeof(float) << " bytes";
   }
   size_ = n;
   kernels_ = &kernels_for(isa);
-  const std::size_t count = n / 2;
-  workspace_ = at;
-  at += n;
-  const auto exponential = [](std::size_t k, std::size_t of, float& cosine, float& sine, double scale) {
-    const SinCos t = turn(static_cast<std::int64_t>(k), static_cast<std::int64_t>(of));
-    cosine = static_cast<float>(scale * t.cos);
-    sine = static_cast<float>(-scale * t.sin);
-  };
-  factors_ = at;
-  const std::size_t half = count / 2;
-  for (std::size_t k = 0; k <= half; ++k) exponential(k, n, at[k], at[half + 1 + k], 0.5);
-  at += 2 * (n / 4 + 1);
-
-  std::size_t groups = count, stride = 1;
-  passes_ = shape.passes;
-  for (int i = 0; i < passes_; ++i) {
-    const auto radix = static_cast<std::size_t>(shape.radix[i]);
-    groups /= radix;
-    pass_[i] = {.radix = shape.radix[i],
-                .groups = static_cast<std::int32_t>(groups),
-                .stride = static_cast<std::int32_t>(stride),
-                .twiddles = at,
-                .roots = nullptr};
-    for (std::size_t k = 1; k < radix; ++k) {
-      for (std::size_t p = 0; p < groups; ++p) exponential(k * p, radix * groups, at[p], at[groups + p], 1.0);
-      at += 2 * groups;
+  const std::size_t count = n % 2 == 0 ? n / 2 : n;
+  work_re_ = std::exchange(at, at + padded(count));
+  work_im_ = std::exchange(at, at + padded(count));
+  if (n % 2 != 0) {
+    other_re_ = std::exchange(at, at + padded(count));
+    other_im_ = std::exchange(at, at + padded(count));
+  } else {
+    const std::size_t half = count / 2;
+    for (std::size_t k = 0; k <= half; ++k) {
+      const SinCos t = turn(static_cast<std::int64_t>(k), static_cast<std::int64_t>(n));
+      at[k] = static_cast<float>(0.5 * t.cos);
+      at[half + 1 + k] = static_cast<float>(-0.5 * t.sin);
     }
-    if (radix > 5) {
-      pass_[i].roots = at;
-      for (std::size_t j = 0; j < radix; ++j) exponential(j, radix, at[2 * j], at[2 * j + 1], 1.0);
-      at += 2 * radix;
-    }
-    stride *= radix;
+    factors_ = std::exchange(at, at + factors_of(n));
   }
+  complex_.init(count, *kernels_, at);
   return Status();
 }
 
 void OwnFft::forward(const float* in, float* re, float* im) noexcept {
+  if (size_ % 2 != 0) return forward_odd(in, re, im);
   const std::size_t count = size_ / 2;
-  float *work_re = workspace_, *work_im = workspace_ + count;
   // The passes go to and fro between the result's place and the workspace, and end in the workspace.
-  bool in_workspace = passes_ % 2 == 0;
-  kernels_->deinterleave(in, count, in_workspace ? work_re : re, in_workspace ? work_im : im);
-  for (int i = 0; i < passes_; ++i) {
-    if (in_workspace)
-      kernels_->fft_pass(pass_[i], work_re, work_im, re, im);
-    else
-      kernels_->fft_pass(pass_[i], re, im, work_re, work_im);
-    in_workspace = !in_workspace;
+  const bool here = complex_.starts_in_result();
+  kernels_->deinterleave(in, count, here ? work_re_ : re, here ? work_im_ : im);
+  complex_.run(work_re_, work_im_, re, im);
+  kernels_->unpack_real(work_re_, work_im_, count, factors_, re, im);
+}
+
+void OwnFft::inverse(const float* re, const float* im, float* out) noexcept {
+  if (size_ % 2 != 0) return inverse_odd(re, im, out);
+  const std::size_t count = size_ / 2;
+  const bool here = complex_.starts_in_result();
+  kernels_->pack_real(re, im, count, factors_, here ? work_re_ : out, here ? work_im_ : out + count);
+  // The inverse is the forward transform with real and imaginary parts exchanged.
+  complex_.run(work_im_, work_re_, out + count, out);
+  kernels_->interleave(work_re_, work_im_, count, 1.0F / static_cast<float>(count), out);
+}
+
+void OwnFft::forward_odd(const float* in, float* re, float* im) noexcept {
+  const bool here = complex_.starts_in_result();
+  std::copy_n(in, size_, here ? work_re_ : other_re_);
+  std::fill_n(here ? work_im_ : other_im_, size_, 0.0F);
+  complex_.run(work_re_, work_im_, other_re_, other_im_);
+  const std::size_t bins = size_ / 2 + 1;
+  std::copy_n(work_re_, bins, re);
+  std::copy_n(work_im_, bins, im);
+  im[0] = 0;
+}
+
+void OwnFft::inverse_odd(const float* re, const float* im, float* out) noexcept {
+  const bool here = complex_.starts_in_result();
+  float *to_re = here ? work_re_ : other_re_, *to_im = here ? work_im_ : other_im_;
+  to_re[0] = re[0];
+  to_im[0] = 0;
+  for (std::size_t k = 1; k <= size_ / 2; ++k) {
+    to_re[k] = to_re[size_ - k] = re[k];
+    to_im[k] = im[k];
+    to_im[size_ - k] = -im[k];
   }
-  kernels_->unpack_real(work_re, work_im, count, factors_, re, im);
+  complex_.run(work_im_, work_re_, other_im_, other_re_);
+  const float factor = 1.0F / static_cast<float>(size_);
+  for (std::size_t i = 0; i < size_; ++i) out[i] = work_re_[i] * factor;
 }
 
 }  // namespace runnel::features

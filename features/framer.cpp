@@ -1,18 +1,19 @@
 #include "features/framer.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace runnel::features {
 
-// Room for one incomplete frame, the sample before it (an odd length mirrors that far back at the end), and
-// two shifts so that the kept samples are moved to the front only every other frame.
+// Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end), and two
+// shifts so that the kept samples are moved to the front only every other frame.
 std::size_t Framer::capacity_of(const FrameGrid& grid) noexcept {
-  return static_cast<std::size_t>(grid.length + 2 * grid.shift + 1);
+  return static_cast<std::size_t>(grid.length + 2 * grid.shift + 2);
 }
 
 std::size_t Framer::memory_bytes(const FrameGrid& grid) noexcept {
-  return (capacity_of(grid) + (grid.mirror_edges ? static_cast<std::size_t>(grid.length) : 0)) *
-         sizeof(float);
+  const bool pads = grid.placement != FramePlacement::inside;
+  return (capacity_of(grid) + (pads ? static_cast<std::size_t>(grid.length) : 0)) * sizeof(float);
 }
 
 Status Framer::init(const FrameGrid& grid, Memory& memory) noexcept {
@@ -21,12 +22,15 @@ Status Framer::init(const FrameGrid& grid, Memory& memory) noexcept {
     return Status(Code::invalid_argument) << "frames of " << grid.length << " samples each " << grid.shift
                                           << " samples: expected 1 to " << kMost << " for both";
   }
+  if (grid.size != 0 && (grid.size < grid.length || grid.size > kMost)) {
+    return Status(Code::invalid_argument) << "frames of " << grid.length << " samples in " << grid.size << " points: expected at least as many points";
+  }
   grid_ = grid;
   capacity_ = capacity_of(grid);
   samples_ = static_cast<float*>(memory.allocate(memory_bytes(grid), 64));
   if (samples_ == nullptr)
     return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid) << " bytes";
-  mirrored_ = samples_ + capacity_;
+  padded_ = samples_ + capacity_;
   reset();
   return Status();
 }
@@ -39,10 +43,8 @@ void Framer::reset() noexcept {
 std::span<float> Framer::room() noexcept {
   auto used = static_cast<std::size_t>(received_ - base_);
   if (used == capacity_) {
-    // Keep what the next frame reads, and one sample more. A shift longer than the frame skips samples.
-    std::int64_t keep = grid_.start_of(next_) - 1;
-    if (keep < 0) keep = 0;
-    if (keep > received_) keep = received_;
+    // Keep what the next frame reads, and two samples more. A shift longer than the frame skips samples.
+    const std::int64_t keep = std::clamp(grid_.start_of(next_) - 2, std::int64_t{0}, received_);
     if (keep > base_) {
       used = static_cast<std::size_t>(received_ - keep);
       std::memmove(samples_, samples_ + (keep - base_), used * sizeof(float));
@@ -56,25 +58,39 @@ void Framer::written(std::size_t samples) noexcept {
   received_ += static_cast<std::int64_t>(samples);
 }
 
-const float* Framer::frame() noexcept {
-  const std::int64_t start = grid_.start_of(next_);
-  const bool complete = start + grid_.length <= received_;
-  if (complete && start >= 0) return samples_ + (start - base_);
-  if (finished_ ? next_ < grid_.frames_of(received_) : complete) return assemble(start);
-  return nullptr;
+// Of a frame that lies inside, or hangs over the start only.
+bool Framer::have_all_of(std::int64_t start) const noexcept {
+  if (start + grid_.length > received_) return false;
+  return start >= 0 || grid_.padding == Padding::zero || (grid_.padding == Padding::mirror ? -start : 1 - start) <= received_;
 }
 
-// What the frame reads is still here: before a mirrored frame at the start nothing has been dropped, and at
-// the end received - start >= floor(length / 2), so that the mirror reaches back to start - 1 at most.
+const float* Framer::frame() noexcept {
+  if ((finished_ || grid_.drop_last) && next_ >= grid_.frames_of(received_)) return nullptr;
+  const std::int64_t start = grid_.start_of(next_);
+  if (!have_all_of(start)) return finished_ ? assemble(start) : nullptr;
+  return start >= 0 ? samples_ + (start - base_) : assemble(start);
+}
+
+// What the frame reads is still here: before a padded frame at the start nothing has been dropped, and at the end
+// received - start >= floor(length / 2), so that the mirrors reach back to start - 2 at most.
 const float* Framer::assemble(std::int64_t start) noexcept {
   const std::int64_t n = received_;
+  const bool reflect = grid_.padding == Padding::reflect;
+  const std::int64_t period = reflect ? std::max(2 * (n - 1), std::int64_t{1}) : 2 * n;
   for (std::int64_t i = 0; i < grid_.length; ++i) {
-    std::int64_t at = (start + i) % (2 * n);
-    if (at < 0) at += 2 * n;
-    if (at >= n) at = 2 * n - 1 - at;
-    mirrored_[i] = samples_[at - base_];
+    std::int64_t at = start + i;
+    if (at < 0 || at >= n) {
+      if (grid_.padding == Padding::zero) {
+        padded_[i] = 0;
+        continue;
+      }
+      at %= period;
+      if (at < 0) at += period;
+      if (at >= n) at = period - (reflect ? 0 : 1) - at;
+    }
+    padded_[i] = samples_[at - base_];
   }
-  return mirrored_;
+  return padded_;
 }
 
 }  // namespace runnel::features

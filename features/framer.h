@@ -11,22 +11,55 @@
 
 namespace runnel::features {
 
+// Which frames a recording has.
+enum class FramePlacement : std::uint8_t {
+  inside,   // frame f starts at f * shift; only whole frames exist
+  shifts,   // frame f is centred on the middle of its shift: it starts at f * shift + floor(shift/2) - floor(length/2)
+  centred,  // frame f is centred on f * shift, as in torch.stft and librosa
+};
+// What frames read outside of the recording.
+enum class Padding : std::uint8_t {
+  mirror,   // the recording mirrored with its edge samples repeated (-1 -> 0, n -> n-1), as often as needed
+  reflect,  // mirrored without repeating them (-1 -> 1, n -> n-2), as often as needed; a single sample repeats
+  zero,
+};
+
 // Where frames lie. All counts are samples.
 struct FrameGrid {
   std::int64_t length = 400, shift = 160;
-  // false: frame f starts at f * shift, and only whole frames exist (snip_edges).
-  // true: frame f is centred on the middle of its shift, it starts at f * shift + floor(shift/2) -
-  // floor(length/2); what it reads outside of the recording is the recording mirrored with its edge samples
-  // repeated (-1 -> 0, n -> n-1), as often as needed.
-  bool mirror_edges = false;
+  FramePlacement placement = FramePlacement::inside;
+  Padding padding = Padding::mirror;
+  std::int64_t size = 0;   // centred: the frame lies in the middle of so many points (the FFT); 0: length
+  bool drop_last = false;  // centred: without the last frame, as Whisper does
 
   [[nodiscard]] constexpr std::int64_t start_of(std::int64_t frame) const noexcept {
-    return frame * shift + (mirror_edges ? shift / 2 - length / 2 : 0);
+    return frame * shift + first_start();
   }
   // Frames of a whole recording of n samples.
   [[nodiscard]] constexpr std::int64_t frames_of(std::int64_t samples) const noexcept {
-    if (mirror_edges) return (samples + shift / 2) / shift;
-    return samples < length ? 0 : 1 + (samples - length) / shift;
+    switch (placement) {
+      case FramePlacement::inside:
+        return samples < length ? 0 : 1 + (samples - length) / shift;
+      case FramePlacement::shifts:
+        return (samples + shift / 2) / shift;
+      case FramePlacement::centred:
+        break;
+    }
+    return samples < 1 ? 0 : (samples - points() % 2) / shift + (drop_last ? 0 : 1);
+  }
+
+ private:
+  [[nodiscard]] constexpr std::int64_t points() const noexcept { return size > 0 ? size : length; }
+  [[nodiscard]] constexpr std::int64_t first_start() const noexcept {
+    switch (placement) {
+      case FramePlacement::inside:
+        return 0;
+      case FramePlacement::shifts:
+        return shift / 2 - length / 2;
+      case FramePlacement::centred:
+        break;
+    }
+    return (points() - length) / 2 - points() / 2;
   }
 };
 
@@ -34,7 +67,7 @@ struct FrameGrid {
 // After finish() the frames that need the end of the recording follow. Not thread-safe; one per stream.
 class Framer {
  public:
-  // length and shift: 1 .. 2^24. Errors: invalid_argument, out_of_memory.
+  // length and shift: 1 .. 2^24; size 0 or length .. 2^24. Errors: invalid_argument, out_of_memory.
   Status init(const FrameGrid& grid, Memory& memory) noexcept;
   static std::size_t memory_bytes(const FrameGrid& grid) noexcept;
 
@@ -56,11 +89,12 @@ class Framer {
 
  private:
   static std::size_t capacity_of(const FrameGrid& grid) noexcept;
+  [[nodiscard]] bool have_all_of(std::int64_t start) const noexcept;
   const float* assemble(std::int64_t start) noexcept;
 
   FrameGrid grid_;
   float* samples_ = nullptr;   // the stream from base_ to received_
-  float* mirrored_ = nullptr;  // a frame that reaches over an edge
+  float* padded_ = nullptr;    // a frame that reaches over an edge
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0;
   bool finished_ = false;

@@ -1,5 +1,6 @@
-// Mel filter bank of the Kaldi (HTK) recipe: triangles that are linear in mel, equally spaced between two
-// frequencies.
+// Mel filter banks: overlapping triangles, equally spaced in mel between two frequencies, on the bins of an FFT.
+// Recipes differ in the mel scale, in the axis on which the sides of the triangles are straight, and in whether
+// the triangles have equal heights or equal areas.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,23 @@
 
 namespace runnel::features {
 
-// 1127 ln(1 + hz / 700)
-double mel_of(double hz) noexcept;
-double hz_of(double mel) noexcept;
+enum class MelScale : std::uint8_t {
+  htk,     // 1127 ln(1 + hz / 700)
+  slaney,  // 3 hz / 200 below 1000 Hz, then 15 + 27 ln(hz / 1000) / ln 6.4
+};
+enum class MelNorm : std::uint8_t {
+  none,    // height 1
+  slaney,  // divided by half the width in Hz
+};
+enum class MelShape : std::uint8_t {
+  mel,        // straight in mel: Kaldi
+  hz,         // straight in Hz: librosa, torchaudio, Whisper
+  bins,       // corners on whole bins floor((n + 1) f / rate), n = FFT size, straight between them: Edge Impulse
+  half_bins,  // the same with n = FFT size / 2 + 1: Edge Impulse before version 4, SpeechPy
+};
+
+double mel_of(double hz, MelScale scale = MelScale::htk) noexcept;
+double hz_of(double mel, MelScale scale = MelScale::htk) noexcept;
 
 struct MelSpec {
   std::int32_t filters = 23;
@@ -22,9 +37,15 @@ struct MelSpec {
   std::size_t fft_size = 512;
   // A triangle that holds no FFT bin: refused, or its energy is 0 (so that the output is the log's floor).
   bool allow_empty = false;
+  MelScale scale = MelScale::htk;
+  MelNorm norm = MelNorm::none;
+  MelShape shape = MelShape::mel;
+
+  // Bins below the Nyquist frequency.
+  [[nodiscard]] constexpr std::size_t bins() const noexcept { return (fft_size + 1) / 2; }
 };
 
-// Weights exist for bins strictly inside a triangle; the Nyquist bin is never used. Weights are computed in
+// Weights exist for bins strictly inside a triangle (with corners on bins, its peak is inside and weighs 1); the Nyquist bin is never used. Weights are computed in
 // double precision and rounded once, so that the bank is the same on every machine.
 class MelBank {
  public:
@@ -34,7 +55,7 @@ class MelBank {
   // Bytes that init() takes; 0 when it would fail.
   static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
 
-  // power[0 .. fft_size/2): bins; power[fft_size/2] must be 0. Writes padded_filters() energies, those beyond
+  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those beyond
   // the last filter 0.
   void apply(const Kernels& kernels, const float* power, float* energies) const noexcept {
     kernels.mel(rows_, power, energies);
@@ -49,13 +70,16 @@ class MelBank {
   MelRows rows_{};
 };
 
-// One triangle of a bank: its corner frequencies in mel and the bins strictly inside, [first, last).
+// One triangle of a bank: its corners on the axis on which its sides are straight, and the bins inside,
+// [first, last).
 struct Triangle {
   double left, centre, right;
   std::int32_t first, last;
-  // Of bin k, first <= k < last; greater than 0.
+  // Height 1 at the peak; of bin k, first <= k < last. Greater than 0.
   [[nodiscard]] double weight(std::int32_t k, const MelSpec& spec) const noexcept;
 };
 Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcept;
+// What the weights of the filter are multiplied with.
+double height_of(const MelSpec& spec, std::int32_t filter) noexcept;
 
 }  // namespace runnel::features

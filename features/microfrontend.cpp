@@ -14,9 +14,10 @@ Result<std::size_t> Microfrontend::memory_bytes(const MicrofrontendOptions& opti
   return memory_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size, static_cast<std::size_t>(options.num_mel_bins));
 }
 
-Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, Memory& memory) noexcept {
+Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, const MicrofrontendTables* tables, Isa isa, Memory& memory) noexcept {
   Microfrontend m;
   m.options_ = options;
+  m.kernels_ = &fixed_kernels_for(isa);
   RUNNEL_ASSIGN(m.shape_, shape_of(options));
   const auto length = static_cast<std::size_t>(m.shape_.grid.length);
   const std::size_t bins = m.shape_.fft_size / 2 + 1, channels = m.dims();
@@ -28,72 +29,40 @@ Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, M
   m.signal_ = std::exchange(at, at + channels);
   m.noise_ = std::exchange(at, at + channels);
   auto* half = reinterpret_cast<std::int16_t*>(at);
-  const auto take = [&half](std::size_t size) { return std::exchange(half, half + size); };
-  m.samples_ = take(length);
-  m.window_ = take(length);
-  m.frame_ = take(m.shape_.fft_size);
-  m.re_ = take(bins);
-  m.im_ = take(bins);
-  m.rising_ = take(bins);
-  m.falling_ = take(bins);
-  m.begin_ = reinterpret_cast<std::uint16_t*>(take(channels + 1));
-  m.width_ = reinterpret_cast<std::uint16_t*>(take(channels + 1));
-  m.gains_ = take(kGainEntries);
-  RUNNEL_TRY(m.fft_.init(m.shape_.fft_size, memory));
-  fixed::fill_window({m.window_, length});
+  m.samples_ = std::exchange(half, half + length);
+  m.frame_ = std::exchange(half, half + m.shape_.fft_size);
+  m.spectrum_ = half;
+  if (tables != nullptr) m.tables_ = *tables;
+  else RUNNEL_TRY(m.make_tables(memory));
+  RUNNEL_TRY(m.fft_.init(m.shape_.fft_size, m.tables_.factors, isa, memory));
   m.smoothing_[0] = fixed::noise_fraction(options.even_smoothing);
   m.smoothing_[1] = fixed::noise_fraction(options.odd_smoothing);
   m.least_ = fixed::noise_fraction(options.min_signal_remaining);
-  RUNNEL_TRY(m.make_bank());
-  if (options.enable_pcan) m.make_gains();
   return m;
 }
 
-// The channels' boundaries are equally spaced in mel, in single precision as the original computes them. A bin between two
-// of them counts for both channels; the first boundary belongs to a channel that is not used.
-Status Microfrontend::make_bank() noexcept {
-  const std::size_t bins = shape_.fft_size / 2 + 1, count = dims() + 1;
-  const float low = fixed::mel(options_.low_freq), span = fixed::mel(options_.high_freq) - low;
-  const float spacing = span / static_cast<float>(count);
-  const float hz = static_cast<float>(0.5 * static_cast<double>(options_.sample_frequency) / static_cast<double>(static_cast<float>(bins) - 1));
-  first_bin_ = static_cast<std::size_t>(1.5 + static_cast<double>(options_.low_freq / hz));
-  const auto centre = [&](std::size_t channel) { return low + spacing * static_cast<float>(channel + 1); };
-  std::size_t bin = first_bin_;
-  for (std::size_t channel = 0; channel < count; ++channel) {
-    const float right = centre(channel), left = channel == 0 ? low : centre(channel - 1);
-    begin_[channel] = static_cast<std::uint16_t>(bin);
-    for (; bin < bins; ++bin) {
-      const float here = fixed::mel(static_cast<float>(bin) * hz);
-      if (here > right) break;
-      fixed::split_weight((right - here) / (right - left), rising_[bin], falling_[bin]);
-    }
-    width_[channel] = static_cast<std::uint16_t>(bin - begin_[channel]);
-  }
-  end_bin_ = bin;
-  if (bin < bins) return {};
-  return Status(Code::invalid_argument) << "high_freq: the channels reach beyond the spectrum; expected at most one FFT bin ("
-                                        << static_cast<std::int64_t>(hz) << " Hz) below half of sample_frequency";
-}
-
-// Three numbers for each power of two: value, slope and curvature of the gain above it.
-void Microfrontend::make_gains() noexcept {
-  gains_[0] = gain_at(0);
-  gains_[1] = gain_at(1);
-  for (int interval = 2; interval <= 32; ++interval) {
-    const std::uint32_t x0 = std::uint32_t{1} << (interval - 1);
-    const std::int32_t y0 = gain_at(x0), y1 = gain_at(x0 + x0 / 2), y2 = gain_at(interval == 32 ? x0 + (x0 - 1) : 2 * x0);
-    const std::int32_t slope = 4 * (y1 - y0) - (y2 - y0);
-    std::int16_t* entry = gains_ + 4 * interval - 6;
-    entry[0] = static_cast<std::int16_t>(y0);
-    entry[1] = static_cast<std::int16_t>(slope);
-    entry[2] = static_cast<std::int16_t>(y2 - y0 - slope);
-  }
-}
-
-std::int16_t Microfrontend::gain_at(std::uint32_t noise) const noexcept {
-  const int bits = options_.smoothing_bits - shape_.correction_bits;
-  const float x = static_cast<float>(noise) / static_cast<float>(std::uint32_t{1} << bits);
-  return fixed::gain(x + options_.pcan_offset, options_.pcan_strength, options_.gain_bits);
+Status Microfrontend::make_tables(Memory& memory) noexcept {
+  const auto length = static_cast<std::size_t>(shape_.grid.length);
+  const std::size_t bins = shape_.fft_size / 2 + 1, count = microfrontend_table_halves(length, shape_.fft_size, dims());
+  const std::size_t bytes = align_up(count * sizeof(std::int16_t), sizeof(std::uint32_t));
+  auto* half = static_cast<std::int16_t*>(memory.allocate(bytes, alignof(std::uint32_t)));
+  if (half == nullptr) return Status(Code::out_of_memory) << "fixed-point front end: needs " << bytes << " bytes for tables";
+  std::fill_n(half, count, std::int16_t{0});
+  const auto take = [&half](std::size_t size) { return std::exchange(half, half + size); };
+  MutableMicrofrontendTables tables;
+  tables.factors = take(fixed::fft_factor_halves(shape_.fft_size));
+  tables.window = take(length);
+  tables.rising = take(bins);
+  tables.falling = take(bins);
+  tables.begin = reinterpret_cast<std::uint16_t*>(take(dims() + 1));
+  tables.width = reinterpret_cast<std::uint16_t*>(take(dims() + 1));
+  tables.gains = take(kGainEntries);
+  fill_microfrontend_tables(options_, shape_, tables);
+  tables_ = {tables.window, tables.rising, tables.falling, tables.begin, tables.width, tables.gains, tables.factors, tables.first_bin, tables.end_bin};
+  if (tables.end_bin < bins) return {};
+  const auto hz = static_cast<std::int64_t>(options_.sample_frequency / static_cast<float>(shape_.fft_size));
+  return Status(Code::invalid_argument) << "high_freq: the channels reach beyond the spectrum; expected at most one FFT bin (" << hz
+                                        << " Hz) below half of sample_frequency";
 }
 
 void Microfrontend::reset() noexcept {
@@ -116,8 +85,8 @@ Microfrontend::Step Microfrontend::push_any(std::span<const Sample> samples, std
     filled_ += taken;
     step.samples += taken;
     if (filled_ < length || step.frames == room) return step;
-    const int free_bits = scaled_window();
-    fft_.forward(frame_, re_, im_);
+    const int free_bits = kernels_->window(samples_, tables_.window, length, frame_);
+    fft_.forward(frame_, spectrum_);
     channels(free_bits);
     reduce_noise();
     if (options_.enable_pcan) normalise();
@@ -137,31 +106,15 @@ Microfrontend::Step Microfrontend::push(std::span<const float> samples, std::spa
   return push_any(samples, frames_out);
 }
 
-// The windowed frame, shifted up by the returned number of bits. -32768 is its own absolute value in 16 bits.
-int Microfrontend::scaled_window() noexcept {
-  const auto length = static_cast<std::size_t>(shape_.grid.length);
-  std::int16_t highest = 0;
-  for (std::size_t i = 0; i < length; ++i) {
-    const auto value = static_cast<std::int16_t>(samples_[i] * window_[i] >> 12);
-    frame_[i] = value;
-    highest = std::max(highest, static_cast<std::int16_t>(value < 0 ? -value : value));
-  }
-  const int shift = 15 - std::bit_width(static_cast<std::uint16_t>(highest));
-  for (std::size_t i = 0; i < length; ++i) frame_[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(frame_[i] << shift));
-  return shift;
-}
-
 void Microfrontend::channels(int shift) noexcept {
-  for (std::size_t i = first_bin_; i < end_bin_; ++i) {
-    energy_[i] = static_cast<std::uint32_t>(re_[i] * re_[i]) + static_cast<std::uint32_t>(im_[i] * im_[i]);
-  }
+  kernels_->energies(spectrum_ + 2 * tables_.first_bin, tables_.end_bin - tables_.first_bin, energy_ + tables_.first_bin);
   std::uint64_t from_before = 0;
   for (std::size_t channel = 0; channel <= dims(); ++channel) {
     std::uint64_t up = from_before, down = 0;
-    const std::size_t begin = begin_[channel], end = begin + width_[channel];
+    const std::size_t begin = tables_.begin[channel], end = begin + tables_.width[channel];
     for (std::size_t i = begin; i < end; ++i) {
-      up += static_cast<std::uint64_t>(static_cast<std::uint32_t>(rising_[i])) * energy_[i];
-      down += static_cast<std::uint64_t>(static_cast<std::uint32_t>(falling_[i])) * energy_[i];
+      up += static_cast<std::uint64_t>(static_cast<std::uint32_t>(tables_.rising[i])) * energy_[i];
+      down += static_cast<std::uint64_t>(static_cast<std::uint32_t>(tables_.falling[i])) * energy_[i];
     }
     if (channel > 0) signal_[channel - 1] = fixed::square_root(up) >> shift;
     from_before = down;
@@ -183,7 +136,7 @@ void Microfrontend::reduce_noise() noexcept {
 void Microfrontend::normalise() noexcept {
   const int shift = options_.gain_bits - shape_.correction_bits - fixed::kSnrBits;
   for (std::size_t i = 0; i < dims(); ++i) {
-    const auto gain = static_cast<std::uint32_t>(static_cast<std::int32_t>(fixed::interpolate_gain(noise_[i], gains_)));
+    const auto gain = static_cast<std::uint32_t>(static_cast<std::int32_t>(fixed::interpolate_gain(noise_[i], tables_.gains)));
     signal_[i] = fixed::shrink(static_cast<std::uint32_t>((static_cast<std::uint64_t>(signal_[i]) * gain) >> shift));
   }
 }

@@ -4,7 +4,8 @@
 // Per frame: window in 12 fractional bits, scaled up by the whole bits that are free; 16-bit FFT (fixed_fft.h); energies;
 // mel channels with 12-bit weights, square root, scale undone; noise reduction; per-channel amplitude normalisation
 // (PCAN); logarithm. Noise reduction carries an estimate from frame to frame: the features of a frame depend on
-// everything since the last reset. Arithmetic is in integers; floating point only makes tables, in make().
+// everything since the last reset. Arithmetic is in integers; floating point only makes tables, in make() or by
+// the compiler.
 //
 // The same samples give the same frames however they are cut into pieces. Memory is taken once, in make().
 #pragma once
@@ -13,21 +14,43 @@
 #include <cstdint>
 #include <span>
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "features/fixed_fft.h"
 #include "features/microfrontend_options.h"
+#include "features/microfrontend_tables.h"
 
 namespace runnel::features {
 
 // One stream. Not thread-safe; movable; the Memory must outlive it.
 class Microfrontend {
  public:
-  // Errors: those of shape_of(); invalid_argument when the channels reach beyond the spectrum; out_of_memory.
-  static Result<Microfrontend> make(const MicrofrontendOptions& options, Memory& memory) noexcept;
-  // Bytes that make() takes of a 64-byte aligned Memory for frames of `length` samples and an FFT of `fft_size`.
+  // `isa` changes speed only. Errors: those of shape_of(); invalid_argument when the channels reach beyond the spectrum;
+  // out_of_memory.
+  static Result<Microfrontend> make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept { return make(options, nullptr, isa, memory); }
+  // The same with the tables of Recipe::kOptions (microfrontend_tables.h), which the compiler has made: they lie in flash memory,
+  // and nothing is computed here.
+  template <class Recipe>
+  static Result<Microfrontend> make_of(Isa isa, Memory& memory) noexcept {
+    constexpr MicrofrontendTables kTables = ConstantMicrofrontendTables<Recipe>::view();
+    return make(Recipe::kOptions, &kTables, isa, memory);
+  }
+  // Bytes that make() takes of a 64-byte aligned Memory for frames of `length` samples and an FFT of `fft_size`, and make_of().
   static constexpr std::size_t memory_bytes(std::size_t length, std::size_t fft_size, std::size_t channels) noexcept {
-    return words(length, fft_size, channels) * sizeof(std::uint32_t) + FixedFft::memory_bytes(fft_size);
+    return state_bytes(length, fft_size, channels) + align_up(microfrontend_table_halves(length, fft_size, channels) * sizeof(std::int16_t), sizeof(std::uint32_t));
+  }
+  static constexpr std::size_t state_bytes(std::size_t length, std::size_t fft_size, std::size_t channels) noexcept {
+    return words(length, fft_size, channels) * sizeof(std::uint32_t) + FixedFft::work_bytes(fft_size);
+  }
+  // Of options that shape_of() accepts.
+  static constexpr std::size_t memory_bytes_of(const MicrofrontendOptions& options) noexcept {
+    const MicrofrontendShape shape = unchecked_shape_of(options);
+    return memory_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size, static_cast<std::size_t>(options.num_mel_bins));
+  }
+  static constexpr std::size_t state_bytes_of(const MicrofrontendOptions& options) noexcept {
+    const MicrofrontendShape shape = unchecked_shape_of(options);
+    return state_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size, static_cast<std::size_t>(options.num_mel_bins));
   }
   static Result<std::size_t> memory_bytes(const MicrofrontendOptions& options) noexcept;
 
@@ -65,18 +88,17 @@ class Microfrontend {
 
  private:
   Microfrontend() noexcept = default;
-  static constexpr int kGainEntries = 125;
+  // State in words of 32 bits, without that of the FFT.
   static constexpr std::size_t words(std::size_t length, std::size_t fft_size, std::size_t channels) noexcept {
     const std::size_t bins = fft_size / 2 + 1;
-    const std::size_t halves = 2 * length + fft_size + 4 * bins + 2 * (channels + 1) + kGainEntries;
+    const std::size_t halves = length + fft_size + 2 * bins;
     return bins + 2 * channels + (halves + 1) / 2;
   }
+  // tables: nullptr, or those of these options.
+  static Result<Microfrontend> make(const MicrofrontendOptions& options, const MicrofrontendTables* tables, Isa isa, Memory& memory) noexcept;
+  Status make_tables(Memory& memory) noexcept;
   template <class Sample>
   Step push_any(std::span<const Sample> samples, std::span<std::uint16_t> frames_out) noexcept;
-  Status make_bank() noexcept;
-  void make_gains() noexcept;
-  [[nodiscard]] std::int16_t gain_at(std::uint32_t noise) const noexcept;
-  [[nodiscard]] int scaled_window() noexcept;
   void channels(int shift) noexcept;
   void reduce_noise() noexcept;
   void normalise() noexcept;
@@ -85,21 +107,15 @@ class Microfrontend {
   MicrofrontendOptions options_;
   MicrofrontendShape shape_;
   FixedFft fft_;
+  const FixedKernels* kernels_ = nullptr;
   std::uint16_t smoothing_[2] = {}, least_ = 0;  // in 14 fractional bits
-  std::size_t first_bin_ = 0, end_bin_ = 0;
+  MicrofrontendTables tables_;
   std::uint32_t* energy_ = nullptr;    // [bins]
   std::uint32_t* signal_ = nullptr;    // [channels]
   std::uint32_t* noise_ = nullptr;     // [channels]
   std::int16_t* samples_ = nullptr;    // [length]: the frame that is being filled
-  std::int16_t* window_ = nullptr;     // [length]
   std::int16_t* frame_ = nullptr;      // [fft_size], zeros behind the frame
-  std::int16_t* re_ = nullptr;         // [bins]
-  std::int16_t* im_ = nullptr;         // [bins]
-  std::int16_t* rising_ = nullptr;     // [bins]: weight of a bin in the channel in which it lies
-  std::int16_t* falling_ = nullptr;    // [bins]: in the next one
-  std::uint16_t* begin_ = nullptr;     // [channels + 1]
-  std::uint16_t* width_ = nullptr;     // [channels + 1]
-  std::int16_t* gains_ = nullptr;      // [kGainEntries]
+  std::int16_t* spectrum_ = nullptr;   // [bins] pairs
   std::int64_t next_ = 0;
   std::size_t filled_ = 0, skip_ = 0;  // samples in samples_; to be dropped (shift > length)
 };

@@ -2,45 +2,8 @@
 
 #include <array>
 #include <bit>
-
-#include "features/exact_math.h"
-
 namespace runnel::features::fixed {
 namespace {
-
-// The largest integer that is not above x; |x| < 2^31.
-std::int32_t floor_to_int(double x) noexcept {
-  const auto whole = static_cast<std::int32_t>(x);
-  return static_cast<double>(whole) > x ? whole - 1 : whole;
-}
-
-// ln(1 + x) for x >= 0, in single precision throughout: the error of up to one unit in the last place that the original's
-// library has here decides weights that lie half way. 1 + x = 2^k (1 + f), and with s = f / (2 + f)
-//     ln(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)),
-// R a polynomial fitted to 2 atanh(s) (the method of FDLIBM, Sun Microsystems 1993).
-float log1p_single(float x) noexcept {
-  constexpr float kLn2High = 6.9313812256e-01F, kLn2Low = 9.0580006145e-06F;
-  float f = x, rest = 0;
-  int k = 0;
-  if (x >= 0.41421356F) {
-    const float whole = 1.0F + x;
-    const auto bits = std::bit_cast<std::uint32_t>(whole);
-    k = static_cast<int>(bits >> 23) - 127;
-    rest = (k > 0 ? 1.0F - (whole - x) : x - (whole - 1.0F)) / whole;
-    const std::uint32_t mantissa = bits & 0x7FFFFF;
-    const bool above = mantissa >= 0x3504F7;   // sqrt(2)
-    k += above ? 1 : 0;
-    f = std::bit_cast<float>(mantissa | (above ? 0x3F000000U : 0x3F800000U)) - 1.0F;
-  }
-  const float half_square = 0.5F * f * f, s = f / (2.0F + f), z = s * s, ks = static_cast<float>(k);
-  constexpr float kPolynomial[] = {1.4798198640e-01F, 1.5313838422e-01F, 1.8183572590e-01F, 2.2222198546e-01F,
-                                   2.8571429849e-01F, 4.0000000596e-01F, 6.6666668653e-01F};
-  float sum = 0;
-  for (const float coefficient : kPolynomial) sum = coefficient + z * sum;
-  const float r = z * sum;
-  if (k == 0) return f - (half_square - s * (half_square + r));
-  return ks * kLn2High - ((half_square - (s * (half_square + r) + (ks * kLn2Low + rest))) - f);
-}
 
 // Of numbers of 32 or 64 bits, one result bit at a time.
 template <class Unsigned>
@@ -77,24 +40,6 @@ constexpr auto kLogDeviation = [] {
 
 }  // namespace
 
-void fill_window(std::span<std::int16_t> window) noexcept {
-  const auto step = static_cast<float>(kPi * 2.0 / static_cast<double>(static_cast<float>(window.size())));
-  for (std::size_t i = 0; i < window.size(); ++i) {
-    // Angle and cosine in single precision, as the original has them: it decides coefficients that lie half way.
-    const auto angle = static_cast<float>(static_cast<double>(step) * (static_cast<double>(i) + 0.5));
-    const auto cosine = static_cast<float>(turn(static_cast<double>(angle) / (2 * kPi)).cos);
-    const auto value = static_cast<float>(0.5 - 0.5 * static_cast<double>(cosine));
-    window[i] = static_cast<std::int16_t>(floor_to_int(static_cast<double>(value * 4096.0F) + 0.5));
-  }
-}
-
-float mel(float hz) noexcept { return 1127.0F * log1p_single(hz / 700.0F); }
-
-void split_weight(float weight, std::int16_t& rising, std::int16_t& falling) noexcept {
-  rising = static_cast<std::int16_t>(floor_to_int(static_cast<double>(weight * 4096.0F) + 0.5));
-  falling = static_cast<std::int16_t>(floor_to_int((1.0 - static_cast<double>(weight)) * 4096.0 + 0.5));
-}
-
 std::uint32_t square_root(std::uint64_t x) noexcept {
 #if defined(__SSE2__) || defined(__aarch64__)
   // Where double precision has a square root of its own, it is at most one off, which integers put right: the same result.
@@ -112,12 +57,6 @@ std::uint32_t square_root(std::uint64_t x) noexcept {
   }
   const std::uint64_t root = root_by_bits(x);
   return static_cast<std::uint32_t>(root > 0xFFFF'FFFF ? 0xFFFF'FFFF : root);
-}
-
-std::int16_t gain(float x, float strength, int bits) noexcept {
-  const auto power = static_cast<float>(pow(static_cast<double>(x), -static_cast<double>(strength)));
-  const float value = static_cast<float>(std::uint32_t{1} << bits) * power;
-  return value > 32767.0F ? std::int16_t{32767} : static_cast<std::int16_t>(value + 0.5F);
 }
 
 std::int16_t interpolate_gain(std::uint32_t x, const std::int16_t* table) noexcept {

@@ -1,6 +1,7 @@
 // Everything that decides what the fixed-point front end computes; presets, and the options by name.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,6 +42,19 @@ struct MicrofrontendShape {
   std::size_t fft_size = 0;
   int correction_bits = 0;  // what the FFT's size adds to the weight of the filter bank, in bits
 };
+
+// Of options that are known to be valid: shape_of() checks them.
+constexpr MicrofrontendShape unchecked_shape_of(const MicrofrontendOptions& options) noexcept {
+  const auto samples = [&](float milliseconds) {
+    return static_cast<std::int64_t>(static_cast<double>(options.sample_frequency) * static_cast<double>(milliseconds) / 1000);
+  };
+  MicrofrontendShape shape;
+  shape.grid = {.length = samples(options.frame_length), .shift = samples(options.frame_shift)};
+  shape.fft_size = 8;
+  while (shape.fft_size < static_cast<std::size_t>(shape.grid.length) && shape.fft_size < 32768) shape.fft_size *= 2;
+  shape.correction_bits = std::bit_width(shape.fft_size) - 1 - 6;   // half of the 12 bits of the filter bank's weights
+  return shape;
+}
 
 using MicrofrontendParameter = ParameterOf<MicrofrontendOptions>;
 std::span<const MicrofrontendParameter> microfrontend_parameters() noexcept;

@@ -85,7 +85,18 @@ template <class Options>
 struct PresetOf {
   std::string_view name, help;
   Options options;
+  // What the recipe does to samples before, and to frames behind: nodes of a graph, as text; empty: nothing.
+  std::string_view before = {}, after = {};
 };
+
+// The preset of that name, nullptr: none.
+template <class Options>
+const PresetOf<Options>* preset_named(std::span<const PresetOf<Options>> presets, std::string_view name) noexcept {
+  for (const PresetOf<Options>& one : presets) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
 
 // Errors: not_found with the nearest known name, or all of them.
 template <class Options>

@@ -11,15 +11,7 @@
 
 namespace runnel::features {
 
-struct Resampler::Shape {
-  std::int64_t up, down, half;
-  std::size_t row, capacity;
-  double width;   // of half the filter, in input samples
-  double cutoff;  // in cycles per input sample
-  [[nodiscard]] std::size_t floats() const { return static_cast<std::size_t>(up) * row + capacity; }
-};
-
-Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept {
+Result<ResamplerShape> Resampler::shape_of(const ResamplerSpec& spec) noexcept {
   for (const auto& [name, rate] :
        {std::pair("in_rate", spec.in_rate), std::pair("out_rate", spec.out_rate)}) {
     if (rate < 1 || rate > 768000)
@@ -36,57 +28,56 @@ Result<Resampler::Shape> Resampler::shape_of(const ResamplerSpec& spec) noexcept
     return Status(Code::invalid_argument)
            << "stop_band_db " << percent(spec.stop_band_db) << "/100: expected 20 to 120";
   }
-  Shape shape{};
-  const std::int32_t common = std::gcd(spec.in_rate, spec.out_rate);
-  shape.up = spec.out_rate / common;
-  shape.down = spec.in_rate / common;
-  if (shape.up == shape.down) {
-    shape.half = 1;
-  } else {
-    const double nyquist =
-        0.5 * std::min(1.0, static_cast<double>(shape.up) / static_cast<double>(shape.down));
-    const double pass = spec.pass_band, transition = 2 * kPi * nyquist * (1 - pass);
-    const double length = (spec.stop_band_db - 7.95) / (2.285 * transition) + 1;
-    shape.width = length / 2;
-    shape.cutoff = nyquist * (1 + pass) / 2;
-    shape.half = static_cast<std::int64_t>(shape.width) + 1;
-  }
-  shape.row = align_up(static_cast<std::size_t>(2 * shape.half), 16);
-  shape.capacity = 2 * shape.row + 256;
-  if (shape.row > kMostCoefficients / static_cast<std::size_t>(shape.up)) {
+  const ResamplerShape shape = unchecked_shape_of(spec);
+  if (shape.row() > kMostCoefficients / static_cast<std::size_t>(shape.up)) {
     return Status(Code::unsupported) << "resampling from " << spec.in_rate << " to " << spec.out_rate
-                                     << " Hz: " << shape.up << " phases of " << shape.row
+                                     << " Hz: " << shape.up << " phases of " << shape.row()
                                      << " coefficients, expected at most " << kMostCoefficients << " in all";
   }
   return shape;
 }
 
 Result<std::size_t> Resampler::memory_bytes(const ResamplerSpec& spec) noexcept {
-  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
-  return shape.floats() * sizeof(float);
+  RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
+  return shape.memory_bytes();
+}
+
+Status Resampler::make_taps(const ResamplerSpec& spec, std::span<float> taps) noexcept {
+  RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
+  if (taps.size() != shape.taps()) {
+    return Status(Code::invalid_argument) << "room for " << taps.size() << " taps, expected " << shape.taps();
+  }
+  fill_taps(spec, shape, taps.data());
+  return {};
 }
 
 Result<Resampler> Resampler::make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept {
-  RUNNEL_ASSIGN(const Shape shape, shape_of(spec));
-  auto* block = static_cast<float*>(memory.allocate(shape.floats() * sizeof(float), 64));
-  if (block == nullptr)
-    return Status(Code::out_of_memory) << "resampler: needs " << shape.floats() * sizeof(float) << " bytes";
+  RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
+  auto* taps = static_cast<float*>(memory.allocate(shape.taps() * sizeof(float), 64));
+  if (taps == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.taps() * sizeof(float) << " bytes for its taps";
+  fill_taps(spec, shape, taps);
+  return make(spec, {taps, shape.taps()}, isa, memory);
+}
+
+Result<Resampler> Resampler::make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept {
+  RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
+  if (taps.size() != shape.taps()) return Status(Code::mismatch) << taps.size() << " taps, expected " << shape.taps();
   Resampler r;
+  r.samples_ = static_cast<float*>(memory.allocate(shape.state_bytes(), 64));
+  if (r.samples_ == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.state_bytes() << " bytes";
   r.kernels_ = &kernels_for(isa);
   r.up_ = shape.up;
   r.down_ = shape.down;
   r.half_ = shape.half;
-  r.row_ = shape.row;
-  r.capacity_ = shape.capacity;
-  r.fill_taps(spec, shape, block);
-  r.taps_ = block;
-  r.samples_ = block + static_cast<std::size_t>(shape.up) * shape.row;
+  r.row_ = shape.row();
+  r.capacity_ = shape.capacity();
+  r.taps_ = taps.data();
   r.reset();
   return r;
 }
 
-void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) const noexcept {
-  const double beta = spec.stop_band_db > 50 ? 0.1102 * (spec.stop_band_db - 8.7)
+void Resampler::fill_taps(const ResamplerSpec& spec, const ResamplerShape& shape, float* taps) noexcept {
+  const double beta = spec.stop_band_db > 50 ? 0.1102 * (static_cast<double>(spec.stop_band_db) - 8.7)
                       : spec.stop_band_db > 21
                           ? 0.5842 * pow(spec.stop_band_db - 21.0, 0.4) + 0.07886 * (spec.stop_band_db - 21.0)
                           : 0.0;
@@ -98,17 +89,16 @@ void Resampler::fill_taps(const ResamplerSpec& spec, const Shape& shape, float* 
     const double sinc = t == 0 ? 1.0 : turn(shape.cutoff * t).sin / angle;
     return sinc * bessel_i0(beta * std::sqrt(1 - edge * edge));
   };
-  const auto count = static_cast<std::int64_t>(row_);
-  for (std::int64_t phase = 0; phase < up_; ++phase) {
-    float* row = taps + static_cast<std::size_t>(phase) * row_;
-    const double fraction = static_cast<double>(phase) / static_cast<double>(up_);
+  const auto count = static_cast<std::int64_t>(shape.row()), padding = static_cast<std::int64_t>(shape.padding());
+  std::fill_n(taps, shape.taps(), 0.0F);
+  for (std::int64_t phase = 0; phase <= shape.up / 2; ++phase) {
+    float* row = taps + static_cast<std::size_t>(phase) * shape.row();
+    const double fraction = static_cast<double>(phase) / static_cast<double>(shape.up);
     // Tap j belongs to the sample floor(t) + half - (row - 1 - j).
-    const auto at = [&](std::int64_t j) { return fraction - static_cast<double>(half_ - (count - 1 - j)); };
+    const auto at = [&](std::int64_t j) { return fraction - static_cast<double>(shape.half - (count - 1 - j)); };
     double sum = 0;
-    for (std::int64_t j = count - 2 * half_; j < count; ++j) sum += weight(at(j));
-    for (std::int64_t j = 0; j < count; ++j) {
-      row[j] = j < count - 2 * half_ ? 0.0F : static_cast<float>(weight(at(j)) / sum);
-    }
+    for (std::int64_t j = padding; j < count; ++j) sum += weight(at(j));
+    for (std::int64_t j = padding; j < count; ++j) row[j] = static_cast<float>(weight(at(j)) / sum);
   }
 }
 
@@ -136,7 +126,13 @@ std::size_t Resampler::take(std::span<float> out, std::size_t already, std::int6
   const std::int64_t whole_step = down_ / up_, phase_step = down_ % up_;
   for (; already < out.size() && whole + half_ < certain; ++already, ++next_) {
     const float* first = samples_ + (whole + half_ + 1 - static_cast<std::int64_t>(row_) - base_);
-    out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
+    if (2 * phase <= up_) {
+      out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
+    } else {
+      // The last tap of this phase is the first one of the other, behind its zeros.
+      const float* other = taps_ + static_cast<std::size_t>(up_ - phase) * row_ + (row_ - static_cast<std::size_t>(2 * half_));
+      out[already] = kernels_->dot_reversed(first, other + row_ - 1, row_);
+    }
     whole += whole_step;
     phase += phase_step;
     if (phase >= up_) {

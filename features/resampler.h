@@ -6,13 +6,19 @@
 // samples give ceil(n * out / in) outputs. The filter is a sinc in a Kaiser window (J. F. Kaiser,
 // Nonrecursive digital filter design using the I0-sinh window function, 1974); each phase is scaled to pass a
 // constant unchanged. Equal rates copy the samples.
+//
+// Phase p read backwards is phase (number of phases) - p, to the bit: only half of them are kept. Streams of one specification can
+// share the taps, which then are made once, or lie in flash memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 
+#include "base/checked.h"
 #include "base/cpu.h"
+#include "base/exact_math.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "features/simd/kernels.h"
@@ -28,6 +34,37 @@ struct ResamplerSpec {
   float stop_band_db = 95;
 };
 
+// What follows from a valid specification.
+struct ResamplerShape {
+  std::int64_t up = 1, down = 1;  // out / in in lowest terms
+  std::int64_t half = 1;          // an output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
+  double width = 0;               // of half the filter, in input samples
+  double cutoff = 0;              // in cycles per input sample
+
+  // Of taps of a phase, padded in front with zeros to a multiple of 16, which also stand behind the row before it.
+  [[nodiscard]] constexpr std::size_t row() const noexcept { return align_up(static_cast<std::size_t>(2 * half), 16); }
+  [[nodiscard]] constexpr std::size_t padding() const noexcept { return row() - static_cast<std::size_t>(2 * half); }
+  [[nodiscard]] constexpr std::size_t taps() const noexcept { return static_cast<std::size_t>(up / 2 + 1) * row() + padding(); }
+  [[nodiscard]] constexpr std::size_t capacity() const noexcept { return 2 * row() + 256; }  // samples kept
+  // Bytes that Resampler::make() takes of a 64-byte aligned Memory, without taps of its own and with them.
+  [[nodiscard]] constexpr std::size_t state_bytes() const noexcept { return capacity() * sizeof(float); }
+  [[nodiscard]] constexpr std::size_t memory_bytes() const noexcept { return align_up(taps() * sizeof(float), 64) + state_bytes(); }
+};
+// For a specification that is known to be valid: Resampler::make() checks it.
+constexpr ResamplerShape unchecked_shape_of(const ResamplerSpec& spec) noexcept {
+  ResamplerShape shape;
+  const std::int32_t common = std::gcd(spec.in_rate, spec.out_rate);
+  shape.up = spec.out_rate / common;
+  shape.down = spec.in_rate / common;
+  if (shape.up == shape.down) return shape;
+  const double ratio = static_cast<double>(shape.up) / static_cast<double>(shape.down), nyquist = 0.5 * (ratio < 1 ? ratio : 1.0);
+  const double pass = spec.pass_band, transition = 2 * exact::kPi * nyquist * (1 - pass);
+  shape.width = ((static_cast<double>(spec.stop_band_db) - 7.95) / (2.285 * transition) + 1) / 2;
+  shape.cutoff = nyquist * (1 + pass) / 2;
+  shape.half = static_cast<std::int64_t>(shape.width) + 1;
+  return shape;
+}
+
 // One stream. Not thread-safe; movable; the Memory must outlive it.
 class Resampler {
  public:
@@ -35,8 +72,14 @@ class Resampler {
   // little in common that the filter would need more than kMostCoefficients; out_of_memory with the bytes
   // needed.
   static Result<Resampler> make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept;
-  // Bytes that make() takes of a 64-byte aligned Memory.
+  // The same with taps that make_taps() has made, 64-byte aligned for speed; they must outlive the stream. Error besides: mismatch
+  // when there are not ResamplerShape::taps() of them.
+  static Result<Resampler> make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept;
+  // Bytes that make() takes of a 64-byte aligned Memory, with taps of its own.
   static Result<std::size_t> memory_bytes(const ResamplerSpec& spec) noexcept;
+
+  // The filter. Error: invalid_argument unless `taps` has room for exactly ResamplerShape::taps().
+  static Status make_taps(const ResamplerSpec& spec, std::span<float> taps) noexcept;
   static constexpr std::size_t kMostCoefficients = std::size_t{1} << 23;
 
   Resampler(Resampler&&) noexcept = default;
@@ -65,9 +108,8 @@ class Resampler {
 
  private:
   Resampler() noexcept = default;
-  struct Shape;
-  static Result<Shape> shape_of(const ResamplerSpec& spec) noexcept;
-  void fill_taps(const ResamplerSpec& spec, const Shape& shape, float* taps) const noexcept;
+  static Result<ResamplerShape> shape_of(const ResamplerSpec& spec) noexcept;
+  static void fill_taps(const ResamplerSpec& spec, const ResamplerShape& shape, float* taps) noexcept;
   std::size_t take(std::span<float> out, std::size_t already, std::int64_t certain) noexcept;
   void make_room() noexcept;
 
@@ -75,7 +117,7 @@ class Resampler {
   std::int64_t up_ = 1, down_ = 1;  // out / in in lowest terms
   std::int64_t half_ = 0;        // output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
   std::size_t row_ = 0;          // taps of a phase, padded in front with zeros to a multiple of 16
-  const float* taps_ = nullptr;  // [up][row]
+  const float* taps_ = nullptr;  // [up/2 + 1][row], then the zeros in front of another row
   float* samples_ = nullptr;     // the stream from base_ to received_ (and, once flushed, zeros behind it)
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0, filled_ = 0;

@@ -18,6 +18,9 @@ enum class WindowType : std::uint8_t {
   rectangular,  // 1
 };
 
+// Point i of a window of `count` points.
+double window_at(WindowType type, double blackman_coeff, std::int64_t i, std::int64_t count) noexcept;
+
 // `blackman_coeff` is c; the others do not use it. A window of one point is 1.
 void fill_window(WindowType type, double blackman_coeff, std::span<float> window) noexcept;
 

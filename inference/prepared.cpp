@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "inference/absorbed_sums.h"
 #include "inference/constant_plan.h"
+#include "inference/counting_memory.h"
 #include "inference/memory_plan.h"
 #include "inference/stream_plan.h"
 #include "streaming/ring.h"
@@ -23,21 +24,6 @@ constexpr std::size_t kAlignment = 16;
 constexpr int kMostThreads = 32;
 
 Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
-
-// Passes on what it is asked for, and counts it.
-class CountingMemory final : public Memory {
- public:
-  explicit CountingMemory(Memory& memory) noexcept : memory_(memory) {}
-  void* allocate(std::size_t bytes, std::size_t alignment) noexcept override {
-    bytes_ += bytes;
-    return memory_.allocate(bytes, alignment);
-  }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-
- private:
-  Memory& memory_;
-  std::size_t bytes_ = 0;
-};
 
 }  // namespace
 
@@ -414,40 +400,6 @@ class Preparation final : public PrepareContext {
   std::size_t* variables_ = nullptr;      // per operator that was the first to ask for its variable: where it is
   int current_ = 0;
 };
-
-std::string_view operator_type(const fb::Operator& op) noexcept {
-  const flatbuffers::String* name = nullptr;
-  if (op.code() == fb::OpCode::custom) name = op.options_as_CustomOptions()->name();
-  else if (op.code() == fb::OpCode::delegate) name = op.options_as_DelegateOptions()->kind();
-  else return fb::EnumNameOpCode(op.code());
-  return {name->c_str(), name->size()};
-}
-
-const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept {
-  const bool named = op.code() == fb::OpCode::custom || op.code() == fb::OpCode::delegate;
-  const OperatorDefinition* any = nullptr;
-  for (const OperatorDefinition* definition : table) {
-    if (definition->code != op.code() || definition->version != op.version()) continue;
-    if (!named || definition->name == operator_type(op)) return definition;
-    if (op.code() == fb::OpCode::delegate && definition->name == "delegate") any = definition;
-  }
-  return any;
-}
-
-Status missing_operators(const Model& model, OperatorTable table) noexcept {
-  Status missing(Code::unsupported, "operators that this build does not have: ");
-  int count = 0;
-  for (int i = 0; i < model.operator_count(); ++i) {
-    const fb::Operator& op = model.op(i);
-    if (find_operator(table, op) != nullptr) continue;
-    missing << (count++ == 0 ? "" : ", ") << (op.code() == fb::OpCode::custom ? "custom " : op.code() == fb::OpCode::delegate ? "delegate " : "");
-    if (const std::string_view name = operator_type(op); !name.empty()) missing << name;
-    else missing << "number " << static_cast<int>(op.code());
-    missing << " version " << op.version();
-    if (const std::string_view name = model.operator_name(i); !name.empty()) missing << " '" << name << '\'';
-  }
-  return count > 0 ? missing : Status();
-}
 
 Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept {
   void* place = memory.allocate(sizeof(Prepared), alignof(Prepared));

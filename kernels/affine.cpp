@@ -46,19 +46,12 @@ void pairs_of(const AffinePairSpec& spec, const T* a, const T* b, T* y) noexcept
     } else {
       const std::int64_t left = spec.a(av * (std::int64_t{1} << spec.left_shift)), right = spec.b(bv * (std::int64_t{1} << spec.left_shift));
       sum = spec.op == AffinePair::add ? left + right : left - right;
+      if (spec.op == AffinePair::squared_difference) sum *= sum;
     }
     y[i] = static_cast<T>(clamp(spec.y(sum) + spec.y_zero, spec.low, spec.high));
     if (++ia == spec.a_count) ia = 0;
     if (++ib == spec.b_count) ib = 0;
   }
-}
-
-// The largest integer below the input at which the fixed-point argument leaves [-(2^bits - 1), 2^bits - 1].
-std::int32_t input_radius(int integer_bits, int left_shift) noexcept {
-  double radius = ((1 << integer_bits) - 1) * static_cast<double>(std::int64_t{1} << (31 - integer_bits));
-  for (int i = 0; i < left_shift; ++i) radius /= 2;
-  for (int i = left_shift; i < 0; ++i) radius *= 2;
-  return static_cast<std::int32_t>(radius > 1e9 ? 1e9 : radius);
 }
 
 // 65536 * sigmoid(i / 24) to within 1; tanh comes out of the same table, since tanh(x) = 2 sigmoid(2x) - 1. The entries are those of TensorFlow
@@ -236,16 +229,18 @@ void set_scales(AffinePairSpec& spec, const Affine& a, const Affine& b, const Af
     return;
   }
   if (spec.op == AffinePair::max || spec.op == AffinePair::min) return;
-  spec.left_shift = y.dtype == DType::int16 ? 15 : 20;
+  const bool squared = spec.op == AffinePair::squared_difference;   // fits into 32 bits
+  if (squared) spec.left_shift = y.dtype == DType::int16 ? 0 : 7;
+  else spec.left_shift = y.dtype == DType::int16 ? 15 : 20;
   const float larger = a.scale > b.scale ? a.scale : b.scale;
-  const auto unit = static_cast<float>(1 << spec.left_shift);
-  if (spec.op == AffinePair::add) {
+  if (spec.op == AffinePair::add || squared) {
     const double twice = 2 * static_cast<double>(larger);
     spec.a = multiplier_of(static_cast<double>(a.scale) / twice);
     spec.b = multiplier_of(static_cast<double>(b.scale) / twice);
-    spec.y = multiplier_of(twice / (static_cast<double>(unit) * static_cast<double>(y.scale)));
+    const double unit = static_cast<double>(1 << spec.left_shift) * (squared ? static_cast<double>(1 << spec.left_shift) : 1.0);
+    spec.y = multiplier_of((squared ? twice * twice : twice) / (unit * static_cast<double>(y.scale)));
   } else {   // the reference computes these in float32
-    const float twice = 2 * larger;
+    const float twice = 2 * larger, unit = static_cast<float>(1 << spec.left_shift);
     spec.a = multiplier_of(static_cast<double>(a.scale / twice));
     spec.b = multiplier_of(static_cast<double>(b.scale / twice));
     spec.y = multiplier_of(static_cast<double>(twice / (unit * y.scale)));
@@ -277,7 +272,7 @@ bool set_scales(AffineUnarySpec& spec, float alpha) noexcept {
       if (spec.x.dtype == DType::int16) return set_table_input(spec, spec.op == AffineUnary::tanh ? 1 : 0);
       spec.multiplier = multiplier_of(x * static_cast<double>(1 << 27));
       if (spec.multiplier.shift > 0) return false;
-      spec.radius = input_radius(4, -spec.multiplier.shift);
+      spec.radius = fixed::input_radius(4, -spec.multiplier.shift);
       return true;
     }
     case AffineUnary::hard_swish: {
@@ -350,39 +345,6 @@ std::int16_t tanh_of_int16(std::int16_t x, std::int32_t multiplier, int shift) n
   if (entry < 255) result = static_cast<std::int32_t>((std::uint32_t{kSigmoid[entry]} << 8) + (size & 0xff) * (std::uint32_t{kSigmoid[entry + 1]} - kSigmoid[entry]));
   result = input >= 0 ? result - (1 << 23) + (1 << 7) : -result + (1 << 23) + (1 << 7) - 1;
   return static_cast<std::int16_t>(result >> 8);
-}
-
-void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
-  const double real = static_cast<double>(beta) * static_cast<double>(x_scale) * static_cast<double>(1 << 26);
-  constexpr double most = 2147483647.0;
-  spec.multiplier = multiplier_of(real < most ? real : most);
-  spec.least_difference = -input_radius(5, -spec.multiplier.shift);
-}
-
-void affine_softmax(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* y) noexcept {
-  const bool wide = spec.to == DType::int16;
-  const std::int32_t low = wide ? -32768 : -128;
-  const auto exp_of = [&](std::int32_t difference) {
-    return fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(difference)), 5);
-  };
-  for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count) {
-    std::int32_t largest = -128;
-    for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
-    std::int64_t sum = 0;   // Q12
-    for (std::size_t i = 0; i < spec.count; ++i) {
-      const std::int32_t difference = x[i] - largest;
-      if (difference >= spec.least_difference) sum += fixed::divide_by_power(exp_of(difference), 12);
-    }
-    int bits = 0;
-    const std::int32_t scale = fixed::reciprocal(saturate<std::int32_t>(sum), 12, bits);
-    const int exponent = bits + 31 - (wide ? 16 : 8);
-    for (std::size_t i = 0; i < spec.count; ++i) {
-      const std::int32_t difference = x[i] - largest;
-      std::int64_t value = low;
-      if (difference >= spec.least_difference) value += fixed::divide_by_power(fixed::multiply(scale, exp_of(difference)), exponent < 31 ? exponent : 31);
-      store(spec.to, y, row * spec.count + i, value);
-    }
-  }
 }
 
 }  // namespace runnel::kernels

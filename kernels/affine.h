@@ -39,13 +39,13 @@ std::int32_t load(DType type, const void* x, std::size_t i) noexcept;
 void store(DType type, void* y, std::size_t i, std::int64_t value) noexcept;
 
 // ---- two operands; element i of y uses a[i % a_count] and b[i % b_count]
-enum class AffinePair : std::uint8_t { add, sub, mul, max, min };   // max, min: all of one scale and zero point
+enum class AffinePair : std::uint8_t { add, sub, mul, max, min, squared_difference };   // max, min: all of one scale and zero point
 struct AffinePairSpec {
   AffinePair op = AffinePair::add;
   DType dtype = DType::int8;                       // of a, b and y: int8 or int16
   std::size_t count = 0, a_count = 0, b_count = 0;
   std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
-  int left_shift = 0;                              // add, sub: room for precision
+  int left_shift = 0;                              // add, sub, squared_difference: room for precision
   Multiplier a, b, y;                              // mul: y only
   std::int32_t low = -128, high = 127;
 };
@@ -80,15 +80,5 @@ void affine_dequantize(const Affine& x, std::size_t count, const void* from, flo
 // `multiplier` 0: the scale is a power of two, 2^(shift - 12).
 std::int16_t sigmoid_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept;
 std::int16_t tanh_of_int16(std::int16_t x, std::int32_t multiplier, int shift) noexcept;
-
-// ---- softmax of int8 along rows, to int8 (scale 1/256, zero point -128) or int16 (scale 1/65536, zero point -32768)
-struct AffineSoftmaxSpec {
-  DType to = DType::int8;
-  std::size_t rows = 0, count = 0;
-  Multiplier multiplier;
-  std::int32_t least_difference = 0;
-};
-void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept;
-void affine_softmax(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* y) noexcept;
 
 }  // namespace runnel::kernels

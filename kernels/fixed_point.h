@@ -89,4 +89,12 @@ constexpr std::int32_t reciprocal(std::int32_t x, int integer_bits, int& bits_ov
   return one_over_one_plus(static_cast<std::int32_t>((static_cast<std::uint32_t>(x) << headroom) - (std::uint32_t{1} << 31)));
 }
 
+// The largest integer below the input at which an argument of Q`integer_bits`, shifted left so far, leaves [-(2^bits - 1), 2^bits - 1].
+constexpr std::int32_t input_radius(int integer_bits, int left_shift) noexcept {
+  double radius = ((1 << integer_bits) - 1) * static_cast<double>(std::int64_t{1} << (31 - integer_bits));
+  for (int i = 0; i < left_shift; ++i) radius /= 2;
+  for (int i = left_shift; i < 0; ++i) radius *= 2;
+  return static_cast<std::int32_t>(radius > 1e9 ? 1e9 : radius);
+}
+
 }  // namespace runnel::kernels::fixed

@@ -25,6 +25,23 @@ void integers(const MatmulSpec& spec, const T* a, const T* b, T* y, Sum* sums) n
   }
 }
 
+template <class T>
+void affine(const MatmulSpec& spec, const T* a, const T* b, T* y, std::int64_t* sums) noexcept {
+  const auto columns = static_cast<std::size_t>(spec.columns), inner = static_cast<std::size_t>(spec.inner);
+  for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
+    std::fill_n(sums, columns, std::int64_t{0});
+    for (std::size_t k = 0; k < inner; ++k) {
+      const std::int64_t factor = a[k] - spec.a_zero;
+      const T* line = b + k * columns;
+      for (std::size_t n = 0; n < columns; ++n) sums[n] += factor * (line[n] - spec.b_zero);
+    }
+    for (std::size_t n = 0; n < columns; ++n) {
+      const std::int64_t value = spec.multiplier(sums[n]) + spec.y_zero;
+      y[n] = static_cast<T>(value < spec.low ? spec.low : value > spec.high ? spec.high : value);
+    }
+  }
+}
+
 void floats(const MatmulSpec& spec, const float* a, const float* b, float* __restrict y) noexcept {
   const auto columns = static_cast<std::size_t>(spec.columns), inner = static_cast<std::size_t>(spec.inner);
   for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
@@ -50,11 +67,15 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
 
 std::size_t matmul_scratch(const MatmulSpec& spec) noexcept {
   if (spec.dtype == DType::float32) return 0;
-  return static_cast<std::size_t>(spec.columns) * (spec.dtype == DType::int8 ? sizeof(std::int32_t) : sizeof(std::int64_t));
+  return static_cast<std::size_t>(spec.columns) * (spec.dtype == DType::int8 && !spec.affine ? sizeof(std::int32_t) : sizeof(std::int64_t));
 }
 
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
-  if (spec.dtype == DType::int8) {
+  if (spec.affine && spec.dtype == DType::int8) {
+    affine(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y), static_cast<std::int64_t*>(scratch));
+  } else if (spec.affine) {
+    affine(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b), static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+  } else if (spec.dtype == DType::int8) {
     integers(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y), static_cast<std::int32_t*>(scratch));
   } else if (spec.dtype == DType::int16) {
     integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b), static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));

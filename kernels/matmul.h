@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "kernels/affine.h"
 #include "kernels/requantize.h"
 
 namespace runnel::kernels {
@@ -16,6 +17,10 @@ struct MatmulSpec {
   const std::int32_t* shift = nullptr;
   std::int32_t shift_count = 1;
   Rounding rounding = Rounding::half_up;
+  // Or, with `affine`: of the differences from the zero points, times the multiplier.
+  bool affine = false;
+  std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
+  Multiplier multiplier;
   std::int32_t low = -128, high = 127;
   bool relu = false;                       // float32: negative results become 0
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/affine.h"
+#include "kernels/scaling.h"
 
 namespace runnel::kernels {
 
@@ -18,8 +18,8 @@ struct SequenceLstmSpec {
   const void* bias[4] = {};                  // int32 or float32 [units]
   // int8 only.
   std::int32_t x_zero = 0, h_zero = 0;
-  Multiplier x_scale[4], h_scale[4];         // sums to Q3.12
-  Multiplier forget_cell, input_cell, hidden;
+  Scaling x_scale[4], h_scale[4];            // sums to Q3.12
+  Scaling forget_cell, input_cell, hidden;
   int cell_exponent = -12;                   // c's scale is 2^cell_exponent
   std::int16_t clip = 0;                     // of c; 0: none
   float float_clip = 0;                      // of c; 0: none

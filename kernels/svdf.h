@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/affine.h"
+#include "kernels/scaling.h"
 
 namespace runnel::kernels {
 
@@ -18,7 +18,7 @@ struct SvdfSpec {
   const void* bias = nullptr;                // int32 or float32 [filters / rank]; or null
   // Integers only.
   std::int32_t x_zero = 0, state_zero = 0, y_zero = 0;
-  Multiplier features, time;
+  Scaling features, time;
   std::int32_t low = -128, high = 127;
   float low_value = 0, high_value = 0;       // float32: of y
 };

@@ -44,9 +44,10 @@ struct Event {
   std::int64_t frame = 0;            // index of the frame at which the decision was made
 };
 
-// Samples that never arrived: [begin, begin + lost) of the source.
+// Samples that never arrived: [begin, begin + lost) of the source, in units of its clock [start, end).
 struct Gap {
   std::int64_t begin = 0, lost = 0;
+  std::int64_t start = 0, end = 0;
 };
 
 }  // namespace runnel::pipeline

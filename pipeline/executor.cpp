@@ -54,7 +54,8 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
 
   for (int i = 0; i < self->count_; ++i) {
     const Stage& stage = self->stages_[i];
-    const bool source = stage.type->input.kinds == 0;
+    // A join is the source of what follows it: it takes its streams itself.
+    const bool source = stage.type->input.kinds == 0 || stage.type->joins;
     if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
       return Status(Code::invalid_argument) << stage.label << ": stage " << i << " is out of order: one source first, then every node behind its input";
     }
@@ -99,6 +100,11 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
   }
   self->reset(0);
   return self;
+}
+
+double Executor::seconds() const noexcept {
+  const double hz = edges_[0].format.clock.hz();
+  return hz > 0 ? static_cast<double>(samples_) / hz : 0;
 }
 
 // Positions every stage behind the source, whose next sample is `first`.
@@ -158,7 +164,8 @@ Status Executor::flush() noexcept {
 }
 
 Status Executor::lose(std::int64_t lost) noexcept {
-  const Gap gap{next_, lost};
+  const Clock& clock = edges_[0].format.clock;
+  const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
   ++gaps_;
   // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are flushed.

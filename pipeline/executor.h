@@ -60,6 +60,7 @@ class Executor {
 
   // Counters since make().
   [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }   // from the source, lost ones not counted
+  [[nodiscard]] double seconds() const noexcept;                               // that these samples are long
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   [[nodiscard]] std::int64_t gaps() const noexcept { return gaps_; }
   [[nodiscard]] std::int64_t events() const noexcept { return events_; }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "base/number_text.h"
 #include "pipeline/block.h"
 
 namespace runnel::pipeline {
@@ -37,6 +38,10 @@ std::int64_t Clock::end_sample(std::int64_t frame) const noexcept { return ceil_
 std::int64_t Clock::rate() const noexcept {
   const std::int64_t total = sample_rate * denominator;
   return hop > 0 && total % hop == 0 ? total / hop : 0;
+}
+
+double Clock::hz() const noexcept {
+  return hop > 0 ? static_cast<double>(sample_rate) * static_cast<double>(denominator) / static_cast<double>(hop) : 0;
 }
 
 Clock Clock::windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept {
@@ -79,7 +84,9 @@ Text describe(const Format& format) noexcept {
   text << name_of(format.kind);
   const std::int64_t rate = format.clock.rate();
   if (format.kind == Kind::audio) {
-    text << ' ' << rate << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ") << name_of(format.dtype);
+    if (rate > 0) text << ' ' << rate;
+    else text << ' ' << shortest_text(format.clock.hz()).view();
+    text << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ") << name_of(format.dtype);
   } else if (format.kind == Kind::frames) {
     text << " of " << format.channels << ' ' << name_of(format.dtype) << (format.channels == 1 ? " value" : " values");
     if (format.dtype != DType::float32 && !format.codes) text << " (exponent " << format.exponent << ')';

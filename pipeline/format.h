@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -22,8 +23,9 @@ constexpr bool takes(Kinds kinds, Kind kind) noexcept { return (kinds & static_c
 // Where frames lie in the recording, in exact rational numbers: frame i covers the source samples
 //     [ (begin + i * hop) / denominator, (begin + i * hop + span) / denominator ).
 // Sample i itself covers [i, i + 1). Indices count from the start of the recording and never start again, gaps included.
+// A source whose rate is a fraction of Hz counts finer: 12.5 Hz are 25 units per second, and a sample is 2 of them (hop = span = 2).
 struct Clock {
-  std::int64_t sample_rate = 0;   // of the source, in Hz
+  std::int64_t sample_rate = 0;   // of the source, in Hz; units per second where its rate is a fraction
   std::int64_t hop = 1;           // from frame to frame
   std::int64_t begin = 0;         // of frame 0; negative for centred windows
   std::int64_t span = 1;          // what one frame looks at
@@ -34,6 +36,7 @@ struct Clock {
   [[nodiscard]] std::int64_t end_sample(std::int64_t frame) const noexcept;
   // Frames per second, when that is a whole number; else 0.
   [[nodiscard]] std::int64_t rate() const noexcept;
+  [[nodiscard]] double hz() const noexcept;
 
   // The clock of windows over frames of this clock: window j starts at frame first + j * step and is `length` frames long.
   [[nodiscard]] Clock windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept;
@@ -57,6 +60,9 @@ struct Format {
   bool codes = false;             // integers of a front end of their own kind, which a model takes as they are; no scale
   Clock clock;
   std::string_view source;        // name of the recording or device; kept by the source node
+  // When source sample 0 was taken, in nanoseconds on a clock that sources share (since 1970 where they know the date).
+  static constexpr std::int64_t kNoOrigin = std::numeric_limits<std::int64_t>::min();
+  std::int64_t origin = kNoOrigin;
   // Names of the channels where a model brings them; kept by the node that gives them.
   std::span<const std::string_view> labels;
 

@@ -121,6 +121,8 @@ struct NodeType {
   std::span<const Parameter> parameters;
   // nullptr when the memory is exhausted.
   Node* (*make)(Memory& memory) noexcept = nullptr;
+  // Takes several inputs, each the end of a stream with an executor of its own (pipeline/nodes/join.h).
+  bool joins = false;
 };
 
 using NodeTable = std::span<const NodeType* const>;

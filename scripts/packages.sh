@@ -1,19 +1,20 @@
 # The Debian 12 packages runnel needs, by purpose: the only list there is. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
   case $1 in
     build) echo "g++ cmake ninja-build ccache git pkg-config ca-certificates" \
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
-                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev" \
+                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libpng-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
     test) echo "binutils libgtest-dev libgmock-dev" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;
+    firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
     *) return 1 ;;
   esac

@@ -1,17 +1,48 @@
 #!/usr/bin/env bash
-# Measures the speed of inference on one core and on two, and writes docs/speed.md. Options go to the benchmark, e.g. --seconds 60.
+# speed.sh [--features] [OPTION...]: measures the speed of inference on one core and on two and of the front ends, and writes
+# docs/speed.md; --features: only its last sections, those of the front ends. Options go to the benchmark, e.g. --seconds 60.
 # ONNX Runtime takes part when the build found its header and RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS name its shared library
 # and a folder with its models; the float networks below RUNNEL_TEST_DATA need the former alone. RUNNEL_BENCH_CORE: the core to run on (default: 1 where there are several).
+# Boards take part when scripts/firmware_tests.sh has built their images.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=${RUNNEL_BUILD:-$root/build}
 core=${RUNNEL_BENCH_CORE:-$(($(nproc) > 1 ? 1 : 0))}
-for program in inference_bench threads_bench speed_table; do
+data=${RUNNEL_TEST_DATA:-$root/../shared/data}
+page=$root/docs/speed.md
+
+# The sections of the front ends, on stdout.
+feature_sections() {
+  taskset -c "$core" "$build/bench/features_bench" "$@"
+  if [[ -x $build/tests/firmware/firmware_tests && -d $build/firmware ]]; then
+    cat <<END
+
+### On microcontrollers
+
+Instructions (not cycles) that QEMU counts, gcc -O2 (the float loops -O3); the same in every run. 10 ms a frame: 100 frames a second. *bytes*: of memory, tables
+included unless the compiler makes them (microfrontend-40). From \`scripts/firmware_tests.sh\`.
+
+| case | board | instructions a frame | million a second | million to prepare | bytes |
+|---|---|---:|---:|---:|---:|
+END
+    RUNNEL_FIRMWARE=$build/firmware RUNNEL_TEST_DATA=$data "$build/tests/firmware/firmware_tests" --gtest_filter=Firmware.InstructionsPerFrame | grep '^| '
+  fi
+}
+if [[ ${1:-} == --features ]]; then
+  shift
+  {
+    sed '/^## Features$/,$d' "$page" | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'   # and the empty lines in front of it
+    echo
+    feature_sections "$@"
+  } > "$page.part"
+  mv "$page.part" "$page"
+  exit 0
+fi
+for program in inference_bench threads_bench speed_table features_bench; do
   [[ -x $build/bench/$program ]] || die "$build/bench/$program is missing: configure with -D RUNNEL_BENCH=ON and build first"
 done
 digits=()
 if [[ -f $build/models/digits/digits.rnl ]]; then digits=(--digits "$build/models/digits/digits.rnl"); fi
 models=()
-data=${RUNNEL_TEST_DATA:-$root/../shared/data}
 while IFS= read -r model; do models+=("$model"); done < <(find "$data/espdl/models/esp32p4" -name 'pedestrian_detect*.espdl' 2>/dev/null)
 taskset -c "$core" "$build/bench/inference_bench" "${digits[@]}" "$@" > "$build/speed.json"
 "$build/bench/threads_bench" ${models[@]+"${models[@]}"} > "$build/threads.json"
@@ -20,5 +51,9 @@ if [[ -x $build/bench/float_bench && -n ${RUNNEL_BENCH_ORT:-} && -d $data/models
   taskset -c "$core" "$build/bench/float_bench" --data "$data" > "$build/floats.json"
   floats=("$build/floats.json")
 fi
-"$build/bench/speed_table" "$build/speed.json" "$build/threads.json" ${floats[@]+"${floats[@]}"} > "$root/docs/speed.md.part"
-mv "$root/docs/speed.md.part" "$root/docs/speed.md"
+{
+  "$build/bench/speed_table" "$build/speed.json" "$build/threads.json" ${floats[@]+"${floats[@]}"}
+  echo
+  feature_sections
+} > "$page.part"
+mv "$page.part" "$page"

@@ -24,7 +24,7 @@ case "$*" in
   *) die "unknown arguments \"$*\"; usage: $name [--all]" ;;
 esac
 
-purposes=(build test bench)
+purposes=(build test bench firmware)
 if [[ $all -eq 1 ]]; then purposes+=(fuzz); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"

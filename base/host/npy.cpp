@@ -49,38 +49,46 @@ bool parse_shape(std::string_view text, std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-Result<NpyArray> read_npy(const std::filesystem::path& path) {
+Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total, const std::filesystem::path& path) {
   const auto bad = [&] { return Status(Code::invalid_data) << path.string() << ": "; };
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Status(Code::not_found) << path.string() << ": cannot be opened";
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (bytes.size() < 12 || bytes.compare(0, 6, "\x93NUMPY") != 0) return bad() << "not a .npy file";
+  if (bytes.size() < 12 || bytes.substr(0, 6) != "\x93NUMPY") return bad() << "not a .npy file";
   const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at])); };
   const std::size_t version = byte(6), start = version == 1 ? 10 : 12;
   if (version < 1 || version > 3) return bad() << "format version " << version << ", expected 1 to 3";
   const std::size_t length = version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
-  if (!range_inside(start, length, bytes.size())) return bad() << "a header of " << length << " bytes in a file of " << bytes.size();
-  const std::string_view header(bytes.data() + start, length);
-  const auto descr = value_of(header, "'descr'", ",");
-  const auto order = value_of(header, "'fortran_order'", ",");
-  const auto shape = value_of(header, "'shape'", ")");
+  if (!range_inside(start, length, total)) return bad() << "a header of " << length << " bytes in a file of " << total;
+  if (!range_inside(start, length, bytes.size())) return bad() << "a header of " << length << " bytes, expected at most " << bytes.size() - start;
+  const std::string_view text = bytes.substr(start, length);
+  const auto descr = value_of(text, "'descr'", ",");
+  const auto order = value_of(text, "'fortran_order'", ",");
+  const auto shape = value_of(text, "'shape'", ")");
   if (!descr || descr->size() < 2 || !order || !shape || shape->empty() || shape->front() != '(') return bad() << "a header that cannot be understood";
   const std::string_view name = descr->substr(1, descr->size() - 2);
-  NpyArray array;
-  for (const auto& [text, type] : kTypes) {
-    if (text == name) array.dtype = type;
+  NpyHeader header;
+  for (const auto& [known, type] : kTypes) {
+    if (known == name) header.dtype = type;
   }
-  if (array.dtype == DType::none) return bad() << "element type " << name << ", expected a little-endian float or integer";
+  if (header.dtype == DType::none) return bad() << "element type " << name << ", expected a little-endian float or integer";
   if (order->find("True") != std::string_view::npos) return bad() << "Fortran order, expected C order";
-  if (!parse_shape(shape->substr(1), array.shape)) return bad() << "a shape that cannot be understood";
-  auto expected = static_cast<std::int64_t>(size_of(array.dtype));
-  for (const std::int64_t dim : array.shape) {
+  if (!parse_shape(shape->substr(1), header.shape)) return bad() << "a shape that cannot be understood";
+  auto expected = static_cast<std::int64_t>(size_of(header.dtype));
+  for (const std::int64_t dim : header.shape) {
     if (!checked_mul(expected, dim, expected)) return bad() << "a shape that is too large";
   }
-  const std::size_t found = bytes.size() - start - length;
-  if (static_cast<std::size_t>(expected) != found) return bad() << found << " bytes of data, expected " << expected;
-  const auto* first = reinterpret_cast<const std::byte*>(bytes.data() + start + length);
-  array.data.assign(first, first + found);
+  header.data_offset = start + length;
+  header.data_bytes = static_cast<std::uint64_t>(expected);
+  if (header.data_bytes != total - header.data_offset) return bad() << total - header.data_offset << " bytes of data, expected " << expected;
+  return header;
+}
+
+Result<NpyArray> read_npy(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Status(Code::not_found) << path.string() << ": cannot be opened";
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  RUNNEL_ASSIGN(NpyHeader header, parse_npy_header(bytes, bytes.size(), path));
+  NpyArray array{header.dtype, std::move(header.shape), {}};
+  const auto* first = reinterpret_cast<const std::byte*>(bytes.data() + header.data_offset);
+  array.data.assign(first, first + header.data_bytes);
   return array;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
@@ -21,6 +22,15 @@ struct NpyArray {
 
 // Errors: not a .npy file, an element type or order that is not supported, fewer bytes than the shape says; all name the file.
 Result<NpyArray> read_npy(const std::filesystem::path& path);
+
+// What stands in front of the data.
+struct NpyHeader {
+  DType dtype = DType::none;
+  std::vector<std::int64_t> shape;
+  std::uint64_t data_offset = 0, data_bytes = 0;   // in the file; as the shape says
+};
+// From the first bytes of a file of `total` bytes, named `path` in messages. Errors: those of read_npy, and a header longer than `bytes`.
+Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total, const std::filesystem::path& path);
 
 // The header of an array, padded to a multiple of 64 bytes. `reserve` > 0: at least that long, so that it can be overwritten
 // by the header of a longer array.

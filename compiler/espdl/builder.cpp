@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/non_negative.h"
+#include "compiler/operator_kinds.h"
 #include "compiler/shapes.h"
 
 namespace runnel::compiler::espdl_source {
@@ -28,13 +29,8 @@ Status check_scale(const std::string& name, const Value& value) {
 }
 
 bool keeps_layout(fb::OpCode code) {
+  if (is_function(code) || is_pair(code)) return true;
   switch (code) {
-    case fb::OpCode::add:
-    case fb::OpCode::sub:
-    case fb::OpCode::mul:
-    case fb::OpCode::div:
-    case fb::OpCode::max:
-    case fb::OpCode::min:
     case fb::OpCode::lut:
     case fb::OpCode::relu:
     case fb::OpCode::clip:
@@ -46,25 +42,6 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::split:
     case fb::OpCode::custom:   // as far as anyone knows
     case fb::OpCode::streaming_cache:
-    // Element by element.
-    case fb::OpCode::mod:
-    case fb::OpCode::pow:
-    case fb::OpCode::abs:
-    case fb::OpCode::neg:
-    case fb::OpCode::exp:
-    case fb::OpCode::log:
-    case fb::OpCode::sqrt:
-    case fb::OpCode::sigmoid:
-    case fb::OpCode::tanh:
-    case fb::OpCode::swish:
-    case fb::OpCode::hard_sigmoid:
-    case fb::OpCode::hard_swish:
-    case fb::OpCode::gelu:
-    case fb::OpCode::elu:
-    case fb::OpCode::leaky_relu:
-    case fb::OpCode::mish:
-    case fb::OpCode::softplus:
-    case fb::OpCode::erf:
     case fb::OpCode::where:
     case fb::OpCode::cast: return true;
     default: return false;
@@ -155,7 +132,7 @@ Result<TensorId> Builder::output(const Node& node, std::size_t position) {
 
 TensorId Builder::intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape) {
   Tensor tensor;
-  tensor.name = std::string(name_of_node) + "/" + std::to_string(graph.tensors.size());
+  tensor.name = std::string(name_of_node) + "/" + std::to_string(++intermediates_[std::string(name_of_node)]);
   tensor.dtype = at(like).dtype;
   tensor.exponents = at(like).exponents;
   tensor.shape = std::move(shape);

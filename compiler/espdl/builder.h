@@ -58,7 +58,7 @@ class Builder {
   Status add_input(const std::string& name);
   // A new tensor for output `position`; the shape follows when the node is emitted.
   Result<TensorId> output(const Node& node, std::size_t position = 0);
-  // A tensor between two nodes that the file does not know: type and scale of `like`.
+  // A tensor between two nodes that the file does not know: type and scale of `like`; its name counts those of its node.
   TensorId intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape = {});
   // A constant operand as it stands in the file.
   Result<TensorId> constant_tensor(const Constant& constant);
@@ -90,6 +90,7 @@ class Builder {
   CacheForm cache_form_;
   std::map<std::string, TensorId, std::less<>> tensors_;
   std::map<std::string, Cache, std::less<>> caches_;
+  std::map<std::string, int, std::less<>> intermediates_;
   std::vector<bool> channels_last_;
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/espdl/container.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -67,6 +68,17 @@ Result<EspdlPayload> EspdlPayload::open(std::span<const std::byte> file, const c
     return Status(Code::invalid_data) << "offset " << header.bytes << ": wrong key, or a damaged file: what was decrypted is not an .espdl model";
   }
   return payload;
+}
+
+Result<std::vector<std::byte>> wrap_payload(std::span<const std::byte> payload, const crypto::Key* key) {
+  constexpr std::size_t kHeader = 16;
+  std::vector<std::byte> file(kHeader + payload.size());
+  std::memcpy(file.data(), "EDL2", 4);
+  write_u32(file, 4, key != nullptr ? 1 : 0);
+  write_u32(file, 8, payload.size());
+  std::copy(payload.begin(), payload.end(), file.begin() + kHeader);
+  if (key != nullptr) RUNNEL_TRY(crypto::aes_ctr(*key, first_counter(), std::span(file).subspan(kHeader)));
+  return file;
 }
 
 const espdl::Model& EspdlPayload::model() const { return *flatbuffers::GetRoot<espdl::Model>(blocks_.data()); }

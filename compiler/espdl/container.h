@@ -50,4 +50,7 @@ class EspdlPayload {
   std::vector<Block> blocks_;
 };
 
+// An EDL2 file around a FlatBuffer; with `key` encrypted (mode 1). Errors: unsupported without mbedTLS for a key.
+Result<std::vector<std::byte>> wrap_payload(std::span<const std::byte> payload, const crypto::Key* key = nullptr);
+
 }  // namespace runnel::compiler

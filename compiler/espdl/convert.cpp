@@ -9,6 +9,7 @@
 
 #include "compiler/espdl/builder.h"
 #include "compiler/espdl/tables.h"
+#include "compiler/espdl/test_values.h"
 #include "compiler/espdl/warm_up_crop.h"
 #include "compiler/transposed.h"
 #include "compiler/writer.h"
@@ -127,18 +128,26 @@ bool same_shape(const std::vector<std::int32_t>& shape, const std::vector<std::i
 }
 
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
+// Calls in a row become one recording where the caches became padding; call by call only the first one stands alone.
 void add_vectors(Builder& builder, const Model& model) {
+  const bool stepped = builder.cache_form() == CacheForm::explicit_operators;
   VectorCase recorded;
-  const auto add = [&](const std::vector<Constant>& values, std::vector<VectorTensor>& to) {
-    for (const Constant& value : values) {
+  const auto add = [&](const std::vector<Constant>& given, std::vector<VectorTensor>& to) {
+    const auto values = stepped ? first_calls(given) : joined_calls(given);
+    if (!values) return false;
+    for (const Constant& value : *values) {
       const TensorId id = builder.find(value.name);
       if (id == kAbsent) return false;
       const Tensor& tensor = builder.at(id);
       const bool wide = tensor.dtype == DType::float32 && value.dtype == DType::float64;
-      if ((tensor.dtype != value.dtype && !wide) || !same_shape(tensor.shape, value.dims)) return false;
-      to.push_back({id, tensor.shape, wide ? rounded_to_float32(value.data) : value.data});
+      // A recording of several calls is longer than one.
+      const bool joined = values->size() != given.size() && !stepped && value.dims.size() == tensor.shape.size();
+      if ((tensor.dtype != value.dtype && !wide) || (!joined && !same_shape(tensor.shape, value.dims))) return false;
+      std::vector<std::int32_t> shape = tensor.shape;
+      if (joined) shape.assign(value.dims.begin(), value.dims.end());
+      to.push_back({id, std::move(shape), wide ? rounded_to_float32(value.data) : value.data});
     }
-    return !values.empty();
+    return !values->empty();
   };
   if (!add(model.test_inputs, recorded.inputs) || !add(model.test_outputs, recorded.outputs)) return;
   for (const TensorId input : builder.graph.inputs) {

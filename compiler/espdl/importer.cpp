@@ -6,6 +6,7 @@
 #include "compiler/espdl/container.h"
 #include "compiler/espdl/convert.h"
 #include "compiler/espdl/package.h"
+#include "compiler/espdl/pipeline_metadata.h"
 #include "compiler/espdl/source.h"
 #include "compiler/espdl/target.h"
 
@@ -57,7 +58,11 @@ Result<EspdlImport> import_payload(std::span<const std::byte> bytes, const Espdl
       if (auto* const lut = std::get_if<LutOptions>(&node.options)) lut->linear = true;
     }
   }
-  result.graph.metadata = model.metadata;
+  // The target has an entry of its own.
+  for (const auto& entry : model.metadata) {
+    if (entry.first != "target" || espdl_source::target_named(entry.second) == EspdlTarget::automatic) result.graph.metadata.push_back(entry);
+  }
+  RUNNEL_TRY(take_pipeline_entries(result.graph.metadata, result.graph.pipeline));
   result.graph.metadata.emplace_back("source.format", "espdl");
   result.graph.metadata.emplace_back("espdl.target", espdl_source::name_of(result.target));
   return result;

@@ -1,4 +1,4 @@
-// How .espdl files order the bytes of weights, and back to the order that models use here: [N][kernel...][C].
+// How .espdl files order the bytes of weights, and the order that models use here: [N][kernel...][C].
 //
 //   name                 bytes, outer to inner                          used by
 //   NWC, NHWC            [N][taps][C]                                   target c
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,5 +42,10 @@ struct WeightSize {
 // `stored` holds outputs*taps*inputs elements (the caller has checked it). Returns them as [N][taps][C].
 std::vector<std::byte> unpack_weights(std::span<const std::byte> stored, std::size_t element_size, const WeightLayout& layout,
                                       const WeightSize& size);
+// The other way round: `plain` is [N][taps][C].
+std::vector<std::byte> pack_weights(std::span<const std::byte> plain, std::size_t element_size, const WeightLayout& layout,
+                                    const WeightSize& size);
+// "(N/16)HWC16_UNALIGNED"; `axes`: 1 (W) or 2 (HW).
+std::string layout_name(const WeightLayout& layout, const WeightSize& size, int axes);
 
 }  // namespace runnel::compiler

@@ -14,4 +14,8 @@ inline std::uint32_t read_u32(std::span<const std::byte> bytes, std::size_t offs
   return value;
 }
 
+inline void write_u32(std::span<std::byte> bytes, std::size_t offset, std::size_t value) {
+  for (std::size_t i = 0; i < 4; ++i) bytes[offset + i] = static_cast<std::byte>(value >> (8 * i));
+}
+
 }  // namespace runnel::compiler

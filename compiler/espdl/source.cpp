@@ -126,6 +126,8 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   if (const std::size_t at = doc.find(mark); at != std::string::npos) {
     const std::size_t start = at + mark.size();
     tensor.layout = doc.substr(start, doc.find_first_of(" \t\r\n", start) - start);
+  } else {
+    tensor.doc = doc;
   }
   return tensor;
 }

@@ -28,6 +28,7 @@ struct Constant {
   DType dtype = DType::none;
   std::vector<std::int8_t> exponents;   // empty for float32 and for plain integers
   std::string layout;                   // behind "layout ==> "; empty when there is none
+  std::string doc = {};                 // other text about it
   std::vector<std::byte> data;          // exactly count elements, in the file's byte order
 };
 

@@ -24,6 +24,11 @@ const std::pair<std::string_view, fb::OpCode>* find(std::string_view op) {
 
 bool is_function(std::string_view op) { return find(op) != std::end(kFunctions); }
 
+std::string_view function_named(fb::OpCode code) {
+  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const auto& entry) { return entry.second == code; });
+  return found == std::end(kFunctions) ? std::string_view() : found->first;
+}
+
 Result<FunctionCode> function_of(const Node& node) {
   const auto* const found = find(node.op);
   if (found == std::end(kFunctions)) return Builder::fail(node, Code::unsupported) << "is no function of one value";

@@ -12,6 +12,9 @@ namespace runnel::compiler::espdl_source {
 // Sigmoid, Tanh, Swish, HardSwish, HardSigmoid, Gelu, Elu, LeakyRelu, Exp, Log, Sqrt, Neg, Abs, Mish, Softplus, Erf.
 bool is_function(std::string_view op);
 
+// Its name in a file; empty for operators that are no functions.
+std::string_view function_named(fb::OpCode code);
+
 struct FunctionCode {
   fb::OpCode code = fb::OpCode::none;
   Options options;

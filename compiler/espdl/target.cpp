@@ -72,6 +72,12 @@ Result<std::int64_t> differing_elements(const Graph& graph, OperatorTable table)
   whole.mode = RunMode::whole;
   // A guess is not worth more: a file of a few bytes may ask for any size.
   whole.limit = std::size_t{256} << 20;
+  // A recording may be longer than the graph says.
+  for (const fb::VectorTensor* value : *model.vectors()->cases()->Get(0)->inputs()) {
+    if (model.plan() == nullptr) break;
+    const int axis = model.plan()->tensors()->Get(static_cast<flatbuffers::uoffset_t>(value->tensor()))->time_axis();
+    if (axis >= 0 && static_cast<flatbuffers::uoffset_t>(axis) < value->shape()->size()) whole.frames = value->shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+  }
   RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, table, whole, memory));
   RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
   auto* const memory_of_state = static_cast<std::byte*>(memory.allocate(prepared->state_bytes() + 1, 64));

@@ -1,31 +1,12 @@
 #include "compiler/onnx/builder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/onnx/integer_form.h"
 #include "compiler/shapes.h"
 #include "inference/model.h"
 
 namespace runnel::compiler::onnx_source {
-
-Perm identity_perm(std::size_t rank) {
-  Perm perm(rank);
-  std::iota(perm.begin(), perm.end(), 0);
-  return perm;
-}
-
-Perm channels_last_perm(std::size_t rank) {
-  Perm perm = identity_perm(rank);
-  if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
-  return perm;
-}
-
-Perm inverse(const Perm& perm) {
-  Perm out(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) out[static_cast<std::size_t>(perm[i])] = static_cast<int>(i);
-  return out;
-}
 
 Value constant_value(Constant constant) {
   Value value;
@@ -226,8 +207,7 @@ Value Builder::computed(TensorId id, Perm perm) {
   Value value;
   value.id = id;
   value.dtype = at(id).dtype;
-  value.dims.resize(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) value.dims[static_cast<std::size_t>(perm[i])] = at(id).shape[i];
+  value.dims = unpermuted<std::int64_t>(at(id).shape, perm);
   value.perm = std::move(perm);
   return value;
 }

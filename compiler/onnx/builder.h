@@ -9,15 +9,9 @@
 
 #include "compiler/graph.h"
 #include "compiler/onnx/source.h"
+#include "compiler/perm.h"
 
 namespace runnel::compiler::onnx_source {
-
-// Order in which a tensor stores the axes of an ONNX value: stored axis i is axis perm[i].
-using Perm = std::vector<int>;
-Perm identity_perm(std::size_t rank);
-Perm channels_last_perm(std::size_t rank);   // [N, C, ...] stored as [N, ..., C]
-// Where each axis of ONNX is stored.
-Perm inverse(const Perm& perm);
 
 // Padding with zeros that nothing has computed yet: convolutions take it over.
 struct Padding {
@@ -140,6 +134,7 @@ Status convert_expand(Builder& builder, const Node& node);
 Status convert_recurrent(Builder& builder, const Node& node);
 Status convert_quantize(Builder& builder, const Node& node);
 Status convert_dequantize(Builder& builder, const Node& node);
+Status convert_dynamic_quantize(Builder& builder, const Node& node);
 Status convert_integer_operator(Builder& builder, const Node& node);
 
 // ---- helpers of several conversions

@@ -29,7 +29,7 @@ const std::map<std::string, Conversion, std::less<>>& conversions() {
         {"Dropout", convert_identity}, {"Reshape", convert_reshape}, {"Flatten", convert_reshape}, {"Squeeze", convert_reshape},
         {"Unsqueeze", convert_reshape}, {"Transpose", convert_transpose}, {"Slice", convert_slice}, {"Concat", convert_concat},
         {"Split", convert_split}, {"Gather", convert_gather}, {"ScatterND", convert_scatter}, {"Expand", convert_expand},
-        {"GRU", convert_recurrent}, {"LSTM", convert_recurrent}, {"QuantizeLinear", convert_quantize}, {"DequantizeLinear", convert_dequantize}};
+        {"GRU", convert_recurrent}, {"LSTM", convert_recurrent}, {"DynamicQuantizeLinear", convert_dynamic_quantize}, {"QuantizeLinear", convert_quantize}, {"DequantizeLinear", convert_dequantize}};
     for (const char* name : {"Selu", "Celu", "Softsign", "ThresholdedRelu", "Sign", "Floor", "Ceil", "Mean"}) all.emplace(name, convert_composed);
     for (const char* name : {"QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool",
                              "QLinearGlobalAveragePool", "QLinearConcat", "QGemm", "ConvInteger", "MatMulInteger"}) {
@@ -60,7 +60,7 @@ const std::map<std::string_view, std::string_view>& remarks() {
       {"Mod", "fmod"}, {"Resize", "constant scales or sizes; nearest in every way, linear by half_pixel, asymmetric or align_corners"}, {"Upsample", "constant scales; nearest or linear"},
       {"TopK", "constant k; of equals the first"}, {"ArgMax", "the first of equals"}, {"ArgMin", "the first of equals"}, {"CumSum", "float32, up to 1024 elements"},
       {"Pad", "constant, reflect or edge; constant pads"}, {"Slice", "constant limits"}, {"Reshape", "a constant shape"}, {"Expand", "a constant shape"},
-      {"QuantizeLinear", "one scale; int8, uint8 or int16"}, {"DequantizeLinear", "one scale; weights one per channel, too"},
+      {"DynamicQuantizeLinear", "the integers stay whole numbers in float32"}, {"QuantizeLinear", "one scale; int8, uint8 or int16"}, {"DequantizeLinear", "one scale; weights one per channel, too"},
       {"ConvInteger", "in float32: exact up to 2^24"}, {"MatMulInteger", "in float32: exact up to 2^24"}};
   return table;
 }

@@ -25,13 +25,13 @@ Result<Numbers> numbers_of(const Builder& builder, const Node& node, std::size_t
   RUNNEL_ASSIGN(const ConstantPtr scale, builder.constant(node, position));
   RUNNEL_ASSIGN(const ConstantPtr zero, builder.constant(node, position + 1));
   if (scale == nullptr || !is_real(scale->dtype) || scale->count() != 1 || (zero != nullptr && zero->count() != 1)) {
-    return node.fail(Code::unsupported) << "input " << position << ": " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor";
+    return node.fail(Code::unsupported) << "input " << position << ": activations with " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor; only constants can have one per channel";
   }
   Numbers out{zero != nullptr ? zero->dtype : otherwise, static_cast<float>(reals_of(*scale)[0])};
   if (!(out.scale > 0) || !std::isfinite(out.scale)) return node.fail() << "a scale of " << std::to_string(out.scale) << ", expected a positive number";
   const std::int64_t value = zero != nullptr ? integers_of(*zero)[0] : 0;
   if (out.dtype != DType::int8 && out.dtype != DType::uint8 && out.dtype != DType::int16 && out.dtype != DType::int32) {
-    return node.fail(Code::unsupported) << "integers of type " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
+    return node.fail(Code::unsupported) << "activations of " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
   }
   out.zero_point = static_cast<std::int32_t>(std::clamp<std::int64_t>(value, kernels::lowest(out.dtype), kernels::highest(out.dtype)));
   if (out.dtype == DType::int32 && out.zero_point != 0) return node.fail(Code::unsupported) << "int32 with zero point " << out.zero_point << ", expected 0";
@@ -141,7 +141,60 @@ Result<Value> dequantized_bias(const Builder& builder, const Node& node, std::si
   return constant_value(make_reals(DType::float32, bias->dims, values));
 }
 
+// ---- scales that are computed while running: the integers are whole numbers in float32
+bool is_dynamic(const Value& x) { return x.constant == nullptr && x.dtype == DType::float32; }
+
+// To even, by way of int16.
+Result<Value> rounded(Builder& builder, const Node& node, const Value& x) {
+  constexpr Numbers whole{DType::int16, 1, 0};
+  RUNNEL_ASSIGN(const Value integers, quantized(builder, node, x, whole));
+  return dequantized(builder, node, integers, whole);
+}
+Result<Value> as_byte(Builder& builder, const Node& node, const Value& x) {
+  ClipOptions limits;
+  limits.high_value = 255;
+  return unary(builder, node, OpCode::clip, x, limits);
+}
+// The largest or smallest element and 0.
+Result<Value> extreme(Builder& builder, const Node& node, const Value& x, bool largest) {
+  ReduceOptions options;
+  for (std::size_t i = 0; i < x.rank(); ++i) options.axes.push_back(static_cast<std::uint8_t>(i));
+  RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, x.perm));
+  RUNNEL_ASSIGN(const TensorId found, builder.emit(node, largest ? OpCode::reduce_max : OpCode::reduce_min, {id}, options));
+  RUNNEL_ASSIGN(const Value one, builder.with_ones(node, builder.computed(found, x.perm), {}));
+  return binary(builder, node, largest ? OpCode::max : OpCode::min, one, scalar(0));
+}
+// Without its zero point, input `zero`.
+Result<Value> centred(Builder& builder, const Node& node, const Value& x, std::size_t zero) {
+  if (!node.has_input(zero)) return x;
+  RUNNEL_ASSIGN(const Value at, builder.value(node, zero));
+  if (!is_dynamic(at)) return node.fail(Code::unsupported) << "a zero point of " << name_of(at.dtype) << " beside a scale that is computed at run time";
+  return binary(builder, node, OpCode::sub, x, at);
+}
+
 }  // namespace
+
+Status convert_dynamic_quantize(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
+  if (!is_dynamic(x)) return node.fail(Code::unsupported) << "of a constant or of " << name_of(x.dtype) << ", expected float32 that is computed";
+  RUNNEL_ASSIGN(const Value high, extreme(builder, node, x, true));
+  RUNNEL_ASSIGN(const Value low, extreme(builder, node, x, false));
+  RUNNEL_ASSIGN(const Value range, binary(builder, node, OpCode::sub, high, low));
+  RUNNEL_ASSIGN(const Value step, binary(builder, node, OpCode::div, range, scalar(255)));
+  RUNNEL_ASSIGN(const Value scale, binary(builder, node, OpCode::max, step, scalar(1e-30)));   // nothing but zeros
+  RUNNEL_ASSIGN(const Value below, unary(builder, node, OpCode::neg, low));
+  RUNNEL_ASSIGN(const Value steps_below, binary(builder, node, OpCode::div, below, scale));
+  RUNNEL_ASSIGN(const Value bounded, as_byte(builder, node, steps_below));
+  RUNNEL_ASSIGN(const Value zero, rounded(builder, node, bounded));
+  RUNNEL_ASSIGN(const Value steps, binary(builder, node, OpCode::div, x, scale));
+  RUNNEL_ASSIGN(const Value whole, rounded(builder, node, steps));
+  RUNNEL_ASSIGN(const Value shifted, binary(builder, node, OpCode::add, whole, zero));
+  RUNNEL_ASSIGN(const Value y, as_byte(builder, node, shifted));
+  builder.result(node, y, 0);
+  builder.result(node, scale, 1);
+  builder.result(node, zero, 2);
+  return {};
+}
 
 Status convert_quantize(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
@@ -154,6 +207,14 @@ Status convert_quantize(Builder& builder, const Node& node) {
 }
 
 Status convert_dequantize(Builder& builder, const Node& node) {
+  RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
+  if (is_dynamic(x)) {
+    RUNNEL_ASSIGN(const Value difference, centred(builder, node, x, 2));
+    RUNNEL_ASSIGN(const Value scale, builder.value(node, 1));
+    RUNNEL_ASSIGN(Value real, binary(builder, node, OpCode::mul, difference, scale));
+    builder.result(node, std::move(real));
+    return {};
+  }
   RUNNEL_ASSIGN(Value y, dequantized(builder, node, 0, 1, 2, node.integer("axis", 1)));
   builder.result(node, std::move(y));
   return {};
@@ -173,7 +234,12 @@ Status convert_integer_operator(Builder& builder, const Node& node) {
     // Products of integers, in float32: exact up to 2^24.
     plain.op = node.op == "ConvInteger" ? "Conv" : "MatMul";
     for (std::size_t i = 0; i < 2; ++i) {
-      RUNNEL_ASSIGN(Value operand, dequantized(builder, node, i, std::nullopt, i + 2, i == 1 && plain.op == "Conv" ? 0 : 1));
+      RUNNEL_ASSIGN(Value operand, builder.value(node, i));
+      if (is_dynamic(operand)) {
+        RUNNEL_ASSIGN(operand, centred(builder, node, operand, i + 2));
+      } else {
+        RUNNEL_ASSIGN(operand, dequantized(builder, node, i, std::nullopt, i + 2, i == 1 && plain.op == "Conv" ? 0 : 1));
+      }
       plain.inputs.push_back(give(i, std::move(operand)));
     }
     RUNNEL_TRY(convert_plain(builder, plain));

@@ -14,8 +14,14 @@ constexpr double kMostAlongAxis = 1 << 20;
 // The sizes that Resize and Upsample ask for: scales or sizes, for all axes or those of `axes`.
 Result<Dims> resized_dims(const Builder& builder, const Node& node, const Value& x) {
   const bool old = node.op == "Upsample" || node.opset < 11;   // inputs: x, scales
-  RUNNEL_ASSIGN(const ConstantPtr scales, builder.constant(node, old ? 1 : 2));
-  ConstantPtr sizes;
+  const bool attribute = node.op == "Upsample" && node.opset < 9;   // before they were an input
+  ConstantPtr scales, sizes;
+  if (const auto* const given = attribute ? node.attribute("scales") : nullptr; given != nullptr) {
+    const std::vector<double> values(given->floats().begin(), given->floats().end());
+    scales = std::make_shared<const Constant>(make_reals(DType::float32, {static_cast<std::int64_t>(values.size())}, values));
+  } else if (!attribute) {
+    RUNNEL_ASSIGN(scales, builder.constant(node, old ? 1 : 2));
+  }
   if (!old) { RUNNEL_ASSIGN(sizes, builder.constant(node, 3)); }
   const bool scaled = scales != nullptr && scales->count() > 0;
   if (!scaled && (sizes == nullptr || sizes->count() == 0)) return node.fail() << "neither scales nor sizes";

@@ -8,12 +8,11 @@ namespace runnel::compiler {
 namespace {
 
 // Lengths to try for axes whose size nothing tells: short ones do not fit every model, and some fit one length only.
-constexpr std::int64_t kLengths[] = {128, 512, 576, 1280, 16000};
 
 Result<OnnxImport> import_model(std::span<const std::byte> bytes, const OnnxOptions& options) {
   RUNNEL_ASSIGN(const auto model, onnx_source::read_model(bytes));
   Status first;
-  for (const std::int64_t length : kLengths) {
+  for (const std::int64_t length : kOpenLengths) {
     auto converted = onnx_source::convert(*model, options, length);
     if (converted.ok()) return OnnxImport{std::move(converted->graph), std::move(converted->notes)};
     if (first.ok()) first = converted.status();

@@ -11,20 +11,14 @@
 
 #include "base/status.h"
 #include "compiler/graph.h"
+#include "compiler/input_shapes.h"
 
 namespace runnel::compiler {
 
-struct OnnxOptions {
-  // Shapes of inputs, for those with axes of no fixed size: by name; -1 leaves an axis to be found out. An axis of the same name in
-  // another input gets the same size.
-  std::map<std::string, std::vector<std::int64_t>> shapes;
+struct OnnxOptions : InputShapes {
   // Inputs of integers that are fixed while importing (a sample rate that branches depend on): they are no inputs of the graph any more.
   std::map<std::string, std::vector<std::int64_t>> values;
-
-  // What the data at hand looks like. Unlike the above it is used where it fits and ignored where not: shapes; numbers of elements, which
-  // tell the size of a single open axis; values of inputs of integers.
-  std::map<std::string, std::vector<std::int64_t>> data_shapes;
-  std::map<std::string, std::int64_t> data_elements;
+  // Those of the data at hand: used where they fit, ignored where not.
   std::map<std::string, std::vector<std::int64_t>> data_values;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "compiler/operator_kinds.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler {
@@ -20,8 +21,6 @@ std::vector<float> floats_of(const Tensor& tensor) {
 // Forms for integers with power-of-two scales only.
 bool has_power_form(const Node& node) {
   switch (node.code) {
-    case OpCode::matmul:
-    case OpCode::softmax:
     case OpCode::log_softmax:
     case OpCode::div:
     case OpCode::resize:
@@ -30,7 +29,7 @@ bool has_power_form(const Node& node) {
     case OpCode::reduce_min: return true;
     // int16, which no table does; int8 functions are tables.
     case OpCode::relu: return true;
-    default: return node.code >= OpCode::abs && node.code <= OpCode::erf;
+    default: return is_function(node.code);
   }
 }
 
@@ -113,12 +112,28 @@ class Planner {
         return pool;
       }
       case OpCode::reduce_mean: plan.kind = Plan::Kind::single; return operands(std::move(plan), *op, dtype);
+      case OpCode::matmul: plan.kind = Plan::Kind::single; return operands(std::move(plan), *op, dtype);
+      case OpCode::softmax: {
+        plan.kind = Plan::Kind::single;
+        auto softmax = operands(std::move(plan), *op, dtype);
+        if (softmax) softmax->powers_only = !gives_fractions(*op, *softmax);
+        return softmax;
+      }
       default:
         if (!has_power_form(*op)) return std::nullopt;
         plan.kind = Plan::Kind::single;
         plan.powers_only = true;
         return operands(std::move(plan), *op, dtype);
     }
+  }
+
+  // With multipliers a softmax goes along the last axis, and gives fractions of 256, or of 32768 from int16 with zero point 0.
+  bool gives_fractions(const Node& op, const Plan& plan) {
+    const Tensor &x = tensor(plan.inputs[0]), &y = tensor(plan.output);
+    const auto* const axis = std::get_if<AxisOptions>(&op.options);
+    if (axis == nullptr || axis->axis != static_cast<int>(x.shape.size()) - 1) return false;
+    if (y.dtype == DType::int8) return y.scales[0] == 1.0f / 256 && y.zero_points[0] == -128;
+    return x.zero_points[0] == 0 && y.scales[0] == 1.0f / 32768 && y.zero_points[0] == 0;
   }
 
   // All operands as integers of one type: dequantized ones, and constants with a grid.

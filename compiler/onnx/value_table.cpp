@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/operator_kinds.h"
 #include "compiler/run_whole.h"
 
 namespace runnel::compiler {
@@ -21,17 +22,9 @@ std::int64_t elements(const Tensor& tensor) {
 
 bool is_pointwise(const Node& node) {
   switch (node.code) {
-    case OpCode::add:
-    case OpCode::sub:
-    case OpCode::mul:
-    case OpCode::div:
-    case OpCode::max:
-    case OpCode::min:
-    case OpCode::pow:
-    case OpCode::mod:
     case OpCode::relu:
     case OpCode::clip: return true;
-    default: return node.code >= OpCode::abs && node.code <= OpCode::erf;
+    default: return is_function(node.code) || is_pair(node.code);
   }
 }
 

@@ -414,8 +414,7 @@ Operand Builder::computed(TensorId id, Perm perm) {
   Operand out;
   out.id = id;
   out.dtype = at(id).dtype;
-  out.dims.resize(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) out.dims[static_cast<std::size_t>(perm[i])] = at(id).shape[i];
+  out.dims = unpermuted<std::int32_t>(at(id).shape, perm);
   out.perm = std::move(perm);
   return out;
 }

@@ -10,16 +10,11 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "compiler/perm.h"
 
 namespace runnel::compiler::pte_source {
 
 using Dims = std::vector<std::int32_t>;
-// Order in which a tensor stores its axes: stored axis i is axis perm[i].
-using Perm = std::vector<int>;
-Perm identity_perm(std::size_t rank);
-Perm channels_last_perm(std::size_t rank);   // [N, C, ...] stored as [N, ..., C]
-// Where each axis is stored.
-Perm inverse(const Perm& perm);
 Dims permuted(const Dims& dims, const Perm& perm);
 
 // Dense, axes in order, little endian.

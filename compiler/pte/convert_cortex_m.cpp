@@ -80,15 +80,8 @@ Result<TensorId> emit_layer(Builder& builder, const Call& call, fb::OpCode code,
 
 Status emit_conv(Builder& builder, const Call& call, const Operand& x, const Constant& weights, int groups, const Positions& at) {
   ConvOptions options;
-  RUNNEL_ASSIGN(const Pair stride, read_pair(builder, call, 3, 1));
-  RUNNEL_ASSIGN(const Pair pad, read_pair(builder, call, 4, 0));
-  RUNNEL_ASSIGN(const Pair dilation, read_pair(builder, call, 5, 1));
-  options.stride_height = stride.height;
-  options.stride_width = stride.width;
-  options.dilation_height = dilation.height;
-  options.dilation_width = dilation.width;
-  options.pad_top = options.pad_bottom = pad.height;
-  options.pad_left = options.pad_right = pad.width;
+  RUNNEL_ASSIGN(const Steps steps, read_steps(builder, call));
+  steps.apply_to(options);
   options.groups = groups;
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
@@ -141,22 +134,9 @@ Status emit_pool(Builder& builder, const Call& call, fb::OpCode code, bool dilat
   RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
   RUNNEL_TRY(expect_bytes(call, x));
   if (x.dims.size() != 4 || x.constant != nullptr) return call.fail(Code::unsupported) << "input rank " << x.dims.size() << ", expected 4";
-  RUNNEL_ASSIGN(const Pair kernel, read_pair(builder, call, 1, 1));
-  RUNNEL_ASSIGN(const Pair stride, read_pair(builder, call, 2, 1, &kernel));
-  RUNNEL_ASSIGN(const Pair pad, read_pair(builder, call, 3, 0));
-  Pair dilation;
-  if (dilated) { RUNNEL_ASSIGN(dilation, read_pair(builder, call, 4, 1)); }
+  RUNNEL_ASSIGN(PoolOptions options, read_pool_window(builder, call, dilated));
   RUNNEL_ASSIGN(const bool ceil, builder.boolean(call, ceiling));
   if (ceil) return call.fail(Code::unsupported) << "with a ceiling";
-  PoolOptions options;
-  options.kernel_height = kernel.height;
-  options.kernel_width = kernel.width;
-  options.stride_height = stride.height;
-  options.stride_width = stride.width;
-  options.dilation_height = dilation.height;
-  options.dilation_width = dilation.width;
-  options.pad_top = options.pad_bottom = pad.height;
-  options.pad_left = options.pad_right = pad.width;
   options.count_padding = false;
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/pte/kernels.h"
-#include "compiler/pte/vela_stream.h"
+#include "npu/host/vela_stream.h"
 
 namespace runnel::compiler::pte_source {
 namespace {
@@ -14,14 +14,14 @@ struct Segment {
   std::size_t inputs = 0;
 };
 
-std::vector<std::int64_t> offsets_of(const std::vector<VelaTensor>& tensors) {
+std::vector<std::int64_t> offsets_of(const std::vector<npu::VelaTensor>& tensors) {
   std::vector<std::int64_t> offsets;
-  for (const VelaTensor& tensor : tensors) offsets.push_back(tensor.offset);
+  for (const npu::VelaTensor& tensor : tensors) offsets.push_back(tensor.offset);
   return offsets;
 }
 
 // The sizes that the payload says are those of the program: whoever copies them need not look again.
-Status check_sizes(Builder& builder, const Call& call, const std::vector<VelaTensor>& said, std::size_t first) {
+Status check_sizes(Builder& builder, const Call& call, const std::vector<npu::VelaTensor>& said, std::size_t first) {
   for (std::size_t i = 0; i < said.size(); ++i) {
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, first + i));
     if (tensor->bytes != said[i].bytes || size_of(tensor->dtype) != static_cast<std::size_t>(said[i].element)) {
@@ -32,7 +32,7 @@ Status check_sizes(Builder& builder, const Call& call, const std::vector<VelaTen
 }
 
 Result<Segment> read_ethos_u(Builder& builder, const Call& call, const Delegate& delegate, std::span<const NamedData> named_data) {
-  auto stream = read_vela_stream(delegate.payload, named_data);
+  auto stream = npu::read_vela_stream(delegate.payload, named_data);
   if (!stream.ok()) return call.named(stream.status());
   if (stream->inputs.size() + stream->outputs.size() != call.args.size()) {
     return call.fail() << call.args.size() << " operands, but the payload has " << stream->inputs.size() << " inputs and " << stream->outputs.size() << " outputs";

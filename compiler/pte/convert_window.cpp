@@ -14,6 +14,27 @@ Status expect_float(const Call& call, DType dtype) {
 
 }  // namespace
 
+Result<Steps> read_steps(Builder& builder, const Call& call) {
+  Steps steps;
+  RUNNEL_ASSIGN(steps.stride, read_pair(builder, call, 3, 1));
+  RUNNEL_ASSIGN(steps.pad, read_pair(builder, call, 4, 0));
+  RUNNEL_ASSIGN(steps.dilation, read_pair(builder, call, 5, 1));
+  return steps;
+}
+
+Result<PoolOptions> read_pool_window(Builder& builder, const Call& call, bool dilated) {
+  PoolOptions options;
+  Steps steps;
+  RUNNEL_ASSIGN(const Pair kernel, read_pair(builder, call, 1, 1));
+  RUNNEL_ASSIGN(steps.stride, read_pair(builder, call, 2, 1, &kernel));
+  RUNNEL_ASSIGN(steps.pad, read_pair(builder, call, 3, 0));
+  if (dilated) { RUNNEL_ASSIGN(steps.dilation, read_pair(builder, call, 4, 1)); }
+  options.kernel_height = kernel.height;
+  options.kernel_width = kernel.width;
+  steps.apply_to(options);
+  return options;
+}
+
 Status convert_conv(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
   RUNNEL_ASSIGN(const ConstantPtr w, builder.constant(call, 1));
@@ -25,20 +46,12 @@ Status convert_conv(Builder& builder, const Call& call) {
   if ((rank != 3 && rank != 4) || w->dims.size() != rank) return call.fail(Code::unsupported) << "input rank " << rank << ", weights rank " << w->dims.size() << ", expected 3 or 4 on both sides";
   RUNNEL_ASSIGN(const bool is_transposed, builder.boolean(call, 6));
   if (is_transposed) return call.fail(Code::unsupported) << "transposed";
-  RUNNEL_ASSIGN(const Pair stride, read_pair(builder, call, 3, 1));
-  RUNNEL_ASSIGN(const Pair pad, read_pair(builder, call, 4, 0));
-  RUNNEL_ASSIGN(const Pair dilation, read_pair(builder, call, 5, 1));
+  RUNNEL_ASSIGN(Steps steps, read_steps(builder, call));
+  if (rank == 3) steps.stride.height = steps.dilation.height = 1, steps.pad.height = 0;
   RUNNEL_ASSIGN(const std::int64_t groups, builder.integer(call, 8, 1, 1 << 16));
   ConvOptions options;
   options.groups = static_cast<int>(groups);
-  if (rank == 4) {
-    options.stride_height = stride.height;
-    options.dilation_height = dilation.height;
-    options.pad_top = options.pad_bottom = pad.height;
-  }
-  options.stride_width = stride.width;
-  options.dilation_width = dilation.width;
-  options.pad_left = options.pad_right = pad.width;
+  steps.apply_to(options);
   const Perm perm = channels_last_perm(rank);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
   Constant weights = transposed(*w, perm);
@@ -56,24 +69,11 @@ Status convert_conv(Builder& builder, const Call& call) {
 
 namespace {
 
-// What pools have in common; `dilation` at a position, or 1. The outputs that a ceiling adds are made by padding behind the input.
+// The outputs that a ceiling adds are made by padding behind the input.
 Result<PoolOptions> read_pool(Builder& builder, const Call& call, const Dims& dims, std::size_t ceiling, bool dilated) {
   if (dims.size() != 4) return call.fail(Code::unsupported) << "input rank " << dims.size() << ", expected 4";
-  RUNNEL_ASSIGN(const Pair kernel, read_pair(builder, call, 1, 1));
-  RUNNEL_ASSIGN(const Pair stride, read_pair(builder, call, 2, 1, &kernel));
-  RUNNEL_ASSIGN(const Pair pad, read_pair(builder, call, 3, 0));
-  Pair dilation;
-  if (dilated) { RUNNEL_ASSIGN(dilation, read_pair(builder, call, 4, 1)); }
+  RUNNEL_ASSIGN(PoolOptions options, read_pool_window(builder, call, dilated));
   RUNNEL_ASSIGN(const bool ceil, builder.boolean(call, ceiling));
-  PoolOptions options;
-  options.kernel_height = kernel.height;
-  options.kernel_width = kernel.width;
-  options.stride_height = stride.height;
-  options.stride_width = stride.width;
-  options.dilation_height = dilation.height;
-  options.dilation_width = dilation.width;
-  options.pad_top = options.pad_bottom = pad.height;
-  options.pad_left = options.pad_right = pad.width;
   if (ceil) {
     // One window more where one begins inside of the input but does not end there.
     const auto more = [](std::int64_t size, int kernel_size, int step, int padding, int spread) {
@@ -82,8 +82,8 @@ Result<PoolOptions> read_pool(Builder& builder, const Call& call, const Dims& di
       const std::int64_t begin = (room / step + 1) * step;
       return begin < size + padding ? static_cast<int>(begin - room) : 0;
     };
-    options.pad_bottom += more(dims[2], kernel.height, stride.height, pad.height, dilation.height);
-    options.pad_right += more(dims[3], kernel.width, stride.width, pad.width, dilation.width);
+    options.pad_bottom += more(dims[2], options.kernel_height, options.stride_height, options.pad_top, options.dilation_height);
+    options.pad_right += more(dims[3], options.kernel_width, options.stride_width, options.pad_left, options.dilation_width);
   }
   return options;
 }

@@ -138,4 +138,11 @@ Result<PteImport> import_pte(std::span<const std::byte> bytes, OperatorTable ope
   });
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> pte_kernels() {
+  std::vector<std::pair<std::string_view, std::string_view>> all;
+  for (const auto& kernel : pte_source::kernels()) all.emplace_back(kernel.name, kernel.remarks);
+  std::ranges::sort(all);
+  return all;
+}
+
 }  // namespace runnel::compiler

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -26,5 +28,8 @@ bool is_pte(std::span<const std::byte> bytes);
 // operators of the code `delegate`. Test cases of a .bpte file become vectors. Errors: invalid_data with value or instruction, expected and
 // found; unsupported naming every kernel that is not known, all at once.
 Result<PteImport> import_pte(std::span<const std::byte> bytes, OperatorTable operators = all_operators());
+
+// The kernels that are taken, by name, with what is asked of them; docs/formats.md is made of it.
+std::vector<std::pair<std::string_view, std::string_view>> pte_kernels();
 
 }  // namespace runnel::compiler

@@ -6,34 +6,36 @@
 namespace runnel::compiler::pte_source {
 namespace {
 
+constexpr std::string_view kFloats = "float32", kNumbers = "float32 and int32 (wraps round)";
+
 constexpr std::array kKernels = {
     // portable
-    Kernel{"aten::convolution.out", 11, 11, convert_conv},
-    Kernel{"aten::max_pool2d_with_indices.out", 9, 9, convert_max_pool},
-    Kernel{"aten::avg_pool2d.out", 9, 9, convert_average_pool},
-    Kernel{"aten::_native_batch_norm_legit_no_training.out", 11, 11, convert_batch_norm},
-    Kernel{"aten::add.out", 5, 5, convert_binary},
-    Kernel{"aten::sub.out", 5, 5, convert_binary},
-    Kernel{"aten::mul.out", 4, 4, convert_binary},
-    Kernel{"aten::div.out", 4, 4, convert_binary},
-    Kernel{"aten::maximum.out", 4, 4, convert_binary},
-    Kernel{"aten::minimum.out", 4, 4, convert_binary},
-    Kernel{"aten::relu.out", 3, 3, convert_function},
-    Kernel{"aten::sigmoid.out", 3, 3, convert_function},
-    Kernel{"aten::tanh.out", 3, 3, convert_function},
-    Kernel{"aten::exp.out", 3, 3, convert_function},
-    Kernel{"aten::log.out", 3, 3, convert_function},
-    Kernel{"aten::sqrt.out", 3, 3, convert_function},
-    Kernel{"aten::abs.out", 3, 3, convert_function},
-    Kernel{"aten::neg.out", 3, 3, convert_function},
-    Kernel{"aten::hardtanh.out", 5, 5, convert_clip},
-    Kernel{"aten::clamp.out", 5, 5, convert_clip},
-    Kernel{"aten::_softmax.out", 5, 5, convert_softmax},
-    Kernel{"aten::_log_softmax.out", 5, 5, convert_softmax},
-    Kernel{"aten::mean.out", 6, 6, convert_mean},
-    Kernel{"aten::addmm.out", 7, 7, convert_product},
-    Kernel{"aten::mm.out", 4, 4, convert_product},
-    Kernel{"aten::bmm.out", 4, 4, convert_product},
+    Kernel{"aten::convolution.out", 11, 11, convert_conv, "one or two axes, constant weights, not transposed"},
+    Kernel{"aten::max_pool2d_with_indices.out", 9, 9, convert_max_pool, "the places of the maxima must not be read"},
+    Kernel{"aten::avg_pool2d.out", 9, 9, convert_average_pool, "no divisor of its own"},
+    Kernel{"aten::_native_batch_norm_legit_no_training.out", 11, 11, convert_batch_norm, "becomes part of the convolution in front"},
+    Kernel{"aten::add.out", 5, 5, convert_binary, "float32 and int32 (wraps round); `alpha` other than 1: float32"},
+    Kernel{"aten::sub.out", 5, 5, convert_binary, "float32 and int32 (wraps round); `alpha` other than 1: float32"},
+    Kernel{"aten::mul.out", 4, 4, convert_binary, kNumbers},
+    Kernel{"aten::div.out", 4, 4, convert_binary, kFloats},
+    Kernel{"aten::maximum.out", 4, 4, convert_binary, kNumbers},
+    Kernel{"aten::minimum.out", 4, 4, convert_binary, kNumbers},
+    Kernel{"aten::relu.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::sigmoid.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::tanh.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::exp.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::log.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::sqrt.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::abs.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::neg.out", 3, 3, convert_function, kFloats},
+    Kernel{"aten::hardtanh.out", 5, 5, convert_clip, kFloats},
+    Kernel{"aten::clamp.out", 5, 5, convert_clip, kFloats},
+    Kernel{"aten::_softmax.out", 5, 5, convert_softmax, kFloats},
+    Kernel{"aten::_log_softmax.out", 5, 5, convert_softmax, kFloats},
+    Kernel{"aten::mean.out", 6, 6, convert_mean, kFloats},
+    Kernel{"aten::addmm.out", 7, 7, convert_product, "beta and alpha 1"},
+    Kernel{"aten::mm.out", 4, 4, convert_product, kFloats},
+    Kernel{"aten::bmm.out", 4, 4, convert_product, kFloats},
     Kernel{"aten::full.out", 4, 4, convert_full},
     Kernel{"aten::clone.out", 4, 4, convert_copy},
     Kernel{"dim_order_ops::_clone_dim_order.out", 5, 5, convert_copy},
@@ -54,7 +56,7 @@ constexpr std::array kKernels = {
     // quantized_decomposed: newer ones have the type of the output as one more operand
     Kernel{"quantized_decomposed::quantize_per_tensor.out", 8, 8, convert_quantize},
     Kernel{"quantized_decomposed::dequantize_per_tensor.out", 8, 9, convert_dequantize},
-    Kernel{"quantized_decomposed::quantize_per_channel.out", 9, 9, convert_quantize_channels},
+    Kernel{"quantized_decomposed::quantize_per_channel.out", 9, 9, convert_quantize_channels, "one zero point for all"},
     Kernel{"quantized_decomposed::dequantize_per_channel.out", 9, 10, convert_dequantize_channels},
     // cortex_m
     Kernel{"cortex_m::quantize_per_tensor.out", 8, 8, convert_quantize},
@@ -64,11 +66,13 @@ constexpr std::array kKernels = {
     Kernel{"cortex_m::quantized_linear.out", 13, 13, convert_quantized_linear},
     Kernel{"cortex_m::quantized_avg_pool2d.out", 11, 11, convert_quantized_average_pool},
     Kernel{"cortex_m::quantized_max_pool2d.out", 12, 12, convert_quantized_max_pool},
-    Kernel{"cortex_m::pad.out", 6, 6, convert_quantized_pad},
+    Kernel{"cortex_m::pad.out", 6, 6, convert_quantized_pad, "of nothing only"},
     Kernel{"cortex_m::transpose.out", 4, 4, convert_permute},
 };
 
 }  // namespace
+
+std::span<const Kernel> kernels() { return kKernels; }
 
 const Kernel* find_kernel(std::string_view name) {
   const auto* const found = std::ranges::find(kKernels, name, &Kernel::name);

@@ -13,6 +13,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "npu/host/vela_stream.h"
 
 namespace runnel::compiler::pte_source {
 
@@ -53,10 +54,7 @@ struct Instruction {
 };
 
 // Data that delegates find by name.
-struct NamedData {
-  std::string key;
-  std::span<const std::byte> bytes;
-};
+using npu::NamedData;
 
 struct Method {
   std::string name;

@@ -77,26 +77,6 @@ class Builder {
 // uint8 with a scale is computed as int8 with a zero point 128 lower: the same values.
 [[nodiscard]] bool is_shifted(const Tensor& tensor);
 
-// Any operators of float32 between a dequantize of integers and a quantize: `compute` gets the operands as float32 and the float32 result.
-template <class Compute>
-Status through_floats(Builder& builder, const Operator& op, std::vector<TensorId> inputs, TensorId y, const Compute& compute) {
-  const auto floats = [&](TensorId like) {
-    const TensorId id = builder.intermediate(like, op, builder.at(like).shape);
-    builder.at(id).dtype = DType::float32;
-    builder.at(id).scales.clear();
-    builder.at(id).zero_points.clear();
-    return id;
-  };
-  for (TensorId& id : inputs) {
-    const TensorId real = floats(id);
-    RUNNEL_TRY(builder.emit(op, fb::OpCode::dequantize, {id}, {real}, {}, 3));
-    id = real;
-  }
-  const TensorId result = floats(y);
-  RUNNEL_TRY(compute(inputs, result));
-  return builder.emit(op, fb::OpCode::quantize, {result}, {y}, {}, 3);
-}
-
 // What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip behind it.
 struct Activated {
   fb::Activation activation = fb::Activation::none;
@@ -131,6 +111,8 @@ Status convert_reduce(Builder& builder, const Operator& op);
 Status convert_batch_matmul(Builder& builder, const Operator& op);
 Status convert_quantize(Builder& builder, const Operator& op);
 Status convert_reshape(Builder& builder, const Operator& op);
+Status convert_expand_dims(Builder& builder, const Operator& op);
+Status convert_squeeze(Builder& builder, const Operator& op);
 Status convert_transpose(Builder& builder, const Operator& op);
 Status convert_pad(Builder& builder, const Operator& op);
 Status convert_strided_slice(Builder& builder, const Operator& op);

@@ -73,12 +73,10 @@ Status convert_squared_difference(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId a, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId b, builder.operand(op, 1));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  const auto compute = [&](const std::vector<TensorId>& x, TensorId result) -> Status {
-    const TensorId difference = builder.intermediate(result, op);
-    RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {x[0], x[1]}, {difference}, BinaryOptions{}));
-    return builder.emit(op, fb::OpCode::mul, {difference, difference}, {result}, BinaryOptions{});
-  };
-  return builder.is_float(y) ? compute({a, b}, y) : through_floats(builder, op, {a, b}, y, compute);
+  if (!builder.is_float(y)) return builder.emit(op, fb::OpCode::squared_difference, {a, b}, {y}, BinaryOptions{});
+  const TensorId difference = builder.intermediate(y, op);
+  RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
+  return builder.emit(op, fb::OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
 }
 
 Status convert_function(Builder& builder, const Operator& op) {
@@ -138,20 +136,17 @@ Status convert_softmax(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   const AxisOptions axis{static_cast<int>(builder.at(x).shape.size()) - 1};
   const bool plain = o->beta() == 1.0f;
-  if (builder.at(x).dtype == DType::int8) {
+  if (!builder.is_float(y)) {
     FunctionOptions factor;
     factor.alpha = o->beta();
     return builder.emit(op, fb::OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
   }
-  const auto compute = [&](const std::vector<TensorId>& operands, TensorId result) -> Status {
-    TensorId scaled = operands[0];
-    if (!plain) {
-      scaled = builder.intermediate(result, op);
-      RUNNEL_TRY(builder.emit(op, fb::OpCode::mul, {operands[0], float_constant(builder, op, o->beta())}, {scaled}, BinaryOptions{}));
-    }
-    return builder.emit(op, fb::OpCode::softmax, {scaled}, {result}, axis);
-  };
-  return builder.is_float(y) ? compute({x}, y) : through_floats(builder, op, {x}, y, compute);
+  TensorId scaled = x;
+  if (!plain) {
+    scaled = builder.intermediate(y, op);
+    RUNNEL_TRY(builder.emit(op, fb::OpCode::mul, {x, float_constant(builder, op, o->beta())}, {scaled}, BinaryOptions{}));
+  }
+  return builder.emit(op, fb::OpCode::softmax, {scaled}, {y}, axis);
 }
 
 Status convert_reduce(Builder& builder, const Operator& op) {
@@ -166,7 +161,6 @@ Status convert_reduce(Builder& builder, const Operator& op) {
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   const auto code = op.code == Builtin::MEAN ? fb::OpCode::reduce_mean : op.code == Builtin::SUM ? fb::OpCode::reduce_sum : op.code == Builtin::REDUCE_MAX ? fb::OpCode::reduce_max : fb::OpCode::reduce_min;
-  if (op.code != Builtin::MEAN && !builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const int version = builder.is_float(y) ? 1 : 3;
   if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
   for (std::size_t i = 0; i < shape.size(); ++i) {

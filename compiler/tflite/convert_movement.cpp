@@ -23,7 +23,7 @@ Status convert_reshape(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const Tensor* const to, builder.output(op));
   std::vector<std::int64_t> wanted(to->shape.begin(), to->shape.end());
-  if (op.code == Builtin::RESHAPE && Builder::has(op, 1) && builder.source().tensors[static_cast<std::size_t>(op.inputs[1])].data) {
+  if (Builder::has(op, 1) && builder.source().tensors[static_cast<std::size_t>(op.inputs[1])].data) {
     RUNNEL_ASSIGN(wanted, builder.integers(op, 1));
   } else if (const auto* const o = op.table->builtin_options_as_Reshape(); o != nullptr && o->new_shape() != nullptr) {
     wanted.assign(o->new_shape()->begin(), o->new_shape()->end());
@@ -37,6 +37,40 @@ Status convert_reshape(Builder& builder, const Operator& op) {
   }
   std::vector<std::int32_t> shape;
   for (const std::int64_t dim : wanted) shape.push_back(static_cast<std::int32_t>(dim == -1 ? count / known : dim));
+  if (shape.empty()) shape = {1};
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  return builder.emit_reshape(op, x, y, shape);
+}
+
+// EXPAND_DIMS and SQUEEZE: from the input's shape, which may be another than the file's.
+Status convert_expand_dims(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const auto axes, builder.integers(op, 1));
+  if (axes.size() != 1) return Builder::fail(op) << axes.size() << " axes, expected 1";
+  std::vector<std::int32_t> shape = builder.at(x).shape;
+  RUNNEL_ASSIGN(const int axis, normalize_axis(op, axes[0], shape.size() + 1));
+  shape.insert(shape.begin() + axis, 1);
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  return builder.emit_reshape(op, x, y, shape);
+}
+
+Status convert_squeeze(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  const std::vector<std::int32_t> from = builder.at(x).shape;
+  const auto* const o = op.table->builtin_options_as_Squeeze();
+  const bool all = o == nullptr || o->squeeze_dims() == nullptr || o->squeeze_dims()->size() == 0;
+  std::vector<bool> gone(from.size());
+  for (std::size_t i = 0; all && i < from.size(); ++i) gone[i] = from[i] == 1;
+  for (std::size_t i = 0; !all && i < o->squeeze_dims()->size(); ++i) {
+    RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->squeeze_dims()->Get(static_cast<flatbuffers::uoffset_t>(i)), from.size()));
+    const auto at = static_cast<std::size_t>(axis);
+    if (from[at] != 1) return Builder::fail(op) << "axis " << axis << " has " << from[at] << ", expected 1";
+    gone[at] = true;
+  }
+  std::vector<std::int32_t> shape;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!gone[i]) shape.push_back(from[i]);
+  }
   if (shape.empty()) shape = {1};
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   return builder.emit_reshape(op, x, y, shape);

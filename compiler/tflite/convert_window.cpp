@@ -178,8 +178,8 @@ Status convert_batch_matmul(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId a, turned(builder, op, 0, o != nullptr && o->adj_x()));
   RUNNEL_ASSIGN(const TensorId b, turned(builder, op, 1, o != nullptr && o->adj_y()));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  if (!builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
-  return builder.emit(op, fb::OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{});
+  if (!builder.is_float(y) && builder.at(y).dtype != DType::int8) return Builder::fail(op, Code::unsupported) << "of " << runnel::name_of(builder.at(y).dtype) << ", expected float32 or int8";
+  return builder.emit(op, fb::OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{}, builder.is_float(y) ? 1 : 3);
 }
 
 Status convert_conv(Builder& builder, const Operator& op) {

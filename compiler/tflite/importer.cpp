@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "base/host/out_of_memory.h"
 #include "compiler/tflite/builder.h"
+#include "compiler/tflite/open_shapes.h"
 #include "compiler/tflite/source.h"
 #include "compiler/writer.h"
 
@@ -23,14 +25,14 @@ struct Conversion {
   std::string_view types;
 };
 constexpr std::string_view kFloat = "f32", kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any", kState = "i8 i16 f32: frames that a stream keeps";
-constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32", kChoice = "f32; i8 u8 i16 of one scale", kThrough = "f32; i8 u8 i16 in float32";
+constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32", kChoice = "f32; i8 u8 i16 of one scale";
 
 // Without a function: part of what surrounds it (variables.h).
 constexpr std::array kConversions = {
     Conversion{Builtin::CONV_2D, "CONV_2D", convert_conv, kLayer},
     Conversion{Builtin::DEPTHWISE_CONV_2D, "DEPTHWISE_CONV_2D", convert_depthwise, kLayer},
     Conversion{Builtin::FULLY_CONNECTED, "FULLY_CONNECTED", convert_fully_connected, kLayer},
-    Conversion{Builtin::BATCH_MATMUL, "BATCH_MATMUL", convert_batch_matmul, kFloat},
+    Conversion{Builtin::BATCH_MATMUL, "BATCH_MATMUL", convert_batch_matmul, kByte},
     Conversion{Builtin::AVERAGE_POOL_2D, "AVERAGE_POOL_2D", convert_pool, kAll},
     Conversion{Builtin::MAX_POOL_2D, "MAX_POOL_2D", convert_pool, kAll},
     Conversion{Builtin::ADD, "ADD", convert_binary, kAll},
@@ -39,7 +41,7 @@ constexpr std::array kConversions = {
     Conversion{Builtin::DIV, "DIV", convert_binary, kFloat},
     Conversion{Builtin::MAXIMUM, "MAXIMUM", convert_binary, kChoice},
     Conversion{Builtin::MINIMUM, "MINIMUM", convert_binary, kChoice},
-    Conversion{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kThrough},
+    Conversion{Builtin::SQUARED_DIFFERENCE, "SQUARED_DIFFERENCE", convert_squared_difference, kAll},
     Conversion{Builtin::LOGISTIC, "LOGISTIC", convert_function, kAll},
     Conversion{Builtin::TANH, "TANH", convert_function, kAll},
     Conversion{Builtin::HARD_SWISH, "HARD_SWISH", convert_function, kByte},
@@ -53,16 +55,16 @@ constexpr std::array kConversions = {
     Conversion{Builtin::RELU, "RELU", convert_relu, kAll},
     Conversion{Builtin::RELU6, "RELU6", convert_relu, kAll},
     Conversion{Builtin::RELU_N1_TO_1, "RELU_N1_TO_1", convert_relu, kAll},
-    Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax, "f32 i8 u8; i16 in float32"},
+    Conversion{Builtin::SOFTMAX, "SOFTMAX", convert_softmax, kAll},
     Conversion{Builtin::MEAN, "MEAN", convert_reduce, kAll},
-    Conversion{Builtin::SUM, "SUM", convert_reduce, kFloat},
-    Conversion{Builtin::REDUCE_MAX, "REDUCE_MAX", convert_reduce, kFloat},
-    Conversion{Builtin::REDUCE_MIN, "REDUCE_MIN", convert_reduce, kFloat},
+    Conversion{Builtin::SUM, "SUM", convert_reduce, kAll},
+    Conversion{Builtin::REDUCE_MAX, "REDUCE_MAX", convert_reduce, kChoice},
+    Conversion{Builtin::REDUCE_MIN, "REDUCE_MIN", convert_reduce, kChoice},
     Conversion{Builtin::QUANTIZE, "QUANTIZE", convert_quantize, "f32 i8 u8 i16 i32"},
     Conversion{Builtin::DEQUANTIZE, "DEQUANTIZE", convert_quantize, "i8 u8 i16 i32 to f32"},
     Conversion{Builtin::RESHAPE, "RESHAPE", convert_reshape, kAny},
-    Conversion{Builtin::SQUEEZE, "SQUEEZE", convert_reshape, kAny},
-    Conversion{Builtin::EXPAND_DIMS, "EXPAND_DIMS", convert_reshape, kAny},
+    Conversion{Builtin::SQUEEZE, "SQUEEZE", convert_squeeze, kAny},
+    Conversion{Builtin::EXPAND_DIMS, "EXPAND_DIMS", convert_expand_dims, kAny},
     Conversion{Builtin::TRANSPOSE, "TRANSPOSE", convert_transpose, kAny},
     Conversion{Builtin::PAD, "PAD", convert_pad, kAny},
     Conversion{Builtin::STRIDED_SLICE, "STRIDED_SLICE", convert_strided_slice, kAny},
@@ -126,13 +128,8 @@ Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   return own;
 }
 
-Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) {
-  // Aligned, wherever the caller's bytes lie.
-  const std::vector<std::byte> file(bytes.begin(), bytes.end());
-  RUNNEL_ASSIGN(const Model model, read_model(file));
+Result<Graph> build(const Model& model, const Windows& windows, OperatorTable operators) {
   const Subgraph& source = model.subgraphs[0];
-  RUNNEL_TRY(check_operators(source));
-  RUNNEL_ASSIGN(const Windows windows, find_windows(model));
   Builder builder(source, windows);
   for (const std::int32_t tensor : source.inputs) RUNNEL_TRY(builder.add_input(tensor));
   for (std::size_t i = 0; i < source.operators.size(); ++i) {
@@ -148,6 +145,29 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators) 
   if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
   graph.pipeline.usage = builder.stateful ? fb::Usage::step : can_stream(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
   return graph;
+}
+
+Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes, std::vector<std::string>& notes) {
+  // Aligned, wherever the caller's bytes lie.
+  const std::vector<std::byte> file(bytes.begin(), bytes.end());
+  RUNNEL_ASSIGN(Model model, read_model(file));
+  RUNNEL_TRY(check_operators(model.subgraphs[0]));
+  RUNNEL_ASSIGN(const Windows windows, find_windows(model));
+  // Open axes: the first length that fits; in the end 1, as the file says.
+  const std::vector<Tensor> tensors = model.subgraphs[0].tensors;
+  std::vector<std::int64_t> lengths(std::begin(kOpenLengths), std::end(kOpenLengths));
+  lengths.push_back(1);
+  Status first;
+  for (const std::int64_t length : lengths) {
+    model.subgraphs[0].tensors = tensors;
+    std::vector<std::string> said;
+    RUNNEL_ASSIGN(const bool chosen, settle_shapes(model.subgraphs[0], shapes, length, said));
+    auto graph = build(model, windows, operators);
+    if (graph.ok()) notes.insert(notes.end(), said.begin(), said.end());
+    if (graph.ok() || !chosen) return graph;
+    if (first.ok()) first = graph.status();
+  }
+  return first;
 }
 
 }  // namespace
@@ -169,8 +189,11 @@ std::vector<std::pair<std::string_view, std::string_view>> tflite_operators() {
   return all;
 }
 
-Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators) {
-  return catching_bad_alloc("importing the model", [&] { return tflite_source::import(bytes, operators); });
+Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes, std::vector<std::string>* notes) {
+  return catching_bad_alloc("importing the model", [&] {
+    std::vector<std::string> said;
+    return tflite_source::import(bytes, operators, shapes, notes != nullptr ? *notes : said);
+  });
 }
 
 }  // namespace runnel::compiler

@@ -93,6 +93,10 @@ Result<Tensor> read_tensor(std::span<const std::byte> file, const tflite::Model&
     tensor.shape.push_back(dim);
   }
   if (tensor.shape.size() > 8) return Status(Code::invalid_data) << place << ": rank " << tensor.shape.size() << ", expected at most 8";
+  const std::vector<std::int32_t> signature = numbers_in(from.shape_signature());
+  if (signature.size() == tensor.shape.size() && std::ranges::find(signature, -1) != signature.end()) {
+    for (const std::int32_t dim : signature) tensor.open.push_back(dim == -1);
+  }
   if (from.quantization() != nullptr) RUNNEL_TRY(read_quantization(*from.quantization(), place, tensor));
   const std::size_t buffers = model.buffers() == nullptr ? 0 : model.buffers()->size();
   if (from.buffer() >= buffers) {

@@ -18,6 +18,7 @@ namespace runnel::compiler::tflite_source {
 struct Tensor {
   std::string name;                     // "tensor 7" when the file has none
   std::vector<std::int32_t> shape;      // no dimension is negative; empty: a scalar, or not known
+  std::vector<bool> open;               // per axis: without fixed size, whatever `shape` says; empty: none
   DType dtype = DType::none;            // none: a type that nothing here computes with
   std::vector<float> scales;
   std::vector<std::int32_t> zero_points;

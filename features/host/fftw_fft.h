@@ -14,7 +14,7 @@ namespace runnel::features {
 // Does this build contain FFTW?
 bool have_fftw() noexcept;
 
-// Any n from 2 to kMaxFftSize that is even. Planning is deterministic (FFTW_ESTIMATE) and may be done from
+// Any n from 1 to kMaxFftSize. Planning is deterministic (FFTW_ESTIMATE) and may be done from
 // any thread. Errors: unsupported in a build without FFTW; invalid_argument; out_of_memory.
 class FftwFft;
 struct FftwFftDeleter {

@@ -1,4 +1,4 @@
-// FFT passes for any width. See fft.h for the algorithm and lanes.h for how this file is compiled.
+// FFT passes for any width. See complex_fft.h for the algorithm and lanes.h for how this file is compiled.
 #pragma once
 
 #include "features/simd/kernels.h"
@@ -53,16 +53,29 @@ RUNNEL_INLINE void butterfly(Complex<W>* x) {
     x[1] = b + d;
     x[2] = a - c;
     x[3] = b - d;
+  } else if constexpr (R == 8) {
+    constexpr float kHalfRoot = 0.707106781186547524400844F;
+    Complex<W> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+    butterfly<W, 4>(even);
+    butterfly<W, 4>(odd);
+    odd[1] = scaled(Complex<W>{odd[1].re + odd[1].im, odd[1].im - odd[1].re}, kHalfRoot);
+    odd[2] = minus_i(odd[2]);
+    odd[3] = scaled(Complex<W>{odd[3].im - odd[3].re, -odd[3].re - odd[3].im}, kHalfRoot);
+    for (int k = 0; k < 4; ++k) {
+      x[k] = even[k] + odd[k];
+      x[k + 4] = even[k] - odd[k];
+    }
   } else {
     static_assert(R == 5);
-    constexpr float kCos72 = 0.309016994374947424102293F, kCos144 = -0.809016994374947424102293F;
+    constexpr float kRoot5Quarter = 0.559016994374947424102293F;  // cos 72 + 1/4
     constexpr float kSin72 = 0.951056516295153572116439F, kSin144 = 0.587785252292473129168706F;
-    const Complex<W> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
-    const Complex<W> p = x[0] + (scaled(a, kCos72) + scaled(b, kCos144));
-    const Complex<W> q = x[0] + (scaled(a, kCos144) + scaled(b, kCos72));
+    const Complex<W> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3], sum = a + b;
+    // cos 72 a + cos 144 b = -(a + b) / 4 + root 5 / 4 (a - b): a quarter is not rounded.
+    const Complex<W> middle = x[0] - scaled(sum, 0.25F), swing = scaled(a - b, kRoot5Quarter);
+    const Complex<W> p = middle + swing, q = middle - swing;
     const Complex<W> r = minus_i(scaled(c, kSin72) + scaled(d, kSin144));
     const Complex<W> s = minus_i(scaled(c, kSin144) - scaled(d, kSin72));
-    x[0] = x[0] + (a + b);
+    x[0] = x[0] + sum;
     x[1] = p + r;
     x[2] = q + s;
     x[3] = q - s;
@@ -75,7 +88,14 @@ RUNNEL_INLINE void gather_points(Complex<W>* x, const float* re, const float* im
   for (int k = 0; k < R; ++k) x[k] = {load<W>(re + k * step), load<W>(im + k * step)};
 }
 
-// stride % W == 0: a vector holds neighbours that share their twiddles.
+// Passes never write where they read: a last vector that reaches over the end is moved back to end there, and
+// computes a few results twice.
+template <int W>
+RUNNEL_INLINE std::size_t last_start(std::size_t at, std::size_t count) {
+  return at + W <= count ? at : count - W;
+}
+
+// stride >= W: a vector holds neighbours that share their twiddles.
 template <int W, int R>
 void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                float* to_im) noexcept {
@@ -83,14 +103,15 @@ void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, 
                     stride = static_cast<std::size_t>(pass.stride);
   const std::size_t step = groups * stride;
   for (std::size_t p = 0; p < groups; ++p) {
-    Complex<W> w[R];
+    Complex<W> w[R] = {};
     if (groups > 1) {
       for (std::size_t k = 1; k < R; ++k) {
         const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
         w[k] = {splat<W>(t[0]), splat<W>(t[groups])};
       }
     }
-    for (std::size_t q = 0; q < stride; q += W) {
+    for (std::size_t at = 0; at < stride; at += W) {
+      const std::size_t q = last_start<W>(at, stride);
       Complex<W> x[R];
       gather_points<W, R>(x, from_re + p * stride + q, from_im + p * stride + q, step);
       butterfly<W, R>(x);
@@ -104,12 +125,13 @@ void pass_wide(const FftPass& pass, const float* from_re, const float* from_im, 
   }
 }
 
-// Stride 1, groups % W == 0, radix 4: a vector holds W groups, whose results are interleaved lane by lane.
+// Stride 1, groups >= W, radix 4: a vector holds W groups, whose results are interleaved lane by lane.
 template <int W>
 void pass_first4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                  float* to_im) noexcept {
   const std::size_t groups = static_cast<std::size_t>(pass.groups);
-  for (std::size_t p = 0; p < groups; p += W) {
+  for (std::size_t at = 0; at < groups; at += W) {
+    const std::size_t p = last_start<W>(at, groups);
     Complex<W> x[4];
     gather_points<W, 4>(x, from_re + p, from_im + p, groups);
     butterfly<W, 4>(x);
@@ -132,12 +154,13 @@ void pass_first4(const FftPass& pass, const float* from_re, const float* from_im
   }
 }
 
-// Stride 4, groups % (W/4) == 0, radix 4: a vector holds W/4 groups of four neighbours.
+// Stride 4, groups >= W/4, radix 4: a vector holds W/4 groups of four neighbours.
 template <int W>
 void pass_second4(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                   float* to_im) noexcept {
   const std::size_t groups = static_cast<std::size_t>(pass.groups);
-  for (std::size_t p = 0; p < groups; p += W / 4) {
+  for (std::size_t at = 0; at < groups; at += W / 4) {
+    const std::size_t p = last_start<W / 4>(at, groups);
     Complex<W> x[4];
     gather_points<W, 4>(x, from_re + 4 * p, from_im + 4 * p, 4 * groups);
     butterfly<W, 4>(x);
@@ -160,19 +183,64 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
+// W groups of eight: a[0] lane 0, a[1] lane 0, .. a[7] lane 0, a[0] lane 1, ...
+template <int W>
+RUNNEL_INLINE void zip_eight(const F<W>* a, float* to) {
+  F<W> pairs[8], fours[8], low, high;
+  for (int k = 0; k < 4; ++k) zip<W>(a[k], a[k + 4], pairs[2 * k], pairs[2 * k + 1]);  // halves of (k, k+4)
+  for (int half = 0; half < 2; ++half) {
+    for (int k = 0; k < 2; ++k) {
+      zip<W>(pairs[2 * k + half], pairs[2 * k + 4 + half], low, high);
+      fours[4 * half + k] = low;  // first quarter of this half: (k, k+2, k+4, k+6)
+      fours[4 * half + 2 + k] = high;
+    }
+  }
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    zip<W>(fours[2 * quarter], fours[2 * quarter + 1], low, high);
+    store<W>(to + 2 * quarter * W, low);
+    store<W>(to + (2 * quarter + 1) * W, high);
+  }
+}
+
+// Stride 1, groups >= W, radix 8, as pass_first4.
+template <int W>
+void pass_first8(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
+                 float* to_im) noexcept {
+  const std::size_t groups = static_cast<std::size_t>(pass.groups);
+  for (std::size_t at = 0; at < groups; at += W) {
+    const std::size_t p = last_start<W>(at, groups);
+    Complex<W> x[8];
+    gather_points<W, 8>(x, from_re + p, from_im + p, groups);
+    butterfly<W, 8>(x);
+    for (std::size_t k = 1; k < 8; ++k) {
+      const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
+      x[k] = x[k] * Complex<W>{load<W>(t), load<W>(t + groups)};
+    }
+    F<W> lanes[8];
+    for (int k = 0; k < 8; ++k) lanes[k] = x[k].re;
+    zip_eight<W>(lanes, to_re + 8 * p);
+    for (int k = 0; k < 8; ++k) lanes[k] = x[k].im;
+    zip_eight<W>(lanes, to_im + 8 * p);
+  }
+}
+
 template <int W, int R>
 void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                    float* to_im) noexcept {
   if constexpr (W > 1) {
-    if (pass.stride % W == 0) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
+    if (pass.stride >= W) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
     // Eight lanes are two halves of four on AVX2, between which shuffles are slow: fours do better there.
     if constexpr (R == 4 && W != 8) {
-      if (pass.stride == 1 && pass.groups % W == 0)
+      if (pass.stride == 1 && pass.groups >= W)
         return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
       if constexpr (W > 4) {
-        if (pass.stride == 4 && pass.groups % (W / 4) == 0)
+        if (pass.stride == 4 && pass.groups >= W / 4)
           return pass_second4<W>(pass, from_re, from_im, to_re, to_im);
       }
+    }
+    if constexpr (R == 8 && W != 8) {
+      if (pass.stride == 1 && pass.groups >= W)
+        return pass_first8<W>(pass, from_re, from_im, to_re, to_im);
     }
     return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
   } else {
@@ -180,30 +248,35 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
   }
 }
 
-// Any radix, by the definition of the DFT: for sizes with large prime factors.
+// Any radix, by the definition of the DFT: for sizes with larger prime factors.
+template <int W>
 void pass_any_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                     float* to_im) noexcept {
   const std::size_t radix = static_cast<std::size_t>(pass.radix),
                     groups = static_cast<std::size_t>(pass.groups);
   const std::size_t stride = static_cast<std::size_t>(pass.stride), step = groups * stride;
+  if constexpr (W > 1) {
+    if (stride < W) return pass_any_radix<(W > 4 ? W / 2 : 1)>(pass, from_re, from_im, to_re, to_im);
+  }
   for (std::size_t p = 0; p < groups; ++p) {
-    for (std::size_t q = 0; q < stride; ++q) {
+    for (std::size_t at = 0; at < stride; at += W) {
+      const std::size_t q = last_start<W>(at, stride);
       const float *re = from_re + p * stride + q, *im = from_im + p * stride + q;
       for (std::size_t k = 0; k < radix; ++k) {
-        Complex<1> sum{re[0], im[0]};
+        Complex<W> sum{load<W>(re), load<W>(im)};
         std::size_t root = 0;
         for (std::size_t j = 1; j < radix; ++j) {
           root += k;
           if (root >= radix) root -= radix;
-          sum = sum + Complex<1>{re[j * step], im[j * step]} *
-                          Complex<1>{pass.roots[2 * root], pass.roots[2 * root + 1]};
+          sum = sum + Complex<W>{load<W>(re + j * step), load<W>(im + j * step)} *
+                          Complex<W>{splat<W>(pass.roots[2 * root]), splat<W>(pass.roots[2 * root + 1])};
         }
         if (groups > 1 && k > 0) {
           const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
-          sum = sum * Complex<1>{t[0], t[groups]};
+          sum = sum * Complex<W>{splat<W>(t[0]), splat<W>(t[groups])};
         }
-        to_re[(p * radix + k) * stride + q] = sum.re;
-        to_im[(p * radix + k) * stride + q] = sum.im;
+        store<W>(to_re + (p * radix + k) * stride + q, sum.re);
+        store<W>(to_im + (p * radix + k) * stride + q, sum.im);
       }
     }
   }
@@ -221,58 +294,11 @@ void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, f
       return pass_of_radix<W, 4>(pass, from_re, from_im, to_re, to_im);
     case 5:
       return pass_of_radix<W, 5>(pass, from_re, from_im, to_re, to_im);
+    case 8:
+      return pass_of_radix<W, 8>(pass, from_re, from_im, to_re, to_im);
     default:
-      return pass_any_radix(pass, from_re, from_im, to_re, to_im);
+      return pass_any_radix<W>(pass, from_re, from_im, to_re, to_im);
   }
-}
-
-template <int W>
-void deinterleave(const float* x, std::size_t count, float* re, float* im) noexcept {
-  std::size_t j = 0;
-  if constexpr (W > 1) {
-    for (; j + W <= count; j += W) {
-      F<W> even, odd;
-      split_pairs<W>(load<W>(x + 2 * j), load<W>(x + 2 * j + W), even, odd);
-      store<W>(re + j, even);
-      store<W>(im + j, odd);
-    }
-  }
-  for (; j < count; ++j) {
-    re[j] = x[2 * j];
-    im[j] = x[2 * j + 1];
-  }
-}
-
-// Z[k] = E + iO holds the spectra E, O of the even and odd points; X[k] = E[k] + exp(-pi i k / count) O[k],
-// and X[count-k] = conj(E[k] - exp(..) O[k]).
-template <int W>
-RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k,
-                               const float* cosine, const float* sine, float* re, float* im) {
-  const std::size_t mirror = count - k - (W - 1);
-  const F<W> a = load<W>(z_re + k), b = load<W>(z_im + k);
-  const F<W> c = reverse<W>(load<W>(z_re + mirror)), d = reverse<W>(load<W>(z_im + mirror));
-  const F<W> even_re = (a + c) * 0.5F, even_im = (b - d) * 0.5F;
-  const Complex<W> odd = Complex<W>{load<W>(cosine + k), load<W>(sine + k)} * Complex<W>{b + d, c - a};
-  store<W>(re + k, even_re + odd.re);
-  store<W>(im + k, even_im + odd.im);
-  store<W>(re + mirror, reverse<W>(even_re - odd.re));
-  store<W>(im + mirror, reverse<W>(odd.im - even_im));
-}
-
-template <int W>
-void unpack_real(const float* z_re, const float* z_im, std::size_t count, const float* factors, float* re,
-                 float* im) noexcept {
-  const std::size_t half = count / 2;
-  const float *cosine = factors, *sine = factors + half + 1;
-  re[0] = z_re[0] + z_im[0];
-  im[0] = 0;
-  re[count] = z_re[0] - z_im[0];
-  im[count] = 0;
-  std::size_t k = 1;
-  if constexpr (W > 1) {
-    for (; k + W <= half + 1; k += W) unpack_pair<W>(z_re, z_im, count, k, cosine, sine, re, im);
-  }
-  for (; k <= half; ++k) unpack_pair<1>(z_re, z_im, count, k, cosine, sine, re, im);
 }
 
 }  // namespace

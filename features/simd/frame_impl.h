@@ -234,18 +234,28 @@ std::size_t copy_finite(const float* x, std::size_t count, float gain, float* to
   return bad;
 }
 
-template <int W>
-float dot(const float* x, const float* taps, std::size_t count) noexcept {
+// `taps(i)`: W of them from number i on.
+template <int W, class Taps>
+RUNNEL_INLINE float dot_of(const float* x, std::size_t count, Taps taps) {
   F<W> sums[16 / W] = {};
   for (std::size_t i = 0; i < count; i += 16) {
     for (int j = 0; j < 16 / W; ++j) {
       const std::size_t at = i + static_cast<std::size_t>(j) * W;
-      sums[j] += load<W>(x + at) * load<W>(taps + at);
+      sums[j] += load<W>(x + at) * taps(at);
     }
   }
   float lanes[16];
   for (int j = 0; j < 16 / W; ++j) store<W>(lanes + j * W, sums[j]);
   return fold<16>(lanes);
+}
+
+template <int W>
+float dot(const float* x, const float* taps, std::size_t count) noexcept {
+  return dot_of<W>(x, count, [=](std::size_t i) __attribute__((always_inline)) { return load<W>(taps + i); });
+}
+template <int W>
+float dot_reversed(const float* x, const float* last, std::size_t count) noexcept {
+  return dot_of<W>(x, count, [=](std::size_t i) __attribute__((always_inline)) { return reverse<W>(load<W>(last - i - (W - 1))); });
 }
 
 template <int W>

@@ -9,14 +9,14 @@
 
 namespace runnel::features {
 
-// One pass of the mixed-radix FFT (decimation in frequency, Stockham's self-sorting order; see fft.h).
+// One pass of the mixed-radix FFT (decimation in frequency, Stockham's self-sorting order; see complex_fft.h).
 // count = radix * groups * stride complex points.
 struct FftPass {
   std::int32_t radix, groups, stride;
   // [radix - 1][2][groups] floats: for k = 1 .. radix-1 the cosines, then the sines, of exp(-2 pi i k p /
   // (radix * groups)).
   const float* twiddles;
-  // Other radices than 2, 3, 4, 5: [radix][2], the roots exp(-2 pi i j / radix).
+  // Other radices than 2, 3, 4, 5, 8: [radix][2], the roots exp(-2 pi i j / radix).
   const float* roots;
 };
 
@@ -41,6 +41,14 @@ struct Kernels {
   // [2][count/2 + 1] = cosine, sine of exp(-pi i k / count) / 2. re and im: count + 1; may not overlap z.
   void (*unpack_real)(const float* z_re, const float* z_im, std::size_t count, const float* factors,
                       float* re, float* im) noexcept;
+  // Back: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not overlap re, im.
+  void (*pack_real)(const float* re, const float* im, std::size_t count, const float* factors, float* z_re,
+                    float* z_im) noexcept;
+  // re[j] * factor, im[j] * factor -> x[2j], x[2j+1], j < count
+  void (*interleave)(const float* re, const float* im, std::size_t count, float factor, float* x) noexcept;
+  // Complex a * b; the result may be in a's place.
+  void (*multiply)(const float* a_re, const float* a_im, const float* b_re, const float* b_im, std::size_t count,
+                   float* re, float* im) noexcept;
 
   // Sum in 32 interleaved lanes (x[i] goes to lane i mod 32), then halves added: 16, 8, 4, 2, 1.
   float (*sum)(const float* x, std::size_t count) noexcept;
@@ -65,6 +73,8 @@ struct Kernels {
   std::size_t (*copy_finite)(const float* x, std::size_t count, float gain, float* to) noexcept;
   // sum of x[i] * taps[i] in 16 interleaved lanes, then halves added; count a multiple of 16
   float (*dot)(const float* x, const float* taps, std::size_t count) noexcept;
+  // the same of x[i] * last[-i]
+  float (*dot_reversed)(const float* x, const float* last, std::size_t count) noexcept;
   // x = (x - mean) * scale
   void (*normalize)(float* x, const float* mean, const float* scale, std::size_t count) noexcept;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "features/simd/fft_impl.h"
+#include "features/simd/real_fft_impl.h"
 #include "features/simd/frame_impl.h"
 
 namespace runnel::features {
@@ -13,6 +14,9 @@ constexpr Kernels table() {
           .fft_pass = fft_pass<W>,
           .deinterleave = deinterleave<W>,
           .unpack_real = unpack_real<W>,
+          .pack_real = pack_real<W>,
+          .interleave = interleave<W>,
+          .multiply = multiply<W>,
           .sum = sum<W>,
           .sum_of_squares = sum_of_squares<W>,
           .shape_frame = shape_frame<W>,
@@ -24,6 +28,7 @@ constexpr Kernels table() {
           .times_matrix = times_matrix<W>,
           .copy_finite = copy_finite<W>,
           .dot = dot<W>,
+          .dot_reversed = dot_reversed<W>,
           .normalize = normalize<W>};
 }
 

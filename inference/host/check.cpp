@@ -1,77 +1,16 @@
 #include "inference/host/check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <random>
 
 #include "inference/frames.h"
+#include "inference/host/compare_tensors.h"
 #include "inference/host/event_driven.h"
 #include "inference/reblocker.h"
 
 namespace runnel {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-std::string value_text(DType type, const std::byte* at) {
-  switch (type) {
-    case DType::int8: return std::to_string(static_cast<int>(*reinterpret_cast<const std::int8_t*>(at)));
-    case DType::int16: return std::to_string(*reinterpret_cast<const std::int16_t*>(at));
-    case DType::int32: return std::to_string(*reinterpret_cast<const std::int32_t*>(at));
-    case DType::float32: return std::to_string(*reinterpret_cast<const float*>(at));
-    default: return "?";
-  }
-}
-
-// Compares a tensor; `frames` along its time axis (1 and frame-major when there is none). Notes the first difference.
-bool same(const TensorView& view, int tensor, int time_axis, std::int64_t frames, const Bytes& expected, const Bytes& found, std::string run,
-          std::vector<Difference>& differences) {
-  if (expected == found) return true;
-  Difference difference{std::move(run), tensor, -1, -1, std::to_string(expected.size()) + " bytes", std::to_string(found.size()) + " bytes"};
-  if (expected.size() == found.size()) {
-    std::size_t at = 0;
-    while (expected[at] == found[at]) ++at;
-    const std::size_t size = size_of(view.dtype), element = at / size;
-    const FrameLayout layout = FrameLayout::of(view.shape, time_axis, view.dtype);
-    const std::size_t per_frame = layout.inner_bytes / size;
-    difference.frame = time_axis < 0 ? 0 : static_cast<std::int64_t>(element / per_frame % static_cast<std::size_t>(frames));
-    difference.element = static_cast<std::int64_t>(element % per_frame);
-    difference.expected = value_text(view.dtype, expected.data() + element * size);
-    difference.found = value_text(view.dtype, found.data() + element * size);
-  }
-  differences.push_back(std::move(difference));
-  return false;
-}
-
-double number_at(DType type, const std::byte* at) {
-  const auto read = [&]<class T>(T value) {
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<double>(value);
-  };
-  switch (type) {
-    case DType::int8: return read(std::int8_t{});
-    case DType::int16: return read(std::int16_t{});
-    case DType::int32: return read(std::int32_t{});
-    case DType::int64: return read(std::int64_t{});
-    case DType::float32: return read(float{});
-    default: return static_cast<double>(std::to_integer<int>(*at));
-  }
-}
-
-// The largest difference between two tensors of one type; infinite when a NaN meets a number or the sizes differ.
-double largest_difference(DType type, const Bytes& expected, const Bytes& found) {
-  if (expected.size() != found.size()) return std::numeric_limits<double>::infinity();
-  double largest = 0;
-  for (std::size_t at = 0; at + size_of(type) <= expected.size(); at += size_of(type)) {
-    const double a = number_at(type, expected.data() + at), b = number_at(type, found.data() + at);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    const double difference = std::abs(a - b);
-    largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(largest, difference);
-  }
-  return largest;
-}
 
 // Collects a streamed output as it would be whole.
 class Collector {
@@ -400,59 +339,6 @@ class StreamCheck {
 };
 
 }  // namespace
-
-Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa isa, OperatorTable table) {
-  VectorReport report;
-  const Model& model = owned->model();
-  if (model.vectors() == nullptr || model.vectors()->cases() == nullptr) return report;
-  for (const fb::VectorCase* test : *model.vectors()->cases()) {
-    PrepareOptions options;
-    options.mode = RunMode::whole;
-    options.isa = isa;
-    options.share = false;
-    for (const fb::VectorTensor* value : *test->inputs()) {
-      if (model.plan() == nullptr) break;
-      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(value->tensor()))->time_axis();
-      if (axis >= 0 && static_cast<std::uint32_t>(axis) < value->shape()->size()) options.frames = value->shape()->Get(static_cast<std::uint32_t>(axis));
-    }
-    RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
-    RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
-    for (std::size_t i = 0; i < model.inputs().size(); ++i) {
-      const std::span<std::byte> input = runner->session().input(static_cast<int>(i));
-      bool found = false;
-      for (const fb::VectorTensor* value : *test->inputs()) {
-        if (value->tensor() != model.inputs()[i]) continue;
-        if (value->data()->size() != input.size()) {
-          return Status(Code::invalid_data) << "test vector " << report.cases << ": input of " << value->data()->size() << " bytes, expected " << input.size();
-        }
-        std::memcpy(input.data(), value->data()->data(), input.size());
-        found = true;
-      }
-      if (!found) return Status(Code::invalid_data) << "test vector " << report.cases << " lacks input " << i;
-    }
-    runner->session().run(engine->prepared().block());
-    bool exact = true, passed = true;
-    for (const fb::VectorTensor* value : *test->outputs()) {
-      const auto tensor = runner->session().tensor(value->tensor());
-      const auto* first = reinterpret_cast<const std::byte*>(value->data()->data());
-      const Bytes expected(first, first + value->data()->size()), found(tensor.begin(), tensor.end());
-      const Placement& at = engine->prepared().placement(value->tensor());
-      const TensorView view = model.tensor(value->tensor());
-      const bool floats = view.dtype == DType::float32;
-      report.floats = report.floats || floats;
-      if (expected == found) continue;
-      exact = false;
-      const double difference = largest_difference(view.dtype, expected, found);
-      report.largest_difference = std::max(report.largest_difference, difference);
-      if (floats && difference <= kVectorTolerance) continue;
-      passed = same(view, value->tensor(), at.time_axis, at.frames, expected, found, "vector " + std::to_string(report.cases), report.differences) && passed;
-    }
-    ++report.cases;
-    report.exact += exact ? 1 : 0;
-    report.passed += passed ? 1 : 0;
-  }
-  return report;
-}
 
 Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs, std::uint32_t seed,
                                      Isa isa, OperatorTable table) {

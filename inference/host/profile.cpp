@@ -78,7 +78,8 @@ StepProfile describe_step(const Prepared& prepared, int index) {
 
 Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const ProfileOptions& options) {
   if (options.runs < 1 || options.runs > kMostRuns) return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMostRuns;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, {.mode = options.mode, .frames = options.frames, .isa = options.isa, .threads = options.threads}, options.operators));
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, {.mode = options.mode, .frames = options.frames, .isa = options.isa, .threads = options.threads, .fast_bytes = options.fast_bytes,
+                                                .param_copy = options.param_copy}, options.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   const Prepared& prepared = engine->prepared();
   Session& session = runner->session();
@@ -97,9 +98,12 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
   profile.runs = options.runs;
   profile.weight_bytes = owned->model().weight_bytes();
   profile.prepared_bytes = engine->prepared_bytes();
-  profile.arena_bytes = prepared.arena_bytes();
-  profile.scratch_bytes = prepared.scratch_bytes();
-  profile.state_bytes = prepared.state_bytes();
+  const Prepared::ConstantBytes constants = prepared.constant_bytes();
+  profile.constants_in_file = constants.in_place;
+  profile.fast = {.constants = constants.copied_fast, .arena = prepared.arena_bytes(Tier::fast)};
+  profile.slow = {.constants = constants.copied_slow, .arena = prepared.arena_bytes(Tier::slow)};
+  (prepared.scratch_tier() == Tier::fast ? profile.fast : profile.slow).scratch = prepared.scratch_bytes();
+  (prepared.state_tier() == Tier::fast ? profile.fast : profile.slow).state = prepared.state_bytes();
 
   StepTimes times(prepared.step_count());
   std::vector<double> whole;

@@ -18,6 +18,8 @@ struct ProfileOptions {
   std::int64_t runs = 1000;   // timed runs, 1 to 10,000,000; as many again are run unobserved for the total
   Isa isa = best_isa();
   int threads = 1;            // as PrepareOptions::threads
+  std::size_t fast_bytes = static_cast<std::size_t>(-1);   // as PrepareOptions::fast_bytes
+  bool param_copy = false;                                 // as PrepareOptions::param_copy
   OperatorTable operators = all_operators();
 };
 
@@ -39,8 +41,14 @@ struct Profile {
   double run_microseconds = 0;         // median of a whole run that nobody observes
   double steps_microseconds = 0;       // sum over the steps
   std::int64_t macs = 0;
-  // Bytes: constants in the model file; what preparing made of them; shared by turns (arena, scratch); per session (state).
-  std::size_t weight_bytes = 0, prepared_bytes = 0, arena_bytes = 0, scratch_bytes = 0, state_bytes = 0;
+  // Bytes: constants in the model file; what preparing made of them.
+  std::size_t weight_bytes = 0, prepared_bytes = 0;
+  // Bytes in one tier of memory: constants copied there; shared by turns (arena, scratch); per session (state).
+  struct TierBytes {
+    std::size_t constants = 0, arena = 0, scratch = 0, state = 0;
+  };
+  TierBytes fast, slow;
+  std::size_t constants_in_file = 0;   // read while running where the file lies
 };
 
 // Runs the model on seeded noise. Errors: those of preparing it; invalid_argument for a number of runs that is out of range.

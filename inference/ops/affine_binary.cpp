@@ -1,4 +1,4 @@
-// Sums, differences and products of tensors with any scale and zero point, as TensorFlow Lite computes them (version 3).
+// Sums, differences, products and squared differences of tensors with any scale and zero point, as TensorFlow Lite computes them.
 #include "inference/ops/affine.h"
 #include "inference/ops/broadcast.h"
 #include "inference/ops/definitions.h"
@@ -67,9 +67,9 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <kernels::AffinePair kOp>
-constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
+constexpr OperatorDefinition define(fb::OpCode code, std::string_view name, std::uint8_t version = 3) noexcept {
   constexpr bool choice = kOp == kernels::AffinePair::max || kOp == kernels::AffinePair::min;
-  return {code, 3, name, choice ? check_choice : check_pair, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+  return {code, version, name, choice ? check_choice : check_pair, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 
 }  // namespace
@@ -78,6 +78,7 @@ const OperatorDefinition add_v3 = define<kernels::AffinePair::add>(fb::OpCode::a
 const OperatorDefinition sub_v3 = define<kernels::AffinePair::sub>(fb::OpCode::sub, "sub");
 const OperatorDefinition mul_v3 = define<kernels::AffinePair::mul>(fb::OpCode::mul, "mul");
 const OperatorDefinition max_v3 = define<kernels::AffinePair::max>(fb::OpCode::max, "max");
+const OperatorDefinition squared_difference_v1 = define<kernels::AffinePair::squared_difference>(fb::OpCode::squared_difference, "squared_difference", 1);
 const OperatorDefinition min_v3 = define<kernels::AffinePair::min>(fb::OpCode::min, "min");
 
 }  // namespace runnel::ops

@@ -1,6 +1,7 @@
-// Softmax of int8 along the last axis in fixed point, as TensorFlow Lite computes it (version 3).
+// Softmax of int8 and int16 along the last axis in fixed point, as TensorFlow Lite computes it (version 3).
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
+#include "kernels/affine_softmax.h"
 
 namespace runnel::ops {
 namespace {
@@ -13,7 +14,7 @@ struct BoundSoftmax : BoundOperator {
 
 void run_softmax(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundSoftmax&>(self);
-  kernels::affine_softmax(op.spec, reinterpret_cast<const std::int8_t*>(op.x.at(context)), context.data[op.y]);
+  kernels::affine_softmax(op.spec, op.x.at(context), context.data[op.y]);
 }
 
 // Along the last axis: AxisOptions name it, FunctionOptions bring a factor for the differences (alpha, TensorFlow's beta).
@@ -28,13 +29,16 @@ Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_affine(x, "the input"));
   RUNNEL_TRY(check_affine(y, "the output"));
-  if (x.dtype != DType::int8 || !is_integer(y.dtype)) {
-    return Status(Code::unsupported) << name_of(x.dtype) << " to " << name_of(y.dtype) << ", expected int8 to int8 or int16";
+  const bool wide = x.dtype == DType::int16;
+  if (!is_integer(x.dtype) || !is_integer(y.dtype) || (wide && y.dtype != DType::int16)) {
+    return Status(Code::unsupported) << name_of(x.dtype) << " to " << name_of(y.dtype) << ", expected int8 to int8 or int16, or int16 to int16";
   }
-  const bool wide = y.dtype == DType::int16;
-  const float scale = wide ? 1.0f / 65536 : 1.0f / 256;
-  if (!(y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f) || y.zero_point() != (wide ? -32768 : -128)) {
-    return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of " << (wide ? 65536 : 256);
+  if (wide && x.zero_point() != 0) return Status(Code::unsupported) << "an int16 input with zero point " << x.zero_point();
+  const int parts = wide ? 32768 : y.dtype == DType::int16 ? 65536 : 256;
+  const std::int32_t zero = wide ? 0 : kernels::lowest(y.dtype);
+  const float scale = 1.0f / static_cast<float>(parts);
+  if (!(y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f) || y.zero_point() != zero) {
+    return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of " << parts;
   }
   const fb::AxisOptions* const o = op.options_as_AxisOptions();
   if (o == nullptr && op.options_as_FunctionOptions() == nullptr) return Status(Code::invalid_data) << "its options are missing or of another type";
@@ -57,6 +61,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundSoftmax* const bound, allocate<BoundSoftmax>(context, run_softmax));
   bound->x = operand(context, 0);
   bound->y = output_index(op);
+  bound->spec.from = input(context.model(), op, 0).dtype;
   bound->spec.to = output(context.model(), op).dtype;
   bound->spec.rows = static_cast<std::size_t>(shape.product(0, shape.rank - 1));
   bound->spec.count = static_cast<std::size_t>(shape[shape.rank - 1]);

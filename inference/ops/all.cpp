@@ -25,9 +25,10 @@ const OperatorDefinition* const kAll[] = {
     &ops::space_to_depth_v1, &ops::expand_v1, &ops::insert_zeros_v1, &ops::reverse_sequence_v1, &ops::gather_v1, &ops::scatter_nd_v1,
     &ops::transposed_conv_v1, &ops::streaming_cache_v1,
     // Any scale and zero point.
-    &ops::add_v3, &ops::sub_v3, &ops::mul_v3, &ops::max_v3, &ops::min_v3, &ops::relu_v3, &ops::requantize_v3, &ops::sigmoid_v3, &ops::tanh_v3, &ops::leaky_relu_v3,
+    &ops::add_v3, &ops::sub_v3, &ops::mul_v3, &ops::max_v3, &ops::min_v3, &ops::squared_difference_v1, &ops::relu_v3, &ops::requantize_v3, &ops::sigmoid_v3, &ops::tanh_v3, &ops::leaky_relu_v3,
     &ops::hard_swish_v3, &ops::clip_v3, &ops::quantize_v3, &ops::dequantize_v3, &ops::softmax_v3, &ops::average_pool_v3, &ops::max_pool_v3,
-    &ops::reduce_mean_v3, &ops::conv_v3, &ops::fully_connected_v3, &ops::lstm_v3, &ops::svdf_v1,
+    &ops::reduce_mean_v3, &ops::reduce_sum_v3, &ops::reduce_max_v3, &ops::reduce_min_v3, &ops::conv_v3, &ops::fully_connected_v3, &ops::matmul_v3,
+    &ops::lstm_v3, &ops::lstm_v4, &ops::svdf_v1, &ops::svdf_v2,
     &ops::conv_v4, &ops::fully_connected_v4,
     // What a session keeps, and what back ends compute.
     &ops::read_variable_v1, &ops::assign_variable_v1, &ops::delegate_v1,

@@ -1,6 +1,7 @@
 // Product of two tensors of matrices: a [.., M, K], b [.., K, N], y [.., M, N]; leading axes broadcast.
 #include "kernels/matmul.h"
 
+#include "inference/ops/affine.h"
 #include "inference/ops/broadcast.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
@@ -51,9 +52,15 @@ Status check_matmul(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   RUNNEL_TRY(options<fb::FullyConnectedOptions>(op).status());
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
-  const bool floats = y.dtype == DType::float32;
-  RUNNEL_TRY(check_number(a, floats, "the first input"));
-  RUNNEL_TRY(check_number(y, floats, "the output"));
+  const bool affine = op.version() == 3, floats = !affine && y.dtype == DType::float32;
+  if (affine) {
+    RUNNEL_TRY(check_affine(a, false, "the first input"));
+    RUNNEL_TRY(check_affine(b, false, "the second input"));
+    RUNNEL_TRY(check_affine(y, false, "the output"));
+  } else {
+    RUNNEL_TRY(check_number(a, floats, "the first input"));
+    RUNNEL_TRY(check_number(y, floats, "the output"));
+  }
   if (a.dtype != y.dtype || b.dtype != y.dtype) {
     return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
   }
@@ -62,7 +69,7 @@ Status check_matmul(const Model& model, const fb::Operator& op) noexcept {
   if (b.shape[b.shape.rank - 2] != inner) {
     return Status(Code::invalid_data) << "the second input has " << b.shape[b.shape.rank - 2] << " rows, expected the first one's " << inner << " columns";
   }
-  if (!floats) {
+  if (!floats && !affine) {
     // One scale, or one per column.
     const bool per_column = b.exponents.size() == static_cast<std::size_t>(columns) && b.channel_axis == b.shape.rank - 1;
     if ((b.exponents.size() != 1 && !per_column) || !b.scales.empty() || b.zero_point() != 0) {
@@ -117,7 +124,15 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   const fb::Activation activation = op.options_as_FullyConnectedOptions()->activation();
   activation_range(out.dtype, 0, activation, spec.low, spec.high);
   spec.relu = activation == fb::Activation::relu;
-  if (out.dtype != DType::float32) {
+  if (op.version() == 3) {
+    spec.affine = true;
+    spec.a_zero = x.zero_point();
+    spec.b_zero = w.zero_point();
+    spec.y_zero = out.zero_point();
+    // The product of the scales in float32, as the reference computes it.
+    spec.multiplier = kernels::multiplier_of(static_cast<double>(x.scales[0] * w.scales[0]) / static_cast<double>(out.scales[0]));
+    affine_range(out, activation, spec.low, spec.high);
+  } else if (out.dtype != DType::float32) {
     auto* const shifts = context.memory().array<std::int32_t>(w.exponents.size());
     if (shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
     for (std::size_t i = 0; i < w.exponents.size(); ++i) shifts[i] = out.exponent() - x.exponent() - w.exponents[i];
@@ -139,5 +154,6 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul};
+const OperatorDefinition matmul_v3{fb::OpCode::matmul, 3, "matmul", check_matmul, stream_matmul, prepare_matmul};   // any scale and zero point
 
 }  // namespace runnel::ops

@@ -53,6 +53,10 @@ Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_reduction(model, op, op.version() == 3));
   const fb::ReduceOptions* const o = op.options_as_ReduceOptions();
   const TensorView x = input(model, op, 0), y = output(model, op);
+  const bool choice = op.code() == fb::OpCode::reduce_max || op.code() == fb::OpCode::reduce_min;
+  if (choice && op.version() == 3 && (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point())) {
+    return Status(Code::unsupported) << "the input and the output have different scales or zero points";
+  }
   std::int64_t expected = 1;
   for (int axis = 0; axis < x.shape.rank; ++axis) expected *= is_reduced(*o, axis) ? 1 : x.shape[axis];
   if (y.shape.elements() != expected) return Status(Code::invalid_data) << "the output has " << y.shape.elements() << " elements, expected " << expected;
@@ -97,5 +101,8 @@ const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum, 1, "reduc
 const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp, 1, "reduce_log_sum_exp", check_reduce, stream_reduce, prepare_reduce<Reduction::log_sum_exp>, InPlace::shrinking};
 const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square, 1, "reduce_sum_square", check_reduce, stream_reduce, prepare_reduce<Reduction::sum_square>, InPlace::shrinking};
 const OperatorDefinition reduce_mean_v3{fb::OpCode::reduce_mean, 3, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>, InPlace::shrinking};
+const OperatorDefinition reduce_sum_v3{fb::OpCode::reduce_sum, 3, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>, InPlace::shrinking};
+const OperatorDefinition reduce_max_v3{fb::OpCode::reduce_max, 3, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>, InPlace::shrinking};
+const OperatorDefinition reduce_min_v3{fb::OpCode::reduce_min, 3, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>, InPlace::shrinking};
 
 }  // namespace runnel::ops

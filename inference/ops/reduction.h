@@ -126,7 +126,11 @@ T finish_integer(const BoundReduce& op, std::int64_t sum) noexcept {
     const float scale = kernels::power_of_two(op.x_exponent) * (1.0f / static_cast<float>(op.count)) * kernels::power_of_two(-op.y_exponent);
     return kernels::saturate<T>(kernels::round_float(static_cast<float>(sum) * scale, op.rounding));
   }
-  if (op.affine) return kernels::saturate<T>(op.multiplier(sum - op.x_zero * op.count) + op.y_zero);
+  if (op.affine) {
+    if (op.kind == Reduction::max || op.kind == Reduction::min) return static_cast<T>(sum);   // of one scale
+    const kernels::Multiplier& scale = op.kind == Reduction::mean ? op.multiplier : op.ratio;
+    return kernels::saturate<T>(scale(sum - op.x_zero * op.count) + op.y_zero);
+  }
   // ESP-DL's order: the sum times the input's scale, divided by the count, divided by the output's scale, all in float32.
   if (op.kind == Reduction::mean) {
     const float real = static_cast<float>(sum) * kernels::power_of_two(op.x_exponent) / static_cast<float>(op.count);

@@ -1,4 +1,4 @@
-// LSTM that keeps h and c from call to call (version 3). Inputs: x, weights of x for the input, forget, cell and output gates, weights
+// LSTM that keeps h and c from call to call (version 3; 4: with powers of two). Inputs: x, weights of x for the input, forget, cell and output gates, weights
 // of h for them, their biases.
 #include "kernels/sequence_lstm.h"
 
@@ -31,9 +31,10 @@ void reset_lstm(const BoundOperator& self, std::byte* state) noexcept {
   std::memset(state + op.c, 0, op.c_bytes);
 }
 
-Status check_weights(const TensorView& w, DType dtype, std::int32_t rows, std::int32_t columns, int position) noexcept {
+Status check_weights(const TensorView& w, bool powers, DType dtype, std::int32_t rows, std::int32_t columns, int position) noexcept {
+  const std::size_t scales = dtype == DType::int8 ? 1 : 0;
   if (w.constant && w.dtype == dtype && w.shape.rank == 2 && w.shape[0] == rows && w.shape[1] == columns && w.zero_point() == 0 &&
-      w.scales.size() == (dtype == DType::int8 ? 1u : 0u)) {
+      w.scales.size() == (powers ? 0 : scales) && w.exponents.size() == (powers ? scales : 0)) {
     return {};
   }
   return Status(Code::unsupported) << "input " << position << " is no constant " << name_of(dtype) << " matrix of " << rows << " x " << columns
@@ -44,10 +45,10 @@ Status check_lstm(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, kInputs, kInputs));
   RUNNEL_ASSIGN(const fb::SequenceLstmOptions* const o, options<fb::SequenceLstmOptions>(op));
   const TensorView x = input(model, op, kX), y = output(model, op);
-  const bool floats = x.dtype == DType::float32;
+  const bool powers = op.version() == 4, floats = x.dtype == DType::float32 && !powers;
   if (!floats) {
-    RUNNEL_TRY(check_affine(x, false, "the input"));
-    RUNNEL_TRY(check_affine(y, false, "the output"));
+    RUNNEL_TRY(powers ? check_quantized(x, "the input") : check_affine(x, false, "the input"));
+    RUNNEL_TRY(powers ? check_quantized(y, "the output") : check_affine(y, false, "the output"));
     if (x.dtype != DType::int8) return Status(Code::unsupported) << name_of(x.dtype) << ", expected int8 or float32";
     if (o->cell_exponent() < -16 || o->cell_exponent() > -1) return Status(Code::unsupported) << "a cell with scale 2^" << static_cast<int>(o->cell_exponent()) << ", expected 2^-16 to 2^-1";
   }
@@ -57,8 +58,8 @@ Status check_lstm(const Model& model, const fb::Operator& op) noexcept {
   const std::int32_t units = y.shape[2];
   const DType wide = floats ? DType::float32 : DType::int32;
   for (int g = 0; g < 4; ++g) {
-    RUNNEL_TRY(check_weights(input(model, op, kXWeights + g), x.dtype, units, x.shape[2], kXWeights + g));
-    RUNNEL_TRY(check_weights(input(model, op, kHWeights + g), x.dtype, units, units, kHWeights + g));
+    RUNNEL_TRY(check_weights(input(model, op, kXWeights + g), powers, x.dtype, units, x.shape[2], kXWeights + g));
+    RUNNEL_TRY(check_weights(input(model, op, kHWeights + g), powers, x.dtype, units, units, kHWeights + g));
     const TensorView bias = input(model, op, kBias + g);
     if (!bias.constant || bias.dtype != wide || bias.shape.elements() != units) {
       return Status(Code::invalid_data) << "input " << kBias + g << " is not a constant of " << units << ' ' << name_of(wide);
@@ -77,18 +78,39 @@ void bind_scales(const Model& model, const fb::Operator& op, kernels::SequenceLs
   const fb::SequenceLstmOptions& o = *op.options_as_SequenceLstmOptions();
   const TensorView x = input(model, op, kX), y = output(model, op);
   constexpr float gate_input = 1.0f / 4096, gate_output = 1.0f / 32768;
+  spec.cell_exponent = o.cell_exponent();
   spec.x_zero = x.zero_point();
   spec.h_zero = y.zero_point();
   for (int g = 0; g < 4; ++g) {
-    spec.x_scale[g] = kernels::multiplier_of(static_cast<double>(x.scales[0] * input(model, op, kXWeights + g).scales[0]) / static_cast<double>(gate_input));
-    spec.h_scale[g] = kernels::multiplier_of(static_cast<double>(y.scales[0] * input(model, op, kHWeights + g).scales[0]) / static_cast<double>(gate_input));
+    spec.x_scale[g].multiplier = kernels::multiplier_of(static_cast<double>(x.scales[0] * input(model, op, kXWeights + g).scales[0]) / static_cast<double>(gate_input));
+    spec.h_scale[g].multiplier = kernels::multiplier_of(static_cast<double>(y.scales[0] * input(model, op, kHWeights + g).scales[0]) / static_cast<double>(gate_input));
   }
-  spec.cell_exponent = o.cell_exponent();
   const auto cell = static_cast<double>(kernels::power_of_two(o.cell_exponent())), fraction = static_cast<double>(gate_output);
-  spec.forget_cell = kernels::multiplier_of(fraction * cell / cell);
-  spec.input_cell = kernels::multiplier_of(fraction * fraction / cell);
-  spec.hidden = kernels::multiplier_of(fraction * fraction / static_cast<double>(y.scales[0]));
+  spec.forget_cell.multiplier = kernels::multiplier_of(fraction * cell / cell);
+  spec.input_cell.multiplier = kernels::multiplier_of(fraction * fraction / cell);
+  spec.hidden.multiplier = kernels::multiplier_of(fraction * fraction / static_cast<double>(y.scales[0]));
   spec.clip = static_cast<std::int16_t>(std::min(static_cast<double>(o.cell_clip()) / cell, 32767.0));
+}
+
+// The same with shifts: gates are 2^-12 in front of their functions and 2^-15 behind them.
+void bind_shifts(const Model& model, const fb::Operator& op, kernels::SequenceLstmSpec& spec) noexcept {
+  const fb::SequenceLstmOptions& o = *op.options_as_SequenceLstmOptions();
+  const int x = input(model, op, kX).exponent(), y = output(model, op).exponent();
+  const auto scaling = [&](int shift) {
+    kernels::Scaling made;
+    made.shift = shift;
+    made.rounding = rounding_of(op);
+    return made;
+  };
+  spec.cell_exponent = o.cell_exponent();
+  for (int g = 0; g < 4; ++g) {
+    spec.x_scale[g] = scaling(-12 - x - input(model, op, kXWeights + g).exponent());
+    spec.h_scale[g] = scaling(-12 - y - input(model, op, kHWeights + g).exponent());
+  }
+  spec.forget_cell = scaling(15);
+  spec.input_cell = scaling(30 + o.cell_exponent());
+  spec.hidden = scaling(30 + y);
+  spec.clip = static_cast<std::int16_t>(std::min(static_cast<double>(o.cell_clip()) / static_cast<double>(kernels::power_of_two(o.cell_exponent())), 32767.0));
 }
 
 Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
@@ -115,7 +137,8 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
     RUNNEL_TRY(bind(kBias + g, spec.bias[g]));
   }
   const std::size_t cell = x.dtype == DType::float32 ? sizeof(float) : sizeof(std::int16_t);
-  if (x.dtype != DType::float32) bind_scales(model, op, spec);
+  if (op.version() == 4) bind_shifts(model, op, spec);
+  else if (x.dtype != DType::float32) bind_scales(model, op, spec);
   const std::size_t values = static_cast<std::size_t>(spec.batches) * static_cast<std::size_t>(spec.units);
   bound->reset = reset_lstm;
   bound->x = operand(context, kX);
@@ -131,5 +154,6 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition lstm_v3{fb::OpCode::lstm, 3, "lstm", check_lstm, stream_lstm, prepare_lstm};
+const OperatorDefinition lstm_v4{fb::OpCode::lstm, 4, "lstm", check_lstm, stream_lstm, prepare_lstm};   // powers of two
 
 }  // namespace runnel::ops

@@ -1,6 +1,7 @@
 // Rank-decomposed filters over features and time that keep their last results from call to call.
 #include "kernels/svdf.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -29,13 +30,29 @@ void reset_svdf(const BoundOperator& self, std::byte* state) noexcept {
   }
 }
 
+// e of a state's scale 2^e, which is given as a float; anything else: nothing.
+bool state_exponent(float scale, int& exponent) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(scale);
+  exponent = static_cast<int>(bits >> 23) - 127;
+  return (bits & 0x7fffff) == 0 && exponent >= -100 && exponent <= 100;
+}
+
 Status check_svdf(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 3, 4));
   RUNNEL_ASSIGN(const fb::SvdfOptions* const o, options<fb::SvdfOptions>(op));
   const TensorView x = input(model, op, 0), features = input(model, op, 1), time = input(model, op, 2), y = output(model, op);
   const bool floats = x.dtype == DType::float32;
   const auto state = static_cast<DType>(o->state_dtype());
-  if (!floats) {
+  if (op.version() == 2) {
+    int exponent = 0;
+    for (const auto& [tensor, what] : {std::pair{x, "the input"}, std::pair{features, "the weights over features"}, std::pair{time, "the weights over time"}, std::pair{y, "the output"}}) {
+      RUNNEL_TRY(check_quantized(tensor, what));
+    }
+    if (x.dtype != DType::int8 || !state_exponent(o->state_scale(), exponent) || o->state_zero_point() != 0) {
+      return Status(Code::unsupported) << name_of(x.dtype) << " with a state whose scale is no power of two or whose zero point is " << o->state_zero_point();
+    }
+    if (o->activation() > fb::Activation::relu) return Status(Code::unsupported) << "activation " << static_cast<int>(o->activation()) << " of tensors without scales";
+  } else if (!floats) {
     RUNNEL_TRY(check_affine(x, false, "the input"));
     RUNNEL_TRY(check_affine(y, false, "the output"));
     const bool one_scale = features.scales.size() == 1 && time.scales.size() == 1 && features.zero_point() == 0 && time.zero_point() == 0;
@@ -88,14 +105,21 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
     spec.bias = input(context.model(), op, 3).data.data();
     RUNNEL_TRY(context.read_constant(input_index(op, 3), &spec.bias));
   }
-  if (x.dtype == DType::float32) {
+  if (op.version() == 2) {
+    int state = 0;
+    state_exponent(o.state_scale(), state);
+    spec.features.rounding = spec.time.rounding = rounding_of(op);
+    spec.features.shift = state - x.exponent() - features.exponent();
+    spec.time.shift = y.exponent() - state - time.exponent();
+    activation_range(y.dtype, 0, o.activation(), spec.low, spec.high);
+  } else if (x.dtype == DType::float32) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     spec.low_value = o.activation() == fb::Activation::none ? -infinity : o.activation() == fb::Activation::relu_n1_to_1 ? -1.0f : 0.0f;
     spec.high_value = o.activation() == fb::Activation::relu6 ? 6.0f : o.activation() == fb::Activation::relu_n1_to_1 ? 1.0f : infinity;
   } else {
     // The reference computes both ratios in float32. It applies no activation to integers: y's own range is the limit.
-    spec.features = kernels::multiplier_of(static_cast<double>(x.scales[0] * features.scales[0] / o.state_scale()));
-    spec.time = kernels::multiplier_of(static_cast<double>(o.state_scale() * time.scales[0] / y.scales[0]));
+    spec.features.multiplier = kernels::multiplier_of(static_cast<double>(x.scales[0] * features.scales[0] / o.state_scale()));
+    spec.time.multiplier = kernels::multiplier_of(static_cast<double>(o.state_scale() * time.scales[0] / y.scales[0]));
     spec.x_zero = x.zero_point();
     spec.state_zero = o.state_zero_point();
     spec.y_zero = y.zero_point();
@@ -111,5 +135,6 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition svdf_v1{fb::OpCode::svdf, 1, "svdf", check_svdf, stream_svdf, prepare_svdf};
+const OperatorDefinition svdf_v2{fb::OpCode::svdf, 2, "svdf", check_svdf, stream_svdf, prepare_svdf};   // powers of two
 
 }  // namespace runnel::ops

@@ -37,33 +37,33 @@ constexpr int kMaxInsertions = 16;
 }  // namespace
 
 Graph::~Graph() {
-  for (const Stage& stage : stages_) stage.node->~Node();
+  for (const Placed& placed : stages_) placed.stage.node->~Node();
+  for (Node* end : ends_) end->~Node();
 }
 
-// Every node behind its input. Text order already is such an order, except where chains refer to later ones.
+Status Graph::at_node(const Status& status, std::string_view source_text, std::size_t index) const {
+  return at_position(status, source_text, text_.nodes[index].position);
+}
+
+// Every node behind its inputs. Text order already is such an order, except where chains refer to later ones.
 Status Graph::order(std::string_view source_text) {
   const std::size_t count = text_.nodes.size();
   std::vector<bool> placed(count, false);
+  const auto is_placed = [&](int input) { return input < 0 || placed[static_cast<std::size_t>(input)]; };
+  // What only joins read may come late in the text; what nothing depends on waits until then.
   for (bool progress = true; progress;) {
     progress = false;
     for (std::size_t i = 0; i < count; ++i) {
-      const int input = text_.nodes[i].input;
-      if (placed[i] || (input >= 0 && !placed[static_cast<std::size_t>(input)])) continue;
+      const NodeText& node = text_.nodes[i];
+      const auto ready = [&](const InputText& more) { return is_placed(more.node); };
+      if (placed[i] || !is_placed(node.input) || !std::all_of(node.more_inputs.begin(), node.more_inputs.end(), ready)) continue;
       placed[i] = progress = true;
       order_.push_back(static_cast<int>(i));
     }
   }
-  int sources = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const NodeText& node = text_.nodes[i];
-    if (!placed[i]) return at_position(Status(Code::invalid_argument) << node.type << " is part of a loop", source_text, node.position);
-    if (node.input < 0 && ++sources > 1) {
-      return at_position(Status(Code::invalid_argument) << node.type << " begins a second stream: expected one source; join it to a chain with `!`",
-                         source_text, node.position);
-    }
+    if (!placed[i]) return at_node(Status(Code::invalid_argument) << text_.nodes[i].type << " is part of a loop", source_text, i);
   }
-  // The only node without input comes first.
-  std::stable_partition(order_.begin(), order_.end(), [&](int index) { return text_.nodes[static_cast<std::size_t>(index)].input < 0; });
   return {};
 }
 
@@ -72,12 +72,17 @@ Status Graph::make_node(std::size_t index, std::string_view source_text) {
   Result<const NodeType*> found = find_node(options_.nodes, node.type, node.input >= 0);
   if (!found.ok()) return at_position(found.status(), source_text, node.position);
   const NodeType& type = **found;
-  Stage stage;
+  Placed placed;
+  Stage& stage = placed.stage;
   stage.type = &type;
   stage.node = type.make(memory_);
   if (stage.node == nullptr) return out_of_memory(type.name);
   stage.label = labels_[index];
-  stages_.push_back(stage);
+  placed.text = index;
+  stages_.push_back(placed);
+  if (!node.more_inputs.empty() && !type.joins) {
+    return at_position(Status(Code::invalid_argument) << type.name << " has two inputs: expected one; `join` puts streams together", source_text, node.more_inputs[0].position);
+  }
   for (const ParameterText& given : node.parameters) {
     const Result<const Parameter*> parameter = find_parameter(type, given.key);
     if (!parameter.ok()) return at_position(parameter.status(), source_text, given.position);
@@ -102,23 +107,118 @@ Status Graph::make_nodes(std::string_view source_text) {
   for (const NodeText& node : text_.nodes) labels_.push_back(node.name.empty() ? node.type : node.name);
   std::vector<int> stage_of(text_.nodes.size(), -1);
   for (const int index : order_) {
+    const NodeText& node = text_.nodes[static_cast<std::size_t>(index)];
     RUNNEL_TRY(make_node(static_cast<std::size_t>(index), source_text));
-    const int input = text_.nodes[static_cast<std::size_t>(index)].input;
-    stages_.back().input = input < 0 ? -1 : stage_of[static_cast<std::size_t>(input)];
+    Placed& placed = stages_.back();
+    if (node.input >= 0) placed.inputs.push_back(stage_of[static_cast<std::size_t>(node.input)]);
+    for (const InputText& more : node.more_inputs) placed.inputs.push_back(stage_of[static_cast<std::size_t>(more.node)]);
+    placed.stage.input = placed.inputs.empty() ? -1 : placed.inputs[0];
     stage_of[static_cast<std::size_t>(index)] = static_cast<int>(stages_.size()) - 1;
   }
+  return check_ends(source_text);
+}
+
+// Every output is read, and nothing reads from a sink.
+Status Graph::check_ends(std::string_view source_text) const {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
-    if (stages_[i].type->output.kinds == 0) {
-      const auto reader = std::find_if(stages_.begin(), stages_.end(), [&](const Stage& stage) { return stage.input == static_cast<int>(i); });
-      if (reader == stages_.end()) continue;
-      return Status(Code::invalid_argument) << stages_[i].label << " is a sink: nothing comes out of it for " << reader->label;
+    const Stage& stage = stages_[i].stage;
+    const auto reader = std::find_if(stages_.begin(), stages_.end(), [&](const Placed& placed) {
+      return std::find(placed.inputs.begin(), placed.inputs.end(), static_cast<int>(i)) != placed.inputs.end();
+    });
+    if (stage.type->output.kinds == 0 && reader != stages_.end()) {
+      return Status(Code::invalid_argument) << stage.label << " is a sink: nothing comes out of it for " << reader->stage.label;
     }
-    if (std::none_of(stages_.begin(), stages_.end(), [&](const Stage& stage) { return stage.input == static_cast<int>(i); })) {
-      const NodeText& node = text_.nodes[static_cast<std::size_t>(order_[i])];
-      return at_position(Status(Code::invalid_argument) << "the output of " << node.type << " goes nowhere: end the chain with a sink, such as `null`",
-                         source_text, node.position);
+    if (stage.type->output.kinds != 0 && reader == stages_.end()) {
+      return at_node(Status(Code::invalid_argument) << "the output of " << stage.type->name << " goes nowhere: end the chain with a sink, such as `null`", source_text, stages_[i].text);
     }
   }
+  return {};
+}
+
+// The end of the stream out of stage `from`, in front of a join.
+Status Graph::feed_join(int join, int from) {
+  const Placed& source = stages_[static_cast<std::size_t>(from)];
+  const Placed& target = stages_[static_cast<std::size_t>(join)];
+  Section& section = sections_[source.section];
+  section.other_join = section.other_join || (section.join >= 0 && section.join != join);
+  section.join = join;
+  Stage end;
+  end.type = &JoinInput::type;
+  end.node = JoinInput::type.make(memory_);
+  if (end.node == nullptr) return out_of_memory(end.type->name);
+  ends_.push_back(end.node);
+  auto* input = static_cast<JoinInput*>(end.node);
+  input->buffer = static_cast<const Join*>(target.stage.node)->buffer;
+  end.label = target.stage.label;
+  end.input = source.place;
+  section.stages.push_back(end);
+  section.texts.push_back(target.text);
+  feeds_.push_back({join, source.section, input});
+  return {};
+}
+
+// Takes the graph apart at its joins.
+Status Graph::make_sections(std::string_view source_text) {
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    Placed& placed = stages_[i];
+    Stage local = placed.stage;
+    if (local.type->joins || local.input < 0) {
+      for (const int from : placed.inputs) RUNNEL_TRY(feed_join(static_cast<int>(i), from));
+      placed.section = sections_.size();
+      sections_.emplace_back();
+      local.input = -1;
+    } else {
+      const Placed& input = stages_[static_cast<std::size_t>(local.input)];
+      placed.section = input.section;
+      local.input = input.place;
+    }
+    Section& section = sections_[placed.section];
+    placed.place = static_cast<int>(section.stages.size());
+    section.stages.push_back(local);
+    section.texts.push_back(placed.text);
+  }
+  // All streams run into one: only the last section feeds no join.
+  bool first = true;
+  std::size_t main = sections_.size();
+  for (std::size_t s = 0; s < sections_.size(); ++s) {
+    const Section& section = sections_[s];
+    if (section.other_join) {
+      return at_node(Status(Code::unsupported) << section.stages[0].label << " runs into two joins: expected one", source_text, section.texts[0]);
+    }
+    if (section.join >= 0) continue;
+    if (!first) {
+      return at_node(Status(Code::invalid_argument) << section.stages[0].type->name << " begins a second stream: expected one source; put streams together with `join`", source_text,
+                     section.texts[0]);
+    }
+    first = false;
+    main = s;
+  }
+  if (main + 1 != sections_.size()) {
+    return at_node(Status(Code::invalid_argument) << sections_.back().stages[0].label << " begins a second stream", source_text, sections_.back().texts[0]);
+  }
+  return {};
+}
+
+// `mismatched`: the section of the mismatch.
+Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
+  const ExecutorOptions how{.tick = options_.tick,
+                            .on_gap = options_.on_gap,
+                            .isa = options_.isa,
+                            .models = options_.models,
+                            .operators = options_.operators,
+                            .ffts = &ffts_,
+                            .stop = options_.stop};
+  for (mismatched = 0; mismatched < sections_.size(); ++mismatched) {
+    Section& section = sections_[mismatched];
+    if (section.stages[0].type->joins) {
+      auto* join = static_cast<Join*>(section.stages[0].node);
+      for (const Feed& feed : feeds_) {
+        if (stages_[static_cast<std::size_t>(feed.join)].stage.node == join) RUNNEL_TRY(join->add_input(*sections_[feed.section].executor, *feed.end));
+      }
+    }
+    RUNNEL_ASSIGN(section.executor, Executor::make(section.stages, how, memory_, &mismatch));
+  }
+  executor_ = sections_.back().executor;
   return {};
 }
 
@@ -129,25 +229,19 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     std::unique_ptr<Graph> graph(new Graph(parsed, options));
     RUNNEL_TRY(graph->order(text));
     RUNNEL_TRY(graph->make_nodes(text));
-    const ExecutorOptions how{.tick = options.tick,
-                              .on_gap = options.on_gap,
-                              .isa = options.isa,
-                              .models = options.models,
-                              .operators = options.operators,
-                              .ffts = &graph->ffts_,
-                              .stop = options.stop};
+    RUNNEL_TRY(graph->make_sections(text));
     Mismatch mismatch;
-    Result<Executor*> executor = Executor::make(graph->stages_, how, graph->memory_, &mismatch);
-    if (executor.ok()) {
-      graph->executor_ = *executor;
+    std::size_t section = 0;
+    const Status made = graph->make_executors(mismatch, section);
+    if (made.ok()) {
       graph->inserted_ = inserted;
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
       }
       return graph;
     }
-    if (!options.insert_conversions || mismatch.fix.kind == Fix::Kind::none || inserted.size() >= kMaxInsertions) return executor.status();
-    const std::size_t to = static_cast<std::size_t>(graph->order_[static_cast<std::size_t>(mismatch.stage)]);
+    if (!options.insert_conversions || mismatch.fix.kind == Fix::Kind::none || inserted.size() >= kMaxInsertions) return made;
+    const std::size_t to = graph->sections_[section].texts[static_cast<std::size_t>(mismatch.stage)];
     NodeText node = node_for(mismatch.fix);
     std::string what = "put `" + node.type;
     for (const ParameterText& parameter : node.parameters) what += ' ' + parameter.key + '=' + parameter.value;
@@ -181,16 +275,15 @@ Status Graph::step(bool& done) {
 
 Status Graph::run() {
   for (bool done = false; !done;) RUNNEL_TRY(step(done));
-  for (const Stage& stage : stages_) {
-    const Text note = stage.node->note();
+  for (const Placed& placed : stages_) {
+    const Text note = placed.stage.node->note();
     if (!note.view().empty() && options_.note) options_.note(note.view());
   }
   return {};
 }
 
 std::string Graph::summary() const {
-  const Clock& clock = executor_->format(0).clock;
-  const double seconds = clock.sample_rate > 0 ? static_cast<double>(executor_->samples()) / static_cast<double>(clock.sample_rate) : 0;
+  const double seconds = executor_->seconds();
   const double busy = static_cast<double>(times_.total_nanoseconds()) * 1e-9;
   std::string text = R"({"type":"summary","source":)" + json_string(executor_->format(0).source);
   text += ",\"audio_seconds\":" + json_number(seconds, 3);
@@ -201,7 +294,9 @@ std::string Graph::summary() const {
   text += ",\"lost_samples\":" + std::to_string(executor_->lost());
   text += ",\"gaps\":" + std::to_string(executor_->gaps());
   text += ",\"failures\":" + std::to_string(failed_ ? 1 : 0);
-  text += ",\"events\":" + std::to_string(executor_->events());
+  std::int64_t events = 0;
+  for (const Section& section : sections_) events += section.executor->events();
+  text += ",\"events\":" + std::to_string(events);
   return text + "}";
 }
 

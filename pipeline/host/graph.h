@@ -18,6 +18,7 @@
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/host/nodes.h"
+#include "pipeline/nodes/join.h"
 
 namespace runnel::pipeline {
 
@@ -57,11 +58,17 @@ class Graph {
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
 
+  // Of what no join follows; with one source, of everything.
   [[nodiscard]] const Executor& executor() const { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
-  // Stages in the order of the schedule; the first one is the source.
+  // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their `input` counts from here.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
-  [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)].stage; }
+  // What a stage gives, and how many frames of it at most at once.
+  [[nodiscard]] const Format& format(int index) const { return executor_of(index).format(stages_[static_cast<std::size_t>(index)].place); }
+  [[nodiscard]] std::int64_t capacity(int index) const { return executor_of(index).capacity(stages_[static_cast<std::size_t>(index)].place); }
+  // The stages that a stage reads: none, one, or those that it joins.
+  [[nodiscard]] const std::vector<int>& inputs(int index) const { return stages_[static_cast<std::size_t>(index)].inputs; }
   // Bytes that the nodes and their buffers took.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
   // Names of the nodes that were put in between.
@@ -69,9 +76,32 @@ class Graph {
 
  private:
   Graph(GraphText text, const GraphOptions& options) : text_(std::move(text)), options_(options) {}
+  // A node, and where it runs.
+  struct Placed {
+    Stage stage;
+    std::vector<int> inputs;         // into stages_
+    std::size_t text = 0;            // into text_.nodes
+    std::size_t section = 0;
+    int place = 0;                   // in its section
+  };
+  // A source or a join with everything that follows it up to the next joins: one executor.
+  struct Section {
+    std::vector<Stage> stages;       // inputs count from here
+    std::vector<std::size_t> texts;  // into text_.nodes; of the ends of joined streams, those of their joins
+    Executor* executor = nullptr;
+    int join = -1;                   // into stages_: the join that it feeds
+    bool other_join = false;         // it feeds two
+  };
+
+  [[nodiscard]] const Executor& executor_of(int index) const { return *sections_[stages_[static_cast<std::size_t>(index)].section].executor; }
   Status order(std::string_view source_text);
   Status make_nodes(std::string_view source_text);
   Status make_node(std::size_t index, std::string_view source_text);
+  Status check_ends(std::string_view source_text) const;
+  Status make_sections(std::string_view source_text);
+  Status feed_join(int join, int from);
+  Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
+  [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
 
   GraphText text_;
   GraphOptions options_;
@@ -79,7 +109,16 @@ class Graph {
   FftwMaker ffts_;
   std::vector<int> order_;           // indices into text_.nodes, sources first
   std::vector<std::string> labels_;
-  std::vector<Stage> stages_;
+  std::vector<Placed> stages_;
+  std::vector<Section> sections_;    // every one behind those that it joins; the last one is the main one
+  std::vector<Node*> ends_;          // of joined streams
+  // Which executors feed which join, in the order of its inputs.
+  struct Feed {
+    int join = -1;
+    std::size_t section = 0;
+    JoinInput* end = nullptr;
+  };
+  std::vector<Feed> feeds_;
   std::vector<std::string> inserted_;
   Executor* executor_ = nullptr;
   StepTimes times_;

@@ -159,8 +159,8 @@ class Parser {
     RUNNEL_TRY(find(link.from));
     RUNNEL_TRY(find(link.to));
     NodeText& to = graph_.nodes[static_cast<std::size_t>(link.to.node)];
-    if (to.input >= 0) return error(link.to.position, to.type + " has two inputs: expected one");
-    to.input = link.from.node;
+    if (to.input >= 0) to.more_inputs.push_back({link.from.node, link.to.position});
+    else to.input = link.from.node;
     return {};
   }
 
@@ -208,8 +208,13 @@ std::string to_text(const GraphText& graph) {
     else readers[static_cast<std::size_t>(graph.nodes[i].input)].push_back(static_cast<int>(i));
   }
   const auto taken = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  // Further inputs of a node are chains of two names.
+  std::vector<bool> referred(count, false);
   for (std::size_t i = 0; i < count; ++i) {
-    for (int number = 1; readers[i].size() > 1 && names[i].empty(); ++number) {
+    for (const InputText& more : graph.nodes[i].more_inputs) referred[i] = referred[static_cast<std::size_t>(more.node)] = true;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int number = 1; (readers[i].size() > 1 || referred[i]) && names[i].empty(); ++number) {
       const std::string name = graph.nodes[i].type + std::to_string(number);
       if (!taken(name)) names[i] = name;
     }
@@ -239,7 +244,19 @@ std::string to_text(const GraphText& graph) {
       node = next[0];
     }
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const InputText& more : graph.nodes[i].more_inputs) text += ' ' + names[static_cast<std::size_t>(more.node)] + ". ! " + names[i] + '.';
+  }
   return text;
+}
+
+std::string quote_value(std::string_view value) {
+  std::string text = "\"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  return text + '"';
 }
 
 }  // namespace runnel::pipeline

@@ -6,7 +6,8 @@
 //
 // Elements are separated by white space, newlines included; "#" at the start of a word begins a comment. A value is a word, or has
 // parts in 'single' or "double" quotes; in double quotes a backslash takes the next character as it is. `name=` gives an element a
-// name; `NAME.` stands for that element: at the start of a chain its output is read once more, at the end it takes the input.
+// name; `NAME.` stands for that element: at the start of a chain its output is read once more, at the end it takes the input, one more of a node that
+// joins streams.
 #pragma once
 
 #include <string>
@@ -22,12 +23,19 @@ struct ParameterText {
   std::size_t position = 0;          // in the text, bytes
 };
 
+// What flows into a node that joins streams, behind its first input.
+struct InputText {
+  int node = -1;                     // index of the node whose output it reads
+  std::size_t position = 0;          // of the link
+};
+
 struct NodeText {
   std::string type;
   std::string name;                  // empty: none was given
   std::vector<ParameterText> parameters;
   std::size_t position = 0;
   int input = -1;                    // index of the node whose output it reads; -1: none
+  std::vector<InputText> more_inputs;   // in the order of the text
 };
 
 struct GraphText {
@@ -42,5 +50,7 @@ Result<GraphText> parse_graph(std::string_view text);
 
 // A text that parse_graph reads back to the same graph, on one line.
 std::string to_text(const GraphText& graph);
+// A value as it stands in a text graph, whatever is in it.
+std::string quote_value(std::string_view value);
 
 }  // namespace runnel::pipeline

@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <charconv>
 
+#include "pipeline/nodes/frame_lengths.h"
+
 namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
+    text_parameter<&Cmvn::mode>("mode", "fixed|sliding|mirror|exponential|utterance",
+                                "statistics: mean= and deviation=; of a sliding window as Kaldi's, or mirrored at the ends as Edge Impulse's; of the "
+                                "recent past; of the whole recording (then all frames come at its end)"),
     text_parameter<&Cmvn::mean>("mean", "", "subtracted: one number, or one per dimension with commas between them"),
     text_parameter<&Cmvn::deviation>("deviation", "", "divided by, above 0: one number, or one per dimension with commas between them"),
+    switch_parameter<&Cmvn::variance>("variance", "all modes but fixed: also divide by the deviation"),
+    parameter<&Cmvn::window>("window", "frames", 1, 100000, "sliding, and mirror (odd there)"),
+    parameter<&Cmvn::min_window>("min_window", "frames", 1, 100000, "sliding, not centred: the first frames wait for so many"),
+    switch_parameter<&Cmvn::center>("center", "sliding: the window lies around the frame"),
+    parameter<&Cmvn::frames>("frames", "frames", 1, 1000000, "exponential: a frame that long ago weighs 1/e"),
+    parameter<&Cmvn::max_frames>("max_frames", "frames", 1, 16777216, "utterance: of the longest recording"),
 };
 
 // Numbers of a list into `values`; a single one stands for all.
@@ -34,17 +45,46 @@ Status read_list(std::string_view name, std::string_view list, std::span<float> 
 
 const NodeType Cmvn::type = {
     .name = "cmvn",
-    .help = "Normalises frames with fixed statistics: (x - mean) / deviation.",
-    .input = {static_cast<Kinds>(Kind::frames), "float32"},
-    .output = {static_cast<Kinds>(Kind::frames), "float32"},
+    .help = "Normalises (z-score), (x - mean) / deviation: frames, with fixed statistics or those of the recording, or channels of a sensor, with fixed statistics.",
+    .input = {Kind::audio | Kind::frames, "float32"},
+    .output = {Kind::audio | Kind::frames, "float32, what came in"},
     .parameters = kParameters,
     .make = make_node<Cmvn>,
 };
 
 Status Cmvn::prepare(PrepareContext& context) noexcept {
-  if (context.input.dtype != DType::float32) {
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " wants float32";
+  RUNNEL_TRY(wants_float32(context));
+  fixed_ = mode == "fixed";
+  if (fixed_) return prepare_fixed(context);
+  if (context.input.kind != Kind::frames) return Status(Code::unsupported) << context.label << " mode=" << mode << " wants frames, " << context.input_label << " gives samples: mode=fixed takes them";
+  const auto dims = static_cast<std::size_t>(context.input.channels);
+  if (mode == "sliding") {
+    RUNNEL_TRY(sliding_.init({.window = window, .min_window = std::min(min_window, window), .center = center, .variance = variance}, dims, context.memory));
+    start(sliding_, false, context);
+  } else if (mode == "mirror") {
+    RUNNEL_TRY(mirror_.init({.window = window, .variance = variance}, dims, context.memory));
+    start(mirror_, false, context);
+  } else if (mode == "exponential") {
+    RUNNEL_TRY(exponential_.init({.frames = frames, .variance = variance}, dims, context.memory));
+    start(exponential_, false, context);
+  } else {
+    RUNNEL_TRY(utterance_.init({.max_frames = max_frames, .variance = variance}, dims, context.memory));
+    start(utterance_, true, context);
   }
+  return {};
+}
+
+std::int64_t Cmvn::reset(std::int64_t first) noexcept {
+  return fixed_ ? first : StageNode::reset(first);
+}
+
+Status Cmvn::flush(Output& out) noexcept {
+  if (!fixed_) return StageNode::flush(out);
+  out.end = true;
+  return {};
+}
+
+Status Cmvn::prepare_fixed(PrepareContext& context) noexcept {
   const auto dims = static_cast<std::size_t>(context.input.channels);
   float* values = context.memory.array<float>(2 * dims);
   if (values == nullptr) return out_of_memory("the statistics");
@@ -61,6 +101,7 @@ Status Cmvn::prepare(PrepareContext& context) noexcept {
 }
 
 Status Cmvn::process(const Block& in, Output& out) noexcept {
+  if (!fixed_) return StageNode::process(in, out);
   const std::size_t values = static_cast<std::size_t>(in.count) * cmvn_.dims();
   std::copy_n(in.as<float>(), values, out.as<float>());
   cmvn_.apply({out.as<float>(), values});

@@ -1,24 +1,43 @@
-// Mean and variance normalisation with fixed statistics: features::Cmvn as a node.
+// Mean and variance normalisation as a node: with fixed statistics (features::Cmvn), or with those of the recording
+// itself (features/running_cmvn.h).
 #pragma once
 
 #include "features/cmvn.h"
-#include "pipeline/node.h"
+#include "features/running_cmvn.h"
+#include "pipeline/nodes/stage.h"
 
 namespace runnel::pipeline {
 
-class Cmvn final : public Node {
+// Frames, or samples of several channels (mode=fixed).
+class Cmvn : public StageNode {
  public:
   static const NodeType type;
 
-  // One number for all dimensions, or one for each, with commas between them.
+  std::string_view mode = "fixed";
+  // fixed: one number for all dimensions, or one for each, with commas between them.
   std::string_view mean = "0";
   std::string_view deviation = "1";
+  // The others.
+  bool variance = true;
+  std::int32_t window = 600, min_window = 100;
+  bool center = false;
+  float frames = 300;
+  std::int32_t max_frames = 3000;
 
   Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
 
  private:
+  Status prepare_fixed(PrepareContext& context) noexcept;
+
+  bool fixed_ = true;
   features::Cmvn cmvn_;
+  features::SlidingCmvn sliding_;
+  features::MirrorCmvn mirror_;
+  features::ExponentialCmvn exponential_;
+  features::UtteranceCmvn utterance_;
 };
 
 }  // namespace runnel::pipeline

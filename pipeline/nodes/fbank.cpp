@@ -1,9 +1,6 @@
 #include "pipeline/nodes/fbank.h"
 
-#include <algorithm>
-
-#include "base/checked.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank_parameter_table.h"
 #include "features/microfrontend_options.h"
 #include "pipeline/nodes/option_table.h"
 
@@ -11,7 +8,7 @@ namespace runnel::pipeline {
 namespace {
 
 struct Traits {
-  static std::span<const features::Parameter> parameters() noexcept { return features::parameters(); }
+  static constexpr auto& kOptions = features::fbank_table::kParameters;
   static Result<features::FbankOptions> preset(std::string_view name) noexcept {
     for (const features::MicrofrontendPreset& other : features::microfrontend_presets()) {
       if (other.name == name) return Status(Code::invalid_argument) << "preset=" << name << " is one of the node microfrontend: write `microfrontend preset=" << name << '`';
@@ -19,16 +16,16 @@ struct Traits {
     return features::preset(name);
   }
 };
-const OptionTable<Fbank, Traits> kTable;
+constexpr auto kTable = OptionTable<Fbank, Traits>::make();
 
 }  // namespace
 
 const NodeType Fbank::type = {
     .name = "fbank",
-    .help = "Log-mel filter banks, or cepstral coefficients (kind=mfcc), by Kaldi's recipe.",
+    .help = "Mel filter banks, cepstral coefficients (kind=mfcc) or spectrograms, as training pipelines make them (preset).",
     .input = {static_cast<Kinds>(Kind::audio), "float32 or int16, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
-    .parameters = kTable.entries(),
+    .parameters = kTable,
     .make = make_node<Fbank>,
 };
 
@@ -39,55 +36,7 @@ Fbank::Fbank() noexcept {
 Status Fbank::prepare(PrepareContext& context) noexcept {
   Text who;
   who << context.label << " preset=" << preset;
-  if (context.input.channels != 1) return wants_mono(context, who.view());
-  if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
-    return wants_rate(context, who.view(), static_cast<std::int64_t>(options.sample_frequency));
-  }
-  features::RealFft* fft = nullptr;
-  if (options.fft == features::FftChoice::fftw) {
-    if (context.ffts == nullptr) return Status(Code::unsupported, "fft=fftw: this program has no FFTW");
-    RUNNEL_ASSIGN(const features::FbankShape shape, features::shape_of(options));
-    RUNNEL_ASSIGN(fft, context.ffts->make(shape.fft_size));
-  }
-  RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory, fft));
-  const features::FrameGrid& grid = fbank_->shape().grid;
-  shift_ = grid.shift;
-  dims_ = fbank_->dims();
-  context.output.kind = Kind::frames;
-  context.output.dtype = DType::float32;
-  context.output.channels = static_cast<std::int32_t>(dims_);
-  context.output.clock = context.input.clock.windows(grid.shift, grid.start_of(0), grid.length);
-  context.max_output = static_cast<std::int64_t>(
-      std::max(fbank_->max_frames(static_cast<std::size_t>(context.max_input)), std::size_t{1}));
-  return {};
-}
-
-std::int64_t Fbank::reset(std::int64_t first) noexcept {
-  fbank_->reset();
-  grid_ = ceil_div(first, shift_);
-  skip_ = grid_ * shift_ - first;
-  return grid_;
-}
-
-std::span<float> Fbank::room(const Output& out) const noexcept {
-  return {out.as<float>(), static_cast<std::size_t>(out.capacity) * dims_};
-}
-
-Status Fbank::process(const Block& in, Output& out) noexcept {
-  const std::int64_t dropped = std::min(skip_, in.count);
-  skip_ -= dropped;
-  out.first = grid_ + fbank_->next_frame();
-  const auto count = static_cast<std::size_t>(in.count - dropped);
-  const features::Fbank::Step step = fbank_->push(std::span<const float>(in.as<float>() + dropped, count), room(out));
-  out.count = static_cast<std::int64_t>(step.frames);
-  return step.samples == count ? Status() : fbank_->status();
-}
-
-Status Fbank::flush(Output& out) noexcept {
-  out.first = grid_ + fbank_->next_frame();
-  out.count = static_cast<std::int64_t>(fbank_->flush(room(out)));
-  out.end = out.count == 0;
-  return {};
+  return front_end_.prepare(options, who.view(), context);
 }
 
 }  // namespace runnel::pipeline

@@ -3,21 +3,21 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "features/microfrontend_parameter_table.h"
 #include "pipeline/nodes/option_table.h"
 
 namespace runnel::pipeline {
 namespace {
 
 struct Traits {
-  static std::span<const features::MicrofrontendParameter> parameters() noexcept { return features::microfrontend_parameters(); }
+  static constexpr auto& kOptions = features::microfrontend_table::kParameters;
   static Result<features::MicrofrontendOptions> preset(std::string_view name) noexcept { return features::microfrontend_preset(name); }
 };
 
-constexpr Parameter kOwn[] = {
+constexpr auto kTable = OptionTable<Microfrontend, Traits>::with(std::array{
     text_parameter<&Microfrontend::dtype>("dtype", "uint16|int8|float32",
                                           "of the frames: the library's values; (value * 256 + 333) / 666 - 128, as models with int8 input take them; value * 10/256"),
-};
-const OptionTable<Microfrontend, Traits> kTable(kOwn);
+});
 
 }  // namespace
 
@@ -26,7 +26,7 @@ const NodeType Microfrontend::type = {
     .help = "The fixed-point front end of TensorFlow Lite Micro and microWakeWord, to the bit.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "uint16, int8 or float32"},
-    .parameters = kTable.entries(),
+    .parameters = kTable,
     .make = make_node<Microfrontend>,
 };
 
@@ -41,7 +41,7 @@ Status Microfrontend::prepare(PrepareContext& context) noexcept {
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, who.view(), static_cast<std::int64_t>(options.sample_frequency));
   }
-  RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.memory));
+  RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.isa, context.memory));
   const features::FrameGrid& grid = front_end_->grid();
   out_type_ = dtype == "int8" ? DType::int8 : dtype == "float32" ? DType::float32 : DType::uint16;
   const std::size_t frames = front_end_->max_frames(static_cast<std::size_t>(context.max_input));

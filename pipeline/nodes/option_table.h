@@ -1,5 +1,5 @@
-// The parameters of a node whose settings are a struct of options with presets (features/parameters.h). The node has
-// the members `preset` and `options`.
+// The parameters of a node whose settings are a struct of options with presets (features/parameters.h), as a table that is
+// made by the compiler and so takes no memory. The node has the members `preset` and `options`.
 #pragma once
 
 #include <array>
@@ -19,49 +19,51 @@ constexpr ParameterType type_of(features::ParameterFacts::Type type) noexcept {
   return ParameterType::text;
 }
 
-// N: the node. Traits: Options; parameters(), the table; preset(name), a Result<Options>.
+// N: the node. Traits: kOptions, the table of options (constexpr); preset(name), a Result<Options>.
 template <class N, class Traits>
-class OptionTable {
- public:
-  // `more`: parameters of the node itself. The preset comes first, so that the options behind it change it.
-  explicit OptionTable(std::span<const Parameter> more = {}) noexcept {
-    Parameter preset;
-    preset.name = "preset";
-    preset.help = "complete recipe that the other parameters change";
-    preset.set = [](const Parameter&, Node& node, const Value& value) noexcept { return set_preset(static_cast<N&>(node), value.text); };
-    preset.get = [](const Parameter&, const Node& node) noexcept {
-      Value value;
-      value.text = static_cast<const N&>(node).preset;
-      return value;
-    };
-    add(preset);
-    for (const auto& option : Traits::parameters()) {
-      Parameter entry{option.name, type_of(option.type), option.unit, option.least, option.most, option.choices, option.help};
-      entry.set = [](const Parameter& self, Node& node, const Value& value) noexcept {
-        return features::set_by_name(Traits::parameters(), static_cast<N&>(node).options, self.name, describe_value(value).view());
-      };
-      entry.get = get;
-      add(entry);
+struct OptionTable {
+  // The preset comes first, so that the options behind it change it; at the end `more`, parameters of the node itself.
+  template <std::size_t kMore>
+  static constexpr auto with(const std::array<Parameter, kMore>& more) noexcept {
+    std::array<Parameter, 1 + std::size(Traits::kOptions) + kMore> entries{};
+    std::size_t count = 0;
+    entries[count].name = "preset";
+    entries[count].help = "complete recipe that the other parameters change";
+    entries[count].set = set_preset;
+    entries[count].get = get_preset;
+    ++count;
+    for (const auto& option : Traits::kOptions) {
+      entries[count] = {option.name, type_of(option.type), option.unit, option.least, option.most, option.choices, option.help};
+      entries[count].set = set;
+      entries[count].get = get;
+      ++count;
     }
-    for (const Parameter& parameter : more) add(parameter);
+    for (const Parameter& parameter : more) entries[count++] = parameter;
+    return entries;
   }
-  [[nodiscard]] std::span<const Parameter> entries() const noexcept { return {entries_.data(), count_}; }
+  static constexpr auto make() noexcept { return with(std::array<Parameter, 0>{}); }
 
  private:
-  static constexpr std::size_t kMost = 64;
+  using Option = std::remove_cvref_t<decltype(Traits::kOptions[0])>;
 
-  void add(const Parameter& parameter) noexcept {
-    if (count_ < kMost) entries_[count_++] = parameter;
-  }
-  static Status set_preset(N& node, std::string_view name) noexcept {
-    RUNNEL_ASSIGN(node.options, Traits::preset(name));
-    node.preset = name;
+  static Status set_preset(const Parameter&, Node& node, const Value& value) noexcept {
+    N& own = static_cast<N&>(node);
+    RUNNEL_ASSIGN(own.options, Traits::preset(value.text));
+    own.preset = value.text;
     return {};
+  }
+  static Value get_preset(const Parameter&, const Node& node) noexcept {
+    Value value;
+    value.text = static_cast<const N&>(node).preset;
+    return value;
+  }
+  static Status set(const Parameter& self, Node& node, const Value& value) noexcept {
+    return features::set_by_name(std::span<const Option>(Traits::kOptions), static_cast<N&>(node).options, self.name, describe_value(value).view());
   }
   static Value get(const Parameter& self, const Node& node) noexcept {
     Value value;
     value.type = self.type;
-    for (const auto& option : Traits::parameters()) {
+    for (const auto& option : Traits::kOptions) {
       if (option.name != self.name) continue;
       const double number = option.get(static_cast<const N&>(node).options);
       value.integer = static_cast<std::int64_t>(number);
@@ -71,9 +73,6 @@ class OptionTable {
     }
     return value;
   }
-
-  std::array<Parameter, kMost> entries_;
-  std::size_t count_ = 0;
 };
 
 }  // namespace runnel::pipeline

@@ -23,7 +23,13 @@ class Resample final : public Node {
   Status flush(Output& out) noexcept override;
 
  private:
-  std::optional<features::Resampler> resampler_;
+  // Writes what one channel gives, into every channels_-th value behind out.count; returns how much.
+  template <class Give>
+  std::int64_t give(Output& out, std::size_t channel, const Give& resampled) noexcept;
+
+  std::optional<features::Resampler>* resamplers_ = nullptr;   // one per channel
+  std::size_t channels_ = 1, room_ = 0;
+  float *in_ = nullptr, *out_ = nullptr;   // one channel; none for mono
   std::int64_t up_ = 1, down_ = 1;
   std::int64_t skip_ = 0;            // input still to be dropped
   std::int64_t grid_ = 0;            // index of the output sample that was number 0 of resampler_

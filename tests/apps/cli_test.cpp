@@ -26,6 +26,11 @@ class Cli : public testing::Test {
   runnel::test::TemporaryFolder folder_;
 };
 
+TEST_F(Cli, InferTakesRecordingsThroughTheFrontEndOfTheModel) {
+  call_well({"infer", model(), "-i", "logmel=" + recording(), "-o", file("direct")});
+  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 298, 12}));
+}
+
 TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
   const struct {
     const char* verb;
@@ -35,7 +40,8 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
                {"batch", {"MODEL", "INPUT", "--output", "--jobs", "=0", "--front-end", "--decision"}},
                {"features", {"INPUT", "--output", "--preset", "=kaldi", "--kind", "=fbank", "--set"}},
                {"infer", {"MODEL", "--input", "--output", "--chunk", "=0", "--sequence", "--state", "--dump", "--dequantize"}},
-               {"import", {"INPUT", "--output", "--target", "--front-end", "--sample-rate", "=16000", "--decision", "--labels"}},
+               {"import", {"INPUT", "--output", "--target", "--front-end", "--frontend", "--sample-rate", "=16000", "--decision", "--labels"}},
+               {"export", {"MODEL", "--output", "--target", "--chunk", "--seed", "=1", "--package", "--package-version", "=1.0.0", "--encrypt"}},
                {"inspect", {"WHAT", "--block", "=0", "--json", "--dot", "--mermaid"}},
                {"check", {"MODEL", "WAV", "--frames", "=0", "--seed", "=1"}},
                {"bench", {"MODEL", "--block", "=0", "--seconds", "=1", "--frame-rate", "=100", "--threads", "=1", "--sessions"}},
@@ -261,9 +267,31 @@ TEST_F(Cli, ProfileNamesEveryOperatorOnce) {
     EXPECT_NEAR(share, 1, 1e-6);
     EXPECT_EQ(profile["macs"], macs);
     EXPECT_GT(macs, 0);
-    for (const char* kind : {"weights", "prepared", "arena", "scratch", "state"}) EXPECT_TRUE(profile["memory"].contains(kind)) << kind;
     EXPECT_GT(profile["memory"]["weights"], 0);
+    EXPECT_GT(profile["memory"]["prepared"], 0);
   }
+}
+
+// As inspect says it for the same blocks: what does not fit into the fast tier is in the slow one.
+TEST_F(Cli, ProfileTellsMemoryByTier) {
+  const auto memory_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"profile", model(), "--json", "--runs", "5"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Json::parse(call_well(arguments).out)["memory"];
+  };
+  const Json all = memory_of({}), some = memory_of({"--fast-bytes", "128", "--param-copy"});
+  const Json about = Json::parse(call_well({"inspect", model(), "--json", "--fast-bytes", "128", "--param-copy"}).out)["memory"];
+  for (const char* kind : {"constants", "arena", "scratch", "state"}) {
+    EXPECT_EQ(all["slow"][kind], 0) << kind;
+    EXPECT_GE(some["fast"][kind], 0) << kind;
+  }
+  EXPECT_GT(all["fast"]["state"], 0);
+  EXPECT_EQ(some["fast"]["arena"], about["arena"]["fast"]);
+  EXPECT_EQ(some["slow"]["arena"], about["arena"]["slow"]);
+  EXPECT_EQ(some[about["state"]["tier"].get<std::string>()]["state"], about["state"]["bytes"]);
+  EXPECT_EQ(some[about["scratch"]["tier"].get<std::string>()]["scratch"], about["scratch"]["bytes"]);
+  EXPECT_EQ(some["fast"]["constants"], about["constants"]["copied_fast"]);
+  EXPECT_EQ(some["slow"]["constants"], about["constants"]["copied_slow"]);
 }
 
 TEST_F(Cli, ProfileSortsAndPrintsATable) {
@@ -272,7 +300,8 @@ TEST_F(Cli, ProfileSortsAndPrintsATable) {
   const std::string table = call_well({"profile", model(), "--runs", "20"}).out;
   EXPECT_THAT(table, HasSubstr("GMAC/s"));
   EXPECT_THAT(table, HasSubstr("conv"));
-  EXPECT_THAT(table, HasSubstr("memory: weights"));
+  EXPECT_THAT(table, HasSubstr("memory in bytes: weights"));
+  EXPECT_THAT(table, HasSubstr("\nslow "));
   refusal({"profile", model(), "--whole", "--chunk", "4"}, "--whole and --chunk");
   refusal({"profile", model(), "--runs", "0"}, "--runs");
 }

@@ -42,7 +42,57 @@ TEST(UsageOfModels, WakeWordsAreHeardByManifestAndByTheFileMadeOfIt) {
   const std::string about = call_well({"inspect", made}).out;
   EXPECT_NE(about.find("step of 3 new frames of 40 values"), std::string::npos);
   EXPECT_NE(about.find("microwakeword.tensor_arena_size = 22348"), std::string::npos);
-  EXPECT_EQ(Json::parse(call_well({"inspect", made, "--json"}).out)["usage"]["advance"], 3);
+  EXPECT_NE(about.find("run in steps\n  first output after 3 frames (30 ms), then one every 3 frames (30 ms)\n  23968 multiply-adds per step, 7989 per frame\n"), std::string::npos) << about;
+  const Json json = Json::parse(call_well({"inspect", made, "--json"}).out);
+  EXPECT_EQ(json["usage"]["advance"], 3);
+  EXPECT_NEAR(json["macs_per_frame"].get<double>(), 23968 / 3.0, 0.01);
+  EXPECT_NE(call_well({"profile", made, "--runs", "5"}).out.find("one step of 3 frames: "), std::string::npos);
+}
+
+// The recording ends with the word: the runs whose mean decides come behind it.
+TEST(UsageOfModels, AWordAtTheEndOfARecordingIsHeardWithSilenceBehindIt) {
+  RUNNEL_NEEDS_DATA();
+  const std::string model = (data() / "models/mww/alexa.json").string(), said = (data() / "models/openwakeword/alexa_test.wav").string();
+  const std::string other = (data() / "models/openwakeword/hey_mycroft_test.wav").string();
+  EXPECT_TRUE(events_of(call_well({"listen", model, "--wav", said}).out).empty());
+  const std::vector<Json> events = events_of(call_well({"listen", model, "--wav", said, "--tail", "0.5"}).out);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["label"], "Alexa");
+  EXPECT_GT(events[0]["end"], 0.625);
+  EXPECT_LT(events[0]["end"], 0.8);
+  const std::vector<Json> all = events_of(call_well({"batch", model, other, said, "-o", "-", "--tail", "0.5"}).out);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0], events[0]);
+}
+
+// The log-mel front end as .tflite leaves its input open: [1, 1] in the file. Measured against the recorded outputs of the same network as .onnx.
+TEST(UsageOfModels, InputsThatATfliteFileLeavesOpenGetTheLengthOfTheData) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = (data() / "models/openwakeword/melspectrogram.tflite").string(), name = "serving_default_input:0";
+  const fs::path oracle = data() / "oracles/onnx/models__openwakeword__melspectrogram";
+  const auto x = runnel::test::read_file(oracle / "c0.in0.bin"), y = runnel::test::read_file(oracle / "c0.out0.bin");
+  const std::size_t samples = x.size() / sizeof(float);
+  fs::copy_file(oracle / "c0.in0.bin", folder.path() / "x.bin");
+  const auto close = [&](const std::string& out) {
+    const auto found = runnel::test::read_npy(fs::path(out) / "PartitionedCall_0.npy");
+    ASSERT_EQ(found.bytes.size(), y.size());
+    float largest = 0, difference = 0;
+    for (std::size_t i = 0; i < y.size() / sizeof(float); ++i) {
+      float a = 0, b = 0;
+      std::memcpy(&a, found.bytes.data() + i * sizeof a, sizeof a);
+      std::memcpy(&b, y.data() + i * sizeof b, sizeof b);
+      largest = std::max(largest, std::abs(b));
+      difference = std::max(difference, std::abs(a - b));
+    }
+    EXPECT_LE(difference, 1e-5F * largest + 1e-6F);
+  };
+  call_well({"infer", model, "-i", name + "=" + (folder.path() / "x.bin").string(), "-o", folder.path() / "data"});
+  close(folder.path() / "data");
+  call_well({"import", model, "-o", folder.path() / "mel.rnl", "--shape", name + "=1x" + std::to_string(samples)});
+  call_well({"infer", folder.path() / "mel.rnl", "-i", name + "=" + (folder.path() / "x.bin").string(), "-o", folder.path() / "shape"});
+  close(folder.path() / "shape");
+  refusal({"import", model, "-o", folder.path() / "no.rnl", "--shape", "sound=1x16000"}, "a shape for input \"sound\", which the model has not");
 }
 
 TEST(UsageOfModels, ImportStoresWindowsAndRefusesContradictions) {

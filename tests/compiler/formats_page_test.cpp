@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/onnx/importer.h"
+#include "compiler/pte/importer.h"
 #include "compiler/tflite/importer.h"
 
 namespace runnel::compiler {
@@ -27,6 +28,16 @@ std::string tflite_table() {
   return table;
 }
 
+// Those without remarks are said in one line.
+std::string pte_table() {
+  std::string plain, table = "| kernel | remarks |\n|---|---|\n";
+  for (const auto& [name, remarks] : pte_kernels()) {
+    if (remarks.empty()) plain += (plain.empty() ? "" : ", ") + std::string(name);
+    else table += "| " + std::string(name) + " | " + std::string(remarks) + " |\n";
+  }
+  return table + "\nWithout remarks: " + plain + ".\n";
+}
+
 // What stands between the lines that mark a table.
 void put(std::string& page, const std::string& name, const std::string& table) {
   const std::string first = "<!-- " + name + ": made by formats_page_test -->\n", last = "<!-- end of " + name + " -->\n";
@@ -43,6 +54,7 @@ TEST(FormatsPage, TablesAreUpToDate) {
   std::string page = found;
   put(page, "onnx", onnx_table());
   put(page, "tflite", tflite_table());
+  put(page, "pte", pte_table());
   if (std::getenv("RUNNEL_UPDATE_DOCS") != nullptr) std::ofstream(path) << page;
   else EXPECT_TRUE(found == page) << path << " is out of date: run this test with RUNNEL_UPDATE_DOCS=1 (scripts/formats.sh)";
 }

@@ -81,6 +81,22 @@ TEST(PowersOfTwo, NothingMovesWhereAllScalesAreThat) {
   EXPECT_LE((*differences)[0].largest, 1.0);   // ties: away from zero before, to even now
 }
 
+// (a - b)^2 is computed in float32 and rounded once.
+TEST(PowersOfTwo, SquaredDifferencesAreRoundedOnce) {
+  TinyTflite model;
+  const int a = model.tensor(kInt8, {1, 3}, 0.5f, 0), b = model.tensor(kInt8, {1, 3}, 0.25f, 0), y = model.tensor(kInt8, {1, 3}, 4.0f, 0);
+  model.op(Builtin::SQUARED_DIFFERENCE, {a, b}, {y});
+  auto graph = compiler::import_tflite(model.file({a, b}, {y}));
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  ASSERT_TRUE(compiler::to_powers_of_two(*graph).ok());
+  const auto runnable = RunnableGraph::make(*graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  const auto outputs = (*runnable)->whole({bytes_of<std::int8_t>({10, -20, 5}), bytes_of<std::int8_t>({-4, 40, -14})});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().text();
+  // Values 5 and -1: 36; -10 and 10: 400; 2.5 and -3.5: 36. All tensors get the powers that hold their ranges, here those they have.
+  EXPECT_EQ((*outputs)[0], bytes_of<std::int8_t>({9, 100, 9}));
+}
+
 TEST(PowersOfTwo, GraphsWithoutScalesStay) {
   TinyTflite model;
   const int x = model.tensor(kFloat, {1, 4}, 0, 0), y = model.tensor(kFloat, {1, 4}, 0, 0);
@@ -103,10 +119,30 @@ TEST(PowersOfTwo, PublicNetworksStayNear) {
     ASSERT_TRUE(differences.ok()) << differences.status().text();
     EXPECT_LT((*differences)[0].rms, 0.05) << file;
   }
-  const auto recurrent = compiler::import_tflite(read_file(data_folder() / "models/tflm/trained_lstm_int8.tflite"));
-  ASSERT_TRUE(recurrent.ok());
-  Graph folded = *recurrent;
-  EXPECT_NE(std::string(compiler::to_powers_of_two(folded).text()).find("a recurrent layer"), std::string::npos);
+}
+
+// State goes from call to call: the sequences of compare() show it. The bounds are some steps of the outputs' scales.
+TEST(PowersOfTwo, RecurrentLayersStayNear) {
+  RUNNEL_NEEDS_DATA();
+  struct Case { const char* file; double rms; };
+  for (const Case& c : {Case{"models/tflm/trained_lstm_int8.tflite", 0.1}, Case{"models/tflm/micro_speech_lstm.tflite", 0.1}, Case{"models/tflm/keyword_scrambled_8bit.tflite", 0.1}}) {
+    const auto graph = compiler::import_tflite(read_file(data_folder() / c.file));
+    ASSERT_TRUE(graph.ok()) << graph.status().text();
+    Graph folded = *graph;
+    const Status status = compiler::to_powers_of_two(folded);
+    ASSERT_TRUE(status.ok()) << c.file << ": " << status.text();
+    int recurrent = 0;
+    for (const compiler::Node& node : folded.nodes) {
+      if (node.code == fb::OpCode::svdf) { EXPECT_EQ(node.version, 2); }
+      if (node.code == fb::OpCode::lstm) { EXPECT_EQ(node.version, 4); }
+      recurrent += node.code == fb::OpCode::svdf || node.code == fb::OpCode::lstm ? 1 : 0;
+    }
+    EXPECT_GT(recurrent, 0) << c.file;
+    const auto differences = compiler::compare(*graph, folded, 16, 1);
+    ASSERT_TRUE(differences.ok()) << differences.status().text();
+    EXPECT_LT((*differences)[0].rms, c.rms) << c.file << " of " << (*differences)[0].signal_rms;
+    EXPECT_GT((*differences)[0].signal_rms, 0) << c.file;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "compiler/load.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
+#include "inference/host/profile.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -112,6 +113,27 @@ TEST(StreamingNetworks, EveryOneIsExactAndThePageSaysSo) {
   std::ifstream file(path);
   const std::string written((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_TRUE(written == page) << path << " is out of date: run this test with RUNNEL_UPDATE_DOCS=1";
+}
+
+// Multiply-adds of the shapes that are prepared for a step and for a whole recording. A strided layer takes a frame more now and then, and windows of a
+// pool more than one result: only where every layer makes a frame out of a frame is the sum the same to the last one.
+TEST(StreamingNetworks, StepMultipliesNoMoreThanOffline) {
+  RUNNEL_NEEDS_DATA();
+  constexpr std::int64_t kFrames = 96;
+  for (const char* path : {"trained/M1.onnx", "conformance/models/m1__c_s8.espdl", "conformance/models/m1__c_s16.espdl", "digits/digits.onnx", "digits/digits_c_s8.espdl",
+                           "digits/digits_esp32p4_s8.espdl"}) {
+    SCOPED_TRACE(path);
+    const auto loaded = load({path, ""});
+    ASSERT_TRUE(loaded.ok()) << loaded.status().text();
+    const auto whole = profile_model(loaded->model, {.mode = RunMode::whole, .frames = kFrames, .runs = 1});
+    ASSERT_TRUE(whole.ok()) << whole.status().text();
+    EXPECT_GT(whole->macs, 0);
+    for (const std::int64_t block : {1, 3, 8}) {
+      const auto step = profile_model(loaded->model, {.mode = RunMode::stream, .frames = block, .runs = 1});
+      ASSERT_TRUE(step.ok()) << step.status().text();
+      EXPECT_EQ(step->macs * (kFrames / block), whole->macs) << "blocks of " << block;
+    }
+  }
 }
 
 // A published streaming file, with the exporter's caches in front of its layers, against our own stream of its offline twin: behind the frames of

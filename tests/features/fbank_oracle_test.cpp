@@ -10,6 +10,7 @@
 #include <string>
 
 #include "features/fbank_parameters.h"
+#include "tests/features/cases.h"
 #include "tests/features/reference.h"
 #include "tests/features/streaming.h"
 #include "tests/support/data.h"
@@ -21,31 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-// The cases' names of options, where they are not ours.
-std::string option_name(const std::string& name) {
-  if (name == "num_bins") return "num_mel_bins";
-  if (name == "preemph_coeff") return "preemphasis_coefficient";
-  if (name == "frame_length_ms") return "frame_length";
-  if (name == "frame_shift_ms") return "frame_shift";
-  return name;
-}
-
-FbankOptions options_of(const json& one) {
-  FbankOptions options;
-  if (one["kind"] == "mfcc") {
-    options.kind = FeatureKind::mfcc;
-    options.use_energy = true;
-  }
-  options.sample_frequency = one["sr"].get<float>();
-  options.scale = one["scale"].get<double>() == 1.0 ? SampleScale::int16 : SampleScale::unit;
-  for (const auto& [name, value] : one["cfg"].items()) {
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    const Status status = set(options, option_name(name), text);
-    EXPECT_TRUE(status.ok()) << status.text();
-  }
-  return options;
-}
-
 TEST(FbankOracle, IsAsAccurateAsTheImplementationThatMadeTheCases) {
   RUNNEL_NEEDS_DATA();
   const auto folder = test::data_folder() / "features";
@@ -55,7 +31,7 @@ TEST(FbankOracle, IsAsAccurateAsTheImplementationThatMadeTheCases) {
   for (const json& one : cases) {
     SCOPED_TRACE("case " + one["id"].get<std::string>() + " " + one["group"].get<std::string>());
     const test::Wav wav = test::read_wav(folder / one["wav"].get<std::string>());
-    const FbankOptions options = options_of(one);
+    const FbankOptions options = test::fbank_options_of(one);
     const std::vector<float> samples = wav.floats();
     std::vector<float> scaled = samples;
     if (options.scale == SampleScale::int16) {

@@ -12,6 +12,9 @@
 
 #include "base/host/heap_memory.h"
 #include "features/microfrontend_math.h"
+#include "features/microfrontend_presets.h"
+#include "tests/features/cases.h"
+#include "tests/features/streaming.h"
 #include "tests/support/data.h"
 #include "tests/support/npy.h"
 #include "tests/support/wav.h"
@@ -20,15 +23,6 @@ namespace runnel::features {
 namespace {
 
 using nlohmann::json;
-
-MicrofrontendOptions preset_of(const json& one) {
-  const std::string config = one["config"];
-  if (config == "microwakeword") return *microfrontend_preset("micro-wake-word");
-  if (config == "tflm_micro_speech") return *microfrontend_preset("micro-speech");
-  MicrofrontendOptions options = *microfrontend_preset(config == "mf_default32" ? "microfrontend" : "micro-wake-word");
-  options.enable_pcan = false;
-  return options;
-}
 
 template <class Sample>
 std::vector<std::uint16_t> in_pieces(Microfrontend& front_end, std::span<const Sample> samples, auto piece) {
@@ -44,9 +38,9 @@ std::vector<std::uint16_t> in_pieces(Microfrontend& front_end, std::span<const S
   return all;
 }
 
-std::vector<std::uint16_t> whole(const MicrofrontendOptions& options, const std::vector<std::int16_t>& samples) {
+std::vector<std::uint16_t> whole(const MicrofrontendOptions& options, const std::vector<std::int16_t>& samples, Isa isa = best_isa()) {
   HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(options, memory);
+  Result<Microfrontend> made = Microfrontend::make(options, isa, memory);
   EXPECT_TRUE(made.ok()) << made.status().text();
   return in_pieces<std::int16_t>(*made, samples, [&] { return samples.size(); });
 }
@@ -65,14 +59,14 @@ TEST(Microfrontend, GivesTheBytesOfTheLibraryInEveryCase) {
   ASSERT_EQ(cases.size(), 43u);
   for (const json& one : cases) {
     SCOPED_TRACE(one["file"].get<std::string>());
-    const MicrofrontendOptions options = preset_of(one);
+    const MicrofrontendOptions options = test::microfrontend_case_of(one).options();
     EXPECT_EQ(options.frame_length, one["window_ms"].get<float>());
     EXPECT_EQ(options.frame_shift, one["step_ms"].get<float>());
     EXPECT_EQ(options.enable_pcan, one["pcan"].get<bool>());
     const test::Wav wav = test::read_wav(folder / one["wav"].get<std::string>());
     const test::Npy expected = test::read_npy(folder / one["file"].get<std::string>());
     ASSERT_EQ(expected.dtype, "<u2");
-    EXPECT_EQ(whole(options, wav.samples), expected.as<std::uint16_t>());
+    for (const Isa isa : test::isas()) EXPECT_EQ(whole(options, wav.samples, isa), expected.as<std::uint16_t>()) << name_of(isa);
   }
 }
 
@@ -83,7 +77,7 @@ TEST(Microfrontend, GivesTheSameFramesForAnyPieces) {
   ASSERT_EQ(expected.size(), 98u * 40);
   std::mt19937 random(3);
   HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(options, memory);
+  Result<Microfrontend> made = Microfrontend::make(options, best_isa(), memory);
   ASSERT_TRUE(made.ok());
   for (const std::size_t size : {1, 7, 160, 161, 480, 5000, 0}) {
     made->reset();
@@ -99,7 +93,7 @@ TEST(Microfrontend, GivesTheSameFramesForAnyPieces) {
 TEST(Microfrontend, ForgetsEverythingWithReset) {
   const MicrofrontendOptions options = *microfrontend_preset("micro-speech");
   HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(options, memory);
+  Result<Microfrontend> made = Microfrontend::make(options, best_isa(), memory);
   ASSERT_TRUE(made.ok());
   const std::vector<std::int16_t> loud = noise(5000, 30000), samples = noise(8000, 900);
   const std::vector<std::uint16_t> expected = whole(options, samples);
@@ -114,7 +108,7 @@ TEST(Microfrontend, WritesNoMoreThanThereIsRoomForAndGoesOnBehindIt) {
   const MicrofrontendOptions options = *microfrontend_preset("microfrontend");
   const std::vector<std::int16_t> samples = noise(4000, 2000);
   HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(options, memory);
+  Result<Microfrontend> made = Microfrontend::make(options, best_isa(), memory);
   ASSERT_TRUE(made.ok());
   std::vector<std::uint16_t> all, two(2 * made->dims());
   for (std::size_t at = 0; at < samples.size();) {
@@ -132,12 +126,24 @@ TEST(Microfrontend, TakesExactlyTheMemoryItNames) {
     const Result<std::size_t> bytes = Microfrontend::memory_bytes(preset.options);
     ASSERT_TRUE(bytes.ok());
     HeapMemory enough(*bytes), little(*bytes - 1);
-    EXPECT_TRUE(Microfrontend::make(preset.options, enough).ok()) << preset.name;
+    EXPECT_TRUE(Microfrontend::make(preset.options, best_isa(), enough).ok()) << preset.name;
     EXPECT_EQ(enough.used(), *bytes);
-    EXPECT_EQ(Microfrontend::make(preset.options, little).status().code(), Code::out_of_memory);
+    EXPECT_EQ(Microfrontend::make(preset.options, best_isa(), little).status().code(), Code::out_of_memory);
   }
   static_assert(Microfrontend::memory_bytes(480, 512, 40) < 16 * 1024, "known to a compiler");
   EXPECT_EQ(Microfrontend::memory_bytes(480, 512, 40), *Microfrontend::memory_bytes(*microfrontend_preset("micro-wake-word")));
+}
+
+// The compiler's tables are those that the machine makes, and take no memory.
+TEST(Microfrontend, GivesTheSameFramesWithTablesMadeByTheCompiler) {
+  constexpr std::size_t kState = Microfrontend::state_bytes_of(MicroWakeWordRecipe::kOptions);
+  static_assert(kState < 6 * 1024 && kState < Microfrontend::memory_bytes_of(MicroWakeWordRecipe::kOptions));
+  HeapMemory memory(kState);
+  Result<Microfrontend> made = Microfrontend::make_of<MicroWakeWordRecipe>(best_isa(), memory);
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  EXPECT_EQ(memory.used(), kState);
+  const std::vector<std::int16_t> samples = noise(16000, 12000);
+  EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [] { return 333u; }), whole(*microfrontend_preset("micro-wake-word"), samples));
 }
 
 TEST(Microfrontend, SkipsSamplesBetweenFramesThatDoNotTouch) {
@@ -145,7 +151,7 @@ TEST(Microfrontend, SkipsSamplesBetweenFramesThatDoNotTouch) {
   options.frame_length = 5;
   options.frame_shift = 12.5F;
   HeapMemory memory;
-  Result<Microfrontend> made = Microfrontend::make(options, memory);
+  Result<Microfrontend> made = Microfrontend::make(options, best_isa(), memory);
   ASSERT_TRUE(made.ok()) << made.status().text();
   const std::vector<std::int16_t> samples = noise(80 + 3 * 200, 5000);
   std::vector<std::int16_t> touched(samples.size(), 0);
@@ -192,7 +198,7 @@ TEST(Microfrontend, RefusesOptionsThatCannotBe) {
   const auto refusal = [&](std::string_view name, std::string_view value) {
     MicrofrontendOptions options = *microfrontend_preset("micro-wake-word");
     Status status = set(options, name, value);
-    if (status.ok()) status = Microfrontend::make(options, memory).status();
+    if (status.ok()) status = Microfrontend::make(options, best_isa(), memory).status();
     return std::string(status.text());
   };
   EXPECT_EQ(refusal("num_mel_bins", "0"), "num_mel_bins=0: expected 1 to 1024");
@@ -206,16 +212,29 @@ TEST(Microfrontend, RefusesOptionsThatCannotBe) {
   EXPECT_EQ(microfrontend_preset("micro-speach").status().text(), "unknown preset 'micro-speach'; did you mean micro-speech?");
 }
 
-// Sizes with and without a pass of radix 2, against the definition: within the rounding of log2(n) passes.
+// Samples of every kind that a 16-bit number can be: all of them extreme, extremes among small ones, or any.
+std::vector<std::int16_t> awkward(std::size_t count, std::mt19937& random) {
+  constexpr std::int16_t kExtremes[] = {-32768, 32767, -32767, 0, 1, -1};
+  const unsigned kind = random() % 4;
+  std::vector<std::int16_t> samples(count);
+  for (auto& sample : samples) {
+    const bool extreme = kind == 0 || (kind == 1 && random() % 8 == 0);
+    sample = extreme ? kExtremes[random() % 6] : static_cast<std::int16_t>(kind == 2 ? random() % 64 - 32 : random());
+  }
+  return samples;
+}
+
+// Sizes with and without a pass of radix 2, against the definition: within the rounding of log2(n) passes; and every level gives
+// what the plain loops give.
 TEST(FixedFft, TransformsWithinItsRounding) {
   std::mt19937 random(5);
   for (const std::size_t n : {8u, 16u, 32u, 64u, 256u, 512u, 1024u, 2048u}) {
     HeapMemory memory(FixedFft::memory_bytes(n));
     FixedFft fft;
-    ASSERT_TRUE(fft.init(n, memory).ok());
-    std::vector<std::int16_t> x(n), re(n / 2 + 1), im(n / 2 + 1);
+    ASSERT_TRUE(fft.init(n, nullptr, Isa::reference, memory).ok());
+    std::vector<std::int16_t> x(n), out(n + 2);
     for (auto& value : x) value = static_cast<std::int16_t>(static_cast<int>(random() % 65536) - 32768);
-    fft.forward(x.data(), re.data(), im.data());
+    fft.forward(x.data(), out.data());
     double worst = 0;
     for (std::size_t k = 0; k <= n / 2; ++k) {
       double sum_re = 0, sum_im = 0;
@@ -224,13 +243,52 @@ TEST(FixedFft, TransformsWithinItsRounding) {
         sum_re += x[i] * std::cos(angle) / static_cast<double>(n);
         sum_im -= x[i] * std::sin(angle) / static_cast<double>(n);
       }
-      worst = std::max({worst, std::abs(sum_re - re[k]), std::abs(sum_im - im[k])});
+      worst = std::max({worst, std::abs(sum_re - out[2 * k]), std::abs(sum_im - out[2 * k + 1])});
     }
     EXPECT_LT(worst, 4) << n;
   }
   HeapMemory memory;
   FixedFft fft;
-  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u}) EXPECT_EQ(fft.init(n, memory).code(), Code::invalid_argument) << n;
+  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u}) EXPECT_EQ(fft.init(n, nullptr, best_isa(), memory).code(), Code::invalid_argument) << n;
+}
+
+TEST(FixedFft, GivesTheSameBitsOnEveryLevel) {
+  std::mt19937 random(17);
+  for (std::size_t n = FixedFft::kMin; n <= FixedFft::kMax; n *= 2) {
+    for (int round = 0; round < (n > 2048 ? 4 : 20); ++round) {
+      const std::vector<std::int16_t> x = awkward(n, random);
+      std::vector<std::int16_t> expected;
+      for (const Isa isa : test::isas()) {
+        HeapMemory memory;
+        FixedFft fft;
+        ASSERT_TRUE(fft.init(n, nullptr, isa, memory).ok());
+        std::vector<std::int16_t> out(n + 2);
+        fft.forward(x.data(), out.data());
+        if (expected.empty()) expected = out;   // the first one is the reference
+        ASSERT_EQ(out, expected) << n << ' ' << name_of(isa);
+      }
+    }
+  }
+}
+
+TEST(FixedKernels, WindowAndEnergiesAreTheSameOnEveryLevel) {
+  std::mt19937 random(23);
+  const FixedKernels& reference = fixed_kernels_for(Isa::reference);
+  for (std::size_t count = 1; count < 140; ++count) {
+    const std::vector<std::int16_t> x = awkward(2 * count, random);
+    std::vector<std::int16_t> window(count), expected(count), got(count);
+    for (auto& value : window) value = static_cast<std::int16_t>(random() % 4097);
+    std::vector<std::uint32_t> energies(count), same(count);
+    const int shift = reference.window(x.data(), window.data(), count, expected.data());
+    reference.energies(x.data(), count, energies.data());
+    for (const Isa isa : test::isas()) {
+      const FixedKernels& kernels = fixed_kernels_for(isa);
+      EXPECT_EQ(kernels.window(x.data(), window.data(), count, got.data()), shift) << count << ' ' << name_of(isa);
+      EXPECT_EQ(got, expected) << count << ' ' << name_of(isa);
+      kernels.energies(x.data(), count, same.data());
+      EXPECT_EQ(same, energies) << count << ' ' << name_of(isa);
+    }
+  }
 }
 
 }  // namespace

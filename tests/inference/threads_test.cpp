@@ -118,5 +118,47 @@ TEST(Threads, WideLayersAreEqual) {
   }
 }
 
+// Notes after each step which operators have written something.
+struct Watch final : StepObserver {
+  Watch(const Session& watched, const Model& of) : session(watched), model(of) {}
+  void done(int index) noexcept override {
+    steps.push_back(index);
+    int count = 0;
+    for (int op = 0; op < model.operator_count(); ++op) {
+      const auto bytes = session.tensor(model.op(op).outputs()->Get(0));
+      count += std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }) ? 0 : 1;
+    }
+    written.push_back(count);
+  }
+  const Session& session;
+  const Model& model;
+  std::vector<int> steps, written;
+};
+
+// Layers of one frame each make a chain, which threads go through at once; an observed run goes through its operators one by one.
+TEST(Threads, ObservedRunsGoStepByStep) {
+  test::GraphBuilder builder(7);
+  auto x = builder.input({1, 64, 40});
+  for (int i = 0; i < 3; ++i) x = builder.conv(x, 40, {});
+  builder.output(x);
+  const auto model = builder.build();
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  options.threads = 2;
+  options.least_part = 1;
+  options.share = false;
+  const auto engine = Engine::make(*model, options);
+  ASSERT_TRUE(engine.ok()) << engine.status().text();
+  const auto runner = Runner::make(*engine);
+  ASSERT_TRUE(runner.ok()) << runner.status().text();
+  Session& session = (*runner)->session();
+  std::fill(session.input(0).begin(), session.input(0).end(), std::byte{77});
+  Watch watch(session, (*model)->model());
+  session.run((*engine)->prepared().block(), watch);
+  EXPECT_EQ(watch.steps, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(watch.written, (std::vector<int>{1, 2, 3}));
+}
+
 }  // namespace
 }  // namespace runnel

@@ -74,7 +74,6 @@ TEST(GraphText, ErrorsNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(refused("wav name=t ! null name=t"), "line 1, column 19: the name 't' is taken by wav");
   EXPECT_EQ(refused("wav name=t name=u"), "line 1, column 12: wav has two names");
   EXPECT_EQ(refused("wav name=a.b"), "line 1, column 5: name=a.b: expected letters, digits, '_' and '-'");
-  EXPECT_EQ(refused("wav name=t ! null name=n t. ! n."), "line 1, column 31: null has two inputs: expected one");
 }
 
 TEST(GraphText, WritesWhatItReads) {

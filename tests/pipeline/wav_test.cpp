@@ -41,6 +41,16 @@ class Wav : public testing::Test {
   std::vector<std::string> notes_;
 };
 
+TEST_F(Wav, SilenceBehindARecording) {
+  for (const std::size_t length : {1u, 999u, 1000u, 2500u}) {   // ticks of 1000 samples
+    SCOPED_TRACE(length);
+    write_floats("a.wav", std::vector<float>(length, 0.25F));
+    keep("a.wav", "tail=0.125");
+    ASSERT_EQ(Keep::values.size(), length + 2000);
+    for (std::size_t i = 0; i < Keep::values.size(); ++i) ASSERT_EQ(Keep::values[i], i < length ? 0.25F : 0.0F) << i;
+  }
+}
+
 TEST_F(Wav, ReadsIntegerFormatsExactly) {
   const auto samples = make_samples(5001);
   const struct {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "compiler/onnx/importer.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/support/data.h"
@@ -33,6 +34,16 @@ TEST(Corpus, Models) {
 }
 TEST(Corpus, Espdl) {
   replay("espdl", 4, [](const fs::path&, const auto& bytes) { return feed_espdl(bytes); });
+}
+TEST(Corpus, Tflite) {
+  replay("tflite", 4, [](const fs::path&, const auto& bytes) { return feed_foreign(bytes); });
+}
+TEST(Corpus, Pte) {
+  replay("pte", 4, [](const fs::path&, const auto& bytes) { return feed_foreign(bytes); });
+}
+TEST(Corpus, Onnx) {
+  if (!compiler::have_onnx()) GTEST_SKIP() << "this build reads no .onnx files";
+  replay("onnx", 4, [](const fs::path&, const auto& bytes) { return feed_foreign(bytes); });
 }
 TEST(Corpus, Recordings) {
   replay("recording", 4, [](const fs::path& path, const auto&) {

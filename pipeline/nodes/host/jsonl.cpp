@@ -57,8 +57,8 @@ Status Jsonl::process(const Block& in, Output&) noexcept {
 }
 
 Status Jsonl::gap(const Gap& gap) noexcept {
-  return write("{\"type\":\"gap\",\"source\":" + source_ + ",\"start\":" + json_seconds(gap.begin, sample_rate_) +
-               ",\"end\":" + json_seconds(gap.begin + gap.lost, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) + "}\n");
+  return write("{\"type\":\"gap\",\"source\":" + source_ + ",\"start\":" + json_seconds(gap.start, sample_rate_) +
+               ",\"end\":" + json_seconds(gap.end, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) + "}\n");
 }
 
 Status Jsonl::finish() noexcept { return path.empty() ? Status() : file_.commit(); }

@@ -5,8 +5,11 @@
 #ifdef RUNNEL_HAVE_ALSA
 #include "pipeline/nodes/host/alsa.h"
 #endif
+#include "pipeline/nodes/host/csv_source.h"
 #include "pipeline/nodes/host/jsonl.h"
 #include "pipeline/nodes/host/npy.h"
+#include "pipeline/nodes/host/npy_source.h"
+#include "pipeline/nodes/host/png.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -15,13 +18,13 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type};
+    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
     const NodeTable device = device_nodes();
     all.insert(all.end(), device.begin(), device.end());
-    all.insert(all.end(), {&WavSink::type, &Npy::type, &Jsonl::type});
+    all.insert(all.end(), {&WavSink::type, &Npy::type, &Png::type, &Jsonl::type});
     return all;
   }();
   return nodes;

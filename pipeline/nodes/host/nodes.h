@@ -5,7 +5,7 @@
 
 namespace runnel::pipeline {
 
-// The device nodes, and wav (source and sink), npy, jsonl, and alsa where it was built in.
+// The device nodes, and wav and npy (sources and sinks), csv, png, jsonl, and alsa where it was built in.
 NodeTable host_nodes() noexcept;
 
 }  // namespace runnel::pipeline

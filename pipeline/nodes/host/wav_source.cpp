@@ -13,6 +13,7 @@ constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::path>("path", "", "recording to read", true),
     text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
     text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
+    parameter<&WavSource::tail>("tail", "s", 0, 3600, "silence behind the recording, for a word that ends with it"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.
@@ -77,6 +78,7 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
   channels_ = info.channels;
   const bool unknown = info.frames == SF_COUNT_MAX;
   promised_ = unknown ? -1 : info.frames;
+  silence_ = static_cast<std::int64_t>(std::llround(tail * info.samplerate));
 
   if (truncated != "accept") {
     char log[16384] = {};
@@ -131,6 +133,17 @@ Status WavSource::check_complete() noexcept {
 }
 
 Status WavSource::process(const Block&, Output& out) noexcept {
+  if (!read_) RUNNEL_TRY(read(out));
+  if (!read_) return {};
+  const std::int64_t zeros = std::min(silence_, out.capacity - out.count);
+  std::fill_n(out.as<float>() + out.count * channels_, zeros * channels_, 0.0F);
+  silence_ -= zeros;
+  out.count += zeros;
+  out.end = silence_ == 0;
+  return {};
+}
+
+Status WavSource::read(Output& out) noexcept {
   // A header may promise less than there is; then the promise counts, as for every reader of such a file.
   const sf_count_t count = sf_readf_float(file_, out.as<float>(), out.capacity);
   const int error = sf_error(file_);
@@ -141,8 +154,8 @@ Status WavSource::process(const Block&, Output& out) noexcept {
   out.count = std::max<sf_count_t>(count, 0);
   RUNNEL_TRY(check_finite(out.as<float>(), out.count));
   position_ += out.count;
-  out.end = out.count < out.capacity || error != SF_ERR_NO_ERROR;
-  return out.end ? check_complete() : Status();
+  read_ = out.count < out.capacity || error != SF_ERR_NO_ERROR;
+  return read_ ? check_complete() : Status();
 }
 
 Text WavSource::note() const noexcept {

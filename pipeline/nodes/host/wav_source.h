@@ -9,7 +9,7 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are.
+// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are. Then `tail` seconds of zeros.
 class WavSource final : public Node {
  public:
   static const NodeType type;
@@ -17,6 +17,7 @@ class WavSource final : public Node {
   std::string_view path;
   std::string_view nan = "error";
   std::string_view truncated = "error";
+  double tail = 0;                   // seconds
 
   ~WavSource() override;
   Status prepare(PrepareContext& context) noexcept override;
@@ -25,6 +26,7 @@ class WavSource final : public Node {
   Text note() const noexcept override;
 
  private:
+  Status read(Output& out) noexcept;
   Status check_finite(float* samples, std::int64_t frames) noexcept;
   Status check_complete() noexcept;
 
@@ -33,6 +35,8 @@ class WavSource final : public Node {
   int channels_ = 1;
   std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
   std::int64_t position_ = 0;
+  std::int64_t silence_ = 0;         // frames of zeros still to come behind the recording
+  bool read_ = false;                // the recording has been read to its end
   std::int64_t replaced_ = 0;        // samples that were not finite
   std::int64_t missing_ = 0;         // frames that the header promises and the file does not have
 };

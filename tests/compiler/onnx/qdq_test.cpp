@@ -277,6 +277,25 @@ TEST(QdqForms, SixteenBits) {
   }
 }
 
+// Two activations: attention's scores and sums.
+TEST_P(Qdq, ProductsOfTwoActivations) {
+  QdqMaker maker;
+  const std::string a = maker.start("a", {2, 5, 6}, GetParam()->x), b = maker.start("b", {2, 6, 4}, GetParam()->z);
+  maker.node("MatMul", {a, b}, {"c"});
+  maker.finish("c", {GetParam()->y.step * 2, GetParam()->y.zero, GetParam()->y.type});
+  EXPECT_LE(maker.steps(1), GetParam()->most);
+  EXPECT_TRUE(maker.in_integers());
+}
+
+TEST(QdqForms, SoftmaxThatGivesFractionsOf256) {
+  QdqMaker maker;
+  const std::string x = maker.start("x", {3, 10}, kAny.x);
+  set(maker.node("Softmax", {x}, {"c"}), "axis", std::int64_t{-1});
+  maker.finish("c", Scale{1.0 / 256, 0, kUint8});
+  EXPECT_LE(maker.steps(), 1);
+  EXPECT_TRUE(maker.in_integers());
+}
+
 TEST(QdqForms, WhatHasNoIntegerFormStaysFloat) {
   QdqMaker maker;
   const std::string x = maker.start("x", {3, 10}, kAny.x);
@@ -300,6 +319,37 @@ TEST(QdqForms, PowersOfTwoShiftAndOthersMultiply) {
       EXPECT_EQ(y.dtype, DType::int8);
       EXPECT_EQ(y.exponents.empty(), scales == &kAny);
       EXPECT_EQ(entry.rounding, scales == &kAny ? kernels::Rounding::tflite_double : kernels::Rounding::half_even);
+    }
+  }
+}
+
+// As dynamic quantization leaves a layer: scale and zero point from the input, a product of integers, one scale for it.
+TEST(QdqForms, ScalesThatAreComputedWhileRunning) {
+  QdqMaker maker;
+  maker.input("x", {2, 6}).output("y");
+  maker.integers_of("w", {6, 3}, kInt8, -127, 127);
+  maker.integers_of("wz", {}, kInt8, 0, 0);
+  maker.floats("ws", {}, {0.011f});
+  maker.node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
+  maker.node("MatMulInteger", {"q", "w", "z", "wz"}, {"p"});
+  set(maker.node("Cast", {"p"}, {"f"}), "to", std::int64_t{TensorProto::FLOAT});
+  maker.node("Mul", {"s", "ws"}, {"both"});
+  maker.node("Mul", {"f", "both"}, {"y"});
+  const auto& weights = maker.model.graph().initializer(0);
+  for (const Floats& x : {Floats{0.3f, -1.7f, 2.2f, 0.01f, -0.4f, 1.1f, 0.9f, -0.2f, 0, 2.0f, -1.3f, 0.6f}, Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Floats(12, 0)}) {
+    const auto found = maker.run({x});
+    ASSERT_EQ(found.size(), 1u);
+    const float high = std::max(0.0f, *std::max_element(x.begin(), x.end())), low = std::min(0.0f, *std::min_element(x.begin(), x.end())), scale = (high - low) / 255;
+    const float zero = scale > 0 ? std::nearbyint(-low / scale) : 0;
+    for (std::size_t row = 0; row < 2; ++row) {
+      for (int n = 0; n < 3; ++n) {
+        float sum = 0;
+        for (std::size_t k = 0; k < 6; ++k) {
+          const float q = scale > 0 ? std::clamp(std::nearbyint(x[row * 6 + k] / scale) + zero, 0.0f, 255.0f) : 0;
+          sum += (q - zero) * static_cast<float>(weights.int32_data(static_cast<int>(k) * 3 + n));
+        }
+        EXPECT_NEAR(found[0][row * 3 + static_cast<std::size_t>(n)], sum * scale * 0.011f, 1e-4f * std::abs(sum * scale * 0.011f) + 1e-6f);
+      }
     }
   }
 }
@@ -350,7 +400,11 @@ TEST(QdqForms, RefusalsNameTheReason) {
   many.integers_of("z", {4}, kInt8, 0, 0);
   many.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   many.node("DequantizeLinear", {"q", "s", "z"}, {"y"});
-  EXPECT_THAT(std::string(many.import().status().text()), HasSubstr("4 scales, expected one for the whole tensor"));
+  EXPECT_THAT(std::string(many.import().status().text()), HasSubstr("activations with 4 scales, expected one for the whole tensor"));
+  QdqMaker wide;
+  wide.input("x", {1, 4}).output("y");
+  wide.node("Identity", {wide.both("x", {0.5, 0, TensorProto::UINT16})}, {"y"});
+  EXPECT_THAT(std::string(wide.import().status().text()), HasSubstr("activations of uint16, expected int8, uint8, int16 or int32"));
 }
 
 // Public quantized networks: the exact form gives the integers of the reference, the others stay near.

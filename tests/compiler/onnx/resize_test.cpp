@@ -43,6 +43,28 @@ TEST(OnnxResize, LinearBetweenTwo) {
   EXPECT_THAT(resized("linear", "asymmetric", "", {1, 1, 2, 2}, {1, 1, 2, 1}, {0, 1, 4, 5}), Pointwise(FloatNear(1e-6f), Floats{0, 1, 2, 3, 4, 5, 4, 5}));
 }
 
+// Upsample: scales are an attribute up to opset 8, then an input.
+TEST(OnnxResize, UpsampleOfOldOpsets) {
+  for (const int opset : {7, 8, 9}) {
+    OnnxMaker maker(opset);
+    maker.input("x", {1, 1, 1, 2}).output("y");
+    auto& node = maker.node("Upsample", {"x"}, {"y"});
+    set(node, "mode", std::string("nearest"));
+    if (opset < 9) {
+      auto* const scales = node.add_attribute();
+      scales->set_name("scales");
+      scales->set_type(::onnx::AttributeProto::FLOATS);
+      for (const float scale : {1.0f, 1.0f, 2.0f, 3.0f}) scales->add_floats(scale);
+    } else {
+      node.add_input("s");
+      maker.floats("s", {4}, {1, 1, 2, 3});
+    }
+    const auto found = maker.run({{4, 5}});
+    ASSERT_EQ(found.size(), 1u) << opset;
+    EXPECT_THAT(found[0], ElementsAre(4, 4, 4, 5, 5, 5, 4, 4, 4, 5, 5, 5)) << opset;
+  }
+}
+
 TEST(OnnxResize, RefusesWhatItCannot) {
   OnnxMaker maker(13);
   maker.input("x", {1, 1, 4}).output("y").floats("scales", {3}, {1, 1, 2});

@@ -33,6 +33,52 @@ TEST(TfliteImporter, FusedActivationsLimitAtTheirValues) {
   EXPECT_NE(refusal(sum(5)).find("fused activation 5"), std::string::npos);
 }
 
+// EXPAND_DIMS and SQUEEZE in front of a window of 200: shapes follow from the input, whatever the file says of the tensors between.
+TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
+  TinyTflite model;
+  const int x = model.tensor(kFloat, {1, 1}, 0, 0, std::vector<float>(), {-1, -1}), wide = model.tensor(kFloat, {1, 1, 1}, 0, 0), image = model.tensor(kFloat, {1, 1, 1, 1}, 0, 0);
+  const int last = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {-1}), one = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {1});
+  const int pooled = model.tensor(kFloat, {1, 1, 1, 1}, 0, 0), y = model.tensor(kFloat, {1, 1}, 0, 0);
+  model.op(Builtin::EXPAND_DIMS, {x, last}, {wide});
+  model.op(Builtin::EXPAND_DIMS, {wide, one}, {image});
+  model.op(Builtin::MAX_POOL_2D, {image}, {pooled}, tflite::BuiltinOptions::Pool2D, tflite::CreatePool2DOptions(model.builder(), 1, 100, 1, 200, 1));
+  model.op(Builtin::SQUEEZE, {pooled}, {y}, tflite::BuiltinOptions::Squeeze, tflite::CreateSqueezeOptions(model.builder(), model.builder().CreateVector(std::vector<std::int32_t>{1, -1})));
+  const Bytes file = model.file({x}, {y});
+  const auto shapes_of = [&](const compiler::InputShapes& shapes, std::vector<std::string>* notes = nullptr) {
+    const auto graph = compiler::import_tflite(file, all_operators(), shapes, notes);
+    if (!graph.ok()) return std::string(graph.status().text());
+    std::string text;
+    for (const compiler::TensorId id : {graph->inputs[0], graph->outputs[0]}) {
+      for (const std::int32_t dim : graph->tensors[static_cast<std::size_t>(id)].shape) text += std::to_string(dim) + " ";
+    }
+    return text;
+  };
+  const auto asked = [](const char* name, std::vector<std::int64_t> dims) {
+    compiler::InputShapes shapes;
+    shapes.shapes[name] = std::move(dims);
+    return shapes;
+  };
+  const auto seen = [](std::vector<std::int64_t> dims) {
+    compiler::InputShapes shapes;
+    shapes.data_shapes["t0"] = std::move(dims);
+    return shapes;
+  };
+  compiler::InputShapes counted;
+  counted.data_elements["t0"] = 400;
+  std::vector<std::string> notes;
+  EXPECT_EQ(shapes_of({}, &notes), "1 512 1 4 ");   // 128 is too short
+  EXPECT_EQ(notes, std::vector<std::string>{"input t0 has no fixed size: imported as [1, 512] (--shape says otherwise)"});
+  notes.clear();
+  EXPECT_EQ(shapes_of(asked("t0", {2, 300}), &notes), "2 300 2 2 ");
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(shapes_of(asked("t0", {-1, 300})), "1 300 1 2 ");
+  EXPECT_EQ(shapes_of(seen({1, 1000})), "1 1000 1 9 ");
+  EXPECT_EQ(shapes_of(seen({1, 2, 3})), "1 512 1 4 ");
+  EXPECT_EQ(shapes_of(counted), "1 400 1 3 ");
+  EXPECT_EQ(shapes_of(asked("t0", {1, 0})), "shape [1, 0] for input \"t0\", which has [-1, -1] (-1: open)");
+  EXPECT_EQ(shapes_of(asked("t1", {1, 300})), "a shape for input \"t1\", which the model has not");
+}
+
 TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
   for (const bool old_code : {true, false}) {
     TinyTflite model;

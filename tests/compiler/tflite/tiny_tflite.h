@@ -24,7 +24,7 @@ enum Type : std::int8_t { kFloat = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kInt16
 class TinyTflite {
  public:
   template <class T = std::int8_t>
-  int tensor(Type type, std::vector<std::int32_t> shape, float scale, std::int64_t zero, const std::vector<T>& data = {}) {
+  int tensor(Type type, std::vector<std::int32_t> shape, float scale, std::int64_t zero, const std::vector<T>& data = {}, const std::vector<std::int32_t>& signature = {}) {
     std::uint32_t buffer = 0;
     if (!data.empty()) {
       buffer = static_cast<std::uint32_t>(buffers_.size());
@@ -33,7 +33,8 @@ class TinyTflite {
     const auto quantization = scale == 0 ? 0 : tflite::CreateQuantizationParameters(builder_, 0, 0, builder_.CreateVector({scale}), builder_.CreateVector(std::vector<std::int64_t>{zero}));
     const auto dims = builder_.CreateVector(shape);
     const auto name = builder_.CreateString("t" + std::to_string(tensors_.size()));
-    tensors_.push_back(tflite::CreateTensor(builder_, dims, type, buffer, name, quantization));
+    const auto open = signature.empty() ? 0 : builder_.CreateVector(signature);
+    tensors_.push_back(tflite::CreateTensor(builder_, dims, type, buffer, name, quantization, false, 0, open));
     return static_cast<int>(tensors_.size() - 1);
   }
   // A tensor whose data lies `offset` bytes into the file.

@@ -1,0 +1,39 @@
+// The kernels of one streamed step of a network, called back to back on buffers that stay: what a step cannot be faster than.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/host/heap_memory.h"
+#include "base/status.h"
+#include "inference/model.h"
+#include "kernels/conv.h"
+
+namespace runnel::bench {
+
+class StackKernels {
+ public:
+  // The one-dimensional int8 convolutions of `model`, of one frame each; a sum right behind one is computed with it, as the executor does.
+  // Whatever else the network does is left out, so that the time is never above that of all kernels. `model` must outlive this.
+  static Result<std::unique_ptr<StackKernels>> make(const Model& model, Isa isa);
+  void run() const;
+
+ private:
+  struct Layer {
+    kernels::Conv conv;
+    std::vector<std::int32_t> shift;
+    const std::int8_t *x = nullptr, *addend = nullptr;
+    std::int8_t* y = nullptr;
+    void* scratch = nullptr;
+  };
+  Status add(const Model& model, int op, Isa isa);
+  // The frame of a tensor that a layer made, `bytes` of made-up values where none did.
+  std::int8_t* values(int tensor, std::size_t bytes);
+
+  HeapMemory memory_;
+  std::vector<std::unique_ptr<Layer>> layers_;
+  std::vector<std::int8_t*> made_;           // by tensor
+};
+
+}  // namespace runnel::bench

@@ -1,0 +1,7 @@
+#include "features/simd/fixed_impl.h"
+
+namespace runnel::features {
+
+const FixedKernels kFixedAvx2 = fixed_table<8>();
+
+}  // namespace runnel::features

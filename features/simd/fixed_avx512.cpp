@@ -1,0 +1,7 @@
+#include "features/simd/fixed_impl.h"
+
+namespace runnel::features {
+
+const FixedKernels kFixedAvx512 = fixed_table<16>();
+
+}  // namespace runnel::features

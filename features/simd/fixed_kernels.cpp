@@ -1,0 +1,25 @@
+#include "features/simd/fixed_kernels.h"
+
+namespace runnel::features {
+
+const FixedKernels& fixed_kernels_for(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::reference:
+      return kFixedReference;
+    case Isa::generic:
+      break;
+#ifdef __x86_64__
+    case Isa::avx2:
+      return kFixedAvx2;
+    case Isa::avx512:
+    case Isa::avx512vnni:
+      return kFixedAvx512;
+#else
+    default:
+      break;
+#endif
+  }
+  return kFixedGeneric;
+}
+
+}  // namespace runnel::features

@@ -1,0 +1,7 @@
+#include "features/simd/fixed_scalar.h"
+
+namespace runnel::features {
+
+const FixedKernels kFixedReference = kScalarTable;
+
+}  // namespace runnel::features

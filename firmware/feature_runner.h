@@ -1,0 +1,78 @@
+// Runs a front end over a file: what the images below have in common. Words of the command line:
+//     PROGRAM INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...
+// INPUT: samples as they lie in memory; OUTPUT: frames. Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "firmware/startup/clock.h"
+#include "firmware/startup/semihosting.h"
+
+namespace runnel::firmware {
+
+struct Arguments {
+  const char* words[80] = {};
+  std::size_t count = 0;
+  char text[4000] = {};
+};
+
+inline int fail(std::string_view what) noexcept {
+  print(what);
+  print("\n");
+  return 1;
+}
+
+// Options by name, after `preset=NAME`, which comes first if at all.
+template <class Options, class Preset>
+Status read_options(const Arguments& arguments, Options& options, Preset preset_named) noexcept {
+  for (std::size_t i = 3; i < arguments.count; ++i) {
+    const std::string_view word(arguments.words[i]);
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) return Status(Code::invalid_argument) << word << ": expected OPTION=VALUE";
+    const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
+    if (name == "preset") {
+      RUNNEL_ASSIGN(options, preset_named(value));
+    } else {
+      RUNNEL_TRY(set(options, name, value));
+    }
+  }
+  return {};
+}
+
+// `flush(frames)` writes what follows at the end of the recording and returns how many frames.
+template <class Sample, class Value, class FrontEnd, class Flush>
+int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t prepared, std::size_t memory, Flush flush) noexcept {
+  constexpr std::size_t kPiece = 160, kRoom = 16 * 1024;
+  static Sample samples[kPiece];
+  static Value frames[kRoom];
+  HostFile in, out;
+  if (!in.open_to_read(arguments.words[1])) return fail("cannot read the input");
+  if (!out.open_to_write(arguments.words[2])) return fail("cannot write the output");
+  std::uint64_t spent = 0;
+  std::size_t count = 0;
+  const auto timed = [&](auto work) {
+    const std::uint64_t start = instructions();
+    const std::size_t made = work();
+    spent += instructions() - start;
+    count += made;
+    return out.write(frames, made * front_end.dims() * sizeof(Value));
+  };
+  for (;;) {
+    const std::size_t size = in.read(samples, sizeof samples) / sizeof(Sample);
+    if (size == 0) break;
+    if (!timed([&] { return front_end.push(std::span<const Sample>(samples, size), frames).frames; })) return fail("cannot write the frames");
+  }
+  if (!timed([&] { return flush(std::span<Value>(frames)); })) return fail("cannot write the frames");
+  Text line;
+  line << "frames " << count << " instructions_per_frame " << (count > 0 ? spent / count : 0) << " instructions_to_prepare " << prepared << " bytes " << memory;
+  print(line.view());
+  print("\n");
+  return 0;
+}
+
+}  // namespace runnel::firmware

@@ -1,0 +1,41 @@
+// How an Ethos-U55 or U65 scales and rounds.
+#pragma once
+
+#include <cstdint>
+
+#include "npu/operation.h"
+
+namespace runnel::npu {
+
+__extension__ using Wide = __int128;
+
+// value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31 the rounding `tfl` rounds twice: to the upper word, and ties
+// away from zero.
+constexpr Wide scale_and_round(Wide value, Scale scale, Rounding rounding) noexcept {
+  const Wide product = value * Wide{scale.multiplier};
+  if (scale.shift == 0) return product;
+  if (rounding == Rounding::truncate) return product >= 0 ? product >> scale.shift : -(-product >> scale.shift);
+  if (rounding == Rounding::natural || scale.shift <= 31) return (product + (Wide{1} << (scale.shift - 1))) >> scale.shift;
+  const Wide high = (product + (Wide{1} << 30)) >> 31;
+  const int rest = scale.shift - 31;
+  const Wide magnitude = ((high < 0 ? -high : high) + (Wide{1} << (rest - 1))) >> rest;
+  return high < 0 ? -magnitude : magnitude;
+}
+
+// The quotient, ties away from zero; count > 0.
+constexpr std::int64_t divide_half_away(std::int64_t value, std::int64_t count) noexcept {
+  return value >= 0 ? (value + count / 2) / count : -((-value + count / 2) / count);
+}
+
+// To the accumulator's width, as a register that overflows.
+constexpr std::int64_t wrap(std::int64_t value, int bits) noexcept {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << (64 - bits)) >> (64 - bits);
+}
+
+constexpr std::int64_t clamp_between(Wide value, std::int64_t low, std::int64_t high) noexcept {
+  // Also where the limits are the wrong way round.
+  const Wide raised = value < low ? Wide{low} : value;
+  return static_cast<std::int64_t>(raised > high ? Wide{high} : raised);
+}
+
+}  // namespace runnel::npu

@@ -1,0 +1,30 @@
+// From the words of a command stream to operations, one after the other.
+#pragma once
+
+#include "npu/operation.h"
+#include "npu/payload.h"
+
+namespace runnel::npu {
+
+class Decoder {
+ public:
+  // The accelerator must live as long.
+  Decoder(Words commands, const Accelerator& accelerator) noexcept : words_(commands), accelerator_(&accelerator) {}
+
+  // The next operation; false behind STOP, which is the last one. Errors: invalid_data naming the word of the stream: a command that the product
+  // does not have, a payload or STOP that is missing, words behind STOP, an operation that reads a register nobody has set, or a value that
+  // means nothing. After an error there is no going on.
+  Result<bool> next(Operation& out) noexcept;
+
+ private:
+  Status decode(std::uint16_t code, std::uint16_t param, Operation& out) noexcept;
+
+  Words words_;
+  const Accelerator* accelerator_;
+  Registers registers_;
+  std::size_t at_ = 0;
+  std::uint32_t count_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace runnel::npu

@@ -1,0 +1,22 @@
+// Feature maps between their places in memory and dense arrays [height][width][depth].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "npu/operation.h"
+
+namespace runnel::npu {
+
+// Numbers as they are, without taking the zero point off. `region` holds the map's extent (bounds.h).
+void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values);
+// The low bytes of each number.
+void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
+
+inline std::size_t elements_of(const FeatureMap& map) noexcept {
+  return static_cast<std::size_t>(map.height) * static_cast<std::size_t>(map.width) * static_cast<std::size_t>(map.depth);
+}
+
+}  // namespace runnel::npu

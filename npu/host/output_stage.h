@@ -1,0 +1,34 @@
+// What happens to a result before it is stored: scale, zero point, limits, activation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "npu/arithmetic.h"
+
+namespace runnel::npu {
+
+class OutputStage {
+ public:
+  // `internal` is the accelerator's own memory, where tables are.
+  OutputStage(const Operation& op, const Accelerator& accelerator, std::span<const std::byte> internal) noexcept;
+
+  // The element as it is stored.
+  [[nodiscard]] std::int32_t operator()(Wide value) const noexcept;
+  [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept { return (*this)(scale_and_round(value, scale, rounding_)); }
+
+ private:
+  [[nodiscard]] std::int32_t activate(Wide value) const noexcept;
+  [[nodiscard]] std::int32_t look_up(std::int64_t value) const noexcept;
+
+  const std::byte* table_ = nullptr;
+  std::uint16_t function_ = Activation::kNone;
+  std::int32_t zero_point_ = 0;
+  std::int64_t low_ = 0, high_ = 0;
+  Rounding rounding_;
+  std::uint8_t element_;
+  bool signed_, raw_;
+};
+
+}  // namespace runnel::npu

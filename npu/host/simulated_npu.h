@@ -1,0 +1,42 @@
+// The simulator as the back end of delegate segments: a model with parts for an Ethos-U runs on the desk, its other operators on the CPU.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "inference/operator.h"
+#include "npu/host/simulator.h"
+
+namespace runnel::npu {
+
+// Called with the operator of the model, and what Observer says.
+using SegmentObserver = std::function<void(int model_operator, const Operation& op, std::span<const std::int32_t> output)>;
+
+// Serves one model: alive, it answers for the segments of that model which are prepared with its table. Engines made with the table must not run when
+// it is gone, and at most one session may run at a time: the scratch memory, with what is kept from run to run, is here. Not thread-safe.
+class SimulatedNpu {
+ public:
+  explicit SimulatedNpu(const Model& model, const SimulatorOptions& options = {}, SegmentObserver observer = {});
+  ~SimulatedNpu();
+  SimulatedNpu(const SimulatedNpu&) = delete;
+  SimulatedNpu& operator=(const SimulatedNpu&) = delete;
+
+  // All operators, and the one of kind `ethos-u`.
+  [[nodiscard]] OperatorTable table() const noexcept { return table_; }
+  // Why a segment could not be computed; its outputs are zeros then. Look at it behind each run.
+  [[nodiscard]] const Status& status() const noexcept { return status_; }
+
+ private:
+  friend struct SimulatedSegment;
+  friend Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept;
+
+  const Model& model_;
+  SimulatorOptions options_;
+  SegmentObserver observer_;
+  std::vector<const OperatorDefinition*> table_;
+  std::vector<std::unique_ptr<Simulator>> simulators_;
+  Status status_;
+};
+
+}  // namespace runnel::npu

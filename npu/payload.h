@@ -1,0 +1,42 @@
+// What the driver of an Ethos-U is given for one run: a few actions, and among them the command stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/status.h"
+
+namespace runnel::npu {
+
+// Little-endian 32-bit words that need not be aligned. A view.
+class Words {
+ public:
+  Words() noexcept = default;
+  // Bytes behind the last whole word are not seen.
+  explicit Words(std::span<const std::byte> bytes) noexcept : bytes_(bytes.first(bytes.size() / 4 * 4)) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / 4; }
+  [[nodiscard]] std::uint32_t operator[](std::size_t index) const noexcept {
+    std::uint32_t word;
+    std::memcpy(&word, bytes_.data() + 4 * index, 4);
+    return word;
+  }
+  [[nodiscard]] Words part(std::size_t first, std::size_t count) const noexcept { return Words(bytes_.subspan(4 * first, 4 * count)); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+struct Payload {
+  std::uint32_t config = 0, id = 0;    // of the device that it was made for
+  Words commands;
+  std::size_t first_command = 0;       // word of the payload
+};
+
+// Errors: invalid_data naming the word of the payload, what was expected and what was found; unsupported for a newer kind of payload.
+// The words point into `bytes`.
+Result<Payload> read_payload(std::span<const std::byte> bytes) noexcept;
+
+}  // namespace runnel::npu

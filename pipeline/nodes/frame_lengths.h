@@ -1,0 +1,32 @@
+// What nodes share that cut a stream into windows.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// "128": frames of the input; "2.56s", "40ms": a time, rounded to whole frames. Error: invalid_argument with name, value and what is allowed.
+Result<std::int64_t> read_length(std::string_view name, std::string_view text, const Clock& clock) noexcept;
+
+// Windows on one grid for the whole recording: behind a gap, input up to the next point of it is dropped.
+class WindowGrid {
+ public:
+  void set_hop(std::int64_t hop) noexcept { hop_ = hop; }
+  // The next input frame has the index `first`. Returns that of the next window.
+  std::int64_t reset(std::int64_t first) noexcept;
+  // How many of the next `count` frames are to be dropped.
+  std::int64_t drop(std::int64_t count) noexcept;
+  // Index of a window that is number `since` since reset().
+  [[nodiscard]] std::int64_t index(std::int64_t since) const noexcept { return first_ + since; }
+
+ private:
+  std::int64_t hop_ = 1, first_ = 0, skip_ = 0;
+};
+
+// mismatch unless the input is float32.
+Status wants_float32(const PrepareContext& context) noexcept;
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,30 @@
+// What the nodes fbank and stft share: features::Fbank between blocks of samples and of frames.
+#pragma once
+
+#include <optional>
+
+#include "features/fbank.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Frames lie on one grid of the shift for the whole recording: behind a gap, samples up to the next point of it are dropped.
+class FrontEnd {
+ public:
+  // `who`: the node as the user knows it.
+  Status prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
+  std::int64_t reset(std::int64_t first) noexcept;
+  Status process(const Block& in, Output& out) noexcept;
+  Status flush(Output& out) noexcept;
+
+ private:
+  [[nodiscard]] std::span<float> room(const Output& out) const noexcept;
+
+  std::optional<features::Fbank> fbank_;
+  std::int64_t shift_ = 1;
+  std::size_t dims_ = 0;
+  std::int64_t skip_ = 0;            // input still to be dropped
+  std::int64_t grid_ = 0;            // index of the next frame that was number 0 of fbank_
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,25 @@
+// Loudness of frames: features::Levels as a node.
+#pragma once
+
+#include "features/levels.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+class Levels final : public Node {
+ public:
+  static const NodeType type;
+
+  float frame_length = 25, frame_shift = 10;   // ms
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  features::Levels levels_;
+  std::int64_t skip_ = 0, grid_ = 0;
+};
+
+}  // namespace runnel::pipeline

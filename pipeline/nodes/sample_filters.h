@@ -1,0 +1,69 @@
+// Samples to samples: features/sample_filter.h as nodes. Any number of channels.
+#pragma once
+
+#include "features/sample_filter.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+class Gain final : public Node {
+ public:
+  static const NodeType type;
+
+  float db = 0;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+ private:
+  float factor_ = 1;
+  std::size_t channels_ = 1;
+};
+
+// Over the whole stream, in front of framing; the front ends have one per frame, which is another thing.
+class Preemphasis final : public Node {
+ public:
+  static const NodeType type;
+
+  float coefficient = 0.97F;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+ private:
+  features::Preemphasis filter_;
+  std::size_t channels_ = 1;
+};
+
+class HighPass final : public Node {
+ public:
+  static const NodeType type;
+
+  float cutoff = 20;                 // Hz
+  std::int32_t order = 2;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+ private:
+  features::HighPass filter_;
+  std::size_t channels_ = 1;
+};
+
+class Dither final : public Node {
+ public:
+  static const NodeType type;
+
+  float deviation = 0.00003F;        // of samples in [-1, 1)
+  std::int32_t seed = 0;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+ private:
+  std::size_t channels_ = 1;
+};
+
+}  // namespace runnel::pipeline

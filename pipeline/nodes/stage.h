@@ -1,0 +1,57 @@
+// Nodes around a features::FrameStage: frames in, frames out.
+#pragma once
+
+#include "features/deltas.h"
+#include "features/frame_stack.h"
+#include "features/frame_stage.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Derived classes make the stage and hand it to start().
+class StageNode : public Node {
+ public:
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ protected:
+  // `holds_all`: frames come out in flush() only.
+  void start(features::FrameStage& stage, bool holds_all, PrepareContext& context) noexcept;
+
+ private:
+  void give(Output& out) noexcept;
+
+  features::FrameStage* stage_ = nullptr;
+  std::size_t dims_ = 0;             // of the output
+  std::int64_t skip_ = 0, next_ = 0;
+  bool ended_ = false;
+};
+
+class Deltas final : public StageNode {
+ public:
+  static const NodeType type;
+
+  std::int32_t window = 5, order = 2;
+  bool with_static = true;
+
+  Status prepare(PrepareContext& context) noexcept override;
+
+ private:
+  features::Deltas deltas_;
+};
+
+class Stack final : public StageNode {
+ public:
+  static const NodeType type;
+
+  std::int32_t frames = 7, step = 6;
+  bool pad = true;
+
+  Status prepare(PrepareContext& context) noexcept override;
+
+ private:
+  features::FrameStack stack_;
+};
+
+}  // namespace runnel::pipeline

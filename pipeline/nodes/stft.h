@@ -1,0 +1,64 @@
+// Complex spectra and the way back: features/stft.h as nodes.
+#pragma once
+
+#include <optional>
+
+#include "features/stft.h"
+#include "pipeline/nodes/front_end.h"
+
+namespace runnel::pipeline {
+
+// What both directions must agree on; names of torch.stft.
+class StftNode : public Node {
+ public:
+  std::int32_t n_fft = 512, win_length = 0, hop_length = 0;
+  std::string_view window_type = "hann";
+  bool center = true;
+  std::string_view pad_mode = "reflect";
+
+  // The texts have been checked against the choices of their parameters.
+  [[nodiscard]] features::StftOptions options() const noexcept;
+};
+
+// Frames of n_fft/2 + 1 real parts, then as many imaginary parts.
+class Stft final : public StftNode {
+ public:
+  static const NodeType type;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override { return front_end_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return front_end_.process(in, out); }
+  Status flush(Output& out) noexcept override { return front_end_.flush(out); }
+
+ private:
+  FrontEnd front_end_;
+};
+
+class InverseStft final : public StftNode {
+ public:
+  static const NodeType type;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  std::optional<features::InverseStft> inverse_;
+  std::int64_t begin_ = 0;           // index of the sample that is number 0 of inverse_
+};
+
+// Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, behind it, a mask of K values; what
+// comes out is the spectrum.
+class Mask final : public Node {
+ public:
+  static const NodeType type;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+ private:
+  std::size_t bins_ = 0;
+};
+
+}  // namespace runnel::pipeline

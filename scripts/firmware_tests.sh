@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# firmware_tests.sh [BUILD]: builds the programs of firmware/ for boards with Cortex-M3, M4F and M55, runs them in QEMU, and compares
+# what they give with this machine, byte by byte. BUILD (default: build) is a release build with tests; the boards' builds lie in
+# BUILD/firmware. Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+build=$(realpath -- "${1:-$root/build}")
+boards=(mps2-an385 mps2-an386 mps3-an547)
+
+for program in arm-none-eabi-g++ arm-none-eabi-nm qemu-system-arm; do
+  if ! command -v "$program" >/dev/null; then
+    say "SKIPPED WITHOUT $program: scripts/install.sh firmware"
+    exit 77
+  fi
+done
+tests=$build/tests/firmware/firmware_tests
+[[ -x $tests ]] || die "$tests is missing: configure with -D RUNNEL_TESTS=ON and build first"
+
+# Functions of arithmetic in double precision, none of which may be called for a frame.
+double_precision='__aeabi_(d[a-z]|[a-z]+2d|c?d)|^(sqrt|pow|exp|log|sin|cos)$'
+frame_objects=(kernels_generic kernels_reference fixed_generic fixed_reference framer)
+for board in "${boards[@]}"; do
+  folder=$build/firmware/$board
+  log=$folder.log
+  mkdir -p "$folder"
+  if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" &&
+         cmake --build "$folder" --parallel "$jobs" --target features_image microfrontend_image; } >"$log" 2>&1; then
+    cat "$log" >&2
+    die "$board: the build failed"
+  fi
+  for source in "${frame_objects[@]}"; do
+    object=$(find "$folder/features" -name "$source.cpp.o*" | head -n 1)
+    [[ -n $object ]] || die "$board: no object of $source.cpp"
+    if arm-none-eabi-nm --undefined-only --format=just-symbols "$object" | grep -E "$double_precision" >&2; then
+      die "$board: $source.cpp computes frames in double precision"
+    fi
+  done
+done
+RUNNEL_FIRMWARE=$build/firmware "$tests"

@@ -1,0 +1,179 @@
+// Front ends on Cortex-M boards in QEMU give the bytes that this machine gives. Run by scripts/firmware_tests.sh, which builds the
+// images.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/host/heap_memory.h"
+#include "features/fbank_parameters.h"
+#include "features/microfrontend.h"
+#include "tests/features/cases.h"
+#include "tests/features/streaming.h"
+#include "tests/support/data.h"
+#include "tests/support/npy.h"
+#include "tests/support/wav.h"
+
+namespace runnel {
+namespace {
+
+using features::FbankOptions;
+using nlohmann::json;
+
+constexpr const char* kM3 = "mps2-an385";   // no floating-point unit
+constexpr const char* kM4F = "mps2-an386";
+constexpr const char* kM55 = "mps3-an547";
+
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+void write(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+// What the image on the board makes of the samples, and what it said.
+struct Outcome {
+  std::vector<std::byte> frames;
+  std::string said;
+  [[nodiscard]] long number(const std::string& name) const {
+    const std::size_t at = said.find(name + " ");
+    return at == std::string::npos ? -1 : std::atol(said.c_str() + at + name.size() + 1);
+  }
+};
+Outcome run_image(const std::string& board, const std::string& image, const std::vector<std::byte>& samples, const std::vector<std::string>& options) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path in = folder.path() / "in", out = folder.path() / "out";
+  write(in, samples);
+  std::string semihosting = "enable=on,target=native,arg=" + image + ",arg=" + in.string() + ",arg=" + out.string();
+  for (const std::string& option : options) semihosting += ",arg=" + option;
+  const std::filesystem::path elf = std::filesystem::path(std::getenv("RUNNEL_FIRMWARE")) / board / "firmware" / (image + ".elf");
+  const test::Output output = test::run_program({"qemu-system-arm", "-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount",
+                                                 "shift=6,align=off,sleep=off", "-semihosting-config", semihosting, "-kernel", elf.string()});
+  EXPECT_EQ(output.exit_code, 0) << board << ": " << output.out << output.err;
+  if (output.exit_code != 0) return {};
+  return {test::read_file(out), output.out + output.err};
+}
+
+// Every option by name, as text that gives the same number again.
+std::vector<std::string> as_words(const FbankOptions& options) {
+  std::vector<std::string> words;
+  for (const features::Parameter& parameter : features::parameters()) {
+    Text text;
+    append_value(text, parameter, options);
+    words.push_back(std::string(parameter.name) + "=" + std::string(text.view()));
+  }
+  return words;
+}
+
+bool without_images() { return std::getenv("RUNNEL_FIRMWARE") == nullptr; }
+#define RUNNEL_NEEDS_IMAGES() \
+  RUNNEL_NEEDS_DATA();        \
+  if (without_images()) GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh"
+
+void compare_fbank(const char* board, const FbankOptions& options, const std::vector<float>& samples) {
+  const Outcome run = run_image(board, "features_image", bytes_of(samples), as_words(options));
+  EXPECT_EQ(run.frames, bytes_of(test::run_whole(options, best_isa(), samples))) << board << ": " << run.said;
+}
+
+TEST(Firmware, FloatFeaturesAreThoseOfThisMachine) {
+  RUNNEL_NEEDS_IMAGES();
+  const auto folder = test::data_folder() / "features";
+  const json cases = json::parse(std::ifstream(folder / "cases.json"));
+  // One of each group and kind, and of what is left every tenth.
+  std::vector<std::string> seen;
+  int number = 0, compared = 0;
+  for (const json& one : cases) {
+    const std::string group = one["group"].get<std::string>() + one["kind"].get<std::string>();
+    const bool first = std::find(seen.begin(), seen.end(), group) == seen.end();
+    if (first) seen.push_back(group);
+    if (!first && ++number % 10 != 0) continue;
+    SCOPED_TRACE("case " + one["id"].get<std::string>() + " " + group);
+    const FbankOptions options = test::fbank_options_of(one);
+    const std::vector<float> samples = test::read_wav(folder / one["wav"].get<std::string>()).floats();
+    for (const char* board : {kM4F, kM55}) compare_fbank(board, options, samples);
+    ++compared;
+  }
+  EXPECT_GE(compared, 20);
+}
+
+TEST(Firmware, FloatFeaturesNeedNoFloatingPointUnit) {
+  RUNNEL_NEEDS_IMAGES();
+  FbankOptions options = *features::preset("kaldi");
+  options.num_mel_bins = 40;
+  const std::vector<float> samples = test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav").floats();
+  compare_fbank(kM3, options, samples);
+}
+
+// Numbers so small that a unit which flushes them to zero would show it.
+TEST(Firmware, SmallNumbersAreNotFlushed) {
+  RUNNEL_NEEDS_IMAGES();
+  FbankOptions options = *features::preset("kaldi");
+  options.use_log_fbank = false;
+  options.use_power = false;
+  options.preemphasis_coefficient = 0;
+  options.remove_dc_offset = false;
+  std::vector<float> samples(1600);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = std::ldexp(std::sin(0.3F * static_cast<float>(i)), -76);
+  const std::vector<float> expected = test::run_whole(options, best_isa(), samples);
+  EXPECT_GT(*std::max_element(expected.begin(), expected.end()), 0.0F);
+  for (const char* board : {kM4F, kM55}) compare_fbank(board, options, samples);
+}
+
+TEST(Firmware, FixedPointFeaturesAreThoseOfTheLibrary) {
+  RUNNEL_NEEDS_IMAGES();
+  const auto folder = test::data_folder() / "features";
+  const json cases = json::parse(std::ifstream(folder / "microfrontend.json"));
+  int number = 0;
+  for (const json& one : cases) {
+    if (number++ % 5 != 0) continue;
+    SCOPED_TRACE(one["file"].get<std::string>());
+    const test::MicrofrontendCase what = test::microfrontend_case_of(one);
+    const std::vector<std::int16_t> samples = test::read_wav(folder / one["wav"].get<std::string>()).samples;
+    const auto expected = bytes_of(test::read_npy(folder / one["file"].get<std::string>()).as<std::uint16_t>());
+    for (const char* board : {kM3, kM4F, kM55}) {
+      const Outcome run = run_image(board, "microfrontend_image", bytes_of(samples), {std::string("preset=") + what.preset, std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
+      EXPECT_EQ(run.frames, expected) << board << ": " << run.said;
+      if (std::string(what.preset) != "micro-wake-word" || !what.pcan) continue;
+      // The same with tables that the compiler has made.
+      EXPECT_EQ(run_image(board, "microfrontend_image", bytes_of(samples), {"preset=micro-wake-word"}).frames, expected) << board;
+    }
+  }
+}
+
+// Instructions are counted, not cycles; the same in every run. The limits are a little above what it takes.
+TEST(Firmware, InstructionsPerFrame) {
+  RUNNEL_NEEDS_IMAGES();
+  const test::Wav wav = test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav");
+  struct Row {
+    const char *board, *image, *what;
+    std::vector<std::string> options;
+    long at_most;
+  };
+  const std::vector<Row> rows = {
+      {kM4F, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 56'000},
+      {kM55, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 56'000},
+      {kM4F, "features_image", "MFCC-13", {"preset=kaldi-mfcc"}, 64'000},
+      {kM3, "microfrontend_image", "microfrontend-40", {"preset=micro-wake-word"}, 70'000},
+      {kM4F, "microfrontend_image", "microfrontend-40", {"preset=micro-wake-word"}, 70'000},
+      {kM55, "microfrontend_image", "microfrontend-40", {"preset=micro-wake-word"}, 70'000},
+  };
+  for (const Row& row : rows) {
+    const bool fixed = std::string(row.image) == "microfrontend_image";
+    const Outcome run = run_image(row.board, row.image, fixed ? bytes_of(wav.samples) : bytes_of(wav.floats()), row.options);
+    const long frame = run.number("instructions_per_frame"), prepare = run.number("instructions_to_prepare"), bytes = run.number("bytes");
+    std::printf("| %s | %s | %ld | %.2f | %.1f | %ld |\n", row.what, row.board, frame, static_cast<double>(frame) / 1e4, static_cast<double>(prepare) / 1e6, bytes);
+    EXPECT_GT(frame, 1000) << row.what;
+    EXPECT_LE(frame, row.at_most) << row.what << " on " << row.board;
+  }
+}
+
+}  // namespace
+}  // namespace runnel

@@ -1,0 +1,62 @@
+// Damaged command streams are refused with a sentence, or executed inside their regions (the sanitizers look).
+#include <gtest/gtest.h>
+
+#include "tests/npu/feed.h"
+#include "tests/robustness/mutate.h"
+#include "tests/support/data.h"
+
+namespace runnel::test {
+namespace {
+
+std::vector<Program> programs() {
+  std::vector<Program> all = made_programs();
+  for (Program& program : real_programs(data_folder())) all.push_back(std::move(program));
+  return all;
+}
+
+TEST(NpuMutations, OriginalsRun) {
+  for (const Program& program : made_programs()) {
+    const Status status = feed_payload(program, program.payload);
+    EXPECT_TRUE(status.ok()) << program.name << ": " << status.text();
+  }
+}
+
+TEST(NpuMutations, AreRefusedOrRun) {
+  for (const Program& program : programs()) {
+    Mutator mutator(program.payload, 11);
+    int refused = 0;
+    constexpr int kCount = 400;
+    for (int i = 0; i < kCount; ++i) {
+      const Status status = feed_payload(program, mutator.next());
+      if (status.ok()) continue;
+      ++refused;
+      EXPECT_FALSE(status.text().empty());
+    }
+    EXPECT_GT(refused, 0) << program.name;
+  }
+}
+
+TEST(NpuMutations, EveryTruncationIsRefused) {
+  for (const Program& program : programs()) {
+    for (std::size_t size = 0; size < program.payload.size(); ++size) {
+      const std::vector<std::byte> cut(program.payload.begin(), program.payload.begin() + static_cast<std::ptrdiff_t>(size));
+      ASSERT_FALSE(feed_payload(program, cut).ok()) << program.name << " of " << size << " bytes";
+    }
+  }
+}
+
+// Constants are damaged, too: weight streams and scales.
+TEST(NpuMutations, DamagedConstantsAreRefusedOrRun) {
+  for (const Program& program : made_programs()) {
+    Mutator mutator(program.constants, 12);
+    Program damaged = program;
+    for (int i = 0; i < 2000; ++i) {
+      damaged.constants = mutator.next();
+      const Status status = feed_payload(damaged, program.payload);
+      EXPECT_TRUE(status.ok() || !status.text().empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel::test

@@ -1,0 +1,25 @@
+#include "compiler/load.h"
+#include "npu/host/segment.h"
+#include "tests/npu/feed.h"
+
+namespace runnel::test {
+
+std::vector<Program> real_programs(const std::filesystem::path& data) {
+  std::vector<Program> programs;
+  if (data.empty()) return programs;
+  for (const char* name : {"u55-128/hello_world_int8", "u65-256/hello_world_int8", "u55-128/seanet_add0_int16", "u55-128/keyword_scrambled_8bit", "u65-256/dtln_noise_suppression"}) {
+    const auto loaded = compiler::load_model(data / "ethosu/vela" / (std::string(name) + "_vela.tflite"));
+    if (!loaded.ok()) continue;
+    const Model& model = loaded->model->model();
+    for (int i = 0; i < model.operator_count(); ++i) {
+      if (model.op(i).code() != fb::OpCode::delegate) continue;
+      const auto segment = npu::read_segment(model, model.op(i));
+      if (!segment.ok()) continue;
+      const auto payload = DelegateSegment(model, model.op(i)).part("command_stream");
+      programs.push_back({name, {payload.begin(), payload.end()}, {segment->constants.begin(), segment->constants.end()}, segment->scratch, segment->fast_scratch});
+    }
+  }
+  return programs;
+}
+
+}  // namespace runnel::test
