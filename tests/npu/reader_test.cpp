@@ -22,7 +22,7 @@ using Words = std::vector<std::uint32_t>;
 
 std::vector<std::byte> bytes_of(const Words& words) {
   std::vector<std::byte> bytes(4 * words.size());
-  std::memcpy(bytes.data(), words.data(), bytes.size());
+  if (!words.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
   return bytes;
 }
 constexpr std::uint32_t kCop1 = 0x31504f43, kU55 = 0x1807;
