@@ -14,7 +14,7 @@ namespace runnel::apps {
 
 struct FrontEnd {
   std::string text;               // graph text from samples to the model's input; empty: no recordings
-  int sample_rate = 16000;
+  int sample_rate = 0;            // of the sound, in Hz; 0: what its first node wants
 };
 
 struct CalibratedModel {

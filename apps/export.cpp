@@ -77,7 +77,7 @@ Status run_export(const ExportCall& call) {
 void add_export(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ExportCall>();
   CLI::App* verb = app.add_subcommand("export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
-  verb->add_option("MODEL", call->inputs, "Model files (.rnl, .espdl, or others that import to such operators); several become a package")->required();
+  verb->add_option("MODEL", call->inputs, "Model files (.rnl, .espdl, or others that import to such operators); several become a package")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .espdl file to write")->required();
   verb->add_option("--target", call->target, "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
       ->check(CLI::IsMember({"c", "esp32", "esp32s3", "esp32p4"}));

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "apps/calibration.h"
+#include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
@@ -21,7 +22,7 @@ namespace quantizer = compiler::quantizer;
 struct QuantizeCall {
   std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels;
   std::vector<std::string> calib, eval, types, with, without;
-  int bits = 8, threads = 2, sample_rate = 16000;
+  int bits = 8, threads = 2;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
   double max_error = 0, budget = 0;
@@ -113,10 +114,7 @@ Status run_quantize(QuantizeCall call) {
   if (!call.name.empty()) graph.name = call.name;
   graph.metadata.emplace_back("quantize.target", std::string(options.target.name));
   graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made->methods));
-  if (!call.front_end.text.empty()) {
-    graph.pipeline.front_end = call.front_end.text;
-    graph.pipeline.sample_rate = call.front_end.sample_rate;
-  }
+  if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
   graph.pipeline.decision = call.decision;
   if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
   RUNNEL_TRY(add_self_test(*loaded.clips, graph));
@@ -161,8 +159,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   add_model_flags(verb, call->flags);
   verb->get_option("--target")->description("Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4 (default: generic)");
   verb->remove_option(verb->get_option("--member"));
-  verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model");
-  verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz that the front end wants");
+  verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
+  verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
   verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");

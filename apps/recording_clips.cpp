@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <cctype>
 
-#include "apps/graphs.h"
+#include "apps/front_end.h"
+#include "pipeline/host/front_end.h"
 
 namespace runnel::apps {
 namespace {
@@ -12,32 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kKeptValues = std::size_t{48} << 20;   // of features in memory; what is beyond is computed again
-
-// Keeps what comes in.
-class Gather final : public pipeline::Node {
- public:
-  static const pipeline::NodeType type;
-  Status prepare(pipeline::PrepareContext& context) noexcept override {
-    if (context.input.dtype != DType::float32) return Status(Code::mismatch) << "the front end gives " << runnel::name_of(context.input.dtype) << ", expected float32 frames";
-    features.channels = static_cast<std::size_t>(context.input.channels);
-    return {};
-  }
-  Status process(const pipeline::Block& in, pipeline::Output&) noexcept override {
-    const float* from = in.as<float>();
-    features.values.insert(features.values.end(), from, from + static_cast<std::size_t>(in.count) * features.channels);
-    return {};
-  }
-  Features features;
-};
-
-const pipeline::NodeType Gather::type = {.name = "gather", .help = "Keeps frames.", .input = {static_cast<pipeline::Kinds>(pipeline::Kind::frames), "float32"}, .output = {},
-                                         .parameters = {}, .make = pipeline::make_node<Gather>};
-
-bool is_recording(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".wav" || extension == ".flac" || extension == ".ogg" || extension == ".aiff";
-}
 
 struct Piece {
   std::size_t file = 0, first = 0;
@@ -90,20 +64,15 @@ class RecordingClips final : public compiler::quantizer::Clips {
 }  // namespace
 
 Result<Features> features_of(const fs::path& path, const FrontEnd& front_end) {
-  compiler::FileLoader loader;
-  pipeline::GraphOptions options = graph_options(loader);
-  options.insert_conversions = true;
-  options.note = {};
-  std::vector<const pipeline::NodeType*> nodes(options.nodes.begin(), options.nodes.end());
-  nodes.push_back(&Gather::type);
-  options.nodes = nodes;
-  auto graph = pipeline::Graph::build("wav path=" + quote_value(path.string()) + " ! " + front_end.text + " ! gather", options);
-  if (!graph.ok()) return graph.status();
-  RUNNEL_TRY((*graph)->run());
-  for (int i = 0; i < (*graph)->size(); ++i) {
-    if (auto* gather = dynamic_cast<Gather*>((*graph)->stage(i).node); gather != nullptr) return std::move(gather->features);
+  RUNNEL_ASSIGN(const pipeline::FrontEndFrames frames, pipeline::run_front_end(front_end.text, path));
+  if (frames.format.dtype != DType::float32) {
+    return Status(Code::mismatch) << path.string() << ": the front end gives " << name_of(frames.format.dtype) << ", expected float32 frames";
   }
-  return Status(Code::mismatch) << path.string() << ": nothing came out of the front end";
+  Features features;
+  features.channels = static_cast<std::size_t>(frames.format.channels);
+  features.values.resize(frames.data.size() / sizeof(float));
+  if (!features.values.empty()) std::memcpy(features.values.data(), frames.data.data(), frames.data.size());
+  return features;
 }
 
 Result<std::vector<fs::path>> list_recordings(const std::vector<std::string>& paths) {

@@ -44,7 +44,7 @@ Result<FbankOptions> frame_options(const StftOptions& options, float sample_freq
   f.sample_frequency = sample_frequency;
   f.n_fft = o.n_fft;
   f.win_length = o.win_length > 0 ? o.win_length : o.n_fft;
-  f.hop_length = o.hop_length > 0 ? o.hop_length : std::max(o.n_fft / 4, 1);
+  f.hop_length = o.hop_length > 0 ? o.hop_length : std::max<std::int32_t>(o.n_fft / 4, 1);
   f.center = o.center;
   f.pad_mode = o.pad_mode;
   f.window_type = o.window_type;

@@ -36,7 +36,7 @@ Fbank::Fbank() noexcept {
 Status Fbank::prepare(PrepareContext& context) noexcept {
   Text who;
   who << context.label << " preset=" << preset;
-  return front_end_.prepare(options, who.view(), context);
+  return blocks_.prepare(options, who.view(), context);
 }
 
 }  // namespace runnel::pipeline

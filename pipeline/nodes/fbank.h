@@ -1,7 +1,7 @@
 // Log-mel filter banks, cepstral coefficients or spectrograms: features::Fbank as a node.
 #pragma once
 
-#include "pipeline/nodes/front_end.h"
+#include "pipeline/nodes/fbank_blocks.h"
 
 namespace runnel::pipeline {
 
@@ -14,12 +14,12 @@ class Fbank final : public Node {
 
   Fbank() noexcept;
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override { return front_end_.reset(first); }
-  Status process(const Block& in, Output& out) noexcept override { return front_end_.process(in, out); }
-  Status flush(Output& out) noexcept override { return front_end_.flush(out); }
+  std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
+  Status flush(Output& out) noexcept override { return blocks_.flush(out); }
 
  private:
-  FrontEnd front_end_;
+  FbankBlocks blocks_;
 };
 
 }  // namespace runnel::pipeline

@@ -71,7 +71,7 @@ features::StftOptions StftNode::options() const noexcept {
 
 Status Stft::prepare(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(const features::FbankOptions frames, features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
-  return front_end_.prepare(frames, context.label, context);
+  return blocks_.prepare(frames, context.label, context);
 }
 
 Status InverseStft::prepare(PrepareContext& context) noexcept {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "features/stft.h"
-#include "pipeline/nodes/front_end.h"
+#include "pipeline/nodes/fbank_blocks.h"
 
 namespace runnel::pipeline {
 
@@ -26,12 +26,12 @@ class Stft final : public StftNode {
   static const NodeType type;
 
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override { return front_end_.reset(first); }
-  Status process(const Block& in, Output& out) noexcept override { return front_end_.process(in, out); }
-  Status flush(Output& out) noexcept override { return front_end_.flush(out); }
+  std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
+  Status flush(Output& out) noexcept override { return blocks_.flush(out); }
 
  private:
-  FrontEnd front_end_;
+  FbankBlocks blocks_;
 };
 
 class InverseStft final : public StftNode {

@@ -9,7 +9,7 @@
 namespace runnel::pipeline {
 
 // Frames lie on one grid of the shift for the whole recording: behind a gap, samples up to the next point of it are dropped.
-class FrontEnd {
+class FbankBlocks {
  public:
   // `who`: the node as the user knows it.
   Status prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;

@@ -1,4 +1,4 @@
-#include "pipeline/nodes/front_end.h"
+#include "pipeline/nodes/fbank_blocks.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace runnel::pipeline {
 
-Status FrontEnd::prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
+Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, who);
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, who, static_cast<std::int64_t>(options.sample_frequency));
@@ -30,18 +30,18 @@ Status FrontEnd::prepare(const features::FbankOptions& options, std::string_view
   return {};
 }
 
-std::int64_t FrontEnd::reset(std::int64_t first) noexcept {
+std::int64_t FbankBlocks::reset(std::int64_t first) noexcept {
   fbank_->reset();
   grid_ = ceil_div(first, shift_);
   skip_ = grid_ * shift_ - first;
   return grid_;
 }
 
-std::span<float> FrontEnd::room(const Output& out) const noexcept {
+std::span<float> FbankBlocks::room(const Output& out) const noexcept {
   return {out.as<float>(), static_cast<std::size_t>(out.capacity) * dims_};
 }
 
-Status FrontEnd::process(const Block& in, Output& out) noexcept {
+Status FbankBlocks::process(const Block& in, Output& out) noexcept {
   const std::int64_t dropped = std::min(skip_, in.count);
   skip_ -= dropped;
   out.first = grid_ + fbank_->next_frame();
@@ -51,7 +51,7 @@ Status FrontEnd::process(const Block& in, Output& out) noexcept {
   return step.samples == count ? Status() : fbank_->status();
 }
 
-Status FrontEnd::flush(Output& out) noexcept {
+Status FbankBlocks::flush(Output& out) noexcept {
   out.first = grid_ + fbank_->next_frame();
   out.count = static_cast<std::int64_t>(fbank_->flush(room(out)));
   out.end = out.count == 0;
