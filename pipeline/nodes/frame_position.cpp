@@ -24,11 +24,11 @@ struct Fraction {
   }
   friend Fraction operator-(Fraction a, Fraction b) noexcept {
     const std::int64_t common = std::gcd(a.under, b.under);
-    std::int64_t first = 0, second = 0, over = 0, under = 0;
-    const bool good = a.good && b.good && checked_mul(a.over, b.under / common, first) && checked_mul(b.over, a.under / common, second) &&
-                      !__builtin_sub_overflow(first, second, &over) && checked_mul(a.under, b.under / common, under);
-    if (!good) return {0, 1, false};
-    return of(over, under);
+    std::int64_t first = 0, second = 0, difference = 0, shared = 0;
+    const bool fits = a.good && b.good && checked_mul(a.over, b.under / common, first) && checked_mul(b.over, a.under / common, second) &&
+                      !__builtin_sub_overflow(first, second, &difference) && checked_mul(a.under, b.under / common, shared);
+    if (!fits) return {0, 1, false};
+    return of(difference, shared);
   }
 };
 

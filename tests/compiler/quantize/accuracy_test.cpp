@@ -25,6 +25,8 @@ struct Network {
   std::string name, file, calibration, evaluation, labels, input;
   std::vector<std::int64_t> shape;
 };
+// Names of tests, not bytes.
+void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
 const Network kNetworks[] = {
     {"M1", "M1.onnx", "calib_64_fbank_norm.f32", "eval_300_fbank_norm.f32", "eval_300_labels.i32", "feats", {1, 40, 98}},
