@@ -92,8 +92,8 @@ Status run_features(const FeaturesCall& call) {
     const std::string output = output_of(input);
     pipeline::GraphOptions options = graph_options(loader);
     options.insert_conversions = true;
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(input) + " ! " + node + " name=front ! npy path=" + quote_value(output) +
-                                                                      (call.png.empty() ? "" : " front. ! " + picture_of(call, call.png)), options));
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(input) + " ! " + node + (call.png.empty() ? "" : " name=features") + " ! npy path=" + quote_value(output) +
+                                                                      (call.png.empty() ? "" : " features. ! " + picture_of(call, call.png)), options));
     RUNNEL_TRY(graph->run());
   }
   return {};
