@@ -47,8 +47,8 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes, str
 namespace ops {
 namespace {
 
-struct BoundPlaceholder : BoundOperator {};
-void run_placeholder(const BoundOperator&, const RunContext&) noexcept {}
+struct BoundDescription : BoundOperator {};
+void run_nothing(const BoundOperator&, const RunContext&) noexcept {}
 
 Result<const BoundOperator*> refuse(PrepareContext& context) noexcept {
   const DelegateSegment segment(context.model(), context.op());
@@ -56,17 +56,17 @@ Result<const BoundOperator*> refuse(PrepareContext& context) noexcept {
                                    << "converted, and runs where the table of operators has a definition of that name";
 }
 
-Result<const BoundOperator*> prepare_placeholder(PrepareContext& context) noexcept {
+Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept {
   const auto operands = static_cast<int>(context.op().inputs()->size());
   for (int i = 0; i < operands; ++i) operand(context, i);
-  RUNNEL_ASSIGN(const BoundPlaceholder* const bound, allocate<BoundPlaceholder>(context, run_placeholder));
+  RUNNEL_ASSIGN(const BoundDescription* const bound, allocate<BoundDescription>(context, run_nothing));
   return static_cast<const BoundOperator*>(bound);
 }
 
 }  // namespace
 
 const OperatorDefinition delegate_v1{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, refuse};
-const OperatorDefinition delegate_placeholder{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_placeholder};
+const OperatorDefinition delegate_described{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_described};
 
 }  // namespace ops
 }  // namespace runnel

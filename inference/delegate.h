@@ -50,7 +50,7 @@ namespace ops {
 // Stands for every kind that no other definition names: checks, and refuses to prepare. Part of all_operators().
 extern const OperatorDefinition delegate_v1;
 // The same, but prepares, to be described and never to be run: inspect counts the memory around it.
-extern const OperatorDefinition delegate_placeholder;
+extern const OperatorDefinition delegate_described;
 }  // namespace ops
 
 }  // namespace runnel

@@ -343,7 +343,7 @@ TEST(EspdlWriter, PipelineSettingsTravelInTheMetadata) {
 }
 
 TEST(EspdlWriter, EncryptedFilesNeedTheirKey) {
-  if (!crypto::available()) GTEST_SKIP() << "built without mbedTLS";
+  if (!crypto::available()) GTEST_SKIP() << "SKIPPED: this build has no mbedTLS";
   const Graph graph = network(DType::int8, EspdlTarget::c, 16);
   const auto key = crypto::Key::from_hex("000102030405060708090a0b0c0d0e0f"), other = crypto::Key::from_hex("100102030405060708090a0b0c0d0e0f");
   ASSERT_TRUE(key.ok() && other.ok());
