@@ -9,6 +9,7 @@ Result<std::unique_ptr<StackKernels>> StackKernels::make(const Model& model, Isa
   stack->made_.resize(static_cast<std::size_t>(model.tensor_count()));
   for (int op = 0; op < model.operator_count(); ++op) {
     if (model.op(op).code() == fb::OpCode::conv) RUNNEL_TRY(stack->add(model, op, isa));
+    if (model.op(op).code() == fb::OpCode::requantize && model.op(op).version() == 1) RUNNEL_TRY(stack->add_requantization(model, op, isa));
   }
   if (stack->layers_.empty()) return Status(Code::unsupported) << "a network without convolutions";
   return stack;
@@ -21,6 +22,23 @@ std::int8_t* StackKernels::values(int tensor, std::size_t bytes) {
   if (made == nullptr) return nullptr;
   for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::int8_t>(i % 97);
   return made;
+}
+
+Status StackKernels::add_requantization(const Model& model, int op, Isa isa) {
+  const fb::Operator& node = model.op(op);
+  const TensorView x = model.tensor(node.inputs()->Get(0)), y = model.tensor(node.outputs()->Get(0));
+  if (x.dtype != DType::int8 || y.dtype != DType::int8) return {};
+  auto layer = std::make_unique<Layer>();
+  layer->elementwise = &kernels::elementwise(isa);
+  layer->count = static_cast<std::size_t>(x.shape[x.shape.rank - 1]);
+  layer->shift = {y.exponent() - x.exponent()};
+  layer->rounding = static_cast<kernels::Rounding>(node.rounding());
+  layer->x = values(node.inputs()->Get(0), layer->count);
+  layer->y = static_cast<std::int8_t*>(memory_.allocate(layer->count + 64, 64));
+  if (layer->x == nullptr || layer->y == nullptr) return Status(Code::out_of_memory) << "no memory for a kernel";
+  made_[static_cast<std::size_t>(node.outputs()->Get(0))] = layer->y;
+  layers_.push_back(std::move(layer));
+  return {};
 }
 
 Status StackKernels::add(const Model& model, int op, Isa isa) {
@@ -77,7 +95,8 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
 void StackKernels::run() const {
   for (const auto& layer : layers_) {
     const kernels::Conv& conv = layer->conv;
-    if (conv.direct != nullptr) conv.direct(conv.extra, layer->x, layer->addend, layer->y);
+    if (layer->elementwise != nullptr) layer->elementwise->requantize(DType::int8, DType::int8, layer->count, layer->x, layer->y, layer->shift[0], layer->rounding, -128, 127);
+    else if (conv.direct != nullptr) conv.direct(conv.extra, layer->x, layer->addend, layer->y);
     else if (layer->addend != nullptr) conv.run_add(conv, layer->x, layer->addend, layer->y, layer->scratch);
     else conv.run(conv, layer->x, layer->y, layer->scratch);
   }

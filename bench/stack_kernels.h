@@ -9,13 +9,14 @@
 #include "base/status.h"
 #include "inference/model.h"
 #include "kernels/conv.h"
+#include "kernels/elementwise.h"
 
 namespace runnel::bench {
 
 class StackKernels {
  public:
-  // The one-dimensional int8 convolutions of `model`, of one frame each; a sum right behind one is computed with it, as the executor does.
-  // Whatever else the network does is left out, so that the time is never above that of all kernels. `model` must outlive this.
+  // The one-dimensional int8 convolutions of `model`, of one frame each, and its changes of scale; a sum right behind a convolution is computed
+  // with it, as the executor does. Whatever else the network does is left out, so that the time is never above that of all kernels. `model` must outlive this.
   static Result<std::unique_ptr<StackKernels>> make(const Model& model, Isa isa);
   void run() const;
 
@@ -26,7 +27,12 @@ class StackKernels {
     const std::int8_t *x = nullptr, *addend = nullptr;
     std::int8_t* y = nullptr;
     void* scratch = nullptr;
+    // A change of scale instead of a convolution.
+    const kernels::Elementwise* elementwise = nullptr;
+    std::size_t count = 0;
+    kernels::Rounding rounding = kernels::Rounding::half_up;
   };
+  Status add_requantization(const Model& model, int op, Isa isa);
   Status add(const Model& model, int op, Isa isa);
   // The frame of a tensor that a layer made, `bytes` of made-up values where none did.
   std::int8_t* values(int tensor, std::size_t bytes);
