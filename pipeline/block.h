@@ -9,7 +9,7 @@ namespace runnel::pipeline {
 
 // Frames to read: `count` of them, contiguous, the first with the absolute index `first`. Valid during one call.
 struct Block {
-  const std::byte* data = nullptr;   // 64-byte aligned
+  const std::byte* data = nullptr;   // 64-byte aligned (devices: 16)
   std::int64_t count = 0;
   std::int64_t first = 0;
 
@@ -21,7 +21,7 @@ struct Block {
 
 // Where a node writes. The node sets count and, when it is not 0, first; count <= capacity.
 struct Output {
-  std::byte* data = nullptr;         // 64-byte aligned
+  std::byte* data = nullptr;         // 64-byte aligned (devices: 16)
   std::int64_t capacity = 0;         // in frames, as the node asked for in prepare
   std::int64_t count = 0;
   std::int64_t first = 0;            // set by the executor for sources

@@ -6,6 +6,11 @@
 namespace runnel::pipeline {
 namespace {
 
+#ifdef __linux__
+constexpr std::size_t kAlignment = 64;
+#else
+constexpr std::size_t kAlignment = 16;   // memory is short, and there are no wider vectors
+#endif
 constexpr std::int64_t kMaxTick = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 31;
 
@@ -70,6 +75,8 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                            .operators = options.operators,
                            .ffts = options.ffts,
                            .stop = options.stop,
+                           .fast = options.fast,
+                           .slack = options.slack,
                            .output = source ? Format() : input->format,
                            .max_output = 0,
                            .fix = {}};
@@ -90,16 +97,23 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                                             << " bytes is beyond " << kMaxBufferBytes << " bytes";
     }
     const auto bytes = static_cast<std::size_t>(context.max_output * frame_bytes);
-    edge.output.data = static_cast<std::byte*>(memory.allocate(bytes, 64));
+    edge.output.data = static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
     if (edge.output.data == nullptr) return out_of_memory("the buffers between the nodes");
     if (i == 0 && options.on_gap == OnGap::zeros) {
-      self->zeros_ = static_cast<std::byte*>(memory.allocate(bytes, 64));
+      self->zeros_ = static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
       if (self->zeros_ == nullptr) return out_of_memory("the samples in place of lost ones");
       std::memset(self->zeros_, 0, bytes);
     }
   }
   self->reset(0);
   return self;
+}
+
+void Executor::restart() noexcept {
+  finished_ = false;
+  next_ = samples_ = lost_ = gaps_ = events_ = 0;
+  for (int i = 0; i < count_; ++i) edges_[i].produced = 0;
+  reset(0);
 }
 
 double Executor::seconds() const noexcept {

@@ -37,6 +37,8 @@ struct ExecutorOptions {
   OperatorTable operators{};
   FftMaker* ffts = nullptr;
   const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
+  FastMemory fast{};                 // for models
+  bool slack = true;                 // false: models take the least memory, and move their histories in every block
 };
 
 // Why two ends did not fit, for programs that insert the node that helps.
@@ -57,6 +59,8 @@ class Executor {
   Status step(bool& done) noexcept;
   // Ends the stream here, as if the source had nothing more.
   Status end() noexcept;
+  // Back to the beginning, whatever happened before: the next sample is number 0, counters start again.
+  void restart() noexcept;
 
   // Counters since make().
   [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }   // from the source, lost ones not counted

@@ -45,6 +45,12 @@ class FftMaker {
   ~FftMaker() = default;
 };
 
+// A second tier of memory: little, but faster than the first.
+struct FastMemory {
+  Memory* memory = nullptr;          // null: there is none, and everything is as fast
+  std::size_t bytes = 0;
+};
+
 // The two sides of the negotiation.
 struct PrepareContext {
   // Given.
@@ -58,6 +64,8 @@ struct PrepareContext {
   OperatorTable operators;
   FftMaker* ffts = nullptr;          // null: this program has none but runnel's own
   const std::atomic<bool>* stop = nullptr;   // sources that wait look at it; may be null
+  FastMemory fast;                   // for models, which know what they need most
+  bool slack = true;                 // of models: PrepareOptions::slack
 
   // Set by prepare().
   Format output;                     // starts as a copy of the input

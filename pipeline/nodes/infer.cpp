@@ -64,8 +64,10 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
     return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size() << " inputs, expected 1";
   }
   const int from = loaded.inputs()[0], to = loaded.outputs()[static_cast<std::size_t>(position_)];
-  const PrepareOptions options{.mode = RunMode::stream, .frames = chunk, .isa = context.isa};
-  RUNNEL_ASSIGN(prepared_, Prepared::make(loaded, context.operators, options, context.memory));
+  PrepareOptions options{.mode = RunMode::stream, .frames = chunk, .isa = context.isa, .slack = context.slack};
+  if (context.fast.memory != nullptr) options.fast_bytes = context.fast.bytes;
+  Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
+  RUNNEL_ASSIGN(prepared_, Prepared::make(loaded, context.operators, options, context.memory, fast));
   const Placement &in = prepared_->placement(from), &out = prepared_->placement(to);
   in_values_ = static_cast<std::int64_t>(in.frame_bytes / size_of(loaded.tensor(from).dtype));
   in_layout_ = FrameLayout::of(prepared_->shape(from), in.time_axis, loaded.tensor(from).dtype);
@@ -83,8 +85,9 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
   context.output.clock = context.input.clock.every(up_, down_);
   const std::int64_t block = prepared_->block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * out.frames;
-  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared_, context.memory));
-  auto* state = static_cast<std::byte*>(context.memory.allocate(prepared_->state_bytes(), 64));
+  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared_, fast, context.memory));
+  Memory& of_state = prepared_->state_tier() == Tier::fast ? fast : context.memory;
+  auto* state = static_cast<std::byte*>(of_state.allocate(prepared_->state_bytes(), prepared_->alignment()));
   if (state == nullptr) return out_of_memory("the state of the session");
   RUNNEL_ASSIGN(session_, Session::make(*prepared_, *workspace, {state, prepared_->state_bytes()}));
   return {};
@@ -99,7 +102,7 @@ Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded, cons
   in_values_ = usage.frame_values;
   RUNNEL_TRY(input_.prepare(context, loaded, model, from, in_values_));
   RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
-  const PrepareOptions options = prepare_options(loaded, usage, {.isa = context.isa});
+  const PrepareOptions options = prepare_options(loaded, usage, {.isa = context.isa, .slack = context.slack});
   RUNNEL_ASSIGN(prepared_, Prepared::make(loaded, context.operators, options, context.memory));
   RUNNEL_ASSIGN(stepped_, SteppedSession::make(*prepared_, usage, context.memory));
   const int axis = output_time_axis(loaded, usage, to);

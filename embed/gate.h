@@ -1,0 +1,28 @@
+// Whether there is anything to work on: the activity of samples.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "embed/runnel.h"
+
+namespace runnel::embed {
+
+// Mean square around the mean of each channel, summed over channels, in squared units of the samples. 16-bit samples are summed exactly.
+float activity(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
+
+// Open while there is activity, and for `hold` samples behind it.
+class EnergyGate {
+ public:
+  void set(runnel_gate settings) noexcept { settings_ = settings; }
+  void reset() noexcept { quiet_ = settings_.hold; }
+  // Of the piece that comes next: whether it is to be worked on.
+  bool opens(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
+
+ private:
+  runnel_gate settings_ = {0, 0};
+  std::uint64_t quiet_ = 0;          // samples since the last activity
+};
+
+}  // namespace runnel::embed

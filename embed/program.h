@@ -1,0 +1,63 @@
+// What `runnel embed` writes for a model, and the functions of runnel.h read: constants of a program, in ROM.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+
+#include "base/memory.h"
+#include "embed/runnel.h"
+#include "inference/operator.h"
+#include "pipeline/executor.h"
+#include "pipeline/format.h"
+
+namespace runnel::embed {
+
+// Changes whenever the struct below or what its members mean changes.
+inline constexpr std::uint32_t kProgramVersion = 1;
+
+// Which instructions the planned memory and the kernels count on. `any` runs everywhere.
+enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
+// What this library was compiled for.
+[[nodiscard]] Target this_target() noexcept;
+[[nodiscard]] const char* name_of(Target target) noexcept;
+// Whether a program for `program` runs here.
+[[nodiscard]] bool runs_on(Target program, Target library) noexcept;
+
+// At most so many nodes between source and sink.
+inline constexpr int kMaxStages = 16;
+
+}  // namespace runnel::embed
+
+struct runnel_program {
+  std::uint32_t version = runnel::embed::kProgramVersion;
+  runnel::embed::Target target = runnel::embed::Target::any;
+  const char* name = "";
+  std::span<const std::byte> model;               // 16-byte aligned
+  runnel::OperatorTable operators;
+  std::span<const char* const> labels;
+  // Samples: audio with type, channels and clock.
+  runnel::pipeline::Format input;
+  std::int64_t hop = 0;                           // samples per step of the executor
+  // Places the nodes behind the source, with all their parameters, into `memory`; stages[i].input is i, the source being stage 0 of all.
+  // False when the memory is exhausted.
+  bool (*make_nodes)(runnel::Memory& memory, std::span<runnel::pipeline::Stage> stages) noexcept = nullptr;
+  int stages = 0;
+  int features_stage = -1, output_stage = -1;     // among them: last of the front end, the inference
+  bool events = false;                            // the last one makes decisions
+  int event_room = 4;                             // decisions that may wait
+  // What runnel_prepare() takes at most.
+  std::size_t memory_bytes = 0, fast_bytes = 0;
+};
+
+namespace runnel::embed {
+
+// A node of type N in `memory`, for make_nodes(); null when the memory is exhausted.
+template <class N>
+N* place(Memory& memory) noexcept {
+  void* at = memory.allocate(sizeof(N), alignof(N));
+  return at == nullptr ? nullptr : new (at) N();
+}
+
+}  // namespace runnel::embed

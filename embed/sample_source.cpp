@@ -1,0 +1,55 @@
+#include "embed/sample_source.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace runnel::embed {
+
+const pipeline::NodeType SampleSource::type = {
+    .name = "source", .help = {}, .input = {}, .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), {}}, .parameters = {}, .make = nullptr};
+
+Status SampleSource::prepare(pipeline::PrepareContext& context) noexcept {
+  context.output = format;
+  context.max_output = context.max_input;
+  return {};
+}
+
+void SampleSource::give(const void* samples, std::size_t frames) noexcept {
+  next_ = static_cast<const std::byte*>(samples);
+  pending_ = frames;
+  buffer_ = nullptr;
+}
+
+void SampleSource::give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer, std::uint32_t half) noexcept {
+  give(samples, frames);
+  buffer_ = &buffer;
+  half_ = half;
+}
+
+void SampleSource::forget() noexcept {
+  next_ = nullptr;
+  pending_ = 0;
+  lost_ = 0;
+  buffer_ = nullptr;
+}
+
+Status SampleSource::process(const pipeline::Block&, pipeline::Output& out) noexcept {
+  out.count = std::min<std::int64_t>(out.capacity, static_cast<std::int64_t>(pending_));
+  const std::size_t bytes = static_cast<std::size_t>(out.count) * format.frame_bytes();
+  if (bytes > 0) std::memcpy(out.data, next_, bytes);
+  // Half number h lies where h + 2 goes, which is being filled as soon as h + 1 is complete.
+  if (buffer_ != nullptr && buffer_->filled - half_ >= 2) {
+    lost_ += static_cast<std::int64_t>(pending_);
+    pending_ = 0;
+    out.count = 0;
+    ++torn_;
+    return {};
+  }
+  next_ += bytes;
+  pending_ -= static_cast<std::size_t>(out.count);
+  out.lost = lost_;
+  lost_ = 0;
+  return {};
+}
+
+}  // namespace runnel::embed

@@ -1,0 +1,160 @@
+// The vectors that a model brings, against what it gives here: streamed, block after block, where it can be streamed; else at once.
+#include <cstring>
+
+#include "embed/node.h"
+#include "inference/session.h"
+
+using namespace runnel;
+using namespace runnel::embed;
+
+namespace {
+
+constexpr float kTolerance = 1e-4F;   // of floats, whose order of sums may differ from that of the tool that made the vectors
+
+const fb::VectorTensor* find(const flatbuffers::Vector<flatbuffers::Offset<fb::VectorTensor>>& values, int tensor) noexcept {
+  for (const fb::VectorTensor* value : values) {
+    if (value->tensor() == tensor) return value;
+  }
+  return nullptr;
+}
+
+bool same(DType type, const std::byte* expected, const std::byte* found, std::size_t bytes) noexcept {
+  if (type != DType::float32) return std::memcmp(expected, found, bytes) == 0;
+  for (std::size_t at = 0; at < bytes; at += sizeof(float)) {
+    float a = 0, b = 0;
+    std::memcpy(&a, expected + at, sizeof a);
+    std::memcpy(&b, found + at, sizeof b);
+    const float difference = a < b ? b - a : a - b, size = a < 0 ? -a : a;
+    if (!(difference <= kTolerance * (size > 1 ? size : 1))) return false;
+  }
+  return true;
+}
+
+// One input and one output, both with time as their outermost axis of more than one; everything else runs at once.
+bool streams(const Model& model, const Prepared& prepared) noexcept {
+  return model.inputs().size() == 1 && prepared.mode() == RunMode::stream;
+}
+
+class Test {
+ public:
+  Test(const Model& model, const fb::VectorCase& one, int number) noexcept : model_(model), case_(one), number_(number) {}
+
+  Status run(const Prepared& prepared, Session& session) noexcept {
+    session.reset();
+    return streams(model_, prepared) ? run_streamed(prepared, session) : run_whole(prepared, session);
+  }
+
+ private:
+  Status place() const noexcept { return Status(Code::mismatch) << "vector " << number_ << ": "; }
+
+  Status run_whole(const Prepared& prepared, Session& session) noexcept {
+    for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
+      const fb::VectorTensor* value = find(*case_.inputs(), model_.inputs()[i]);
+      const std::span<std::byte> to = session.input(static_cast<int>(i));
+      if (value == nullptr || value->data()->size() != to.size()) return place() << "input " << i << " is missing or of another size";
+      std::memcpy(to.data(), value->data()->data(), to.size());
+    }
+    session.run(prepared.block());
+    for (std::size_t i = 0; i < model_.outputs().size(); ++i) {
+      const int tensor = model_.outputs()[i];
+      const fb::VectorTensor* value = find(*case_.outputs(), tensor);
+      if (value == nullptr) continue;
+      const OutputFrames frames = session.output(static_cast<int>(i));
+      const auto* expected = reinterpret_cast<const std::byte*>(value->data()->data());
+      if (value->data()->size() != prepared.placement(tensor).bytes || !same(model_.tensor(tensor).dtype, expected, frames.block, value->data()->size())) {
+        return place() << "output " << i << " differs";
+      }
+    }
+    return {};
+  }
+
+  Status run_streamed(const Prepared& prepared, Session& session) noexcept {
+    const int from = model_.inputs()[0];
+    const fb::VectorTensor* value = find(*case_.inputs(), from);
+    const Placement& in = prepared.placement(from);
+    if (value == nullptr || value->data()->size() % in.frame_bytes != 0) return place() << "the input is missing or of another size";
+    const auto frames = static_cast<std::int64_t>(value->data()->size() / in.frame_bytes);
+    const auto* data = reinterpret_cast<const std::byte*>(value->data()->data());
+    for (std::int64_t at = 0; at < frames; at += prepared.block()) {
+      const std::int64_t valid = frames - at < prepared.block() ? frames - at : prepared.block();
+      std::memcpy(session.input(0).data(), data + static_cast<std::size_t>(at) * in.frame_bytes, static_cast<std::size_t>(valid) * in.frame_bytes);
+      session.run(valid);
+      RUNNEL_TRY(compare(prepared, session));
+    }
+    // The end is known only now when the recording was a multiple of the block.
+    do {
+      session.run(0);
+      RUNNEL_TRY(compare(prepared, session));
+    } while (session.flush_calls_left() > 0);
+    return complete(prepared);
+  }
+
+  Status compare(const Prepared& prepared, const Session& session) noexcept {
+    for (std::size_t i = 0; i < model_.outputs().size() && i < kMaxOutputs; ++i) {
+      const int tensor = model_.outputs()[i];
+      const fb::VectorTensor* value = find(*case_.outputs(), tensor);
+      const OutputFrames frames = session.output(static_cast<int>(i));
+      if (value == nullptr || frames.count == 0) continue;
+      const std::size_t frame_bytes = prepared.placement(tensor).frame_bytes, at = static_cast<std::size_t>(frames.first) * frame_bytes,
+                        bytes = static_cast<std::size_t>(frames.count) * frame_bytes;
+      if (at + bytes > value->data()->size()) return place() << "output " << i << " has more frames than expected";
+      if (!same(model_.tensor(tensor).dtype, reinterpret_cast<const std::byte*>(value->data()->data()) + at, frames.data, bytes)) {
+        return place() << "output " << i << " differs at frame " << frames.first << " or behind";
+      }
+      compared_[i] += bytes;
+    }
+    return {};
+  }
+
+  Status complete(const Prepared&) const noexcept {
+    for (std::size_t i = 0; i < model_.outputs().size() && i < kMaxOutputs; ++i) {
+      const fb::VectorTensor* value = find(*case_.outputs(), model_.outputs()[i]);
+      if (value != nullptr && compared_[i] != value->data()->size()) return place() << "output " << i << " has fewer frames than expected";
+    }
+    return {};
+  }
+
+  static constexpr std::size_t kMaxOutputs = 8;
+  const Model& model_;
+  const fb::VectorCase& case_;
+  int number_;
+  std::size_t compared_[kMaxOutputs] = {};
+};
+
+// Both axes in front, so that frames are contiguous and in the vector's order.
+bool can_stream(const Model& model) noexcept {
+  if (model.plan() == nullptr || model.inputs().size() != 1) return false;
+  const auto in_front = [&](int tensor) {
+    const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+    return axis >= 0 && model.tensor(tensor).shape.product(0, axis) == 1;
+  };
+  bool all = in_front(model.inputs()[0]);
+  for (const std::int32_t tensor : model.outputs()) all = all && in_front(tensor);
+  return all;
+}
+
+Status run_vectors(const runnel_program& program, Memory& memory) noexcept {
+  RUNNEL_ASSIGN(const Model model, Model::open(program.model));
+  if (model.vectors() == nullptr || model.vectors()->cases() == nullptr || model.vectors()->cases()->size() == 0) {
+    return Status(Code::not_found, "the program has no test vectors: run runnel embed with --self-test");
+  }
+  PrepareOptions options{.mode = can_stream(model) ? RunMode::stream : RunMode::whole, .slack = false};
+  RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, program.operators, options, memory));
+  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
+  auto* state = static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), prepared->alignment()));
+  if (state == nullptr) return Status(Code::out_of_memory, "the state of the session");
+  RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, {state, prepared->state_bytes()}));
+  int number = 0;
+  for (const fb::VectorCase* one : *model.vectors()->cases()) RUNNEL_TRY(Test(model, *one, number++).run(*prepared, session));
+  return {};
+}
+
+}  // namespace
+
+runnel_code runnel_self_test(const runnel_program* program, const runnel_options* options) {
+  if (const runnel_code code = check(program, options); code != RUNNEL_OK) return code;
+  FixedMemory memory({static_cast<std::byte*>(options->memory), options->bytes});
+  const Status status = run_vectors(*program, memory);
+  if (status.code() == Code::mismatch) return fail(RUNNEL_SELF_TEST_FAILED, status.text());
+  return fail(status);
+}

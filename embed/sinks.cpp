@@ -1,0 +1,60 @@
+#include "embed/sinks.h"
+
+namespace runnel::embed {
+
+using pipeline::Kind;
+using pipeline::Kinds;
+
+const pipeline::NodeType EventQueue::type = {.name = "events", .help = {}, .input = {static_cast<Kinds>(Kind::events), {}}, .output = {}, .parameters = {}, .make = nullptr};
+const pipeline::NodeType FrameTap::type = {.name = "frames", .help = {}, .input = {Kind::frames | Kind::audio, {}}, .output = {}, .parameters = {}, .make = nullptr};
+
+Status EventQueue::prepare(pipeline::PrepareContext& context) noexcept {
+  ring_ = context.memory.array<runnel_event>(static_cast<std::size_t>(room));
+  return ring_ == nullptr ? pipeline::out_of_memory("the decisions that wait") : Status();
+}
+
+int EventQueue::index_of(std::string_view label) const noexcept {
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (label == labels[i]) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Status EventQueue::process(const pipeline::Block& in, pipeline::Output&) noexcept {
+  const auto* events = in.as<pipeline::Event>();
+  for (std::int64_t i = 0; i < in.count; ++i) {
+    const int index = index_of(events[i].label);
+    if (count_ == room) {
+      first_ = (first_ + 1) % room;
+      --count_;
+      ++dropped_;
+    }
+    ring_[(first_ + count_++) % room] = {index < 0 ? "" : labels[static_cast<std::size_t>(index)], index, events[i].score, events[i].begin, events[i].end, events[i].frame};
+  }
+  return {};
+}
+
+bool EventQueue::fetch(runnel_event& event) noexcept {
+  if (count_ == 0) return false;
+  event = ring_[first_];
+  first_ = (first_ + 1) % room;
+  --count_;
+  return true;
+}
+
+void EventQueue::forget() noexcept {
+  first_ = count_ = 0;
+  dropped_ = 0;
+}
+
+Status FrameTap::prepare(pipeline::PrepareContext& context) noexcept {
+  frame_bytes_ = context.input.frame_bytes();
+  return {};
+}
+
+Status FrameTap::process(const pipeline::Block& in, pipeline::Output&) noexcept {
+  function(user, stage, in.data, static_cast<std::size_t>(in.count), frame_bytes_, in.first);
+  return {};
+}
+
+}  // namespace runnel::embed
