@@ -43,12 +43,12 @@ void MemoryPlan::set_lifetimes(const Request& request) noexcept {
     for (const std::int32_t input : *model_->op(i).inputs()) {
       // What an operator that computes a sum along reads must not be where the sum goes.
       if (input < 0) continue;
-      const std::int32_t end = std::max(request.alive[static_cast<std::size_t>(i)].last, is_absorbing(request.absorbed_by, i) ? i + 1 : i);
+      const std::int32_t end = std::max<std::int32_t>(request.alive[static_cast<std::size_t>(i)].last, is_absorbing(request.absorbed_by, i) ? i + 1 : i);
       last_use(input) = std::max(last_use(input), end);
     }
     for (const std::int32_t output : *model_->op(i).outputs()) last_use(output) = request.alive[static_cast<std::size_t>(i)].last;
   }
-  for (const std::int32_t input : model_->inputs()) last_use(input) = std::max(last_use(input), 0);
+  for (const std::int32_t input : model_->inputs()) last_use(input) = std::max<std::int32_t>(last_use(input), 0);
   for (const std::int32_t output : model_->outputs()) last_use(output) = steps;
   if (!request.share) std::fill(last_use_.begin(), last_use_.end(), steps);
 }

@@ -50,9 +50,9 @@ Status check_sizes(const ConvSpec& spec) noexcept {
   }
   // Every product of sizes below fits into 48 bits, so that index arithmetic in int64 cannot overflow.
   constexpr std::int64_t limit = std::int64_t{1} << 40;
-  for (const auto& sizes : {std::array{spec.in_height, spec.in_width, spec.in_channels, 1},
-                            std::array{spec.out_height, spec.out_width, spec.out_channels, 1},
-                            std::array{spec.kernel_height, spec.kernel_width, spec.in_channels / spec.groups, spec.out_channels}}) {
+  using Sizes = std::array<std::int32_t, 4>;
+  for (const Sizes& sizes : {Sizes{spec.in_height, spec.in_width, spec.in_channels, 1}, Sizes{spec.out_height, spec.out_width, spec.out_channels, 1},
+                             Sizes{spec.kernel_height, spec.kernel_width, spec.in_channels / spec.groups, spec.out_channels}}) {
     std::int64_t product = 1;
     for (const std::int32_t size : sizes) {
       if (!checked_mul<std::int64_t>(product, size, product) || product > limit) {

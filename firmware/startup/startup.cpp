@@ -1,5 +1,5 @@
 // From reset to image_main() on Cortex-M: vectors, floating-point and vector unit, data, constructors, and its result as the status
-// of the program. A fault ends it with 99, an interrupt that nobody expects with 98, abort()
+// of the program. A fault, also of an unaligned access, ends it with 99, an interrupt that nobody expects with 98, abort()
 // with 97.
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,7 @@ extern Constructor __init_array_start, __init_array_end;
 void __stack_top();   // an address only
 void reset_handler();
 void systick_handler();
+void report_fault(const std::uint32_t* frame);
 // Pure virtual functions are never called; their tables name this one all the same.
 void __cxa_pure_virtual();
 // What the C library asks of a system. There is no heap, no process, and no way to go on after abort().
@@ -28,10 +29,8 @@ namespace {
 
 using namespace runnel::firmware;
 
-void fault_handler() {
-  print("FAULT\n");
-  end(99);
-}
+// The processor has pushed r0 to r3, r12, lr, the address of the instruction, and flags.
+[[gnu::naked]] void fault_handler() { __asm volatile("mrs r0, msp\n b report_fault"); }
 void default_handler() {
   print("UNEXPECTED INTERRUPT\n");
   end(98);
@@ -45,6 +44,16 @@ __attribute__((section(".vectors"), used)) const Handler kVectors[16] = {
 
 }  // namespace
 
+// The address says where to look: arm-none-eabi-addr2line.
+void report_fault(const std::uint32_t* frame) {
+  char text[] = "FAULT AT 0x00000000, CALLED FROM 0x00000000\n";
+  for (int digit = 0; digit < 8; ++digit) {
+    text[18 - digit] = "0123456789ABCDEF"[frame[6] >> 4 * digit & 15];
+    text[42 - digit] = "0123456789ABCDEF"[frame[5] >> 4 * digit & 15];
+  }
+  print(text);
+  end(99);
+}
 void __cxa_pure_virtual() { abort(); }
 void abort() noexcept {
   print("ABORT\n");
@@ -62,6 +71,9 @@ void reset_handler() {
   access = access | 0xFU << 20;
   __asm volatile("dsb\n isb" ::: "memory");
 #endif
+  // Some processors take several accesses for an unaligned one, others none at all: here it is a fault (UNALIGN_TRP of CCR).
+  auto& configuration = *reinterpret_cast<volatile std::uint32_t*>(0xE000ED14);
+  configuration = configuration | 1U << 3;
   const std::uint32_t* from = &__data_load;
   for (std::uint32_t* to = &__data_start; to < &__data_end;) *to++ = *from++;
   for (std::uint32_t* to = &__bss_start; to < &__bss_end;) *to++ = 0;

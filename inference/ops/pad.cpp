@@ -27,7 +27,7 @@ struct BoundPad : BoundOperator {
 // Where position `position` of a padded axis comes from.
 std::size_t mirrored(fb::PadMode mode, std::int32_t position, std::int32_t size) noexcept {
   const std::int32_t last = size - 1;
-  if (mode == fb::PadMode::edge) return static_cast<std::size_t>(std::clamp(position, 0, last));
+  if (mode == fb::PadMode::edge) return static_cast<std::size_t>(std::clamp<std::int32_t>(position, 0, last));
   return static_cast<std::size_t>(position < 0 ? -position : position > last ? 2 * last - position : position);
 }
 

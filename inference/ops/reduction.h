@@ -182,7 +182,7 @@ inline Status check_reduction(const Model& model, const fb::Operator& op, bool a
 // TensorFlow Lite folds the division by the count into the multiplier, with as many bits as it has room for.
 inline kernels::Multiplier mean_multiplier(const kernels::Multiplier& ratio, std::int64_t count) noexcept {
   int shift = 63 - __builtin_clzll(static_cast<std::uint64_t>(count));
-  shift = std::min({shift, 32, 31 - ratio.shift});
+  shift = std::min({shift, 32, 31 - static_cast<int>(ratio.shift)});
   if (shift < 0) return {};
   return {static_cast<std::int32_t>((std::int64_t{ratio.value} << shift) / count), ratio.shift + shift};
 }

@@ -214,7 +214,7 @@ Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept 
   if (x.shape.product(0, time) != 1) return Status(Code::unsupported) << "time behind dimensions of more than 1";
   if (o.window() != kSoFar && (o.window() < 1 || o.window() > kMost)) return Status(Code::invalid_data) << "a window of " << o.window() << " frames, expected 1 to " << kMost << ", or -1";
   if (o.hop() < 1 || o.hop() > kMost || (o.window() == kSoFar && o.hop() != 1)) return Status(Code::invalid_data) << "a hop of " << o.hop() << " frames";
-  if (o.before() < 0 || o.before() >= std::max(o.window(), 1)) return Status(Code::invalid_data) << o.before() << " frames in front, expected less than the window";
+  if (o.before() < 0 || o.before() >= std::max<std::int32_t>(o.window(), 1)) return Status(Code::invalid_data) << o.before() << " frames in front, expected less than the window";
   Shape expected = x.shape;
   std::int64_t per_frame = 1;
   for (int axis = 0; axis < x.shape.rank; ++axis) {
