@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
   runnel::apps::add_infer(app, exit_code);
   runnel::apps::add_import(app, exit_code);
   runnel::apps::add_export(app, exit_code);
+  runnel::apps::add_embed(app, exit_code);
   runnel::apps::add_quantize(app, exit_code);
   runnel::apps::add_inspect(app, exit_code);
   runnel::apps::add_check(app, exit_code);

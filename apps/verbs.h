@@ -7,6 +7,7 @@ namespace runnel::apps {
 
 void add_import(CLI::App& app, int& exit_code);
 void add_export(CLI::App& app, int& exit_code);
+void add_embed(CLI::App& app, int& exit_code);
 void add_quantize(CLI::App& app, int& exit_code);
 void add_infer(CLI::App& app, int& exit_code);
 void add_inspect(CLI::App& app, int& exit_code);

@@ -47,6 +47,8 @@ struct runnel_program {
   int features_stage = -1, output_stage = -1;     // among them: last of the front end, the inference
   bool events = false;                            // the last one makes decisions
   int event_room = 4;                             // decisions that may wait
+  // Plain kernels, whatever the machine has: what a device takes.
+  bool plain_kernels = false;
   // What runnel_prepare() takes at most.
   std::size_t memory_bytes = 0, fast_bytes = 0;
 };

@@ -152,6 +152,7 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
   settings.models = &node.loader;
   settings.operators = node.program->operators;
   settings.slack = false;
+  if (node.program->plain_kernels) settings.isa = Isa::reference;
   if (options.fast != nullptr && options.fast_bytes > 0) settings.fast = {&node.fast, options.fast_bytes};
   RUNNEL_ASSIGN(node.executor, pipeline::Executor::make({stages, static_cast<std::size_t>(count)}, settings, node.memory));
   return {};

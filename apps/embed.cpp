@@ -1,0 +1,290 @@
+// runnel embed: a model and its graph as C++ source for firmware.
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "apps/graphs.h"
+#include "apps/support.h"
+#include "apps/verbs.h"
+#include "base/host/output_file.h"
+#include "compiler/embed/sources.h"
+#include "compiler/model_graph.h"
+#include "compiler/writer.h"
+#include "embed/node.h"
+#include "embed/program.h"
+#include "pipeline/host/registry.h"
+#include "pipeline/host/text.h"
+#include "pipeline/nodes/nodes.h"
+
+namespace runnel::apps {
+namespace {
+
+struct EmbedCall {
+  ModelGraph graph;
+  std::string output, name, target = "generic", samples, runnel_folder = RUNNEL_SOURCE_FOLDER;
+  int sample_rate = 0, channels = 1, hop = 0, events = 4;
+  std::size_t memory = 0, fast = 0;
+  bool self_test = false;
+  ModelFlags flags;
+};
+
+std::string identifier(std::string text) {
+  for (char& letter : text) letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) text.insert(0, "model_");
+  return text;
+}
+
+// Numbers as literals of C++ that give the same value again, enumerations as their number behind '#'.
+std::string literal(const pipeline::Parameter& parameter, const pipeline::Value& value, bool option) {
+  switch (value.type) {
+    case pipeline::ParameterType::boolean: return value.boolean ? "true" : "false";
+    case pipeline::ParameterType::integer: return std::to_string(value.integer);
+    case pipeline::ParameterType::real: {
+      // Members are float or double; a hexadecimal literal is exact for both.
+      return option || static_cast<double>(static_cast<float>(value.real)) == value.real ? fmt::format("{:a}F", value.real) : fmt::format("{:a}", value.real);
+    }
+    case pipeline::ParameterType::text: break;
+  }
+  if (!option) return compiler::quoted(value.text);
+  std::size_t index = 0;
+  for (std::string_view rest = parameter.choices; !rest.empty(); ++index) {
+    const std::size_t bar = std::min(rest.find('|'), rest.size());
+    if (rest.substr(0, bar) == value.text) break;
+    rest.remove_prefix(std::min(bar + 1, rest.size()));
+  }
+  return "#" + std::to_string(index);
+}
+
+// One node of the text, with all its parameters.
+Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, const std::string& model) {
+  RUNNEL_ASSIGN(const pipeline::NodeType* const type, pipeline::find_node(pipeline::device_nodes(), text.type, true));
+  const compiler::NodeClass* known = compiler::find_node_class(text.type);
+  if (known == nullptr) return Status(Code::unsupported) << "the node " << text.type << " cannot be embedded";
+  HeapMemory memory;
+  pipeline::Node* const made = type->make(memory);
+  if (made == nullptr) return pipeline::out_of_memory(text.type);
+  for (const pipeline::ParameterText& given : text.parameters) {
+    if (const auto found = pipeline::find_parameter(*type, given.key); !found.ok()) return found.status();
+  }
+  compiler::EmbeddedNode out{text.type, std::string(known->class_name), std::string(known->header), std::to_string(type->input.kinds), std::to_string(type->output.kinds), {}};
+  for (const pipeline::Parameter& parameter : type->parameters) {
+    for (const pipeline::ParameterText& given : text.parameters) {
+      if (given.key != parameter.name) continue;
+      RUNNEL_ASSIGN(const pipeline::Value value, pipeline::parse_value(parameter, given.value));
+      RUNNEL_TRY(pipeline::check_value(parameter, value));
+      RUNNEL_TRY(parameter.set(parameter, *made, value));
+    }
+  }
+  for (const pipeline::Parameter& parameter : type->parameters) {
+    const bool option = known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
+    if (parameter.name == "preset") continue;
+    const pipeline::Value value = parameter.get(parameter, *made);
+    const bool is_model = text.type == "infer" && parameter.name == "model";
+    out.members.push_back({(option ? "options." : "") + std::string(parameter.name), is_model ? compiler::quoted(model) : literal(parameter, value, option)});
+  }
+  made->~Node();
+  return out;
+}
+
+// The graph without model file and source, in order.
+Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Model& model) {
+  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, model));
+  RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(around));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].input != static_cast<int>(i) - 1 || !graph.nodes[i].more_inputs.empty()) {
+      return Status(Code::unsupported) << "the graph \"" << around << "\" has branches; one chain from the samples to the decision can be embedded";
+    }
+  }
+  return std::move(graph.nodes);
+}
+
+// The model as it goes to ROM: without what only people and hosts read.
+Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& call, bool keep_names) {
+  compiler::Graph graph = compiler::graph_of(model);
+  if (!call.self_test) graph.vectors.clear();
+  if (call.self_test && graph.vectors.empty()) return Status(Code::not_found) << call.graph.model << ": --self-test, but the model brings no test vectors";
+  graph.metadata.clear();
+  graph.pipeline.front_end.clear();
+  graph.pipeline.decision.clear();
+  compiler::WriteOptions options;
+  options.strip_names = !keep_names;
+  options.blocks.clear();
+  RUNNEL_ASSIGN(compiler::WrittenModel written, compiler::write_model(graph, options));
+  return std::move(written.bytes);
+}
+
+// The program run on this machine: what the generated source will make, to have everything checked before anything is written.
+std::vector<pipeline::NodeText> dry_nodes;
+
+bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept {
+  for (std::size_t i = 0; i < dry_nodes.size(); ++i) {
+    const auto type = pipeline::find_node(pipeline::device_nodes(), dry_nodes[i].type, true);
+    pipeline::Node* const node = (*type)->make(memory);
+    if (node == nullptr) return false;
+    for (const pipeline::Parameter& parameter : (*type)->parameters) {
+      for (const pipeline::ParameterText& given : dry_nodes[i].parameters) {
+        if (given.key != parameter.name) continue;
+        const auto value = pipeline::parse_value(parameter, given.value);
+        if (!value.ok() || !parameter.set(parameter, *node, *value).ok()) return false;
+      }
+    }
+    stages[i] = {node, *type, dry_nodes[i].type, static_cast<int>(i)};
+  }
+  return true;
+}
+
+struct DryRun {
+  std::size_t memory_bytes = 0, fast_bytes = 0;
+  std::int64_t hop = 1;              // samples from frame to frame behind the front end
+  bool events = false;
+};
+
+Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast) {
+  dry_nodes = nodes;
+  runnel_program dry;
+  dry.name = program.name.c_str();
+  dry.model = program.model;
+  dry.operators = all_operators();
+  dry.input = {.kind = pipeline::Kind::audio, .dtype = program.sample_type == "int16" ? DType::int16 : DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
+  dry.hop = program.hop;
+  dry.make_nodes = make_dry_nodes;
+  dry.stages = static_cast<int>(nodes.size());
+  dry.features_stage = program.features_stage;
+  dry.output_stage = program.output_stage;
+  dry.plain_kernels = true;
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  HeapMemory heap;
+  auto* memory = heap.allocate(kMost, RUNNEL_ALIGNMENT);
+  auto* fast_memory = fast > 0 ? heap.allocate(fast, RUNNEL_ALIGNMENT) : nullptr;
+  runnel_options options = {memory, kMost, fast_memory, fast, nullptr, nullptr};
+  runnel_node* node = nullptr;
+  DryRun out;
+  for (const bool events : {false, true}) {
+    dry.events = events;
+    if (const runnel_code code = runnel_prepare(&dry, &options, &node); code != RUNNEL_OK) {
+      return Status(code == RUNNEL_MISMATCH ? Code::mismatch : code == RUNNEL_UNSUPPORTED ? Code::unsupported : Code::invalid_argument, runnel_last_failure());
+    }
+    const runnel_counters used = runnel_counters_of(node);
+    out.memory_bytes = used.memory_used;
+    out.fast_bytes = used.fast_used;
+    if (program.features_stage >= 0) {
+      const pipeline::Clock& clock = node->executor->format(1 + program.features_stage).clock;
+      out.hop = std::clamp<std::int64_t>(clock.hop / clock.denominator, 1, 4096);
+    }
+    out.events = events;
+    if (node->executor->format(static_cast<int>(nodes.size())).kind != pipeline::Kind::events) break;
+  }
+  return out;
+}
+
+Status write_folder(const std::string& folder, const std::vector<compiler::EmbeddedFile>& files) {
+  for (const compiler::EmbeddedFile& file : files) {
+    const std::filesystem::path path = std::filesystem::path(folder) / file.path;
+    std::error_code error;
+    std::filesystem::create_directories(path.parent_path(), error);
+    if (error) return Status(Code::io_error) << path.parent_path().string() << ": " << error.message();
+    RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
+  }
+  return {};
+}
+
+Status run_embed(const EmbedCall& call) {
+  RUNNEL_ASSIGN(const auto owned, load(call.graph.model, call.flags));
+  const Model& model = owned->model();
+  compiler::EmbeddedProgram program;
+  program.name = call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
+  program.origin = std::filesystem::path(call.graph.model).filename().string();
+  program.target = call.target;
+  program.runnel_folder = call.runnel_folder;
+  RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
+  bool keep_names = false;
+  std::int64_t wanted_rate = 0;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    pipeline::NodeText& node = chain[i];
+    if (node.type == "infer") {
+      program.output_stage = static_cast<int>(i);
+      program.features_stage = static_cast<int>(i) - 1;
+    }
+    for (pipeline::ParameterText& parameter : node.parameters) {
+      if (node.type == "infer" && parameter.key == "output") keep_names = true;
+      if (node.type == "infer" && parameter.key == "model") parameter.value = program.name;
+      if (parameter.key == "sample_frequency" && wanted_rate == 0) wanted_rate = std::atoll(parameter.value.c_str());
+    }
+    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, program.name));
+    program.nodes.push_back(std::move(one));
+  }
+  const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();
+  program.sample_rate = call.sample_rate > 0 ? call.sample_rate : stored_rate > 0 ? stored_rate : wanted_rate > 0 ? wanted_rate : 16000;
+  program.channels = call.channels;
+  program.event_room = call.events;
+  RUNNEL_ASSIGN(program.operators, compiler::operator_symbols(model));
+  RUNNEL_ASSIGN(program.model, rom_model(model, call, keep_names));
+  if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr && pipeline->labels() != nullptr) {
+    for (const flatbuffers::String* label : *pipeline->labels()) program.labels.push_back(label->str());
+  }
+  // The decision may bring labels of its own.
+  for (const pipeline::ParameterText& parameter : chain.back().parameters) {
+    if (parameter.key != "labels" || parameter.value.empty()) continue;
+    program.labels.clear();
+    for (std::size_t at = 0; at <= parameter.value.size();) {
+      const std::size_t comma = std::min(parameter.value.find(',', at), parameter.value.size());
+      program.labels.push_back(parameter.value.substr(at, comma - at));
+      at = comma + 1;
+    }
+  }
+  program.sample_type = !call.samples.empty() ? call.samples : call.channels == 1 ? "int16" : "float32";
+  program.hop = call.hop > 0 ? call.hop : 16;
+  auto dry = dry_run(program, chain, call.fast);
+  if (!dry.ok() && call.samples.empty() && program.sample_type == "int16" && dry.status().code() == Code::mismatch) {
+    program.sample_type = "float32";
+    dry = dry_run(program, chain, call.fast);
+  }
+  if (!dry.ok()) return dry.status().at(call.graph.model);
+  if (call.hop == 0) {
+    program.hop = dry->hop;
+    dry = dry_run(program, chain, call.fast);
+    if (!dry.ok()) return dry.status().at(call.graph.model);
+  }
+  program.events = dry->events;
+  if (program.events && program.labels.empty()) {
+    const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
+    for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));
+  }
+  program.measured = call.memory > 0;
+  program.memory_bytes = (call.memory > 0 ? call.memory : dry->memory_bytes) + RUNNEL_ALIGNMENT - 1;
+  program.memory_bytes -= program.memory_bytes % RUNNEL_ALIGNMENT;
+  program.fast_bytes = call.fast;
+  RUNNEL_ASSIGN(const auto files, compiler::write_sources(program));
+  RUNNEL_TRY(write_folder(call.output, files));
+  say(fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}/CMakeLists.txt makes the library {}", call.graph.model, model.operator_count(), program.operators.size(),
+                  program.model.size(), program.hop, program.sample_rate, call.output, program.name));
+  return {};
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<EmbedCall>();
+  CLI::App* verb = app.add_subcommand("embed", "Write a model and its graph as C++ source for firmware");
+  verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
+  verb->add_option("-o,--output", call->output, "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")->required();
+  verb->add_option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
+  verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
+  verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb->add_option("--target", call->target, "Processor; another one refuses the program")->check(CLI::IsMember({"generic", "cortex-m4", "cortex-m7", "cortex-m55"}));
+  verb->add_option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option("--channels", call->channels, "Channels of the samples")->check(CLI::Range(1, 256));
+  verb->add_option("--samples", call->samples, "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")->check(CLI::IsMember({"int16", "float32"}));
+  verb->add_option("--hop", call->hop, "Samples that are worked on at once (default: the distance of the front end's frames)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option("--events", call->events, "Decisions that may wait to be fetched")->check(CLI::Range(1, 1000));
+  verb->add_option("--memory", call->memory, "Bytes of memory as the board counted them (runnel_counters), instead of the bound")->default_str("");
+  verb->add_option("--fast", call->fast, "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")->default_str("");
+  verb->add_flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
+  verb->add_option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
+  add_model_flags(verb, call->flags);
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_embed(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

@@ -1,0 +1,203 @@
+// A sensor node around a folder that `runnel embed` has written (RUNNEL_EMBEDDED of the build): samples from a file of the host, decisions on the
+// terminal and into a file. Words of the command line:
+//     PROGRAM RECORDING OUTPUT [KEY=VALUE]...
+// RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the program's type.
+// OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in front of and behind the model.
+// piece=N: samples per push (default: the hop). late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes the node
+// is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or from an address that is N bytes off. test=1: the self-test
+// alone. Prints what it took; ends with the code of the call that failed.
+#include <cstring>
+
+#include RUNNEL_PROGRAM_HEADER
+#include "firmware/examples/json_line.h"
+#include "firmware/feature_runner.h"
+#include "firmware/startup/image.h"
+#include "firmware/startup/stack.h"
+
+namespace {
+
+using namespace runnel;
+using namespace runnel::firmware;
+
+#ifdef RUNNEL_PROGRAM_OBSERVED
+constexpr std::size_t kMore = RUNNEL_OBSERVE_BYTES;
+#else
+constexpr std::size_t kMore = 0;
+#endif
+alignas(RUNNEL_ALIGNMENT) unsigned char memory[RUNNEL_PROGRAM_MEMORY + kMore];
+#ifdef RUNNEL_PROGRAM_FAST
+alignas(RUNNEL_ALIGNMENT) unsigned char fast[RUNNEL_PROGRAM_FAST];
+#endif
+constexpr std::size_t kPiece = RUNNEL_PROGRAM_HOP, kSampleBytes = RUNNEL_PROGRAM_SAMPLE_BYTES * RUNNEL_PROGRAM_CHANNELS;
+alignas(16) unsigned char samples[2 * kPiece * kSampleBytes];   // two halves
+
+struct Outputs {
+  HostFile events, features, output;
+};
+Outputs* outputs = nullptr;
+
+std::uint64_t number(const Arguments& arguments, std::string_view key, std::uint64_t otherwise) noexcept {
+  for (std::size_t i = 3; i < arguments.count; ++i) {
+    const std::string_view word(arguments.words[i]);
+    if (word.size() <= key.size() || word.substr(0, key.size()) != key || word[key.size()] != '=') continue;
+    std::uint64_t value = 0;
+    for (const char digit : word.substr(key.size() + 1)) value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+    return value;
+  }
+  return otherwise;
+}
+
+int failed(runnel_code code) noexcept {
+  Text line;
+  line << runnel_code_text(code) << ": " << runnel_last_failure() << '\n';
+  print(line.view());
+  return static_cast<int>(code);
+}
+
+// Behind the header of the recording, if it has one that this program knows.
+bool open_recording(HostFile& file, const char* path) noexcept {
+  if (!file.open_to_read(path)) return false;
+  const std::string_view name(path);
+  unsigned char head[12];
+  if (name.ends_with(".npy")) {
+    if (file.read(head, 10) != 10) return false;
+    for (int left = head[8] | head[9] << 8; left > 0; --left) {
+      if (file.read(head, 1) != 1) return false;
+    }
+  } else if (name.ends_with(".wav")) {
+    if (file.read(head, 12) != 12) return false;
+    for (;;) {
+      if (file.read(head, 8) != 8) return false;
+      if (std::memcmp(head, "data", 4) == 0) break;
+      for (std::uint32_t left = head[4] | head[5] << 8 | head[6] << 16 | static_cast<std::uint32_t>(head[7]) << 24; left > 0; --left) {
+        if (file.read(head, 1) != 1) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes, std::int64_t) noexcept {
+  (stage == RUNNEL_FEATURES ? outputs->features : outputs->output).write(frames, count * frame_bytes);
+}
+
+void tell(runnel_node* node) noexcept {
+  for (runnel_event event; runnel_poll(node, &event) == 1;) {
+    Text line;
+    append_event(line, event, RUNNEL_PROGRAM_RATE);
+    line << '\n';
+    print(line.view());
+    outputs->events.write(line.view().data(), line.view().size());
+  }
+}
+
+runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexcept {
+  if constexpr (RUNNEL_PROGRAM_SAMPLE_BYTES == 2) return runnel_push_int16(node, static_cast<const std::int16_t*>(from), frames);
+  else return runnel_push_float(node, static_cast<const float*>(from), frames);
+}
+
+// The node is written away, made unusable, and brought back.
+runnel_code save_and_restore(runnel_node* node, const char* path) noexcept {
+#ifdef RUNNEL_PROGRAM_OBSERVED
+  static unsigned char saved[RUNNEL_PROGRAM_MEMORY + kMore + 256];
+  const std::size_t bytes = runnel_saved_bytes(node);
+  static_cast<void>(path);
+  if (const runnel_code code = runnel_save(node, saved, sizeof saved); code != RUNNEL_OK) return code;
+  if (const runnel_code code = push(node, samples, kPiece); code != RUNNEL_OK) return code;
+  if (const runnel_code code = runnel_reset(node); code != RUNNEL_OK) return code;
+  saved[bytes - 1] ^= 1;
+  if (runnel_restore(node, saved, bytes) != RUNNEL_INVALID_DATA) return RUNNEL_STOPPED;
+  saved[bytes - 1] ^= 1;
+  return runnel_restore(node, saved, bytes);
+#else
+  static_cast<void>(node);
+  static_cast<void>(path);
+  return RUNNEL_UNSUPPORTED;
+#endif
+}
+
+// What an interrupt would do, with a main loop that looks at the buffer only every few halves.
+runnel_code serve_late(runnel_node* node, HostFile& in) noexcept {
+  runnel_double_buffer buffer = {samples, kPiece, 0, 0};
+  bool overrun = false;
+  for (std::uint32_t half = 0;; ++half) {
+    if (in.read(samples + half % 2 * kPiece * kSampleBytes, kPiece * kSampleBytes) != kPiece * kSampleBytes) break;
+    runnel_half_filled(&buffer);
+    if (half % 50 > 45) continue;   // busy with something else
+    const runnel_code code = runnel_take(node, &buffer);
+    overrun = overrun || code == RUNNEL_OVERRUN;
+    if (code != RUNNEL_OK && code != RUNNEL_OVERRUN) return code;
+    tell(node);
+  }
+  return overrun ? RUNNEL_OVERRUN : RUNNEL_OK;
+}
+
+}  // namespace
+
+int runnel::firmware::image_main() noexcept {
+  paint_stack();
+  static Arguments arguments;
+  arguments.count = command_line(arguments.text, arguments.words);
+  if (arguments.count < 3) return fail("expected RECORDING OUTPUT [KEY=VALUE]...");
+  runnel_options options = {memory + number(arguments, "shift", 0), number(arguments, "memory", sizeof memory), nullptr, 0, nullptr, nullptr};
+#ifdef RUNNEL_PROGRAM_FAST
+  options.fast = fast;
+  options.fast_bytes = sizeof fast;
+#endif
+  if (number(arguments, "test", 0) == 1) {
+    const runnel_code code = runnel_self_test(&RUNNEL_PROGRAM, &options);
+    return code == RUNNEL_OK ? 0 : failed(code);
+  }
+  Outputs files;
+  outputs = &files;
+  static char path[300];
+  const auto open = [&](HostFile& file, std::string_view ending) {
+    const std::string_view base(arguments.words[2]);
+    if (base.size() + ending.size() >= sizeof path) return false;
+    std::memcpy(path, base.data(), base.size());
+    std::memcpy(path + base.size(), ending.data(), ending.size());
+    path[base.size() + ending.size()] = '\0';
+    return file.open_to_write(path);
+  };
+  if (!open(files.events, ".jsonl")) return fail("cannot write OUTPUT.jsonl");
+  if (number(arguments, "observe", 0) == 1) {
+    if (!open(files.features, ".features") || !open(files.output, ".output")) return fail("cannot write OUTPUT.features or OUTPUT.output");
+    options.on_frames = on_frames;
+  }
+  start_clock();
+  runnel_node* node = nullptr;
+  if (const runnel_code code = runnel_prepare(&RUNNEL_PROGRAM, &options, &node); code != RUNNEL_OK) return failed(code);
+  const std::uint64_t prepared = instructions();
+  if (const std::uint64_t threshold = number(arguments, "gate", 0); threshold > 0) runnel_set_gate(node, {static_cast<float>(threshold), RUNNEL_PROGRAM_RATE / 2});
+  HostFile in;
+  if (!open_recording(in, arguments.words[1])) return fail("cannot read the recording");
+  std::uint64_t spent = 0, pushes = 0;
+  runnel_code code = RUNNEL_OK;
+  if (number(arguments, "late", 0) == 1) {
+    code = serve_late(node, in);
+    if (code != RUNNEL_OK && code != RUNNEL_OVERRUN) return failed(code);
+  }
+  const std::uint64_t save_at = number(arguments, "save", 0);
+  std::size_t piece = static_cast<std::size_t>(number(arguments, "piece", kPiece));
+  if (piece == 0 || piece > kPiece) piece = kPiece;
+  for (std::size_t got = 0; (got = in.read(samples, piece * kSampleBytes)) >= kSampleBytes;) {
+    const std::uint64_t start = instructions();
+    if (const runnel_code pushed = push(node, samples, got / kSampleBytes); pushed != RUNNEL_OK) return failed(pushed);
+    spent += instructions() - start;
+    tell(node);
+    if (++pushes == save_at) {
+      if (const runnel_code saved = save_and_restore(node, path); saved != RUNNEL_OK) return failed(saved);
+    }
+  }
+  if (const runnel_code ended = runnel_end(node); ended != RUNNEL_OK) return failed(ended);
+  tell(node);
+  const runnel_counters counters = runnel_counters_of(node);
+  Text line;
+  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events << " instructions_to_prepare "
+       << prepared << " instructions_per_push " << (pushes > 0 ? spent / pushes : 0) << " memory_used " << counters.memory_used;
+  print(line.view());
+  Text more;
+  more << " stack_used " << stack_used() << '\n';
+  print(more.view());
+  return code == RUNNEL_OVERRUN ? static_cast<int>(code) : 0;
+}
