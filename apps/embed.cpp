@@ -21,7 +21,7 @@ namespace {
 
 struct EmbedCall {
   ModelGraph graph;
-  std::string output, name, target = "generic", samples, runnel_folder = RUNNEL_SOURCE_FOLDER;
+  std::string output, name, samples, runnel_folder = RUNNEL_SOURCE_FOLDER;
   int sample_rate = 0, channels = 1, hop = 0, events = 4;
   std::size_t memory = 0, fast = 0;
   bool self_test = false;
@@ -189,12 +189,16 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
 }
 
 Status run_embed(const EmbedCall& call) {
-  RUNNEL_ASSIGN(const auto owned, load(call.graph.model, call.flags));
+  // The processors of Cortex-M are this verb's; others say how a foreign file is to be read.
+  const bool cortex = call.flags.target.starts_with("cortex-");
+  ModelFlags flags = call.flags;
+  if (cortex) flags.target.clear();
+  RUNNEL_ASSIGN(const auto owned, load(call.graph.model, flags));
   const Model& model = owned->model();
   compiler::EmbeddedProgram program;
   program.name = call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
   program.origin = std::filesystem::path(call.graph.model).filename().string();
-  program.target = call.target;
+  if (cortex) program.target = call.flags.target;
   program.runnel_folder = call.runnel_folder;
   RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
   bool keep_names = false;
@@ -271,7 +275,6 @@ void add_embed(CLI::App& app, int& exit_code) {
   verb->add_option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
-  verb->add_option("--target", call->target, "Processor; another one refuses the program")->check(CLI::IsMember({"generic", "cortex-m4", "cortex-m7", "cortex-m55"}));
   verb->add_option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")->check(CLI::PositiveNumber)->default_str("");
   verb->add_option("--channels", call->channels, "Channels of the samples")->check(CLI::Range(1, 256));
   verb->add_option("--samples", call->samples, "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")->check(CLI::IsMember({"int16", "float32"}));
