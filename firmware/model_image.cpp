@@ -29,7 +29,7 @@ constexpr const OperatorDefinition* kOperators[] = {
 };
 
 alignas(64) std::byte file[200 * 1024];
-alignas(64) std::byte storage[120 * 1024];
+alignas(64) std::byte storage[160 * 1024];
 alignas(64) std::byte saved[48 * 1024];
 
 template <class... Pieces>

@@ -1,19 +1,9 @@
 #include "kernels/conv_generic.h"
 
+#include "kernels/conv_taps.h"
+
 namespace runnel::kernels {
 namespace {
-
-// The taps [first, last) that read inside [0, size) when tap t reads start + t * dilation.
-struct TapRange {
-  std::int32_t first, last;
-};
-TapRange inside(std::int64_t start, std::int32_t dilation, std::int32_t taps, std::int32_t size) noexcept {
-  std::int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
-  std::int64_t last = size - 1 < start ? 0 : (size - 1 - start) / dilation + 1;
-  if (last > taps) last = taps;
-  if (first > last) first = last;
-  return {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)};
-}
 
 // Products of T fit into int32 (|x - zero point| <= 255 and |w| <= 128; or 2^30 for int16 without a zero point).
 template <class T, class Sum>
@@ -37,8 +27,8 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
   for (std::int64_t at = part.first; at < part.last; ++at) {
     const std::int64_t row = at / spec.out_width, column = at % spec.out_width;
     const std::int64_t top = row * spec.stride_height - spec.pad_top, left = column * spec.stride_width - spec.pad_left;
-    const TapRange rows = inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
-    const TapRange columns = inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
+    const TapRange rows = taps_inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
+    const TapRange columns = taps_inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
     T* out = y + at * spec.out_channels;
     for (std::int32_t first = part.first_channel; first < part.last_channel; first += kBlock) {
       const std::int32_t lanes = part.last_channel - first < kBlock ? part.last_channel - first : kBlock;
@@ -73,8 +63,8 @@ void run(const ConvSpec& spec, const ConvPart& part, const T* x, T* y) noexcept 
   for (std::int64_t at = part.first; at < part.last; ++at) {
     const std::int64_t row = at / spec.out_width, column = at % spec.out_width;
     const std::int64_t top = row * spec.stride_height - spec.pad_top, left = column * spec.stride_width - spec.pad_left;
-    const TapRange rows = inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
-    const TapRange columns = inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
+    const TapRange rows = taps_inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
+    const TapRange columns = taps_inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
     const std::int32_t runs = merge ? (columns.last > columns.first ? 1 : 0) : columns.last - columns.first;
     const std::int64_t length = merge ? (columns.last - columns.first) * group_inputs : group_inputs;
     for (std::int32_t out = part.first_channel; out < part.last_channel; ++out) {

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "kernels/conv.h"
+#include "kernels/conv_device.h"
 #include "kernels/conv_generic.h"
 #include "kernels/conv_plan.h"
 
@@ -129,6 +130,14 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   conv.spec = spec;
   bind_plain<conv_reference>(conv);
   if (isa == Isa::reference) return {};
+#if defined(RUNNEL_KERNELS_DEVICE)
+  // The portable kernels are not linked then.
+  if (!device_conv_fits(spec, largest)) return {};
+  if (spec.dtype == DType::int16) bind_plain<run_device_int16>(conv);
+  else bind_plain<run_device_int8>(conv);
+  static_cast<void>(memory);
+  return {};
+#else
   if (spec.dtype == DType::int16) {
     bind_plain<run_generic_int16>(conv);
 #if defined(RUNNEL_KERNELS_X86)
@@ -144,6 +153,7 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
   static_cast<void>(memory);
 #endif
   return {};
+#endif
 }
 
 }  // namespace runnel::kernels

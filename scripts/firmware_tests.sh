@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# firmware_tests.sh [BUILD]: builds the programs of firmware/ for boards with Cortex-M3, M4F and M55, runs them in QEMU, and compares
+# firmware_tests.sh [BUILD]: builds the programs of firmware/ for boards with Cortex-M3, M4F, M7F and M55, runs them in QEMU, and compares
 # what they give with this machine, byte by byte. BUILD (default: build) is a release build with tests; the boards' builds lie in
 # BUILD/firmware. Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
-boards=(mps2-an385 mps2-an386 mps3-an547)
+boards=(mps2-an385 mps2-an386 mps2-an500 mps3-an547)
 
 for program in arm-none-eabi-g++ arm-none-eabi-nm qemu-system-arm; do
   if ! command -v "$program" >/dev/null; then
@@ -23,7 +23,7 @@ for board in "${boards[@]}"; do
   log=$folder.log
   mkdir -p "$folder"
   if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" &&
-         cmake --build "$folder" --parallel "$jobs" --target features_image microfrontend_image; } >"$log" 2>&1; then
+         cmake --build "$folder" --parallel "$jobs" --target features_image microfrontend_image model_image; } >"$log" 2>&1; then
     cat "$log" >&2
     die "$board: the build failed"
   fi

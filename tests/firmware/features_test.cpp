@@ -16,6 +16,7 @@
 #include "features/microfrontend.h"
 #include "tests/features/cases.h"
 #include "tests/features/streaming.h"
+#include "tests/firmware/image.h"
 #include "tests/support/data.h"
 #include "tests/support/npy.h"
 #include "tests/support/wav.h"
@@ -24,42 +25,23 @@ namespace runnel {
 namespace {
 
 using features::FbankOptions;
+using namespace test;
 using nlohmann::json;
 
-constexpr const char* kM3 = "mps2-an385";   // no floating-point unit
-constexpr const char* kM4F = "mps2-an386";
-constexpr const char* kM55 = "mps3-an547";
-
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
-void write(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
-
-// What the image on the board makes of the samples, and what it said.
-struct Outcome {
+// What an image on the board makes of the samples, and what it said.
+struct Outcome : ImageOutput {
   std::vector<std::byte> frames;
-  std::string said;
-  [[nodiscard]] long number(const std::string& name) const {
-    const std::size_t at = said.find(name + " ");
-    return at == std::string::npos ? -1 : std::atol(said.c_str() + at + name.size() + 1);
-  }
 };
-Outcome run_image(const std::string& board, const std::string& image, const std::vector<std::byte>& samples, const std::vector<std::string>& options) {
-  const test::TemporaryFolder folder;
+Outcome run_filter(const std::string& board, const std::string& image, const std::vector<std::byte>& samples, const std::vector<std::string>& options) {
+  const TemporaryFolder folder;
   const std::filesystem::path in = folder.path() / "in", out = folder.path() / "out";
-  write(in, samples);
-  std::string semihosting = "enable=on,target=native,arg=" + image + ",arg=" + in.string() + ",arg=" + out.string();
-  for (const std::string& option : options) semihosting += ",arg=" + option;
-  const std::filesystem::path elf = std::filesystem::path(std::getenv("RUNNEL_FIRMWARE")) / board / "firmware" / (image + ".elf");
-  const test::Output output = test::run_program({"qemu-system-arm", "-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount",
-                                                 "shift=6,align=off,sleep=off", "-semihosting-config", semihosting, "-kernel", elf.string()});
-  EXPECT_EQ(output.exit_code, 0) << board << ": " << output.out << output.err;
-  if (output.exit_code != 0) return {};
-  return {test::read_file(out), output.out + output.err};
+  write_file(in, samples);
+  std::vector<std::string> words = {in.string(), out.string()};
+  words.insert(words.end(), options.begin(), options.end());
+  Outcome outcome{run_image(board, image, words), {}};
+  EXPECT_EQ(outcome.exit_code, 0) << board << ": " << outcome.said;
+  if (outcome.exit_code == 0) outcome.frames = read_file(out);
+  return outcome;
 }
 
 // Every option by name, as text that gives the same number again.
@@ -73,13 +55,8 @@ std::vector<std::string> as_words(const FbankOptions& options) {
   return words;
 }
 
-bool without_images() { return std::getenv("RUNNEL_FIRMWARE") == nullptr; }
-#define RUNNEL_NEEDS_IMAGES() \
-  RUNNEL_NEEDS_DATA();        \
-  if (without_images()) GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh"
-
 void compare_fbank(const char* board, const FbankOptions& options, const std::vector<float>& samples) {
-  const Outcome run = run_image(board, "features_image", bytes_of(samples), as_words(options));
+  const Outcome run = run_filter(board, "features_image", bytes_of(samples), as_words(options));
   EXPECT_EQ(run.frames, bytes_of(test::run_whole(options, best_isa(), samples))) << board << ": " << run.said;
 }
 
@@ -139,11 +116,11 @@ TEST(Firmware, FixedPointFeaturesAreThoseOfTheLibrary) {
     const std::vector<std::int16_t> samples = test::read_wav(folder / one["wav"].get<std::string>()).samples;
     const auto expected = bytes_of(test::read_npy(folder / one["file"].get<std::string>()).as<std::uint16_t>());
     for (const char* board : {kM3, kM4F, kM55}) {
-      const Outcome run = run_image(board, "microfrontend_image", bytes_of(samples), {std::string("preset=") + what.preset, std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
+      const Outcome run = run_filter(board, "microfrontend_image", bytes_of(samples), {std::string("preset=") + what.preset, std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
       EXPECT_EQ(run.frames, expected) << board << ": " << run.said;
       if (std::string(what.preset) != "micro-wake-word" || !what.pcan) continue;
       // The same with tables that the compiler has made.
-      EXPECT_EQ(run_image(board, "microfrontend_image", bytes_of(samples), {"preset=micro-wake-word"}).frames, expected) << board;
+      EXPECT_EQ(run_filter(board, "microfrontend_image", bytes_of(samples), {"preset=micro-wake-word"}).frames, expected) << board;
     }
   }
 }
@@ -167,7 +144,7 @@ TEST(Firmware, InstructionsPerFrame) {
   };
   for (const Row& row : rows) {
     const bool fixed = std::string(row.image) == "microfrontend_image";
-    const Outcome run = run_image(row.board, row.image, fixed ? bytes_of(wav.samples) : bytes_of(wav.floats()), row.options);
+    const Outcome run = run_filter(row.board, row.image, fixed ? bytes_of(wav.samples) : bytes_of(wav.floats()), row.options);
     const long frame = run.number("instructions_per_frame"), prepare = run.number("instructions_to_prepare"), bytes = run.number("bytes");
     std::printf("| %s | %s | %ld | %.2f | %.1f | %ld |\n", row.what, row.board, frame, static_cast<double>(frame) / 1e4, static_cast<double>(prepare) / 1e6, bytes);
     EXPECT_GT(frame, 1000) << row.what;
