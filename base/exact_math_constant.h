@@ -89,6 +89,31 @@ constexpr double pow(double x, double y) noexcept {
   return exp(y * log(x));
 }
 
+// Correctly rounded, as IEC 60559 asks of the machine's own. 0 for x that is not a normal number above 0.
+constexpr double sqrt(double x) noexcept {
+  if (!(x >= 2.2250738585072014e-308) || x > 1.7976931348623157e308) return 0;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1023;
+  std::uint64_t mantissa = (bits & 0x000fffffffffffffu) | 0x0010000000000000u;
+  if ((exponent & 1) != 0) {
+    mantissa <<= 1;
+    --exponent;
+  }
+  // Digit by digit: 54 bits of the root of mantissa * 2^54, the last of which decides the rounding; it is never a tie.
+  std::uint64_t root = 0, rest = 0;
+  for (int i = 0; i < 54; ++i) {
+    const int at = 52 - 2 * i;   // two more bits of the mantissa, then zeros
+    rest = (rest << 2) | (at >= 0 ? (mantissa >> at) & 3 : 0);
+    const std::uint64_t trial = (root << 2) | 1;
+    root <<= 1;
+    if (rest < trial) continue;
+    rest -= trial;
+    root |= 1;
+  }
+  const std::uint64_t rounded = (root + 1) >> 1;
+  return std::bit_cast<double>((rounded & 0x000fffffffffffffu) | (static_cast<std::uint64_t>(exponent / 2 + 1023) << 52));
+}
+
 constexpr double bessel_i0(double x) noexcept {
   const double q = x * x / 4;
   double term = 1, sum = 1;

@@ -9,50 +9,43 @@
 // See C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, section 1.7. Sizes with a
 // larger prime factor go through L. Bluestein's chirp: a convolution by transforms of a power of two.
 //
-// Every operation is element-wise, so vectors of any width compute the same bits. Twiddle factors come from
-// exact_math.h and are correctly rounded for all practical purposes.
+// Every operation is element-wise, so vectors of any width compute the same bits. What is only read lies in tables (fft_tables.h),
+// which may be in flash memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "features/fft_tables.h"
 #include "features/simd/kernels.h"
 
 namespace runnel::features {
 
 class ComplexFft {
  public:
-  // Floats that init() lays out behind the pointer it is given, tables and workspace; n is 1 .. 2^21.
-  static std::size_t floats(std::size_t n) noexcept;
-  // `at`: floats(n) of them, 64-byte aligned for speed; they must outlive this.
-  void init(std::size_t n, const Kernels& kernels, float* at) noexcept;
+  // n is 1 .. 2^21. tables: complex_fft_table_floats(n), work: complex_fft_work_floats(n), 64-byte aligned for speed; both must
+  // outlive this. No floating-point arithmetic.
+  void init(std::size_t n, const Kernels& kernels, const float* tables, float* work) noexcept;
+  // Makes what fill_real_fft_tables() leaves out: with a chirp, the spectrum of its conjugate. `tables`: those of init().
+  void finish_tables(float* tables) noexcept;
 
   // Where run() expects its input: in its result's place, or in the other one.
-  [[nodiscard]] bool starts_in_result() const noexcept { return chirp_ == nullptr && passes_.count % 2 == 0; }
+  [[nodiscard]] bool starts_in_result() const noexcept { return !plan_.chirp && plan_.count % 2 == 0; }
   // X[k] = sum over i < n of x[i] exp(-2 pi i k i / n), from the place above into `re`, `im`. Both places hold n
   // numbers each and are overwritten.
   void run(float* re, float* im, float* other_re, float* other_im) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  static constexpr int kMaxPasses = 21;
-  struct Passes {
-    int count = 0;
-    std::int32_t radix[kMaxPasses] = {};
-    std::size_t floats = 0;
-  };
-  // count = 0 and floats = 0 when a prime factor is too large; n = 1 has no passes.
-  static bool passes_of(std::size_t n, Passes& passes) noexcept;
-  static std::size_t chirp_size(std::size_t n) noexcept;
-  float* lay_out(std::size_t n, float* at) noexcept;
   void run_passes(float* re, float* im, float* other_re, float* other_im) const noexcept;
 
-  std::size_t size_ = 0, inner_ = 0;  // inner_: size of the passes
+  std::size_t size_ = 0;
   const Kernels* kernels_ = nullptr;
-  Passes passes_;
-  FftPass pass_[kMaxPasses] = {};
-  // Bluestein: exp(-pi i j^2 / n), the spectrum of its conjugate, and room for two arrays of inner_ numbers.
-  float *chirp_ = nullptr, *filter_ = nullptr, *work_ = nullptr;
+  FftPlan plan_;
+  FftPass pass_[FftPlan::kMaxPasses] = {};
+  // Bluestein: exp(-pi i j^2 / n), the spectrum of its conjugate, and room for two arrays of plan_.inner numbers.
+  const float *chirp_ = nullptr, *filter_ = nullptr;
+  float* work_ = nullptr;
 };
 
 }  // namespace runnel::features

@@ -4,10 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/checked.h"
-#include "features/dct.h"
-#include "features/exact_math.h"
-
 namespace runnel::features {
 namespace {
 
@@ -16,108 +12,47 @@ namespace {
 // one had the smallest worst error over 200 recordings and settings, measured against double precision.
 constexpr std::size_t kFrameOffset = 12;
 
-constexpr std::size_t padded(std::size_t count) {
-  return align_up(count, 16);
-}
-
-bool has_mel(const FbankOptions& o) {
-  return o.kind == FeatureKind::fbank || o.kind == FeatureKind::mfcc;
-}
-
-// Values of a frame before the maximum limits them.
-std::size_t values_of(const FbankOptions& o, const FbankShape& shape) {
-  return has_mel(o) ? static_cast<std::size_t>(o.num_mel_bins) : shape.dims;
-}
-
-// What ln is multiplied with.
-double log_unit(LogType type) {
-  return type == LogType::ln ? 1 : type == LogType::log10 ? 0.434294481903251827651 : 4.34294481903251827651;
-}
-
-
-// Sizes of Fbank's own arrays, in floats.
-struct Arrays {
-  std::size_t window, frame, half, values, cepstra, dct, noisy, held;
-  explicit Arrays(const FbankOptions& o, const FbankShape& shape)
-      : window(padded(shape.used)),
-        frame(padded(shape.fft_size)),
-        half(padded(shape.spectrum() + 1)),
-        values(padded(values_of(o, shape))),
-        cepstra(o.kind == FeatureKind::mfcc ? padded(static_cast<std::size_t>(o.num_ceps)) : 0),
-        dct(cepstra * static_cast<std::size_t>(o.num_mel_bins)),
-        noisy(o.dither > 0 ? window : 0),
-        held(o.log_max == LogMax::global ? static_cast<std::size_t>(o.max_frames) * stride() : 0) {}
-  [[nodiscard]] std::size_t stride() const { return values + 16; }
-  [[nodiscard]] std::size_t floats() const {
-    return window + frame + 2 * half + values + cepstra + dct + noisy + held;
-  }
-};
-
 }  // namespace
 
-Result<std::size_t> Fbank::memory_bytes(const FbankOptions& options, Isa isa) noexcept {
-  RUNNEL_ASSIGN(const FbankShape shape, shape_of(options));
-  const std::int32_t lanes = kernels_for(isa).lanes;
-  std::size_t bytes = align_up(Framer::memory_bytes(shape.grid), 64) +
-                      (has_mel(options) ? align_up(MelBank::memory_bytes(shape.mel, lanes), 64) : 0) +
-                      Arrays(options, shape).floats() * sizeof(float);
-  if (options.fft == FftChoice::own) bytes = align_up(bytes, 64) + OwnFft::memory_bytes(shape.fft_size);
-  return bytes;
-}
-
-Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, RealFft* fft) noexcept {
+Result<Fbank> Fbank::make(const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft) noexcept {
   Fbank f;
-  RUNNEL_ASSIGN(f.shape_, shape_of(options));
-  f.options_ = options;
+  f.tables_ = tables;
   f.kernels_ = &kernels_for(isa);
+  const FbankOptions& options = tables.options;
+  const FbankShape& shape = tables.shape;
+  if (tables.lanes != 1 && tables.lanes != f.kernels_->lanes) {
+    return Status(Code::mismatch) << "tables of a front end for " << tables.lanes << " filters side by side: expected " << (f.kernels_->lanes > 1 ? "1 or " : "") << f.kernels_->lanes;
+  }
   if (options.fft == FftChoice::fftw) {
     if (fft == nullptr)
       return Status(Code::unsupported, "fft=fftw: no FFTW back end in this program; expected fft=own");
-    if (fft->size() != f.shape_.fft_size) {
-      return Status(Code::mismatch) << "FFT of size " << fft->size() << " given, expected "
-                                    << f.shape_.fft_size;
+    if (fft->size() != shape.fft_size) {
+      return Status(Code::mismatch) << "FFT of size " << fft->size() << " given, expected " << shape.fft_size;
     }
     f.other_fft_ = fft;
   }
-  RUNNEL_TRY(f.framer_.init(f.shape_.grid, memory));
-  if (has_mel(options)) RUNNEL_TRY(f.mel_.init(f.shape_.mel, f.kernels_->lanes, memory));
-  const Arrays arrays(options, f.shape_);
-  auto* at = static_cast<float*>(memory.allocate(arrays.floats() * sizeof(float), 64));
-  if (at == nullptr) {
-    return Status(Code::out_of_memory)
-           << "front end: needs " << arrays.floats() * sizeof(float) << " bytes more";
-  }
-  if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(f.shape_.fft_size, isa, memory));
-  std::fill_n(at, arrays.floats(), 0.0F);
+  RUNNEL_TRY(f.framer_.init(shape.grid, memory));
+  const Arrays arrays(options, shape);
+  auto* at = static_cast<float*>(memory.allocate(arrays.bytes(), 64));
+  if (at == nullptr) return Status(Code::out_of_memory) << "front end: needs " << arrays.bytes() << " bytes more";
+  std::memset(at, 0, arrays.bytes());
   const auto take = [&at](std::size_t count) { return std::exchange(at, at + count); };
-  f.window_ = take(arrays.window);
   f.frame_ = take(arrays.frame);
   f.re_ = take(arrays.half);
   f.im_ = take(arrays.half);
   f.values_ = take(arrays.values);
   f.cepstra_ = take(arrays.cepstra);
-  f.dct_ = take(arrays.dct);
   f.noisy_ = take(arrays.noisy);
   if (options.log_max == LogMax::global) f.held_ = take(arrays.held);
-  f.count_ = values_of(options, f.shape_);
+  f.count_ = count_of(options, shape);
   f.stride_ = arrays.stride();
-  const std::size_t used = f.shape_.used, free = f.shape_.fft_size - used;
+  const std::size_t free = shape.fft_size - shape.used;
   f.offset_ = options.kind == FeatureKind::stft ? free / 2 : free >= kFrameOffset ? kFrameOffset : 0;
-  fill_window(options.window_type, options.blackman_coeff, {f.window_, used});
-  if (options.normalize_power && options.kind != FeatureKind::stft) {
-    const double factor = 1 / std::sqrt(static_cast<double>(f.shape_.fft_size));
-    for (std::size_t i = 0; i < used; ++i) f.window_[i] = static_cast<float>(f.window_[i] * factor);
-  }
-  if (options.kind == FeatureKind::mfcc) {
-    fill_dct({.filters = options.num_mel_bins,
-              .coefficients = options.num_ceps,
-              .lifter = options.cepstral_lifter,
-              .first_last = options.htk_compat,
-              .scale_first = options.htk_compat && !options.use_energy},
-             arrays.cepstra, f.dct_);
-  }
-  if (options.energy_floor > 0)
-    f.log_energy_floor_ = static_cast<float>(log(static_cast<double>(options.energy_floor)) * log_unit(options.log_type));
+  const fbank::TableLayout layout(options, shape);
+  f.window_ = tables.floats;
+  f.dct_ = tables.floats + layout.dct;
+  if (has_mel(options)) f.mel_.init(options.num_mel_bins, tables.lanes, tables.floats + layout.mel, tables.integers);
+  if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(shape.fft_size, tables.floats + layout.fft, isa, memory));
   return f;
 }
 
@@ -131,21 +66,21 @@ void Fbank::reset() noexcept {
 
 // A frame that hangs over the start may wait for what it mirrors, and come together with the next one.
 std::size_t Fbank::max_frames(std::size_t samples) const noexcept {
-  const auto shift = static_cast<std::size_t>(shape_.grid.shift);
-  return samples / shift + (shape_.grid.placement == FramePlacement::inside ? 1 : 2);
+  const auto shift = static_cast<std::size_t>(shape().grid.shift);
+  return samples / shift + (shape().grid.placement == FramePlacement::inside ? 1 : 2);
 }
 
 // At the end at most the frames that begin before it and were not complete: their starts span less than a
 // frame length.
 std::size_t Fbank::max_flush_frames() const noexcept {
-  if (holds()) return static_cast<std::size_t>(options_.max_frames);
-  if (shape_.grid.placement == FramePlacement::inside) return 0;
-  return static_cast<std::size_t>((shape_.grid.length + shape_.grid.shift - 1) / shape_.grid.shift) + 2;
+  if (holds()) return static_cast<std::size_t>(options().max_frames);
+  if (shape().grid.placement == FramePlacement::inside) return 0;
+  return static_cast<std::size_t>((shape().grid.length + shape().grid.shift - 1) / shape().grid.shift) + 2;
 }
 
 Status Fbank::status() const noexcept {
   if (too_long_) {
-    return Status(Code::invalid_data) << "the recording has more than " << options_.max_frames
+    return Status(Code::invalid_data) << "the recording has more than " << options().max_frames
                                       << " frames (log_max=global); raise max_frames, or use log_max=running";
   }
   if (refused_at_ < 0) return Status();
@@ -154,9 +89,9 @@ Status Fbank::status() const noexcept {
 }
 
 std::size_t Fbank::fill(const float* from, std::span<float> to) noexcept {
-  const float gain = options_.scale == SampleScale::int16 ? 32768.0F : 1.0F;
+  const float gain = options().scale == SampleScale::int16 ? 32768.0F : 1.0F;
   const std::size_t bad = kernels_->copy_finite(from, to.size(), gain, to.data());
-  if (bad > 0 && options_.non_finite == NonFinite::error) {
+  if (bad > 0 && options().non_finite == NonFinite::error) {
     std::size_t fine = 0;
     while (from[fine] - from[fine] == 0.0F) ++fine;
     refused_at_ = framer_.received() + static_cast<std::int64_t>(fine);
@@ -167,7 +102,7 @@ std::size_t Fbank::fill(const float* from, std::span<float> to) noexcept {
 }
 
 std::size_t Fbank::fill(const std::int16_t* from, std::span<float> to) noexcept {
-  const float gain = options_.scale == SampleScale::int16 ? 1.0F : 1.0F / 32768.0F;
+  const float gain = options().scale == SampleScale::int16 ? 1.0F : 1.0F / 32768.0F;
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(from[i]) * gain;
   return to.size();
 }
@@ -185,7 +120,7 @@ std::size_t Fbank::take_frames(std::span<float> frames_out, std::size_t already)
       ++frames;
       continue;
     }
-    if (held_frames_ == options_.max_frames) {
+    if (held_frames_ == options().max_frames) {
       too_long_ = true;
       break;
     }

@@ -4,7 +4,7 @@
 // scale of the output.
 //
 // The same recording gives the same bits however it is cut into pieces, on every instruction set and machine.
-// Memory is taken once, in make(); nothing allocates afterwards.
+// Memory is taken once, in make(); nothing allocates afterwards. What is only read may lie in flash memory (fbank_tables.h).
 //
 //     Result<Fbank> fbank = Fbank::make(options, best_isa(), memory);
 //     while (read(samples)) { auto step = fbank->push(samples, frames); use(frames, step.frames); }
@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "features/fbank_options.h"
+#include "features/fbank_tables.h"
 #include "features/fft.h"
 #include "features/framer.h"
 #include "features/mel_bank.h"
@@ -33,8 +34,24 @@ class Fbank {
   // and none is given; mismatch when its size differs; out_of_memory.
   static Result<Fbank> make(const FbankOptions& options, Isa isa, Memory& memory,
                             RealFft* fft = nullptr) noexcept;
-  // Bytes that make() takes of a 64-byte aligned Memory.
+  // With tables that are made already; they must outlive this. Takes no arithmetic in double precision. Errors: mismatch when they are
+  // for another number of filters side by side than `isa` has, and not for one; those of an FFT brought along; out_of_memory.
+  static Result<Fbank> make(const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
+  // The same with the tables of Recipe::kOptions, which the compiler makes.
+  template <class Recipe>
+  static Result<Fbank> make_of(Isa isa, Memory& memory) noexcept {
+    static constexpr FbankTables kTables = ConstantFbankTables<Recipe>::view();
+    return make(kTables, isa, memory);
+  }
+  // Bytes that make(options) takes of a 64-byte aligned Memory.
   static Result<std::size_t> memory_bytes(const FbankOptions& options, Isa isa) noexcept;
+  // The same of options that shape_of() accepts, with so many filters side by side (kernels_for(isa).lanes).
+  static constexpr std::size_t memory_bytes_of(const FbankOptions& options, std::int32_t lanes = 1) noexcept {
+    const FbankShape shape = unchecked_shape_of(options);
+    return align_up(fbank_table_sizes(options, shape, lanes).bytes(), 64) + state_bytes_of(options, shape);
+  }
+  // Of these, what make(tables) and make_of() take.
+  static constexpr std::size_t state_bytes_of(const FbankOptions& options) noexcept { return state_bytes_of(options, unchecked_shape_of(options)); }
 
   Fbank(Fbank&&) noexcept = default;
   Fbank& operator=(Fbank&&) noexcept = default;
@@ -56,9 +73,11 @@ class Fbank {
   // As new: the next sample is number 0.
   void reset() noexcept;
 
-  [[nodiscard]] std::size_t dims() const noexcept { return shape_.dims; }
-  [[nodiscard]] const FbankShape& shape() const noexcept { return shape_; }
-  [[nodiscard]] const FbankOptions& options() const noexcept { return options_; }
+  [[nodiscard]] std::size_t dims() const noexcept { return tables_.shape.dims; }
+  [[nodiscard]] const FbankShape& shape() const noexcept { return tables_.shape; }
+  [[nodiscard]] const FbankOptions& options() const noexcept { return tables_.options; }
+  // What this reads: to be written down for other machines when it was made for one filter at a time (Isa::reference).
+  [[nodiscard]] const FbankTables& tables() const noexcept { return tables_; }
   // Most frames that one push of this many samples can give, or a flush with samples = frame length.
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept;
   [[nodiscard]] std::size_t max_flush_frames() const noexcept;
@@ -71,6 +90,28 @@ class Fbank {
   [[nodiscard]] Status status() const noexcept;
 
  private:
+  // Sizes of its own arrays, in floats.
+  struct Arrays {
+    std::size_t frame, half, values, cepstra, noisy, held;
+    constexpr Arrays(const FbankOptions& o, const FbankShape& shape) noexcept
+        : frame(fbank::padded(shape.fft_size)),
+          half(fbank::padded(shape.spectrum() + 1)),
+          values(fbank::padded(count_of(o, shape))),
+          cepstra(o.kind == FeatureKind::mfcc ? fbank::padded(static_cast<std::size_t>(o.num_ceps)) : 0),
+          noisy(o.dither > 0 ? fbank::padded(shape.used) : 0),
+          held(o.log_max == LogMax::global ? static_cast<std::size_t>(o.max_frames) * stride() : 0) {}
+    [[nodiscard]] constexpr std::size_t stride() const noexcept { return values + 16; }
+    [[nodiscard]] constexpr std::size_t bytes() const noexcept { return (frame + 2 * half + values + cepstra + noisy + held) * sizeof(float); }
+  };
+  // Values of a frame before the maximum limits them.
+  static constexpr std::size_t count_of(const FbankOptions& o, const FbankShape& shape) noexcept {
+    return has_mel(o) ? static_cast<std::size_t>(o.num_mel_bins) : shape.dims;
+  }
+  static constexpr std::size_t state_bytes_of(const FbankOptions& options, const FbankShape& shape) noexcept {
+    return align_up(Framer::memory_bytes(shape.grid), 64) + Arrays(options, shape).bytes() +
+           (options.fft == FftChoice::own ? OwnFft::state_bytes(shape.fft_size) : 0);
+  }
+
   Fbank() noexcept = default;
   template <class Sample>
   Step push_any(std::span<const Sample> samples, std::span<float> frames_out) noexcept;
@@ -88,25 +129,23 @@ class Fbank {
   void scale_output(float* out) const noexcept;
   RealFft& fft() noexcept { return other_fft_ != nullptr ? *other_fft_ : own_fft_; }
 
-  FbankOptions options_;
-  FbankShape shape_;
+  FbankTables tables_;
   const Kernels* kernels_ = nullptr;
   Framer framer_;
   OwnFft own_fft_;
   RealFft* other_fft_ = nullptr;
   MelBank mel_;
-  float* window_ = nullptr;    // [used]
+  const float* window_ = nullptr;  // [used]
+  const float* dct_ = nullptr;     // [filters][padded coefficients], lifter included
   float* frame_ = nullptr;     // [fft_size], zeros around the frame
   float* re_ = nullptr;        // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
   float* im_ = nullptr;        // [spectrum + 1]
   float* values_ = nullptr;    // [padded filters or bins]
   float* cepstra_ = nullptr;   // [padded coefficients]
-  float* dct_ = nullptr;       // [filters][padded coefficients], lifter included
   float* noisy_ = nullptr;     // [used], with dither
   float* held_ = nullptr;      // log_max = global: [max_frames][padded values, energy]
   std::size_t count_ = 0, stride_ = 0;  // values before the result; floats of a held frame
   std::size_t offset_ = 0;     // of the frame in frame_
-  float log_energy_floor_ = 0;
   float largest_ = 0;          // logarithm so far; meaningful when any_ is true
   bool any_ = false;
   std::int64_t held_frames_ = 0, given_ = 0;

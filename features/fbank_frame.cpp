@@ -8,16 +8,16 @@
 namespace runnel::features {
 
 void Fbank::take_logarithm(float* values, std::size_t count) const noexcept {
-  kernels_->log(values, count, options_.log_floor);
-  if (options_.log_type == LogType::ln) return;
-  const float factor = options_.log_type == LogType::log10 ? 0.434294481903251827651F : 4.34294481903251827651F;
+  kernels_->log(values, count, options().log_floor);
+  if (options().log_type == LogType::ln) return;
+  const float factor = options().log_type == LogType::log10 ? 0.434294481903251827651F : 4.34294481903251827651F;
   for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
 }
 
 void Fbank::analyse(const float* samples, float* values, float* energy) noexcept {
-  const FbankOptions& o = options_;
+  const FbankOptions& o = options();
   const Kernels& k = *kernels_;
-  const std::size_t used = shape_.used;
+  const std::size_t used = shape().used;
   if (o.dither > 0) {
     add_noise(samples, used, o.dither, o.seed, framer_.next_frame(), noisy_);
     samples = noisy_;
@@ -30,31 +30,31 @@ void Fbank::analyse(const float* samples, float* values, float* energy) noexcept
   if (of_samples && !o.raw_energy) *energy = k.sum_of_squares(shaped, used, 0.0F);
   fft().forward(frame_, re_, im_);
   if (o.kind == FeatureKind::stft) {
-    std::memcpy(values, re_, shape_.spectrum() * sizeof(float));
-    std::memcpy(values + shape_.spectrum(), im_, shape_.spectrum() * sizeof(float));
+    std::memcpy(values, re_, shape().spectrum() * sizeof(float));
+    std::memcpy(values + shape().spectrum(), im_, shape().spectrum() * sizeof(float));
     return;
   }
   const bool of_spectrum = o.use_energy && o.energy_source == EnergySource::spectrum;
   const bool mfcc = o.kind == FeatureKind::mfcc, all_bins = o.kind == FeatureKind::spectrogram;
-  const std::size_t bins = all_bins || of_spectrum ? shape_.spectrum() : shape_.mel.bins();
+  const std::size_t bins = all_bins || of_spectrum ? shape().spectrum() : shape().mel.bins();
   k.power(re_, im_, bins, all_bins ? values : re_);
   if (of_spectrum) *energy = k.sum(all_bins ? values : re_, bins);
   if (!o.use_power && !mfcc) k.square_root(all_bins ? values : re_, bins);
   if (!all_bins) {
-    re_[shape_.mel.bins()] = 0;
+    re_[shape().mel.bins()] = 0;
     mel_.apply(k, re_, values);
   }
   if (o.htk_mode && !all_bins) k.floor_at(values, mel_.padded_filters(), 1.0F);
   if (mfcc || o.use_log_fbank) take_logarithm(values, all_bins ? bins : mel_.padded_filters());
   if (o.use_energy) {
     take_logarithm(energy, 1);
-    if (o.energy_floor > 0 && *energy < log_energy_floor_) *energy = log_energy_floor_;
+    if (o.energy_floor > 0 && *energy < tables_.log_energy_floor) *energy = tables_.log_energy_floor;
   }
 }
 
 // The logarithms' lower end, below the maximum.
 void Fbank::limit(float* values, std::size_t count) noexcept {
-  if (options_.log_max == LogMax::running || options_.log_max == LogMax::global) {
+  if (options().log_max == LogMax::running || options().log_max == LogMax::global) {
     // Under global every frame has been seen before the first one is limited.
     if (!holds()) {
       for (std::size_t i = 0; i < count; ++i) {
@@ -63,13 +63,13 @@ void Fbank::limit(float* values, std::size_t count) noexcept {
       }
     }
   } else {
-    largest_ = options_.log_max_value;
+    largest_ = options().log_max_value;
   }
-  kernels_->floor_at(values, count, largest_ - options_.log_max_range);
+  kernels_->floor_at(values, count, largest_ - options().log_max_range);
 }
 
 void Fbank::scale_output(float* out) const noexcept {
-  const FbankOptions& o = options_;
+  const FbankOptions& o = options();
   const std::size_t count = dims();
   if (o.output_offset != 0 || o.output_scale != 1) {
     for (std::size_t i = 0; i < count; ++i) out[i] = (out[i] + o.output_offset) * o.output_scale;
@@ -84,7 +84,7 @@ void Fbank::scale_output(float* out) const noexcept {
 }
 
 void Fbank::conclude(float* values, float energy, float* out) noexcept {
-  const FbankOptions& o = options_;
+  const FbankOptions& o = options();
   if (o.kind == FeatureKind::stft) {
     std::memcpy(out, values, dims() * sizeof(float));
     return;

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "features/framer.h"
-#include "features/mel_bank.h"
+#include "features/mel_triangle.h"
 #include "features/window.h"
 
 namespace runnel::features {
@@ -99,9 +99,52 @@ struct FbankShape {
   [[nodiscard]] constexpr std::size_t spectrum() const noexcept { return fft_size / 2 + 1; }  // bins
 };
 
+// Of options that are known to be valid: shape_of() checks them. The frame length in samples is int(float(rate) * 0.001f * ms), in
+// single precision, as in Kaldi.
+constexpr FbankShape unchecked_shape_of(const FbankOptions& o) noexcept {
+  const auto samples_of = [&o](float milliseconds) {
+    const float per_ms = o.sample_frequency * 0.001F;
+    return static_cast<std::int64_t>(per_ms * milliseconds);
+  };
+  FbankShape shape;
+  shape.grid = {.length = o.win_length > 0 ? o.win_length : samples_of(o.frame_length),
+                .shift = o.hop_length > 0 ? o.hop_length : samples_of(o.frame_shift),
+                .placement = o.center       ? FramePlacement::centred
+                             : o.snip_edges ? FramePlacement::inside
+                                            : FramePlacement::shifts,
+                .padding = o.pad_mode,
+                .size = 0,
+                .drop_last = o.center && o.drop_last_frame};
+  const auto length = static_cast<std::size_t>(shape.grid.length);
+  shape.fft_size = length;
+  if (o.n_fft > 0) {
+    shape.fft_size = static_cast<std::size_t>(o.n_fft);
+  } else if (o.round_to_power_of_two) {
+    for (shape.fft_size = 2; shape.fft_size < length;) shape.fft_size *= 2;
+  }
+  shape.used = length < shape.fft_size ? length : shape.fft_size;
+  if (o.center && shape.fft_size > length) shape.grid.size = static_cast<std::int64_t>(shape.fft_size);
+  if (o.kind == FeatureKind::spectrogram || o.kind == FeatureKind::stft) {
+    shape.dims = (o.kind == FeatureKind::stft ? 2 : 1) * shape.spectrum();
+    return shape;
+  }
+  const float nyquist = o.sample_frequency / 2;
+  shape.mel = {.filters = o.num_mel_bins,
+               .low_hz = o.low_freq,
+               .high_hz = o.high_freq > 0 ? o.high_freq : nyquist + o.high_freq,
+               .rate_hz = o.sample_frequency,
+               .fft_size = shape.fft_size,
+               .allow_empty = o.empty_filters == EmptyFilters::floor,
+               .scale = o.mel_scale,
+               .norm = o.mel_norm,
+               .shape = o.mel_shape};
+  shape.dims = o.kind == FeatureKind::mfcc ? static_cast<std::size_t>(o.num_ceps)
+                                           : static_cast<std::size_t>(o.num_mel_bins) + (o.use_energy ? 1 : 0);
+  return shape;
+}
+
 // Checks every parameter and the ones that depend on each other. Errors: invalid_argument with the parameter,
-// its value and its range. The frame length in samples is int(float(rate) * 0.001f * ms), in single
-// precision, as in Kaldi.
+// its value and its range.
 Result<FbankShape> shape_of(const FbankOptions& options) noexcept;
 
 }  // namespace runnel::features

@@ -3,40 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/checked.h"
-#include "features/exact_math.h"
-
 namespace runnel::features {
-namespace {
 
-constexpr std::size_t padded(std::size_t floats) {
-  return align_up(floats, 16);
-}
+using fft::padded;
 
-// Of the last step: cosines, then sines, for k <= n / 4.
-constexpr std::size_t factors_of(std::size_t n) {
-  return padded(2 * (n / 4 + 1));
-}
-
-std::size_t floats_of(std::size_t n) noexcept {
-  if (n < 1 || n > kMaxFftSize) return 0;
-  if (n % 2 != 0) return 4 * padded(n) + ComplexFft::floats(n);
-  return factors_of(n) + 2 * padded(n / 2) + ComplexFft::floats(n / 2);
-}
-
-}  // namespace
-
-std::size_t OwnFft::memory_bytes(std::size_t n) noexcept {
-  return floats_of(n) * sizeof(float);
-}
-
-Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
-  const std::size_t floats = floats_of(n);
-  if (floats == 0) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
-  auto* at = static_cast<float*>(memory.allocate(floats * sizeof(float), 64));
-  if (at == nullptr) {
-    return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << floats * sizeof(float) << " bytes";
-  }
+Status OwnFft::init(std::size_t n, const float* tables, Isa isa, Memory& memory) noexcept {
+  if (!supported(n)) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
+  auto* at = static_cast<float*>(memory.allocate(state_bytes(n), 64));
+  if (at == nullptr) return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << state_bytes(n) << " bytes";
   size_ = n;
   kernels_ = &kernels_for(isa);
   const std::size_t count = n % 2 == 0 ? n / 2 : n;
@@ -45,18 +19,13 @@ Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
   if (n % 2 != 0) {
     other_re_ = std::exchange(at, at + padded(count));
     other_im_ = std::exchange(at, at + padded(count));
-  } else {
-    const std::size_t half = count / 2;
-    for (std::size_t k = 0; k <= half; ++k) {
-      const SinCos t = turn(static_cast<std::int64_t>(k), static_cast<std::int64_t>(n));
-      at[k] = static_cast<float>(0.5 * t.cos);
-      at[half + 1 + k] = static_cast<float>(-0.5 * t.sin);
-    }
-    factors_ = std::exchange(at, at + factors_of(n));
   }
-  complex_.init(count, *kernels_, at);
+  factors_ = tables;
+  complex_.init(count, *kernels_, tables + real_fft_factor_floats(n), at);
   return Status();
 }
+
+void OwnFft::finish_tables(float* tables) noexcept { complex_.finish_tables(tables + real_fft_factor_floats(size_)); }
 
 void OwnFft::forward(const float* in, float* re, float* im) noexcept {
   if (size_ % 2 != 0) return forward_odd(in, re, im);

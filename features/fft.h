@@ -30,22 +30,27 @@ class RealFft {
   ~RealFft() = default;
 };
 
-// The largest supported size.
-inline constexpr std::size_t kMaxFftSize = std::size_t{1} << 20;
-
 // Quick are products of 2, 3, 4 and 5; sizes with a prime factor above 31 cost about eight times as much.
 class OwnFft final : public RealFft {
  public:
-  // n: 1 .. kMaxFftSize. Errors: invalid_argument; out_of_memory with the bytes needed.
+  // n: 1 .. kMaxFftSize. Makes its tables in `memory`. Errors: invalid_argument; out_of_memory with the bytes needed.
   Status init(std::size_t n, Isa isa, Memory& memory) noexcept;
-  // Bytes that init() takes from a 64-byte aligned Memory; 0 when n is not supported.
-  static std::size_t memory_bytes(std::size_t n) noexcept;
+  // With tables of this size (fft_tables.h), which must outlive this, for example in flash memory. No floating-point arithmetic.
+  Status init(std::size_t n, const float* tables, Isa isa, Memory& memory) noexcept;
+  // Makes what fill_real_fft_tables() leaves out, for n whose tables are not constant; `tables`: those given to init().
+  void finish_tables(float* tables) noexcept;
+  // Bytes that init() takes from a 64-byte aligned Memory, without tables and with; 0 when n is not supported.
+  static constexpr std::size_t memory_bytes(std::size_t n) noexcept {
+    return supported(n) ? real_fft_table_floats(n) * sizeof(float) + state_bytes(n) : 0;
+  }
+  static constexpr std::size_t state_bytes(std::size_t n) noexcept { return supported(n) ? real_fft_work_floats(n) * sizeof(float) : 0; }
 
   void forward(const float* in, float* re, float* im) noexcept override;
   void inverse(const float* re, const float* im, float* out) noexcept override;
   [[nodiscard]] std::size_t size() const noexcept override { return size_; }
 
  private:
+  static constexpr bool supported(std::size_t n) noexcept { return n >= 1 && n <= kMaxFftSize; }
   void forward_odd(const float* in, float* re, float* im) noexcept;
   void inverse_odd(const float* re, const float* im, float* out) noexcept;
 

@@ -5,17 +5,6 @@
 
 namespace runnel::features {
 
-// Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end), and two
-// shifts so that the kept samples are moved to the front only every other frame.
-std::size_t Framer::capacity_of(const FrameGrid& grid) noexcept {
-  return static_cast<std::size_t>(grid.length + 2 * grid.shift + 2);
-}
-
-std::size_t Framer::memory_bytes(const FrameGrid& grid) noexcept {
-  const bool pads = grid.placement != FramePlacement::inside;
-  return (capacity_of(grid) + (pads ? static_cast<std::size_t>(grid.length) : 0)) * sizeof(float);
-}
-
 Status Framer::init(const FrameGrid& grid, Memory& memory) noexcept {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   if (grid.length < 1 || grid.length > kMost || grid.shift < 1 || grid.shift > kMost) {

@@ -69,7 +69,10 @@ class Framer {
  public:
   // length and shift: 1 .. 2^24; size 0 or length .. 2^24. Errors: invalid_argument, out_of_memory.
   Status init(const FrameGrid& grid, Memory& memory) noexcept;
-  static std::size_t memory_bytes(const FrameGrid& grid) noexcept;
+  static constexpr std::size_t memory_bytes(const FrameGrid& grid) noexcept {
+    const bool pads = grid.placement != FramePlacement::inside;
+    return (capacity_of(grid) + (pads ? static_cast<std::size_t>(grid.length) : 0)) * sizeof(float);
+  }
 
   // Free space for the samples that come next. Never empty while frame() is nullptr and the stream is not
   // finished.
@@ -88,7 +91,11 @@ class Framer {
   [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_; }
 
  private:
-  static std::size_t capacity_of(const FrameGrid& grid) noexcept;
+  // Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end), and two
+  // shifts so that the kept samples are moved to the front only every other frame.
+  static constexpr std::size_t capacity_of(const FrameGrid& grid) noexcept {
+    return static_cast<std::size_t>(grid.length + 2 * grid.shift + 2);
+  }
   [[nodiscard]] bool have_all_of(std::int64_t start) const noexcept;
   const float* assemble(std::int64_t start) noexcept;
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/exact_math_constant.h"
+
 namespace runnel::features {
 
 // With W points and a = 2 pi / (W - 1); hann is the periodic form, a = 2 pi / W. i counts from 0.
@@ -18,10 +20,35 @@ enum class WindowType : std::uint8_t {
   rectangular,  // 1
 };
 
-// Point i of a window of `count` points.
-double window_at(WindowType type, double blackman_coeff, std::int64_t i, std::int64_t count) noexcept;
+// Point i of a window of `count` points; `blackman_coeff` is c, the others do not use it. A window of one point is 1.
+constexpr double window_at(WindowType type, double blackman_coeff, std::int64_t i, std::int64_t count) noexcept {
+  using exact::constant::turn;
+  if (count <= 1) return 1;
+  const std::int64_t period = type == WindowType::hann ? count : count - 1;
+  const double cosine = turn(i, period).cos;
+  switch (type) {
+    case WindowType::povey:
+      return exact::constant::pow(0.5 - 0.5 * cosine, 0.85);
+    case WindowType::hamming:
+      return 0.54 - 0.46 * cosine;
+    case WindowType::hanning:
+    case WindowType::hann:
+      return 0.5 - 0.5 * cosine;
+    case WindowType::blackman:
+      return blackman_coeff - 0.5 * cosine + (0.5 - blackman_coeff) * turn(2 * i, period).cos;
+    case WindowType::sine:
+      return turn(i, 2 * period).sin;
+    case WindowType::rectangular:
+      break;
+  }
+  return 1;
+}
 
-// `blackman_coeff` is c; the others do not use it. A window of one point is 1.
-void fill_window(WindowType type, double blackman_coeff, std::span<float> window) noexcept;
+constexpr void fill_window(WindowType type, double blackman_coeff, std::span<float> window) noexcept {
+  const auto count = static_cast<std::int64_t>(window.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    window[static_cast<std::size_t>(i)] = static_cast<float>(window_at(type, blackman_coeff, i, count));
+  }
+}
 
 }  // namespace runnel::features

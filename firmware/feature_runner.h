@@ -1,6 +1,8 @@
 // Runs a front end over a file: what the images below have in common. Words of the command line:
 //     PROGRAM INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...
-// INPUT: samples as they lie in memory; OUTPUT: frames. Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
+//     PROGRAM INPUT OUTPUT tables=constant
+// The second form is one set of options whose tables the compiler has made. INPUT: samples as they lie in memory; OUTPUT: frames.
+// Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +75,25 @@ int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t
   print(line.view());
   print("\n");
   return 0;
+}
+
+// The whole image. preset(name): options; make(options, memory) and make_constant(memory): a front end, or why not; flush as above.
+template <class Sample, class Value, class Options, class Preset, class Make, class MakeConstant, class Flush>
+int feature_image(std::span<std::byte> storage, Preset preset, Make make, MakeConstant make_constant, Flush flush) noexcept {
+  static Arguments arguments;
+  arguments.count = command_line(arguments.text, arguments.words);
+  if (arguments.count < 3) return fail("expected INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...");
+  const bool constant = arguments.count == 4 && std::string_view(arguments.words[3]) == "tables=constant";
+  Options options;
+  if (!constant) {
+    if (const Status status = read_options(arguments, options, preset); !status.ok()) return fail(status.text());
+  }
+  FixedMemory memory(storage);
+  start_clock();
+  auto made = constant ? make_constant(memory) : make(options, memory);
+  const std::uint64_t prepared = instructions();
+  if (!made.ok()) return fail(made.status().text());
+  return run_front_end<Sample, Value>(arguments, *made, prepared, memory.used(), [&](std::span<Value> frames) { return flush(*made, frames); });
 }
 
 }  // namespace runnel::firmware

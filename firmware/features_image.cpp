@@ -1,28 +1,26 @@
 // The float front end: float samples in, float frames out.
 #include "features/fbank.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank_presets.h"
 #include "firmware/feature_runner.h"
 #include "firmware/startup/image.h"
 
 namespace {
 
 using namespace runnel;
-using namespace runnel::firmware;
+using namespace runnel::features;
 
 alignas(64) std::byte storage[160 * 1024];
+
+struct Kaldi40 {
+  static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
+};
 
 }  // namespace
 
 int runnel::firmware::image_main() noexcept {
-  static Arguments arguments;
-  arguments.count = command_line(arguments.text, arguments.words);
-  if (arguments.count < 3) return fail("expected INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...");
-  features::FbankOptions options;
-  if (const Status status = read_options(arguments, options, [](std::string_view name) { return features::preset(name); }); !status.ok()) return fail(status.text());
-  FixedMemory memory(storage);
-  start_clock();
-  Result<features::Fbank> made = features::Fbank::make(options, best_isa(), memory);
-  const std::uint64_t prepared = instructions();
-  if (!made.ok()) return fail(made.status().text());
-  return run_front_end<float, float>(arguments, *made, prepared, memory.used(), [&](std::span<float> frames) { return made->flush(frames); });
+  return feature_image<float, float, FbankOptions>(
+      storage, [](std::string_view name) { return preset(name); },
+      [](const FbankOptions& options, Memory& memory) { return Fbank::make(options, best_isa(), memory); },
+      [](Memory& memory) { return Fbank::make_of<Kaldi40>(best_isa(), memory); },
+      [](Fbank& front_end, std::span<float> frames) { return front_end.flush(frames); });
 }

@@ -15,9 +15,9 @@ done
 tests=$build/tests/firmware/firmware_tests
 [[ -x $tests ]] || die "$tests is missing: configure with -D RUNNEL_TESTS=ON and build first"
 
-# Functions of arithmetic in double precision, none of which may be called for a frame.
+# Functions of arithmetic in double precision, none of which may be called for a frame, or to prepare with tables in flash memory.
 double_precision='__aeabi_(d[a-z]|[a-z]+2d|c?d)|^(sqrt|pow|exp|log|sin|cos)$'
-frame_objects=(kernels_generic kernels_reference fixed_generic fixed_reference framer)
+frame_objects=(kernels_generic kernels_reference fixed_generic fixed_reference framer fft complex_fft fbank fbank_frame)
 for board in "${boards[@]}"; do
   folder=$build/firmware/$board
   log=$folder.log
@@ -31,7 +31,7 @@ for board in "${boards[@]}"; do
     object=$(find "$folder/features" -name "$source.cpp.o*" | head -n 1)
     [[ -n $object ]] || die "$board: no object of $source.cpp"
     if arm-none-eabi-nm --undefined-only --format=just-symbols "$object" | grep -E "$double_precision" >&2; then
-      die "$board: $source.cpp computes frames in double precision"
+      die "$board: $source.cpp computes in double precision"
     fi
   done
 done

@@ -171,12 +171,13 @@ RUNNEL_INLINE F<W> gather(const float* base, const std::int32_t* index) {
   return load<W>(v);
 }
 
-// W filters side by side.
+// W filters side by side, or one after the other where the rows are made for that.
 template <int W>
 void mel(const MelRows& rows, const float* power, float* to) noexcept {
   if constexpr (W < 8) {
     mel_single(rows, power, to);
   } else {
+    if (rows.lanes == 1) return mel_single(rows, power, to);
     std::int32_t row = rows.first_row[0];
     for (std::int32_t group = 0; group * W < rows.filters; ++group) {
       F<W> energy = {};

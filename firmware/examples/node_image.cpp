@@ -139,7 +139,7 @@ int runnel::firmware::image_main() noexcept {
   static Arguments arguments;
   arguments.count = command_line(arguments.text, arguments.words);
   if (arguments.count < 3) return fail("expected RECORDING OUTPUT [KEY=VALUE]...");
-  runnel_options options = {memory + number(arguments, "shift", 0), number(arguments, "memory", sizeof memory), nullptr, 0, nullptr, nullptr};
+  runnel_options options = {memory + number(arguments, "shift", 0), static_cast<std::size_t>(number(arguments, "memory", sizeof memory)), nullptr, 0, nullptr, nullptr};
 #ifdef RUNNEL_PROGRAM_FAST
   options.fast = fast;
   options.fast_bytes = sizeof fast;

@@ -6,11 +6,14 @@
 
 namespace runnel::pipeline {
 
-Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
+Status FbankBlocks::check_input(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, who);
-  if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
-    return wants_rate(context, who, static_cast<std::int64_t>(options.sample_frequency));
-  }
+  if (static_cast<float>(context.input.clock.rate()) == options.sample_frequency) return {};
+  return wants_rate(context, who, static_cast<std::int64_t>(options.sample_frequency));
+}
+
+Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
+  RUNNEL_TRY(check_input(options, who, context));
   features::RealFft* fft = nullptr;
   if (options.fft == features::FftChoice::fftw) {
     if (context.ffts == nullptr) return Status(Code::unsupported, "fft=fftw: this program has no FFTW");
@@ -18,6 +21,18 @@ Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_v
     RUNNEL_ASSIGN(fft, context.ffts->make(shape.fft_size));
   }
   RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory, fft));
+  describe_output(context);
+  return {};
+}
+
+Status FbankBlocks::prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept {
+  RUNNEL_TRY(check_input(tables.options, who, context));
+  RUNNEL_ASSIGN(fbank_, features::Fbank::make(tables, context.isa, context.memory));
+  describe_output(context);
+  return {};
+}
+
+void FbankBlocks::describe_output(PrepareContext& context) noexcept {
   const features::FrameGrid& grid = fbank_->shape().grid;
   shift_ = grid.shift;
   dims_ = fbank_->dims();
@@ -27,7 +42,6 @@ Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_v
   context.output.clock = context.input.clock.windows(grid.shift, grid.start_of(0), grid.length);
   context.max_output = static_cast<std::int64_t>(
       std::max(fbank_->max_frames(static_cast<std::size_t>(context.max_input)), std::size_t{1}));
-  return {};
 }
 
 std::int64_t FbankBlocks::reset(std::int64_t first) noexcept {

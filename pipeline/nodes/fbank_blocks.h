@@ -13,11 +13,15 @@ class FbankBlocks {
  public:
   // `who`: the node as the user knows it.
   Status prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
+  // With tables that are made already, and outlive this.
+  Status prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept;
   std::int64_t reset(std::int64_t first) noexcept;
   Status process(const Block& in, Output& out) noexcept;
   Status flush(Output& out) noexcept;
 
  private:
+  static Status check_input(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
+  void describe_output(PrepareContext& context) noexcept;
   [[nodiscard]] std::span<float> room(const Output& out) const noexcept;
 
   std::optional<features::Fbank> fbank_;
