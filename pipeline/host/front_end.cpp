@@ -5,6 +5,7 @@
 
 #include "pipeline/host/promise.h"
 #include "pipeline/host/registry.h"
+#include "pipeline/host/statistics_file.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -86,6 +87,7 @@ Gather* gather_of(Graph& graph) {
 Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_rate, const GraphOptions& options) {
   FrontEnd out;
   RUNNEL_ASSIGN(GraphText graph, parse_graph(text));
+  RUNNEL_TRY(replace_statistics_files(graph, text));
   if (graph.nodes.empty()) return Status(Code::invalid_argument) << "an empty front end, expected graph text such as \"fbank preset=kaldi\"";
   std::int64_t wanted = 0;
   for (NodeText& node : graph.nodes) {

@@ -7,6 +7,7 @@
 
 #include "pipeline/host/json.h"
 #include "pipeline/host/registry.h"
+#include "pipeline/host/statistics_file.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -224,6 +225,7 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
 
 Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOptions& options) {
   RUNNEL_ASSIGN(GraphText parsed, parse_graph(text));
+  RUNNEL_TRY(replace_statistics_files(parsed, text));
   std::vector<std::string> inserted;
   for (;;) {
     std::unique_ptr<Graph> graph(new Graph(parsed, options));

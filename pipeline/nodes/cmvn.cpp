@@ -14,7 +14,9 @@ constexpr Parameter kParameters[] = {
                                 "recent past; of the whole recording (then all frames come at its end)"),
     text_parameter<&Cmvn::mean>("mean", "", "subtracted: one number, or one per dimension with commas between them"),
     text_parameter<&Cmvn::deviation>("deviation", "", "divided by, above 0: one number, or one per dimension with commas between them"),
-    switch_parameter<&Cmvn::variance>("variance", "all modes but fixed: also divide by the deviation"),
+    text_parameter<&Cmvn::file>("file", "", "instead of mean and deviation: a file of statistics, JSON with mean and std or Kaldi's matrix of sums; read where a graph is read, never on a device"),
+    text_parameter<&Cmvn::section>("section", "", "of the file: which object of its JSON, or which key of Kaldi's archive"),
+    switch_parameter<&Cmvn::variance>("variance", "file, and all modes but fixed: also divide by the deviation"),
     parameter<&Cmvn::window>("window", "frames", 1, 100000, "sliding, and mirror (odd there)"),
     parameter<&Cmvn::min_window>("min_window", "frames", 1, 100000, "sliding, not centred: the first frames wait for so many"),
     switch_parameter<&Cmvn::center>("center", "sliding: the window lies around the frame"),
@@ -54,6 +56,7 @@ const NodeType Cmvn::type = {
 
 Status Cmvn::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
+  if (!file.empty()) return Status(Code::unsupported) << context.label << " file=" << file << ": this program reads no files; expected mean= and deviation=";
   fixed_ = mode == "fixed";
   if (fixed_) return prepare_fixed(context);
   if (context.input.kind != Kind::frames) return Status(Code::unsupported) << context.label << " mode=" << mode << " wants frames, " << context.input_label << " gives samples: mode=fixed takes them";

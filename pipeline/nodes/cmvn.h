@@ -17,6 +17,8 @@ class Cmvn : public StageNode {
   // fixed: one number for all dimensions, or one for each, with commas between them.
   std::string_view mean = "0";
   std::string_view deviation = "1";
+  // Hosts replace both by the numbers when they read a graph's text (pipeline/host/statistics_file.h).
+  std::string_view file, section;
   // The others.
   bool variance = true;
   std::int32_t window = 600, min_window = 100;
