@@ -12,8 +12,10 @@
 #include "compiler/writer.h"
 #include "embed/node.h"
 #include "embed/program.h"
+#include "features/host/fbank_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/nodes.h"
 
 namespace runnel::apps {
@@ -56,7 +58,7 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
 }
 
 // One node of the text, with all its parameters.
-Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, const std::string& model) {
+Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::size_t index, const std::string& model) {
   RUNNEL_ASSIGN(const pipeline::NodeType* const type, pipeline::find_node(pipeline::device_nodes(), text.type, true));
   const compiler::NodeClass* known = compiler::find_node_class(text.type);
   if (known == nullptr) return Status(Code::unsupported) << "the node " << text.type << " cannot be embedded";
@@ -66,7 +68,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, const st
   for (const pipeline::ParameterText& given : text.parameters) {
     if (const auto found = pipeline::find_parameter(*type, given.key); !found.ok()) return found.status();
   }
-  compiler::EmbeddedNode out{text.type, std::string(known->class_name), std::string(known->header), std::to_string(type->input.kinds), std::to_string(type->output.kinds), {}};
+  compiler::EmbeddedNode out{text.type, std::string(known->class_name), std::string(known->header), std::to_string(type->input.kinds), std::to_string(type->output.kinds), {}, {}};
   for (const pipeline::Parameter& parameter : type->parameters) {
     for (const pipeline::ParameterText& given : text.parameters) {
       if (given.key != parameter.name) continue;
@@ -74,6 +76,18 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, const st
       RUNNEL_TRY(pipeline::check_value(parameter, value));
       RUNNEL_TRY(parameter.set(parameter, *made, value));
     }
+  }
+  if (text.type == "fbank") {
+    // Its tables go to ROM.
+    const std::string name = fmt::format("Fbank{}Tables", index);
+    auto source = features::fbank_source(static_cast<const pipeline::Fbank*>(made)->options, name);
+    made->~Node();
+    if (!source.ok()) return source.status();
+    out.definitions = std::move(*source);
+    out.class_name = "ConstantFbank";
+    out.header = "pipeline/nodes/constant_fbank.h";
+    out.members.push_back({"tables", "&" + name + "::kTables"});
+    return out;
   }
   for (const pipeline::Parameter& parameter : type->parameters) {
     const bool option = known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
@@ -145,7 +159,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry.name = program.name.c_str();
   dry.model = program.model;
   dry.operators = all_operators();
-  dry.input = {.kind = pipeline::Kind::audio, .dtype = program.sample_type == "int16" ? DType::int16 : DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
+  dry.input = {.kind = pipeline::Kind::audio, .dtype = DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
   dry.hop = program.hop;
   dry.make_nodes = make_dry_nodes;
   dry.stages = static_cast<int>(nodes.size());
@@ -214,7 +228,7 @@ Status run_embed(const EmbedCall& call) {
       if (node.type == "infer" && parameter.key == "model") parameter.value = program.name;
       if (parameter.key == "sample_frequency" && wanted_rate == 0) wanted_rate = std::atoll(parameter.value.c_str());
     }
-    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, program.name));
+    RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name));
     program.nodes.push_back(std::move(one));
   }
   const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();

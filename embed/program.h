@@ -37,7 +37,9 @@ struct runnel_program {
   std::span<const std::byte> model;               // 16-byte aligned
   runnel::OperatorTable operators;
   std::span<const char* const> labels;
-  // Samples: audio with type, channels and clock.
+  // Of samples as they are pushed: int16 or float32.
+  runnel::DType samples = runnel::DType::int16;
+  // Of samples in the graph: float32 audio with channels and clock.
   runnel::pipeline::Format input;
   std::int64_t hop = 0;                           // samples per step of the executor
   // Places the nodes behind the source, with all their parameters, into `memory`; stages[i].input is i, the source being stage 0 of all.

@@ -118,6 +118,7 @@ Status add_stages(runnel_node& node, const runnel_options& options, pipeline::St
   node.source = place<SampleSource>(node.memory);
   if (node.source == nullptr) return pipeline::out_of_memory("the source");
   node.source->format = program.input;
+  node.source->given = program.samples;
   stages[0] = {node.source, &SampleSource::type, "source", -1};
   if (!program.make_nodes(node.memory, {stages + 1, static_cast<std::size_t>(program.stages)})) return pipeline::out_of_memory("the nodes");
   count = 1 + program.stages;
@@ -196,7 +197,7 @@ runnel_code drain(runnel_node& node) noexcept {
 // Whether the piece is to be worked on; counts it if not.
 bool gated(runnel_node& node, const void* samples, std::size_t frames) noexcept {
   const auto& input = node.program->input;
-  if (node.gate.opens(samples, frames, static_cast<std::size_t>(input.channels), input.dtype)) return false;
+  if (node.gate.opens(samples, frames, static_cast<std::size_t>(input.channels), node.program->samples)) return false;
   node.gated += frames;
   node.source->lose(static_cast<std::int64_t>(frames));
   return true;
@@ -204,7 +205,7 @@ bool gated(runnel_node& node, const void* samples, std::size_t frames) noexcept 
 
 runnel_code push(runnel_node* node, const void* samples, std::size_t frames, DType type) noexcept {
   if (node == nullptr || (samples == nullptr && frames > 0)) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or samples");
-  if (type != node->program->input.dtype) return fail(RUNNEL_MISMATCH, type == DType::int16 ? "16-bit samples, the program takes floats" : "floats, the program takes 16-bit samples");
+  if (type != node->program->samples) return fail(RUNNEL_MISMATCH, type == DType::int16 ? "16-bit samples, the program takes floats" : "floats, the program takes 16-bit samples");
   if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
   if (frames == 0 || gated(*node, samples, frames)) return RUNNEL_OK;
   node->source->give(samples, frames);
@@ -278,7 +279,7 @@ runnel_code runnel_set_gate(runnel_node* node, runnel_gate gate) {
 runnel_code runnel_take(runnel_node* node, runnel_double_buffer* buffer) {
   if (node == nullptr || buffer == nullptr || buffer->samples == nullptr || buffer->frames == 0) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or buffer, or halves without samples");
   if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
-  const std::size_t half_bytes = buffer->frames * node->program->input.frame_bytes();
+  const std::size_t half_bytes = buffer->frames * static_cast<std::size_t>(node->program->input.channels) * size_of(node->program->samples);
   const std::uint64_t before = node->overruns + node->source->torn();
   while (buffer->taken != buffer->filled) {
     // Only the last half that is complete still holds what it held.

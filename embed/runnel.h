@@ -14,8 +14,7 @@
  * No heap: everything lives in the memory that the caller brings to runnel_prepare(). Nothing here asserts, waits or ends the program; every
  * failure is a code, with a sentence in runnel_last_failure(). A node belongs to one thread; of this file, only runnel_half_filled() may be called
  * from an interrupt. */
-#ifndef RUNNEL_H
-#define RUNNEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -173,4 +172,3 @@ runnel_code runnel_self_test(const runnel_program* program, const runnel_options
 }
 #endif
 
-#endif

@@ -35,8 +35,13 @@ void SampleSource::forget() noexcept {
 
 Status SampleSource::process(const pipeline::Block&, pipeline::Output& out) noexcept {
   out.count = std::min<std::int64_t>(out.capacity, static_cast<std::int64_t>(pending_));
-  const std::size_t bytes = static_cast<std::size_t>(out.count) * format.frame_bytes();
-  if (bytes > 0) std::memcpy(out.data, next_, bytes);
+  const std::size_t values = static_cast<std::size_t>(out.count) * static_cast<std::size_t>(format.channels), bytes = values * size_of(given);
+  if (given == DType::int16) {
+    const auto* from = reinterpret_cast<const std::int16_t*>(next_);
+    for (std::size_t i = 0; i < values; ++i) out.as<float>()[i] = static_cast<float>(from[i]) * (1.0F / 32768);
+  } else if (bytes > 0) {
+    std::memcpy(out.data, next_, bytes);
+  }
   // Half number h lies where h + 2 goes, which is being filled as soon as h + 1 is complete.
   if (buffer_ != nullptr && buffer_->filled - half_ >= 2) {
     lost_ += static_cast<std::int64_t>(pending_);

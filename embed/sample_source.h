@@ -11,7 +11,8 @@ class SampleSource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
-  pipeline::Format format;
+  pipeline::Format format;           // float32
+  DType given = DType::float32;      // int16: as v / 32768
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;

@@ -76,6 +76,7 @@ std::string program_source(const EmbeddedProgram& p) {
   }
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     const EmbeddedNode& node = p.nodes[i];
+    out += node.definitions;
     out += fmt::format("constexpr NodeType k{}{} = {{.name = \"{}\", .help = {{}}, .input = {{{}, {{}}}}, .output = {{{}, {{}}}}, .parameters = {{}}, .make = nullptr}};\n", node.class_name, i, node.type, node.input_kinds,
                        node.output_kinds);
   }
@@ -92,7 +93,7 @@ std::string program_source(const EmbeddedProgram& p) {
   }();
   out += fmt::format("constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n    .model = {{reinterpret_cast<const std::byte*>(+runnel_{0}::model), sizeof runnel_{0}::model}},\n"
                      "    .operators = kOperators,\n    .labels = {3},\n"
-                     "    .input = {{.kind = Kind::audio, .dtype = DType::{4}, .channels = {5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
+                     "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = {5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
                      "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n    .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"
                      "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
                      p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(), p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes);

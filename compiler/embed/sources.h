@@ -21,6 +21,7 @@ struct EmbeddedNode {
     std::string name, value;         // C++
   };
   std::vector<Member> members;
+  std::string definitions;           // C++ that the members name
 };
 
 // The class of a device node and where it is declared; empty for nodes that cannot be embedded.

@@ -22,8 +22,8 @@ struct Layer {
 constexpr std::array kLayers = {
     Layer{"base", 0, true},     Layer{"kernels", 1, true},   Layer{"streaming", 2, true},
     Layer{"features", 3, true}, Layer{"inference", 4, true}, Layer{"npu", 5, true},
-    Layer{"pipeline", 6, true}, Layer{"compiler", 6, false}, Layer{"apps", 7, false},
-    Layer{"firmware", 7, true},
+    Layer{"pipeline", 6, true}, Layer{"compiler", 6, false}, Layer{"embed", 7, true},
+    Layer{"apps", 8, false},    Layer{"firmware", 8, true},
 };
 // Read for #pragma once only: tests and the like may include what they want.
 constexpr std::array kFreeFolders = {"tests", "bench", "examples"};

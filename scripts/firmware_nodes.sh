@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# firmware_nodes.sh [BUILD]: makes the example nodes of docs/firmware.md for boards in QEMU and compares them with this machine, over whole
+# recordings: features, the model's output and decisions, byte by byte. Then faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when
+# they are exceeded by more than 2 %. With RUNNEL_UPDATE_BUDGETS=1 the budgets are written anew, and the table of docs/firmware.md with them.
+# BUILD (default: build) is a release build. RUNNEL_TEST_DATA: test data, without which only the bundled models are run. RUNNEL_BOARDS: fewer boards.
+# Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+build=$(realpath -- "${1:-$root/build}")
+read -ra boards <<<"${RUNNEL_BOARDS:-mps2-an386 mps2-an500 mps3-an547}"
+data=${RUNNEL_TEST_DATA:-}
+runnel=$build/runnel
+work=$build/firmware/nodes
+embedded=$build/firmware/embedded
+budgets=$root/firmware/budgets.tsv
+for program in arm-none-eabi-g++ qemu-system-arm; do
+  command -v "$program" >/dev/null || { say "SKIPPED WITHOUT $program: scripts/install.sh firmware"; exit 77; }
+done
+[[ -x $runnel ]] || die "$runnel is missing: build first"
+rm -rf "$work" "$embedded"
+mkdir -p "$work" "$embedded"
+
+failures=0
+failed() {
+  say "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# The examples: name, recording, and what this machine runs in front of and behind the model.
+examples=()
+declare -A model_of recording_of source_of front_of decision_of flags_of
+example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...
+  local name=$1
+  examples+=("$name")
+  model_of[$name]=$2 recording_of[$name]=$3 source_of[$name]=$4 front_of[$name]=$5 decision_of[$name]=$6
+  shift 6
+  flags_of[$name]=$*
+}
+
+source "$root/firmware/examples/examples.sh"
+
+for name in "${examples[@]}"; do
+  # Words of a flag have no spaces.
+  # shellcheck disable=SC2086
+  "$runnel" embed "${model_of[$name]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$name]}" --decision "${decision_of[$name]}" ${flags_of[$name]} || die "$name: cannot be embedded"
+done
+
+image() { echo "$build/firmware/$1/firmware/$2_$3.elf"; }
+on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the image prints is in OUTPUT.log
+  local board=$1 name=$2 kind=$3 output=$4
+  shift 4
+  "$root/scripts/run_on_board.sh" "$board" "$(image "$board" "$name" "$kind")" "${recording_of[$name]}" "$output" "$@" >"$output.log" 2>&1
+}
+number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
+
+# What this machine makes of it: the arrays of .npy files without their header, events without their source.
+body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
+for name in "${examples[@]}"; do
+  out=$work/host.$name
+  "$runnel" run "${source_of[$name]} ! ${front_of[$name]} name=features ! infer model='${model_of[$name]}' name=output ! ${decision_of[$name]} ! jsonl path='$out.events'
+                 features. ! npy path='$out.features.npy'  output. ! npy path='$out.output.npy'" >"$out.log" || die "$name: cannot be run here"
+  body "$out.features.npy" >"$out.features"
+  body "$out.output.npy" >"$out.output"
+  sed 's/"source":"[^"]*",//' "$out.events" >"$out.jsonl"
+done
+
+measured=$work/measured.tsv
+: >"$measured"
+for board in "${boards[@]}"; do
+  folder=$build/firmware/$board
+  mkdir -p "$folder"
+  list=$(printf ';%s' "${examples[@]/#/$embedded/}")
+  if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
+         cmake --build "$folder" --parallel "$jobs" --target node_images; } >"$folder.nodes.log" 2>&1; then
+    grep -E "error|Error|undefined" "$folder.nodes.log" >&2
+    die "$board: the build failed ($folder.nodes.log)"
+  fi
+  for name in "${examples[@]}"; do
+    out=$work/$board.$name
+    on_board "$board" "$name" observed "$out" observe=1 || { failed "$board $name: code $?: $(tail -n 1 "$out.log")"; continue; }
+    for part in features output jsonl; do
+      cmp -s "$out.$part" "$work/host.$name.$part" || failed "$board $name: $part differ from this machine's"
+    done
+    [[ -s $work/host.$name.output ]] || failed "$name: the recording gives nothing to compare"
+    # What a flashed node takes. RAM: data, memory of the node, stack.
+    on_board "$board" "$name" node "$out.node" || failed "$board $name: code $?: $(tail -n 1 "$out.node.log")"
+    cmp -s "$out.node.jsonl" "$work/host.$name.jsonl" || failed "$board $name: decisions of the lean image differ from this machine's"
+    model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
+    read -r text data_bytes _ < <(arm-none-eabi-size "$(image "$board" "$name" node)" | tail -n 1)
+    used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" >>"$measured"
+  done
+done
+
+# Faults, on the first board with the first example: each has its code and ends.
+board=${boards[0]} name=${examples[0]}
+expect() {   # CODE WHAT [KEY=VALUE]...
+  local code=$1 what=$2 status=0
+  shift 2
+  on_board "$board" "$name" observed "$work/fault" "$@" || status=$?
+  [[ $status == "$code" ]] || failed "$what: code $status, expected $code: $(tail -n 1 "$work/fault.log")"
+}
+expect 5 "too little memory" memory=4000
+expect 5 "no memory" memory=100
+expect 8 "misaligned memory" shift=4
+expect 10 "no self-test embedded" test=1 || true
+expect 12 "samples served late" late=1
+expect 0 "pieces of 7 samples" piece=7 observe=1
+cmp -s "$work/fault.output" "$work/host.$name.output" || failed "pieces of 7 samples change the output"
+expect 0 "saved and restored" save=100 observe=1
+cmp -s "$work/fault.jsonl" "$work/host.$name.jsonl" || failed "saving and restoring changes decisions"
+expect 0 "closed gate" gate=4000000000
+# Flipped bits in the flash image: in the model, all over it.
+source "$root/firmware/examples/damage.sh"
+
+table() {
+  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare |\n|---|---|---|---|---|---|---|---|\n'
+  while IFS=$'\t' read -r one on flash model ram used stack prepare; do
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare"
+  done <"$1"
+}
+if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
+  cp "$measured" "$budgets"
+  page=$root/docs/firmware.md
+  { sed '/^<!-- budgets -->$/q' "$page"; table "$budgets"; sed -n '/^<!-- end of budgets -->$/,$p' "$page"; } >"$work/page.md"
+  cp "$work/page.md" "$page"
+fi
+while IFS=$'\t' read -r one on flash _ ram _ _ _; do
+  while IFS=$'\t' read -r name2 on2 flash2 _ ram2 _ _ _; do
+    [[ $one == "$name2" && $on == "$on2" ]] || continue
+    ((flash * 100 <= flash2 * 102)) || failed "$one on $on: flash $flash bytes, the budget is $flash2"
+    ((ram * 100 <= ram2 * 102)) || failed "$one on $on: RAM $ram bytes, the budget is $ram2"
+    continue 2
+  done <"$budgets"
+  failed "$one on $on: no budget in firmware/budgets.tsv (RUNNEL_UPDATE_BUDGETS=1 writes it)"
+done <"$measured"
+table "$measured"
+((failures == 0)) || die "$failures failures"
+say "${#examples[@]} nodes on ${#boards[@]} boards give the bytes of this machine"

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# run_on_board.sh BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]...: streams a recording of this machine through an image of
+# firmware/examples/node_image.cpp in QEMU. RECORDING: .wav (16 bits), .npy (float32), .csv (every column a channel, all rows), or raw samples.
+# Decisions go to the terminal and to OUTPUT.jsonl; words KEY=VALUE are the image's (see there). RUNNEL_PROGRAM: the program runnel, for .csv.
+# Ends with the image's code: 0, or the number of a runnel_code.
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+(($# >= 4)) || die "expected BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]..."
+board=$1 image=$2 recording=$3 output=$4
+shift 4
+command -v qemu-system-arm >/dev/null || { say "SKIPPED WITHOUT qemu-system-arm: scripts/install.sh firmware"; exit 77; }
+if [[ $recording == *.csv ]]; then
+  table=$output.npy
+  "${RUNNEL_PROGRAM:-$root/build/runnel}" run "csv path='$recording' rate=${RUNNEL_CSV_RATE:-1} ! npy path='$table'" >/dev/null || die "$recording: cannot be read"
+  recording=$table
+fi
+words="arg=node,arg=$recording,arg=$output"
+for word in "$@"; do words+=",arg=$word"; done
+status=0
+timeout "${RUNNEL_TIMEOUT:-300}" qemu-system-arm -M "$board" -nographic -monitor none -serial none -icount shift=6,align=off,sleep=off \
+  -semihosting-config "enable=on,target=native,$words" -kernel "$image" </dev/null || status=$?
+exit "$status"
