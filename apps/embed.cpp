@@ -157,7 +157,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry_nodes = nodes;
   runnel_program dry;
   dry.name = program.name.c_str();
-  dry.model = program.model;
+  dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
   dry.operators = all_operators();
   dry.input = {.kind = pipeline::Kind::audio, .dtype = DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
   dry.hop = program.hop;

@@ -34,7 +34,7 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
 
 struct runnel_node {
   runnel_node(const runnel_program& of, const runnel::FixedMemory& from, std::span<std::byte> fast_bytes) noexcept
-      : program(&of), memory(from), fast(fast_bytes), fast_start(fast_bytes.data()), loader(of.model) {}
+      : program(&of), memory(from), fast(fast_bytes), fast_start(fast_bytes.data()), loader(of.model.bytes()) {}
 
   const runnel_program* program;
   runnel::FixedMemory memory, fast;

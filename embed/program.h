@@ -25,6 +25,14 @@ enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
 // Whether a program for `program` runs here.
 [[nodiscard]] bool runs_on(Target program, Target library) noexcept;
 
+// The bytes of a model in ROM; an array of unsigned char, because that can be a constant.
+struct RomBytes {
+  const unsigned char* first = nullptr;
+  std::size_t count = 0;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {reinterpret_cast<const std::byte*>(first), count}; }
+};
+
 // At most so many nodes between source and sink.
 inline constexpr int kMaxStages = 16;
 
@@ -34,7 +42,7 @@ struct runnel_program {
   std::uint32_t version = runnel::embed::kProgramVersion;
   runnel::embed::Target target = runnel::embed::Target::any;
   const char* name = "";
-  std::span<const std::byte> model;               // 16-byte aligned
+  runnel::embed::RomBytes model;                  // 16-byte aligned
   runnel::OperatorTable operators;
   std::span<const char* const> labels;
   // Of samples as they are pushed: int16 or float32.

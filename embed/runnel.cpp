@@ -247,7 +247,7 @@ runnel_code runnel_reset(runnel_node* node) {
 runnel_facts runnel_facts_of(const runnel_program* program) {
   if (program == nullptr) return {};
   return {program->name, static_cast<std::uint32_t>(program->input.clock.sample_rate), static_cast<std::uint32_t>(program->input.channels), static_cast<std::uint32_t>(program->hop),
-          static_cast<std::uint32_t>(program->labels.size()), program->model.size(), program->memory_bytes, program->fast_bytes};
+          static_cast<std::uint32_t>(program->labels.size()), program->model.count, program->memory_bytes, program->fast_bytes};
 }
 
 const char* runnel_label(const runnel_program* program, uint32_t index) { return program != nullptr && index < program->labels.size() ? program->labels[index] : nullptr; }

@@ -27,7 +27,7 @@ std::span<const std::byte> kept_fast(const runnel_node& node) noexcept { return 
 std::uint32_t identity_of(const runnel_node& node) noexcept {
   const std::uintptr_t places[] = {reinterpret_cast<std::uintptr_t>(&node), reinterpret_cast<std::uintptr_t>(node.fast_start), reinterpret_cast<std::uintptr_t>(node.program),
                                    reinterpret_cast<std::uintptr_t>(&runnel_prepare), reinterpret_cast<std::uintptr_t>(node.program->make_nodes)};
-  return crc32c(node.program->model, crc32c(std::as_bytes(std::span(places))));
+  return crc32c(node.program->model.bytes(), crc32c(std::as_bytes(std::span(places))));
 }
 
 Header header_of(const runnel_node& node) noexcept {

@@ -37,11 +37,9 @@ std::string header(const EmbeddedProgram& p) {
 }
 
 std::string model_source(const EmbeddedProgram& p) {
-  std::string out = fmt::format("// The model {}, {} bytes. {}\n#include <cstddef>\n\nnamespace runnel_{} {{\n\nextern const unsigned char model[{}];\nalignas(16) const unsigned char model[{}] = {{\n", p.origin,
-                                p.model.size(), kMade, p.name, p.model.size(), p.model.size());
+  std::string out = fmt::format("// The model {0}, {1} bytes. {2}\nextern \"C\" const unsigned char runnel_{3}_model[{1}];\nalignas(16) const unsigned char runnel_{3}_model[{1}] = {{\n", p.origin, p.model.size(), kMade, p.name);
   for (std::size_t i = 0; i < p.model.size(); ++i) out += fmt::format("{},{}", std::to_integer<int>(p.model[i]), i % 32 == 31 ? "\n" : "");
-  out += fmt::format("\n}};\n\n}}  // namespace runnel_{}\n", p.name);
-  return out;
+  return out + "\n};\n";
 }
 
 std::string stage_source(const EmbeddedNode& node, std::size_t index) {
@@ -62,7 +60,7 @@ std::string program_source(const EmbeddedProgram& p) {
   std::set<std::string> headers;
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
-  out += fmt::format("\nnamespace runnel_{} {{\n\nextern const unsigned char model[{}];\n\n}}  // namespace runnel_{}\n\n", p.name, p.model.size(), p.name);
+  out += fmt::format("\nextern \"C\" const unsigned char runnel_{}_model[{}];\n\n", p.name, p.model.size());
   for (const std::string& one : p.operators) {
     if (one.starts_with("custom_")) out += fmt::format("extern const runnel::OperatorDefinition {};   // of the application\n", one);
   }
@@ -91,7 +89,7 @@ std::string program_source(const EmbeddedProgram& p) {
     std::replace(text.begin(), text.end(), '-', '_');
     return text;
   }();
-  out += fmt::format("constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n    .model = {{reinterpret_cast<const std::byte*>(+runnel_{0}::model), sizeof runnel_{0}::model}},\n"
+  out += fmt::format("constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n    .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
                      "    .operators = kOperators,\n    .labels = {3},\n"
                      "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = {5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
                      "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n    .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"

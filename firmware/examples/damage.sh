@@ -1,6 +1,6 @@
 # Flips bits of the model inside a flash image, one at a time, and expects that each is refused as invalid data; for scripts/firmware_nodes.sh.
 elf=$(image "$board" "$name" observed)
-address=$(arm-none-eabi-nm "$elf" | grep -E "N?$((${#name} + 7))runnel_${name}5model|runnel_${name}.*model" | head -n 1 | cut -d ' ' -f 1)
+address=$(arm-none-eabi-nm "$elf" | grep " runnel_${name}_model$" | cut -d ' ' -f 1)
 [[ -n $address ]] || die "$elf: no model in it"
 read -r start offset < <(arm-none-eabi-readelf -lW "$elf" | awk '$1 == "LOAD" && $6 !~ /^0x0+$/ {print $3, $2; exit}')
 model_bytes=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")

@@ -49,8 +49,9 @@ std::uint64_t number(const Arguments& arguments, std::string_view key, std::uint
 
 int failed(runnel_code code) noexcept {
   Text line;
-  line << runnel_code_text(code) << ": " << runnel_last_failure() << '\n';
+  line << runnel_code_text(code) << ": " << runnel_last_failure();
   print(line.view());
+  print("\n");
   return static_cast<int>(code);
 }
 
@@ -85,9 +86,10 @@ void tell(runnel_node* node) noexcept {
   for (runnel_event event; runnel_poll(node, &event) == 1;) {
     Text line;
     append_event(line, event, RUNNEL_PROGRAM_RATE);
-    line << '\n';
     print(line.view());
+    print("\n");
     outputs->events.write(line.view().data(), line.view().size());
+    outputs->events.write("\n", 1);
   }
 }
 
@@ -193,11 +195,11 @@ int runnel::firmware::image_main() noexcept {
   tell(node);
   const runnel_counters counters = runnel_counters_of(node);
   Text line;
-  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events << " instructions_to_prepare "
-       << prepared << " instructions_per_push " << (pushes > 0 ? spent / pushes : 0) << " memory_used " << counters.memory_used;
+  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
   print(line.view());
   Text more;
-  more << " stack_used " << stack_used() << '\n';
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << (pushes > 0 ? spent / pushes : 0) << " memory_used " << counters.memory_used << " stack_used " << stack_used();
   print(more.view());
+  print("\n");
   return code == RUNNEL_OVERRUN ? static_cast<int>(code) : 0;
 }

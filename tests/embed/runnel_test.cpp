@@ -128,14 +128,14 @@ TEST_F(Runnel, FailuresHaveTheirCodes) {
 }
 
 TEST_F(Runnel, FlippedBitsAreRefused) {
-  std::vector<std::byte> copy(runnel_digits.model.size() + 64);
-  std::byte* first = copy.data() + (64 - reinterpret_cast<std::uintptr_t>(copy.data()) % 64);
+  std::vector<unsigned char> copy(runnel_digits.model.count + 64);
+  unsigned char* first = copy.data() + (64 - reinterpret_cast<std::uintptr_t>(copy.data()) % 64);
   runnel_program damaged = runnel_digits;
-  damaged.model = {first, runnel_digits.model.size()};
+  damaged.model.first = first;
   int refused = 0, padding = 0;
-  for (std::size_t at = 0; at < damaged.model.size(); at += 211) {
-    std::memcpy(first, runnel_digits.model.data(), damaged.model.size());
-    first[at] ^= std::byte{4};
+  for (std::size_t at = 0; at < damaged.model.count; at += 211) {
+    std::memcpy(first, runnel_digits.model.first, damaged.model.count);
+    first[at] ^= 4;
     // Bytes between sections belong to nobody; everything else is refused, as data or, in the container, as a version.
     const runnel_code code = code_of(damaged);
     if (code == RUNNEL_OK) ++padding;
