@@ -23,7 +23,7 @@ for board in "${boards[@]}"; do
   log=$folder.log
   mkdir -p "$folder"
   if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" &&
-         cmake --build "$folder" --parallel "$jobs" --target features_image microfrontend_image model_image; } >"$log" 2>&1; then
+         cmake --build "$folder" --parallel "$jobs" --target features_image microfrontend_image model_image kernels_image; } >"$log" 2>&1; then
     cat "$log" >&2
     die "$board: the build failed"
   fi
