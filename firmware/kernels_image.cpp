@@ -50,6 +50,7 @@ bool make_conv(ConvSpec& spec) noexcept {
   spec.groups = kind == 2 ? random.in(2, 70) : kind == 3 ? random.in(2, 4) : 1;
   spec.in_channels = kind == 2 ? spec.groups : spec.groups * random.in(1, kind == 3 ? 12 : 70);
   spec.out_channels = kind == 2 ? spec.groups : spec.groups * random.in(1, kind == 3 ? 12 : 70);
+  const bool column = kind != 0 && random.next() % 3 == 0;   // everything in one column
   if (kind != 1) {
     spec.kernel_width = random.in(1, 6);
     spec.dilation_width = random.in(1, 3);
@@ -59,9 +60,10 @@ bool make_conv(ConvSpec& spec) noexcept {
     spec.pad_top = kind == 0 ? 0 : random.in(0, 2);
     spec.stride_width = random.in(1, 2);
     spec.stride_height = random.in(1, 2);
+    if (column) spec.kernel_width = 1, spec.pad_left = 0;
   }
-  spec.in_width = kind == 0 ? (spec.kernel_width - 1) * spec.dilation_width + 1 + random.in(0, 2) : random.in(1, 6);
-  spec.in_height = kind == 0 || kind == 1 ? 1 : random.in(1, 5);
+  spec.in_width = kind == 0 ? (spec.kernel_width - 1) * spec.dilation_width + 1 + random.in(0, 2) : column ? 1 : random.in(1, 6);
+  spec.in_height = kind == 0 || kind == 1 ? 1 : random.in(1, 7);
   spec.out_width = out_size(spec.in_width, spec.pad_left, spec.kernel_width, spec.dilation_width, spec.stride_width);
   spec.out_height = out_size(spec.in_height, spec.pad_top, spec.kernel_height, spec.dilation_height, spec.stride_height);
   const std::int32_t inputs = spec.in_height * spec.in_width * spec.in_channels, outputs = spec.out_height * spec.out_width * spec.out_channels;

@@ -133,6 +133,7 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
 #if defined(RUNNEL_KERNELS_DEVICE)
   // The portable kernels are not linked then.
   if (!device_conv_fits(spec, largest)) return {};
+  lay_down(conv.spec);
   if (spec.dtype == DType::int16) bind_plain<run_device_int16>(conv);
   else bind_plain<run_device_int8>(conv);
   static_cast<void>(memory);
