@@ -32,11 +32,14 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed) noexc
   const std::byte *at = bytes.data(), *const end = at + bytes.size();
   if constexpr (std::endian::native == std::endian::little) {
     for (; at != end && reinterpret_cast<std::uintptr_t>(at) % 4 != 0; ++at) crc = add_byte(crc, *at);
-    for (; end - at >= 4; at += 4) {
+    // Addresses of their own, which the compiler must not compute anew from the first: a fifth of the loop.
+    const std::uint32_t *table0 = kTables[0].data(), *table1 = kTables[1].data(), *table2 = kTables[2].data(), *table3 = kTables[3].data();
+    __asm("" : "+r"(table0), "+r"(table1), "+r"(table2), "+r"(table3));
+    for (const std::byte* const last = at + (end - at) / 4 * 4; at != last; at += 4) {
       std::uint32_t word = 0;
       std::memcpy(&word, __builtin_assume_aligned(at, 4), sizeof word);
       crc ^= word;
-      crc = kTables[3][crc & 255] ^ kTables[2][crc >> 8 & 255] ^ kTables[1][crc >> 16 & 255] ^ kTables[0][crc >> 24];
+      crc = table3[crc & 255] ^ table2[crc >> 8 & 255] ^ table1[crc >> 16 & 255] ^ table0[crc >> 24];
     }
   }
   for (; at != end; ++at) crc = add_byte(crc, *at);

@@ -1,5 +1,6 @@
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/checked.h"
 #include "kernels/conv.h"
@@ -124,16 +125,23 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
 }
 
 #if defined(RUNNEL_KERNELS_DEVICE)
+// The smallest bias and the largest, and 0.
+template <class Bias>
+std::pair<std::int64_t, std::int64_t> bias_range(const ConvSpec& spec) noexcept {
+  Bias low = 0, high = 0;
+  const auto* bias = static_cast<const Bias*>(spec.bias);
+  for (std::int32_t out = 0; out < spec.out_channels && bias != nullptr; ++out) {
+    low = bias[out] < low ? bias[out] : low;
+    high = bias[out] > high ? bias[out] : high;
+  }
+  return {low, high};
+}
+
 // The same without a look at the weights, which takes a microcontroller longer than all the rest of preparing: enough where it is below 2^30 (int8),
 // which it is but for very long windows.
 Status bounded_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
   const bool narrow = spec.dtype == DType::int8;
-  std::int64_t low = 0, high = 0;
-  for (std::int64_t out = 0; out < spec.out_channels; ++out) {
-    const std::int64_t bias = bias_at(spec, out);
-    low = bias < low ? bias : low;
-    high = bias > high ? bias : high;
-  }
+  const auto [low, high] = narrow ? bias_range<std::int32_t>(spec) : bias_range<std::int64_t>(spec);
   const std::int64_t room = std::int64_t{1} << (narrow ? 30 : 61);
   if (low > -room && high < room && checked_mul(inputs_of(spec), largest_input(spec) * (narrow ? 128 : 32768), largest) && largest < room) {
     largest += high > -low ? high : -low;
