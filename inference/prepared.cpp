@@ -137,7 +137,6 @@ class Preparation final : public PrepareContext {
     out_.step_info_ = memory_.array<Prepared::StepInfo>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
     out_.stream_steps_ = memory_.array<StreamStep>(steps);
-    out_.rings_ = memory_.array<Prepared::RingMemory>(tensors);
     out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
@@ -148,7 +147,7 @@ class Preparation final : public PrepareContext {
       if (variables_ == nullptr) return exhausted();
     }
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        out_.rings_ == nullptr || out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
+        out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
@@ -257,8 +256,13 @@ class Preparation final : public PrepareContext {
         RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
         rings += bytes;
         if (rings > options_.limit) return over_limit("the histories of a session", rings);
-        out_.rings_[out_.ring_count_++].tensor = t;
+        ++out_.ring_count_;
       }
+    }
+    out_.rings_ = memory_.array<Prepared::RingMemory>(static_cast<std::size_t>(out_.ring_count_));
+    if (out_.rings_ == nullptr) return exhausted();
+    for (int t = 0, ring = 0; t < out_.tensor_count_; ++t) {
+      if (out_.placements_[t].capacity > 0) out_.rings_[ring++].tensor = t;
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
     if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, absorbed_by_);

@@ -1,5 +1,7 @@
 #include "kernels/conv_device.h"
 
+#include <utility>
+
 namespace runnel::kernels {
 
 bool device_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
@@ -13,6 +15,16 @@ bool device_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
     if (!normalized || how.shift[i] > 31) return false;
   }
   return true;
+}
+
+void lay_down(ConvSpec& spec) noexcept {
+  if (spec.in_width != 1 || spec.kernel_width != 1 || spec.out_width != 1 || spec.pad_left != 0) return;
+  std::swap(spec.in_height, spec.in_width);
+  std::swap(spec.out_height, spec.out_width);
+  std::swap(spec.kernel_height, spec.kernel_width);
+  std::swap(spec.stride_height, spec.stride_width);
+  std::swap(spec.dilation_height, spec.dilation_width);
+  std::swap(spec.pad_top, spec.pad_left);
 }
 
 }  // namespace runnel::kernels

@@ -3,12 +3,14 @@
 //
 // A Machine has, for int8 and int16: kBlock, how many output channels it computes side by side;
 //   dot<N>(x, w, step, count, zero_point, sums): sums[i] += sum over k < count of (x[k] - zero_point) * w[i * step + k], for N channels
-//   finish<N>(sums, requant, channel, y): y[i] = requantized sums[i] of `channel` + i
-//   depthwise(window, requant, bias, channel, last, y): the channels [channel, last) of one position; y: the position
+//   kOwnDense<T>: whether it has dense_channels(dense, requant, channel, last), which is what dense() below does
+//   finish<N>(sums, scale, channel, y): y[i] = requantized sums[i] of `channel` + i
+//   depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of one position; y: the position
 #pragma once
 
 #include "kernels/conv_device.h"
 #include "kernels/conv_taps.h"
+#include "kernels/finish_device.h"
 
 namespace runnel::kernels {
 namespace {
@@ -44,6 +46,7 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
   window.column_step = spec.dilation_width * spec.in_channels;
   window.row_step = spec.dilation_height * spec.in_width * spec.in_channels;
   window.zero_point = spec.in_zero_point;
+  const Scale how(spec.requant);
   for (auto at = static_cast<std::int32_t>(part.first); at < part.last; ++at) {
     const Taps taps = taps_at(spec, at);
     const std::int32_t row = taps.top + taps.rows.first * spec.dilation_height, column = taps.left + taps.columns.first * spec.dilation_width;
@@ -51,7 +54,7 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
     window.columns = taps.columns.last - taps.columns.first;
     window.x = x + (row * spec.in_width + column) * spec.in_channels;
     window.weights = static_cast<const T*>(spec.weights) + taps.rows.first * spec.kernel_width + taps.columns.first;
-    Machine::depthwise(window, spec.requant, static_cast<const Bias*>(spec.bias), part.first_channel, part.last_channel, y + at * spec.out_channels);
+    Machine::depthwise(window, how, static_cast<const Bias*>(spec.bias), part.first_channel, part.last_channel, y + at * spec.out_channels);
   }
 }
 
@@ -64,12 +67,21 @@ struct Dense {
   T* y;
 };
 template <class Machine, class T, class Bias>
-[[gnu::noinline]] void dense(const Dense<T, Bias>& of, const Requant& how, std::int32_t channel, std::int32_t last) noexcept {
+[[gnu::noinline]] void dense(const Dense<T, Bias>& of, const Requant& requant, std::int32_t channel, std::int32_t last) noexcept {
+  if constexpr (Machine::template kOwnDense<T>) return Machine::dense_channels(of, requant, channel, last);
+  const Scale how(requant);
   const T* weights = of.weights + channel * of.channel_step;
   for (; channel + Machine::kBlock <= last; channel += Machine::kBlock, weights += Machine::kBlock * of.channel_step) {
     Bias sums[Machine::kBlock] = {};
+    // Straight: of a loop the compiler makes a call of memcpy.
     if (of.bias != nullptr) {
-      for (int i = 0; i < Machine::kBlock; ++i) sums[i] = of.bias[channel + i];
+      const Bias* const bias = of.bias + channel;
+      sums[0] = bias[0];
+      sums[1] = bias[1];
+      if constexpr (Machine::kBlock == 4) {
+        sums[2] = bias[2];
+        sums[3] = bias[3];
+      }
     }
     Machine::template dot<Machine::kBlock>(of.x, weights, of.channel_step, of.count, of.zero_point, sums);
     Machine::template finish<Machine::kBlock>(sums, how, channel, of.y + channel);
@@ -144,8 +156,9 @@ class DenseConv {
           else add_products<Machine, 1>(run.x, weights, channel_weights_, run.count, spec_.in_zero_point, sums);
         }
       }
-      if (block) Machine::template finish<Machine::kBlock>(sums, spec_.requant, channel, y + channel);
-      else Machine::template finish<1>(sums, spec_.requant, channel, y + channel);
+      const Scale how(spec_.requant);
+      if (block) Machine::template finish<Machine::kBlock>(sums, how, channel, y + channel);
+      else Machine::template finish<1>(sums, how, channel, y + channel);
       channel += block ? Machine::kBlock : 1;
     }
   }

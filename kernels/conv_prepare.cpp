@@ -1,5 +1,6 @@
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/checked.h"
 #include "kernels/conv.h"
@@ -90,11 +91,19 @@ Status check_requant(const ConvSpec& spec) noexcept {
   return {};
 }
 
+std::int64_t bias_at(const ConvSpec& spec, std::int64_t channel) noexcept {
+  if (spec.bias == nullptr) return 0;
+  return spec.dtype == DType::int8 ? static_cast<const std::int32_t*>(spec.bias)[channel] : static_cast<const std::int64_t*>(spec.bias)[channel];
+}
+std::int64_t inputs_of(const ConvSpec& spec) noexcept { return std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups); }
+// The largest |x - zero point|.
+std::int64_t largest_input(const ConvSpec& spec) noexcept {
+  return (spec.dtype == DType::int8 ? 128 : 32768) + (spec.in_zero_point < 0 ? -std::int64_t{spec.in_zero_point} : spec.in_zero_point);
+}
+
 // The largest |accumulator| that any input can give, over all output channels.
 Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
-  const std::int64_t inputs = std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
-  const std::int64_t type = spec.dtype == DType::int8 ? 128 : 32768;
-  const std::int64_t zero = spec.in_zero_point < 0 ? -std::int64_t{spec.in_zero_point} : spec.in_zero_point;
+  const std::int64_t inputs = inputs_of(spec), input = largest_input(spec);
   largest = 0;
   for (std::int64_t out = 0; out < spec.out_channels; ++out) {
     std::int64_t sum = 0;
@@ -103,14 +112,10 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
                                                        : static_cast<const std::int16_t*>(spec.weights)[out * inputs + i];
       sum += w < 0 ? -w : w;
     }
-    std::int64_t bias = 0;
-    if (spec.bias != nullptr) {
-      bias = spec.dtype == DType::int8 ? static_cast<const std::int32_t*>(spec.bias)[out]
-                                       : static_cast<const std::int64_t*>(spec.bias)[out];
-    }
+    const std::int64_t bias = bias_at(spec, out);
     constexpr std::int64_t limit = std::int64_t{1} << 62;
     std::int64_t total = 0;
-    if (bias > limit || bias < -limit || !checked_mul(sum, type + zero, total) || total > limit - (bias < 0 ? -bias : bias)) {
+    if (bias > limit || bias < -limit || !checked_mul(sum, input, total) || total > limit - (bias < 0 ? -bias : bias)) {
       return refuse("the 64-bit accumulator can overflow in output channel", out);
     }
     total += bias < 0 ? -bias : bias;
@@ -119,13 +124,44 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
   return {};
 }
 
+#if defined(RUNNEL_KERNELS_DEVICE)
+// The smallest bias and the largest, and 0.
+template <class Bias>
+std::pair<std::int64_t, std::int64_t> bias_range(const ConvSpec& spec) noexcept {
+  Bias low = 0, high = 0;
+  const auto* bias = static_cast<const Bias*>(spec.bias);
+  for (std::int32_t out = 0; out < spec.out_channels && bias != nullptr; ++out) {
+    low = bias[out] < low ? bias[out] : low;
+    high = bias[out] > high ? bias[out] : high;
+  }
+  return {low, high};
+}
+
+// The same without a look at the weights, which takes a microcontroller longer than all the rest of preparing: enough where it is below 2^30 (int8),
+// which it is but for very long windows.
+Status bounded_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
+  const bool narrow = spec.dtype == DType::int8;
+  const auto [low, high] = narrow ? bias_range<std::int32_t>(spec) : bias_range<std::int64_t>(spec);
+  const std::int64_t room = std::int64_t{1} << (narrow ? 30 : 61);
+  if (low > -room && high < room && checked_mul(inputs_of(spec), largest_input(spec) * (narrow ? 128 : 32768), largest) && largest < room) {
+    largest += high > -low ? high : -low;
+    if (!narrow || largest < room) return {};
+  }
+  return largest_accumulator(spec, largest);
+}
+#endif
+
 }  // namespace
 
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept {
   RUNNEL_TRY(check_sizes(spec));
   RUNNEL_TRY(check_requant(spec));
   std::int64_t largest = 0;
+#if defined(RUNNEL_KERNELS_DEVICE)
+  RUNNEL_TRY(bounded_accumulator(spec, largest));
+#else
   RUNNEL_TRY(largest_accumulator(spec, largest));
+#endif
   conv = Conv{};
   conv.spec = spec;
   bind_plain<conv_reference>(conv);
@@ -133,6 +169,7 @@ Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) n
 #if defined(RUNNEL_KERNELS_DEVICE)
   // The portable kernels are not linked then.
   if (!device_conv_fits(spec, largest)) return {};
+  lay_down(conv.spec);
   if (spec.dtype == DType::int16) bind_plain<run_device_int16>(conv);
   else bind_plain<run_device_int8>(conv);
   static_cast<void>(memory);

@@ -124,6 +124,15 @@ void compare(const ModelCase& one, const std::vector<const char*>& boards) {
   }
 }
 
+TEST(Firmware, KernelsGiveTheBitsOfTheirDefinition) {
+  if (without_images()) GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh";
+  for (const char* board : {kM3, kM4F, kM55}) {
+    const ImageOutput output = run_image(board, "kernels_image", {});
+    EXPECT_EQ(output.exit_code, 0) << board << ": " << output.said;
+    EXPECT_GT(output.number("convolutions"), 1000) << board;
+  }
+}
+
 TEST(Firmware, StreamedModelsGiveTheBytesOfThisMachine) {
   RUNNEL_NEEDS_IMAGES();
   const ModelCase cases[] = {
@@ -189,6 +198,38 @@ TEST(Firmware, DamageIsRefused) {
     write_file(folder.path() / "bad.rnl", bad);
     const ImageOutput output = run_image(kM4F, "model_image", {(folder.path() / "bad.rnl").string(), (folder.path() / "in").string(), (folder.path() / "out").string()});
     EXPECT_EQ(output.exit_code, 1) << "byte " << at << ": " << output.said;
+  }
+}
+
+// Instructions are counted, not cycles; the same in every run. The limits are a little above what it takes.
+TEST(Firmware, InstructionsPerMultiplyAdd) {
+  RUNNEL_NEEDS_IMAGES();
+  const TemporaryFolder folder;
+  const std::filesystem::path model = import(folder, "digits/digits_c_s8.espdl");
+  const Bytes input(40 * 200, std::byte{17});
+  constexpr double kMultiplyAdds = 23424;   // per frame
+  for (const auto& [board, at_most] : {std::pair(kM4F, 4.0), std::pair(kM7F, 4.0), std::pair(kM55, 1.0)}) {
+    Bytes found;
+    const ImageOutput output = run_there(board, model, input, found, {});
+    const double each = static_cast<double>(output.number("instructions_per_run")) / kMultiplyAdds;
+    std::printf("| digits | %s | %.2f |\n", board, each);
+    EXPECT_GT(each, 0.1) << board << ": " << output.said;
+    EXPECT_LE(each, at_most) << board;
+  }
+}
+
+// A frame of 32 ms of the streamed wake word against the clip of 30 frames computed anew.
+TEST(Firmware, StreamingSavesInstructions) {
+  RUNNEL_NEEDS_IMAGES();
+  const TemporaryFolder folder;
+  const std::filesystem::path model = import(folder, "models/mlperf-tiny/str_ww_ref_model.tflite");
+  const Bytes clip(30 * 40, std::byte{9}), stream(200 * 40, std::byte{9});
+  for (const char* board : {kM4F, kM55}) {
+    Bytes found;
+    const long whole = run_there(board, model, clip, found, {"whole=1"}).number("instructions_per_run");
+    const long streamed = run_there(board, model, stream, found, {}).number("instructions_per_run");
+    std::printf("| wake word | %s | %ld whole | %ld streamed | %.1f |\n", board, whole, streamed, static_cast<double>(whole) / static_cast<double>(streamed));
+    EXPECT_GE(whole, 10 * streamed) << board;
   }
 }
 
