@@ -13,11 +13,12 @@ enum class Isa : std::uint8_t {
   avx2,            // AVX2 and FMA (compilers must not contract; float kernels that name it use it on every level)
   avx512,          // AVX-512 F, BW, VL, DQ
   avx512vnni,      // the same and AVX512_VNNI
+  amx,             // the same and tiles of int8 (AMX-INT8), which the operating system allows this process to use
 };
 
 // The best level of this machine (detected once), never below generic.
 Isa best_isa() noexcept;
-// "reference", "generic", "avx2", "avx512", "avx512vnni".
+// "reference", "generic", "avx2", "avx512", "avx512vnni", "amx".
 std::string_view name_of(Isa isa) noexcept;
 
 }  // namespace runnel

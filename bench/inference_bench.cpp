@@ -219,14 +219,19 @@ class Bench {
     add_kernels("one layer", model, m1_.head.macs());
   }
 
-  // 64 x 64 on a whole second, beside as many multiply-adds in registers.
+  // 64 x 64 on a whole second, beside as many multiply-adds in registers: those of the vector unit, and in tiles where there are any.
   void add_share_of_peak() {
-    const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000, peak = int8_peak(best_isa(), loops);
-    if (peak == 0) return;
+    const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000;
+    if (int8_peak(best_vector_isa(), 1) == 0) return;
     const auto whole = std::make_shared<Engined>(model_of(one_layer(m1_.head, kClip)), RunMode::whole, kClip);
     const std::vector<std::int8_t> x = features(std::size_t{kClip} * 64);
     add("pointwise 64x64, 100 frames/runnel", [whole, x] { whole->step(x.data()); }, macs);
-    add("pointwise 64x64, 100 frames/in registers", [=] { int8_peak(best_isa(), loops); }, macs, static_cast<double>(peak) / static_cast<double>(macs));
+    const auto add_peak = [&](const char* name, Isa isa) {
+      const double runs = static_cast<double>(int8_peak(isa, loops)) / static_cast<double>(macs);
+      add(std::string("pointwise 64x64, 100 frames/") + name, [=] { int8_peak(isa, loops); }, macs, runs);
+    };
+    add_peak("in registers", best_vector_isa());
+    if (best_isa() == Isa::amx) add_peak("in tiles", Isa::amx);
   }
 
   // What a step of the network cannot be faster than.
@@ -390,6 +395,7 @@ class Bench {
     ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn", "M1 stream 1/64 sessions together", 1.8);
 
     ratio(ratios, "pointwise 64x64, 100 frames: share of the multiply-add peak", "pointwise 64x64, 100 frames/in registers", "pointwise 64x64, 100 frames/runnel", 0.6);
+    if (best_isa() == Isa::amx) ratio(ratios, "pointwise 64x64, 100 frames: share of the tiles' peak", "pointwise 64x64, 100 frames/in tiles", "pointwise 64x64, 100 frames/runnel", 0);
 
     Json out = {{"type", "bench"}, {"machine", machine()}, {"rounds", cases_.rounds()}, {"cases", cases}, {"ratios", ratios}};
     const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernels alone");

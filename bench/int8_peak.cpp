@@ -21,6 +21,30 @@ namespace runnel::bench {
   "vpaddd %%zmm14, %%zmm" #n ", %%zmm" #n "\n"
 #define RUNNEL_STEP_VNNI(n) "vpdpbusd %%zmm12, %%zmm13, %%zmm" #n "\n"
 
+namespace {
+
+// Four sums (tiles 0 to 3) hide the latency of a product of tiles; 4 and 5 are the operands.
+std::int64_t tile_peak(std::int64_t loops) noexcept {
+  struct alignas(64) {
+    std::uint8_t palette = 1, rest[15] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16};
+  } shapes;
+  const std::int64_t products = loops * 4;
+  asm volatile(
+      "ldtilecfg %1\n"
+      "1:\n"
+      "tdpbssd %%tmm5, %%tmm4, %%tmm0\n tdpbssd %%tmm5, %%tmm4, %%tmm1\n tdpbssd %%tmm5, %%tmm4, %%tmm2\n tdpbssd %%tmm5, %%tmm4, %%tmm3\n"
+      "dec %0\n jnz 1b\n"
+      "tilerelease\n"
+      : "+r"(loops)
+      : "m"(shapes)
+      : "cc");
+  return products * 16 * 16 * 64;
+}
+
+}  // namespace
+
 std::int64_t int8_peak(Isa isa, std::int64_t loops) noexcept {
   const std::int64_t steps = loops * 24;
   if (isa > best_isa() || loops <= 0) return 0;
@@ -28,6 +52,7 @@ std::int64_t int8_peak(Isa isa, std::int64_t loops) noexcept {
     case Isa::avx2: RUNNEL_LOOP(RUNNEL_STEP_AVX2); break;
     case Isa::avx512: RUNNEL_LOOP(RUNNEL_STEP_AVX512); break;
     case Isa::avx512vnni: RUNNEL_LOOP(RUNNEL_STEP_VNNI); break;
+    case Isa::amx: return tile_peak(loops);
     default: return 0;
   }
   asm volatile("vzeroupper" ::: "memory");

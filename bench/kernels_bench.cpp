@@ -109,7 +109,7 @@ bool xnnpack(int channels, int taps, int frames, bool depthwise, double (*time)(
 #endif
 
 void add_benchmarks() {
-  for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512vnni}) {
+  for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
     if (isa > best_isa()) continue;
     benchmark::RegisterBenchmark(("int8_peak/" + std::string(name_of(isa))).c_str(), [=](benchmark::State& s) { run_peak(s, isa); })
         ->UseManualTime()->Iterations(2000);

@@ -62,7 +62,7 @@ void print_page(const Json& speed) {
       "*stream N*: N frames per call, state kept; *whole*: one second at once. XNNPACK's operators are created once and called in\n"
       "sequence, its state moved by memmove. ONNX Runtime's models pool over time and end in a dense layer as well, and get their state\n"
       "as tensors from outside. *kernels alone*: runnel's own kernels of one step, called back to back on buffers that stay. *in registers*:\n"
-      "as many multiply-adds without any data.\n\n");
+      "as many multiply-adds of the vector unit without any data, and *in tiles* (AMX), where multiply-adds are no longer what takes the time.\n\n");
   print_cases(speed.at("cases"));
   fmt::print("\n## Ratios\n\n");
   print_ratios(speed.at("ratios"));

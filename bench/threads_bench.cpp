@@ -63,8 +63,8 @@ std::vector<std::byte> outputs_of(Runner& runner) {
 void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
   const std::shared_ptr<ThreadPool> pool = need(ThreadPool::make(threads));
   constexpr std::int64_t kLoops = 200000;   // about a millisecond: longer than it takes to wake a thread
-  const auto work = [](const void*, int) noexcept { int8_peak(best_isa(), kLoops); };
-  cases.add(name + "/1", [threads] { int8_peak(best_isa(), kLoops * threads); });
+  const auto work = [](const void*, int) noexcept { int8_peak(best_vector_isa(), kLoops); };
+  cases.add(name + "/1", [threads] { int8_peak(best_vector_isa(), kLoops * threads); });
   cases.add(fmt::format("{}/{}", name, threads), [pool, threads, work] { pool->run(threads, work, nullptr); });
 }
 
@@ -85,7 +85,7 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
       }, 4);
     }
   };
-  if (int8_peak(best_isa(), 1) > 0) {
+  if (int8_peak(best_vector_isa(), 1) > 0) {
     names.push_back("multiply-adds in registers");
     add_ceiling(names.back(), threads, cases);
   }

@@ -71,6 +71,7 @@ struct alignas(64) ConvPlan {
   const std::int32_t* nudge;          // added to the product with the multiplier
   const std::int32_t* half;           // single: added before the shift
   const std::int32_t* channel;        // the output channel of a lane, -1 for none
+  const std::int32_t* tile_bias;      // as bias, for kernels that take signed inputs as they are; null where tiles gain nothing
 
   const Wide* wide;                   // int16 data; null for int8
 };
@@ -96,6 +97,7 @@ struct VectorConv {
 const VectorConv& vector_conv_avx2() noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
 const VectorConv& vector_conv_avx512vnni() noexcept;
+VectorConv vector_conv_amx() noexcept;
 
 // Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves it as it is when none fits.
 // `largest`: no accumulator of it is larger.

@@ -101,14 +101,14 @@ Finish choose_finish(const ConvSpec& spec, std::int64_t largest) noexcept {
 }
 
 // Bias - zero_point * sum(w), and -128 * sum(w) where the kernel offsets its input: modulo 2^32, as the kernel adds.
-std::int32_t folded_bias(const Packing& packing, std::int32_t channel) noexcept {
+std::int32_t folded_bias(const Packing& packing, std::int32_t channel, bool offset_input) noexcept {
   const ConvSpec& spec = packing.spec;
   const std::int64_t inputs = std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
   const auto* w = static_cast<const std::int8_t*>(spec.weights) + channel * inputs;
   std::int64_t sum = 0;
   for (std::int64_t i = 0; i < inputs; ++i) sum += w[i];
   const std::int64_t bias = spec.bias == nullptr ? 0 : static_cast<const std::int32_t*>(spec.bias)[channel];
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * (spec.in_zero_point + (packing.offset_input ? 128 : 0))));
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * (spec.in_zero_point + (offset_input ? 128 : 0))));
 }
 
 // Which columns of a lane table a way of finishing reads. Those that are not read take no memory: what a stream of single frames visits in a
@@ -156,7 +156,7 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         const std::int32_t channel = packing.channel(first, vector, lane);
         if (columns.channel != nullptr) columns.channel[at] = channel;
         if (channel < 0) continue;
-        columns.bias[at] = folded_bias(packing, channel);
+        columns.bias[at] = folded_bias(packing, channel, packing.offset_input);
         if (plan.finish == Finish::scalar) continue;
         const std::int32_t entry = how.count == 1 ? 0 : channel;
         const std::int32_t shift = how.shift[entry];
@@ -179,6 +179,32 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   plan.bias = columns.bias, plan.shift = columns.shift, plan.mask = columns.mask, plan.multiplier = columns.multiplier;
   plan.nudge = columns.nudge, plan.half = columns.half, plan.channel = columns.channel;
   return true;
+}
+
+// Tiles multiply signed inputs as they are.
+bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
+  auto* const column = static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * sizeof(std::int32_t), 64));
+  if (column == nullptr) return false;
+  std::int64_t at = 0;
+  for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
+    for (std::int32_t vector = 0; vector < packing.vectors(first); ++vector) {
+      for (std::int32_t lane = 0; lane < packing.lanes; ++lane, ++at) {
+        const std::int32_t channel = packing.channel(first, vector, lane);
+        const auto offset = channel < 0 ? 0u
+                                        : static_cast<std::uint32_t>(folded_bias(packing, channel, false)) -
+                                              static_cast<std::uint32_t>(folded_bias(packing, channel, packing.offset_input));
+        column[at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(plan.bias[at]) + offset);
+      }
+    }
+  }
+  plan.tile_bias = column;
+  return true;
+}
+
+// Tiles pay for their set-up and their trip through memory from so many multiply-adds on; `positions` that lie in a row, or any number of rows.
+bool tiles_gain(const ConvPlan& plan) noexcept {
+  const bool one_position = plan.direct && plan.out_width == 1;
+  return std::int64_t{plan.runs} * plan.quads >= 4 && (one_position || plan.outer - plan.inner >= 16);
 }
 
 // Where the pieces of a window are, in x and in a patch.
@@ -286,11 +312,12 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (depthwise) pack_depthwise(packing, *plan, weights);
   else pack_dense(packing, *plan, run_bytes, weights);
   plan->weights = weights;
+  if (isa >= Isa::amx && !depthwise && tiles_gain(*plan) && !fill_tile_bias(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
 
   conv.packed = weights;
   conv.extra = plan;
   conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
-  const VectorConv& level = vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
+  const VectorConv& level = isa >= Isa::amx ? vector_conv_amx() : vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
   const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
   const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 && plan->plain;

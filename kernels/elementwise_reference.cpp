@@ -106,6 +106,7 @@ const Elementwise& elementwise(Isa isa) noexcept {
   switch (isa) {
     case Isa::reference: return kReference;
 #if defined(RUNNEL_KERNELS_X86)
+    case Isa::amx:
     case Isa::avx512vnni:
     case Isa::avx512: return elementwise_avx512();
     case Isa::avx2: return elementwise_avx2();

@@ -13,6 +13,7 @@ const FixedKernels& fixed_kernels_for(Isa isa) noexcept {
       return kFixedAvx2;
     case Isa::avx512:
     case Isa::avx512vnni:
+    case Isa::amx:
       return kFixedAvx512;
 #else
     default:

@@ -13,6 +13,7 @@ const Kernels& kernels_for(Isa isa) noexcept {
       return kKernelsAvx2;
     case Isa::avx512:
     case Isa::avx512vnni:
+    case Isa::amx:
       return kKernelsAvx512;
 #else
     default:

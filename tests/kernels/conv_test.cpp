@@ -46,7 +46,7 @@ void run_in_parts(const Conv& conv, const void* x, const void* addend, void* y, 
 // Copies of one run at distances that nothing else has.
 void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x, const std::vector<std::int8_t>& addend,
                        const std::vector<std::int8_t>& expected, const std::string& what) {
-  constexpr std::int64_t kRows = 7;
+  constexpr std::int64_t kRows = 37;   // two tiles of 16 and what is left over
   const auto x_step = static_cast<std::int64_t>(x.size()) + 5, y_step = static_cast<std::int64_t>(expected.size()) + 3, addend_step = y_step + 8;
   std::vector<std::int8_t> many_x(static_cast<std::size_t>(x_step * kRows + 64), 99), many_y(static_cast<std::size_t>(y_step * kRows), 0x55), many_addends(static_cast<std::size_t>(addend_step * kRows));
   for (std::int64_t row = 0; row < kRows; ++row) {
