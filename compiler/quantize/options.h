@@ -47,6 +47,8 @@ struct Methods {
 // "equalize", "round", "bias", "search", "split". Errors: invalid_argument with the list.
 Status set_method(Methods& methods, std::string_view name, bool on);
 std::string names_of(const Methods& methods);
+// What names_of said. Errors: those of set_method.
+Result<Methods> methods_named(std::string_view names);
 
 // How far something has come; for people.
 using Progress = std::function<void(std::string_view stage, double fraction)>;

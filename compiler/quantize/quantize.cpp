@@ -31,7 +31,7 @@ class Attempt {
     std::vector<std::size_t> searched;
     for (const std::size_t i : some_of(which.size(), kSearched)) searched.push_back(which[i]);
     if (methods.equalize || methods.split) {
-      RUNNEL_ASSIGN(made.real, prepared(methods, all, searched));
+      RUNNEL_TRY(prepare(methods, all, searched, made));
     }
     RUNNEL_ASSIGN(made.plan, planned(made.real, all, options_));
     RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips_, which, options_.threads));
@@ -52,12 +52,11 @@ class Attempt {
     return plan;
   }
 
-  Result<Graph> prepared(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched) const {
-    Graph graph = given_;
-    if (methods.split) split_layers(graph, options_);
-    if (!methods.equalize) return graph;
+  Status prepare(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched, Quantized& made) const {
+    if (methods.split) split_layers(made.real, options_);
+    if (!methods.equalize) return {};
     const LouderClips louder(clips_, kLouder);
-    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(graph, louder, searched, options_.threads));
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, louder, searched, options_.threads));
     Options quiet = options_;
     quiet.progress = {};
     const auto error_of = [&](const Graph& candidate) -> Result<double> {
@@ -65,8 +64,8 @@ class Attempt {
       RUNNEL_ASSIGN(const Graph form, emit(candidate, plan));
       return yardstick.error(form);
     };
-    RUNNEL_TRY(equalize(clips_, all, options_, error_of, graph));
-    return graph;
+    RUNNEL_ASSIGN(made.scalings, equalize(clips_, all, options_, error_of, made.real));
+    return {};
   }
 
   Status improve(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
