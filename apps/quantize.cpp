@@ -24,7 +24,7 @@ namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
   std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table;
-  std::vector<std::string> calib, eval, types, with, without;
+  std::vector<std::string> calib, eval, types, with, without, states;
   int bits = 8, threads = 2, chunk = 0;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
@@ -97,10 +97,21 @@ struct Made {
   quantizer::Clip self_test;                 // input of the model's self-test
 };
 
+Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
+  compiler::UsageOptions usage;
+  for (const std::string& text : call.states) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
+    usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  return usage;
+}
+
 Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptions& load) {
   Made made;
   RUNNEL_ASSIGN(made.options, options_of(call));
-  RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, load));
+  RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
+  RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, usage, load));
   for (const std::string& note : loaded.notes) say(call.input + ": " + note);
   auto quantized = quantizer::quantize(loaded.graph, *loaded.clips, made.options);
   if (!quantized.ok()) return quantized.status().at(call.input);
@@ -124,7 +135,9 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   }
   call.front_end.text = table->front_end();
   for (const auto& shape : table->shapes()) load.onnx.data_shapes[shape.first] = shape.second;
-  RUNNEL_ASSIGN(const compiler::ImportedGraph imported, compiler::import_file(call.input, load));
+  RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, load));
+  RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
+  RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
   Made made;
   made.options = table->options();
@@ -240,6 +253,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->remove_option(verb->get_option("--member"));
   verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then steps that follow one another")->default_str("");
   verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
