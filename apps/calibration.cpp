@@ -9,6 +9,7 @@
 
 #include "apps/recording_clips.h"
 #include "compiler/quantize/clip_files.h"
+#include "compiler/quantize/sequence_clips.h"
 
 namespace runnel::apps {
 namespace {
@@ -47,8 +48,11 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   }
   auto paths = by_input(data);
   std::vector<std::unique_ptr<quantizer::Clips>> inputs;
+  const auto& states = graph.pipeline.states;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const compiler::Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[i])];
+    // State comes from the step before.
+    if (std::any_of(states.begin(), states.end(), [&](const auto& state) { return state.second == graph.inputs[i]; })) continue;
     auto found = paths.find(tensor.name);
     if (found == paths.end() && i == 0) found = paths.find("");
     if (found == paths.end()) return Status(Code::invalid_argument) << "no data for input " << tensor.name << ", expected " << tensor.name << "=PATH";
@@ -58,10 +62,14 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
     paths.erase(found);
   }
   if (!paths.empty()) return Status(Code::invalid_argument) << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first) << ", which is no input of the model";
-  return quantizer::joined_clips(std::move(inputs));
+  if (inputs.empty()) return Status(Code::invalid_argument, "every input takes state, expected one that takes data");
+  RUNNEL_ASSIGN(auto clips, quantizer::joined_clips(std::move(inputs)));
+  if (states.empty()) return clips;
+  return quantizer::sequence_clips(graph, std::move(clips));
 }
 
-Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, compiler::LoadOptions options) {
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::UsageOptions& usage,
+                                        compiler::LoadOptions options) {
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
   if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
   bool again = false;
@@ -102,6 +110,7 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
       return Status(Code::unsupported) << model << ": input " << input.name << " is " << runnel::name_of(input.dtype) << ", expected float32; --value fixes inputs of integers";
     }
   }
+  RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   CalibratedModel loaded;
   auto clips = open_clips(data, front_end, imported.graph);
   if (!clips.ok()) return clips.status();

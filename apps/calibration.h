@@ -9,6 +9,7 @@
 
 #include "apps/support.h"
 #include "compiler/quantize/clips.h"
+#include "compiler/usage.h"
 
 namespace runnel::apps {
 
@@ -23,8 +24,10 @@ struct CalibratedModel {
   std::vector<std::string> notes;
 };
 
-// Imports the model with the sizes that the data has where the file leaves them open. Errors name the file.
-Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, compiler::LoadOptions options);
+// Imports the model with the sizes that the data has where the file leaves them open, to be used as `usage` says: clips of a model with states are steps that follow one another.
+// Errors name the file.
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::UsageOptions& usage,
+                                        compiler::LoadOptions options);
 
 // Data of the same kind for a graph that is there.
 Result<std::unique_ptr<compiler::quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::Graph& graph);

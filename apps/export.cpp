@@ -1,12 +1,12 @@
 // runnel export: models as .espdl files, which ESP-DL runs; several of them as a package.
 #include <fmt/format.h>
 
+#include "apps/espdl_output.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
 #include "compiler/espdl/package_writer.h"
 #include "compiler/espdl/target.h"
-#include "compiler/espdl/writer.h"
 #include "compiler/model_graph.h"
 
 namespace runnel::apps {
@@ -44,17 +44,7 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
   write.seed = call.seed;
   options.target = call.target;
   RUNNEL_ASSIGN(const compiler::Graph graph, graph_of_file(input, options));
-  auto written = compiler::write_espdl(graph, write);
-  if (!written.ok()) return written.status().at(input);
-  for (const std::string& refusal : written->refusals) say(input + ": " + refusal);
-  if (!written->refusals.empty()) {
-    return Status(Code::unsupported) << input << ": cannot be written as .espdl for " << compiler::espdl_source::name_of(written->target) << ", "
-                                     << written->refusals.size() << (written->refusals.size() == 1 ? " reason" : " reasons");
-  }
-  for (const std::string& note : written->notes) say(input + ": " + note);
-  say(fmt::format("{}: {} operators for {}, {} bytes{}{}", input, graph.nodes.size(), compiler::espdl_source::name_of(written->target), written->bytes.size(),
-                  call.chunk > 0 ? fmt::format(", {} frames per call", call.chunk) : "", call.encrypt ? ", encrypted" : ""));
-  return std::move(written->bytes);
+  return espdl_bytes(graph, write, input);
 }
 
 Status run_export(const ExportCall& call) {

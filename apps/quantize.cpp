@@ -5,10 +5,13 @@
 #include <sstream>
 
 #include "apps/calibration.h"
+#include "apps/espdl_output.h"
 #include "apps/front_end.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "compiler/espdl/target.h"
+#include "compiler/quantize/calibration_table.h"
 #include "compiler/quantize/evaluate.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/quantize/report.h"
@@ -20,9 +23,9 @@ namespace {
 namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
-  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels;
-  std::vector<std::string> calib, eval, types, with, without;
-  int bits = 8, threads = 2;
+  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table;
+  std::vector<std::string> calib, eval, types, with, without, states;
+  int bits = 8, threads = 2, chunk = 0;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
   double max_error = 0, budget = 0;
@@ -84,66 +87,152 @@ nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quan
   return json;
 }
 
-// The first clip and what the integer model makes of it.
-Status add_self_test(const quantizer::Clips& clips, compiler::Graph& graph) {
-  quantizer::Clip clip;
-  RUNNEL_TRY(clips.read(0, clip));
-  return quantizer::add_vectors(clip, graph);
+bool is_espdl(const std::string& path) { return std::filesystem::path(path).extension() == ".espdl"; }
+
+// A quantized model and where it came from.
+struct Made {
+  quantizer::Quantized quantized;
+  quantizer::Options options;
+  std::unique_ptr<quantizer::Clips> clips;   // none: from a table
+  quantizer::Clip self_test;                 // input of the model's self-test
+};
+
+Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
+  compiler::UsageOptions usage;
+  for (const std::string& text : call.states) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
+    usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  return usage;
 }
 
-Status run_quantize(QuantizeCall call) {
-  RUNNEL_ASSIGN(quantizer::Options options, options_of(call));
-  ModelFlags flags = call.flags;
-  flags.target.clear();
-  RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
-  RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, load));
+Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptions& load) {
+  Made made;
+  RUNNEL_ASSIGN(made.options, options_of(call));
+  RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
+  RUNNEL_ASSIGN(CalibratedModel loaded, load_calibrated(call.input, call.calib, call.front_end, usage, load));
   for (const std::string& note : loaded.notes) say(call.input + ": " + note);
-  auto made = quantizer::quantize(loaded.graph, *loaded.clips, options);
-  if (!made.ok()) return made.status().at(call.input);
-  for (const std::string& note : made->notes) say(call.input + ": " + note);
-  const std::string real = quantizer::real_operators(*made);
-  if (!real.empty()) say(call.input + ": operators that stay float: " + real);
-
-  std::optional<quantizer::Accuracy> accuracy;
-  if (!call.eval.empty()) {
-    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, loaded.graph));
-    RUNNEL_ASSIGN(const std::vector<int> labels, quantizer::read_labels(call.labels));
-    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made->real, made->graph, *clips, labels, call.threads));
+  auto quantized = quantizer::quantize(loaded.graph, *loaded.clips, made.options);
+  if (!quantized.ok()) return quantized.status().at(call.input);
+  made.quantized = std::move(*quantized);
+  if (!call.save_table.empty()) {
+    RUNNEL_ASSIGN(const std::string text, quantizer::table_text(loaded.graph, made.quantized, made.options, call.front_end.text, loaded.clips->size()));
+    RUNNEL_TRY(write_file(call.save_table, std::as_bytes(std::span(text.data(), text.size()))));
   }
-  compiler::Graph& graph = made->graph;
-  if (!call.name.empty()) graph.name = call.name;
-  graph.metadata.emplace_back("quantize.target", std::string(options.target.name));
-  graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made->methods));
-  if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
-  graph.pipeline.decision = call.decision;
-  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
-  RUNNEL_TRY(add_self_test(*loaded.clips, graph));
+  made.clips = std::move(loaded.clips);
+  RUNNEL_TRY(made.clips->read(0, made.self_test));
+  return made;
+}
+
+// What a run over recordings decided is done again, without them.
+Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.table));
+  const auto table = quantizer::CalibrationTable::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!table.ok()) return table.status().at(call.table);
+  if (!call.front_end.text.empty() && call.front_end.text != table->front_end()) {
+    return Status(Code::mismatch) << call.table << ": calibrated with the front end \"" << table->front_end() << "\", found \"" << call.front_end.text << "\"";
+  }
+  call.front_end.text = table->front_end();
+  for (const auto& shape : table->shapes()) load.onnx.data_shapes[shape.first] = shape.second;
+  RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, load));
+  RUNNEL_ASSIGN(const compiler::UsageOptions usage, usage_of(call));
+  RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
+  for (const std::string& note : imported.notes) say(call.input + ": " + note);
+  Made made;
+  made.options = table->options();
+  auto quantized = table->quantize(imported.graph);
+  if (!quantized.ok()) return quantized.status().at(call.table);
+  made.quantized = std::move(*quantized);
+  made.self_test = quantizer::noise_clip(made.quantized, call.seed);
+  return made;
+}
+
+// The operators and the errors of the outputs, for people and as JSON.
+Status tell(const QuantizeCall& call, const Made& made, const std::optional<quantizer::Accuracy>& accuracy) {
+  const quantizer::Quantized& quantized = made.quantized;
+  if (made.clips) {
+    const std::vector<std::size_t> few = quantizer::some_of(made.clips->size(), 32);
+    RUNNEL_ASSIGN(const quantizer::Report report, quantizer::report_on(quantized, *made.clips, few, made.options));
+    if (made.options.progress) made.options.progress("", 1);
+    if (!call.report.empty()) {
+      const std::string text = json_of(quantized, report, accuracy).dump(1) + "\n";
+      RUNNEL_TRY(write_file(call.report, std::as_bytes(std::span(text.data(), text.size()))));
+    }
+    for (const quantizer::Trial& trial : quantized.trials) say(fmt::format("methods {}: noise to signal {:.3g} on clips held back", quantizer::names_of(trial.methods), trial.error));
+    say("methods used: " + quantizer::names_of(quantized.methods));
+    std::istringstream table(quantizer::table_of(report));
+    for (std::string line; std::getline(table, line);) say(line);
+  } else {
+    say(fmt::format("{}: methods {}, noise to signal {:.3g} when it was calibrated", call.table, quantizer::names_of(quantized.methods), quantized.error));
+  }
+  if (accuracy) {
+    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}", accuracy->clips, accuracy->real_correct, accuracy->correct,
+                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise));
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made, const compiler::LoadOptions& load) {
+  compiler::Graph& graph = made.quantized.graph;
+  if (is_espdl(call.output)) {
+    compiler::EspdlWriteOptions write;
+    write.target = compiler::espdl_source::target_named(made.options.target.name);
+    write.chunk = call.chunk;
+    write.seed = call.seed;
+    return espdl_bytes(graph, write, call.output);
+  }
   compiler::WriteOptions write;
   write.stream = load.stream;
   auto written = compiler::write_for_use(graph, write);
   if (!written.ok()) return written.status().at(call.input);
   for (const std::string& note : written->notes) say(call.input + ": " + note);
   for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
-
-  if (options.progress) options.progress("", 1);
-  const std::vector<std::size_t> few = quantizer::some_of(loaded.clips->size(), 32);
-  RUNNEL_ASSIGN(const quantizer::Report report, quantizer::report_on(*made, *loaded.clips, few, options));
-  if (options.progress) options.progress("", 1);
-  if (!call.report.empty()) {
-    const std::string text = json_of(*made, report, accuracy).dump(1) + "\n";
-    RUNNEL_TRY(write_file(call.report, std::as_bytes(std::span(text.data(), text.size()))));
-  }
-  RUNNEL_TRY(write_file(call.output, written->bytes));
-  for (const quantizer::Trial& trial : made->trials) say(fmt::format("methods {}: noise to signal {:.3g} on clips held back", quantizer::names_of(trial.methods), trial.error));
-  say("methods used: " + quantizer::names_of(made->methods));
-  std::istringstream table(quantizer::table_of(report));
-  for (std::string line; std::getline(table, line);) say(line);
-  if (accuracy) {
-    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}", accuracy->clips, accuracy->real_correct, accuracy->correct,
-                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise));
-  }
   say(fmt::format("{}: {} operators, {} bytes", call.output, graph.nodes.size(), written->bytes.size()));
+  return std::move(written->bytes);
+}
+
+// What can be said before anything is computed.
+Status check_call(const QuantizeCall& call) {
+  if (call.calib.empty() == call.table.empty()) return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
+  if (!call.table.empty() && !(call.report.empty() && call.save_table.empty())) return Status(Code::invalid_argument, "--report and --save-table need --calib DATA");
+  if (call.chunk > 0 && !is_espdl(call.output)) return Status(Code::invalid_argument) << "--chunk for " << call.output << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
+  if (!is_espdl(call.output) || !call.table.empty()) return {};
+  RUNNEL_ASSIGN(const quantizer::TargetRules target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
+  if (!target.esp_dl) return Status(Code::invalid_argument) << "target " << target.name << " for " << call.output << ", expected --target esp32 (c), esp32s3 or esp32p4";
   return {};
+}
+
+Status run_quantize(QuantizeCall call) {
+  RUNNEL_TRY(check_call(call));
+  ModelFlags flags = call.flags;
+  flags.target.clear();
+  RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(flags));
+  Made made;
+  if (call.table.empty()) { RUNNEL_ASSIGN(made, from_recordings(call, load)); }
+  else { RUNNEL_ASSIGN(made, from_table(call, load)); }
+  for (const std::string& note : made.quantized.notes) say(call.input + ": " + note);
+  const std::string real = quantizer::real_operators(made.quantized);
+  if (!real.empty()) say(call.input + ": operators that stay float: " + real);
+
+  std::optional<quantizer::Accuracy> accuracy;
+  compiler::Graph& graph = made.quantized.graph;
+  if (!call.eval.empty()) {
+    RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real));
+    RUNNEL_ASSIGN(const std::vector<int> labels, quantizer::read_labels(call.labels));
+    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads));
+  }
+  if (!call.name.empty()) graph.name = call.name;
+  graph.metadata.emplace_back("quantize.target", std::string(made.options.target.name));
+  graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made.quantized.methods));
+  if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
+  graph.pipeline.decision = call.decision;
+  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
+  RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
+  if (made.options.progress) made.options.progress("", 1);
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
+  RUNNEL_TRY(tell(call, made, accuracy));
+  return write_file(call.output, bytes);
 }
 
 }  // namespace
@@ -152,8 +241,11 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
   CLI::App* verb = app.add_subcommand("quantize", "Make an integer model of a float .onnx file, with calibration data, and say how accurate it is");
   verb->add_option("INPUT", call->input, "Float model (.onnx)")->required();
-  verb->add_option("--calib", call->calib, "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or .f32 (raw float32); NAME=PATH for models with several inputs")->required()->default_str("");
-  verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
+  verb->add_option("--calib", call->calib, "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or .f32 (raw float32); NAME=PATH for models with several inputs")->default_str("");
+  verb->add_option("--table", call->table, "Calibration table of an earlier run, instead of --calib: the same model again, without the recordings");
+  verb->add_option("--save-table", call->save_table, "Write what was decided as a calibration table");
+  verb->add_option("-o,--output", call->output, "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")->required();
+  verb->add_option("--chunk", call->chunk, "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes (default: whole clips)")->check(CLI::PositiveNumber)->default_str("");
   verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
   verb->add_option("--scheme", call->scheme, "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")->check(CLI::IsMember({"pow2", "affine"}));
   add_model_flags(verb, call->flags);
@@ -161,6 +253,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->remove_option(verb->get_option("--member"));
   verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then steps that follow one another")->default_str("");
   verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
@@ -175,7 +268,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
   auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
   eval->needs(labels);
-  verb->add_option("--seed", call->seed, "For choices by chance");
+  verb->add_option("--seed", call->seed, "Of the self-test's input, where there is no recording (--table)");
   verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")->check(CLI::Range(1, 32));
   verb->add_flag("--quiet", call->quiet, "No progress on stderr");
   verb->callback([call, &exit_code] {

@@ -1,4 +1,4 @@
-# Bundled models: build/models/NAME/NAME.rnl, made by `runnel import`.
+# Bundled models: build/models/NAME/NAME.rnl, made by `runnel quantize` (or `runnel import`).
 
 # runnel_split_graph(FILE FRONT_END DECISION): a text graph `... ! infer ... ! ...` from a file, cut at its infer node. Lines
 # that start with # are comments.
@@ -15,10 +15,11 @@ function(runnel_split_graph file front_end decision)
   set(${decision} "${CMAKE_MATCH_3}" PARENT_SCOPE)
 endfunction()
 
-# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE): imports SOURCE with the front end and decision of GRAPH and the labels,
-# one per line, of LABELS. Part of the target runnel_models, which is built by default.
+# runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [DEPENDS TARGET...]): makes NAME.rnl of SOURCE with the front end and
+# decision of GRAPH and the labels, one per line, of LABELS: quantized as a calibration TABLE says, quantized with RECORDINGS (which the targets of DEPENDS
+# make), or imported as it is. Part of the target runnel_models, which is built by default.
 function(runnel_model name)
-  cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS;TABLE;RECORDINGS" "DEPENDS" ${ARGN})
   foreach(file SOURCE GRAPH LABELS)
     cmake_path(ABSOLUTE_PATH ARG_${file} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endforeach()
@@ -26,11 +27,18 @@ function(runnel_model name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_GRAPH})
   set(model ${PROJECT_BINARY_DIR}/models/${name}/${name}.rnl)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/models/${name})
+  if(ARG_TABLE)
+    cmake_path(ABSOLUTE_PATH ARG_TABLE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
+  elseif(ARG_RECORDINGS)
+    set(call quantize ${ARG_SOURCE} --calib ${ARG_RECORDINGS} --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
+  else()
+    set(call import ${ARG_SOURCE} --front-end "${front_end}" --labels ${ARG_LABELS})
+  endif()
   add_custom_command(OUTPUT ${model}
-                     COMMAND runnel_program import ${ARG_SOURCE} -o ${model} --front-end "${front_end}" --decision "${decision}"
-                             --labels ${ARG_LABELS}
-                     DEPENDS runnel_program ${ARG_SOURCE} ${ARG_LABELS} ${ARG_GRAPH}
-                     COMMENT "Importing ${name}.rnl" VERBATIM)
+                     COMMAND runnel_program ${call} -o ${model} --decision "${decision}"
+                     DEPENDS runnel_program ${ARG_SOURCE} ${ARG_LABELS} ${ARG_GRAPH} ${ARG_TABLE} ${ARG_DEPENDS}
+                     COMMENT "Making ${name}.rnl" VERBATIM)
   add_custom_target(runnel_model_${name} ALL DEPENDS ${model})
   if(NOT TARGET runnel_models)
     add_custom_target(runnel_models)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "compiler/quantize/clip_runner.h"
@@ -18,6 +19,8 @@ namespace {
 using fb::OpCode;
 
 constexpr double kMostFactor = 16;
+// What is best for one family depends on what the others have become.
+constexpr std::size_t kPasses = 2;
 
 void store_floats(Tensor& tensor, const std::vector<float>& values) { std::memcpy(tensor.data->data(), values.data(), values.size() * sizeof(float)); }
 
@@ -186,38 +189,80 @@ std::vector<double> factors_of(const Graph& graph, const Family& family, const P
   return factors;
 }
 
+std::vector<std::string> names_of(const Graph& graph, const std::vector<std::size_t>& nodes) {
+  std::vector<std::string> names;
+  for (const std::size_t n : nodes) names.push_back(graph.nodes[n].name);
+  return names;
+}
+
+// The channels that a weighted operator makes, or those that it reads.
+std::size_t channels_of(const Graph& graph, const Node& node, bool made) {
+  const Tensor& weights = graph.tensors[static_cast<std::size_t>(node.inputs[1])];
+  return static_cast<std::size_t>(made ? weights.shape.front() : graph.tensors[static_cast<std::size_t>(node.inputs[0])].shape.back());
+}
+
 }  // namespace
 
-Status equalize(const Clips& clips, std::span<const std::size_t> which, const Options& options, const std::function<Result<double>(const Graph&)>& error_of, Graph& graph) {
-  const std::vector<Family> families = families_of(graph);
-  if (families.empty()) return {};
-  std::vector<TensorId> ids;
-  for (const Family& family : families) ids.insert(ids.end(), family.tensors.begin(), family.tensors.end());
-  RUNNEL_ASSIGN(const Peaks peaks, peaks_of(graph, ids, clips, which, options.threads));
-  RUNNEL_ASSIGN(double best, error_of(graph));
-  for (std::size_t f = 0; f < families.size(); ++f) {
-    if (options.progress) options.progress("equalization", static_cast<double>(f) / static_cast<double>(families.size()));
-    const auto keep_if_better = [&](const Graph& before, const std::vector<double>& factors) -> Status {
-      Graph candidate = before;
-      for (const std::size_t n : families[f].makers) scale_maker(factors, candidate.nodes[n], candidate);
-      for (const std::size_t n : families[f].readers) scale_reader(factors, candidate.nodes[n], candidate);
-      const auto error = error_of(candidate);
-      if (!error.ok() && error.status().code() != Code::unsupported) return error.status();
-      if (!error.ok() || *error >= best) return {};
-      best = *error;
-      graph = std::move(candidate);
-      return {};
-    };
-    const Graph uneven = graph;
-    for (const Strength& strength : kStrengths) RUNNEL_TRY(keep_if_better(uneven, factors_of(uneven, families[f], peaks, strength)));
-    if (options.scheme != Scheme::pow2) continue;
-    // All channels alike, so that the largest value comes close to what a power of two can hold.
-    const Graph even = graph;
-    for (const double quarter : {0.25, 0.5, 0.75}) {
-      RUNNEL_TRY(keep_if_better(even, std::vector<double>(static_cast<std::size_t>(graph.tensors[static_cast<std::size_t>(families[f].tensors[0])].shape.back()), std::exp2(quarter))));
+Status apply(const Scaling& scaling, Graph& graph) {
+  for (const double factor : scaling.factors) {
+    if (!(factor > 1e-9 && factor < 1e9)) return Status(Code::invalid_data) << "a factor of " << factor << ", expected one between 1e-9 and 1e9";
+  }
+  for (const bool made : {true, false}) {
+    for (const std::string& name : made ? scaling.makers : scaling.readers) {
+      const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& candidate) { return candidate.name == name && is_weighted(graph, candidate); });
+      if (node == graph.nodes.end()) return Status(Code::mismatch) << "no operator \"" << name << "\" with weights";
+      const std::size_t channels = channels_of(graph, *node, made);
+      if (channels != scaling.factors.size()) return Status(Code::mismatch) << scaling.factors.size() << " factors for the " << channels << " channels of \"" << name << "\"";
+      made ? scale_maker(scaling.factors, *node, graph) : scale_reader(scaling.factors, *node, graph);
     }
   }
   return {};
+}
+
+Result<std::vector<Scaling>> equalize(const Clips& clips, std::span<const std::size_t> which, const Options& options, const std::function<Result<double>(const Graph&)>& error_of, Graph& graph) {
+  std::vector<Scaling> changes;
+  const std::vector<Family> families = families_of(graph);
+  if (families.empty()) return changes;
+  std::vector<TensorId> ids;
+  for (const Family& family : families) ids.insert(ids.end(), family.tensors.begin(), family.tensors.end());
+  RUNNEL_ASSIGN(double best, error_of(graph));
+  Peaks peaks;
+  const std::size_t steps = kPasses * families.size();
+  for (std::size_t step = 0; step < steps; ++step) {
+    const std::size_t f = step % families.size();
+    if (options.progress) options.progress("equalization", static_cast<double>(step) / static_cast<double>(steps));
+    if (f == 0) { RUNNEL_ASSIGN(peaks, peaks_of(graph, ids, clips, which, options.threads)); }
+    // The best of several candidates that all start from the same graph; none, if nothing gets better.
+    const auto keep_best = [&](const std::vector<std::vector<double>>& candidates) -> Status {
+      const Graph before = graph;
+      const Scaling* kept = nullptr;
+      std::vector<Scaling> tried;
+      tried.reserve(candidates.size());
+      for (const std::vector<double>& factors : candidates) {
+        tried.push_back({names_of(before, families[f].makers), names_of(before, families[f].readers), factors});
+        Graph candidate = before;
+        RUNNEL_TRY(apply(tried.back(), candidate));
+        const auto error = error_of(candidate);
+        if (!error.ok() && error.status().code() != Code::unsupported) return error.status();
+        if (!error.ok() || *error >= best) continue;
+        best = *error;
+        graph = std::move(candidate);
+        kept = &tried.back();
+      }
+      if (kept != nullptr) changes.push_back(*kept);
+      return {};
+    };
+    std::vector<std::vector<double>> candidates;
+    for (const Strength& strength : kStrengths) candidates.push_back(factors_of(graph, families[f], peaks, strength));
+    RUNNEL_TRY(keep_best(candidates));
+    if (options.scheme != Scheme::pow2) continue;
+    // All channels alike, so that the largest value comes close to what a power of two can hold.
+    candidates.clear();
+    const auto channels = static_cast<std::size_t>(graph.tensors[static_cast<std::size_t>(families[f].tensors[0])].shape.back());
+    for (const double quarter : {0.25, 0.5, 0.75}) candidates.emplace_back(channels, std::exp2(quarter));
+    RUNNEL_TRY(keep_best(candidates));
+  }
+  return changes;
 }
 
 }  // namespace runnel::compiler::quantizer

@@ -61,7 +61,7 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
     if (!fits || LayerShape::of(graph, node).row > kMostRow) continue;
     plan.layers.erase(static_cast<int>(n));
     RUNNEL_ASSIGN(const Gram gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));
-    plan.layers[static_cast<int>(n)] = fit_layer(graph, node, plan, gram, methods.round, methods.correct_bias);
+    plan.layers[static_cast<int>(n)] = fit_layer(graph, node, plan, gram, methods);
   }
   return {};
 }

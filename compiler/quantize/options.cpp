@@ -1,5 +1,6 @@
 #include "compiler/quantize/options.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -64,6 +65,17 @@ std::string names_of(const Methods& methods) {
     if (methods.*method.field) text += (text.empty() ? "" : ", ") + std::string(method.name);
   }
   return text.empty() ? "none" : text;
+}
+
+Result<Methods> methods_named(std::string_view names) {
+  Methods methods;
+  for (const MethodName& method : kMethods) methods.*method.field = false;
+  while (!names.empty() && names != "none") {
+    const std::size_t end = std::min(names.find(", "), names.size());
+    RUNNEL_TRY(set_method(methods, names.substr(0, end), true));
+    names.remove_prefix(std::min(end + 2, names.size()));
+  }
+  return methods;
 }
 
 }  // namespace runnel::compiler::quantizer

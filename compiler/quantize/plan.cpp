@@ -160,6 +160,8 @@ std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
       if (graph.tensors[id].dtype == DType::float32) types[id] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
     }
   }
+  // State goes from run to run as it is.
+  for (const auto& state : graph.pipeline.states) types[static_cast<std::size_t>(state.second)] = types[static_cast<std::size_t>(state.first)];
   return types;
 }
 

@@ -17,6 +17,7 @@ namespace {
 // integer looks better on what it was made from than it is.
 constexpr float kLouder = 1.15f;
 constexpr std::size_t kSearched = 40;   // clips that ranges are searched with
+constexpr double kHolds[] = {0.02, 0.05, 0.1, 0.2, 0.4, 0.8};
 constexpr std::size_t kFewest = 8;   // clips that can be divided into some to fit and some to hold back
 
 // One way through all steps, with one set of methods.
@@ -31,7 +32,7 @@ class Attempt {
     std::vector<std::size_t> searched;
     for (const std::size_t i : some_of(which.size(), kSearched)) searched.push_back(which[i]);
     if (methods.equalize || methods.split) {
-      RUNNEL_ASSIGN(made.real, prepared(methods, all, searched));
+      RUNNEL_TRY(prepare(methods, all, searched, made));
     }
     RUNNEL_ASSIGN(made.plan, planned(made.real, all, options_));
     RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips_, which, options_.threads));
@@ -52,12 +53,11 @@ class Attempt {
     return plan;
   }
 
-  Result<Graph> prepared(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched) const {
-    Graph graph = given_;
-    if (methods.split) split_layers(graph, options_);
-    if (!methods.equalize) return graph;
+  Status prepare(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched, Quantized& made) const {
+    if (methods.split) split_layers(made.real, options_);
+    if (!methods.equalize) return {};
     const LouderClips louder(clips_, kLouder);
-    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(graph, louder, searched, options_.threads));
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, louder, searched, options_.threads));
     Options quiet = options_;
     quiet.progress = {};
     const auto error_of = [&](const Graph& candidate) -> Result<double> {
@@ -65,8 +65,8 @@ class Attempt {
       RUNNEL_ASSIGN(const Graph form, emit(candidate, plan));
       return yardstick.error(form);
     };
-    RUNNEL_TRY(equalize(clips_, all, options_, error_of, graph));
-    return graph;
+    RUNNEL_ASSIGN(made.scalings, equalize(clips_, all, options_, error_of, made.real));
+    return {};
   }
 
   Status improve(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
@@ -89,10 +89,29 @@ std::vector<Methods> sets_to_try(DType type) {
   Methods all, no_equalization, no_rounding;
   no_equalization.equalize = false;
   no_rounding.round = no_rounding.equalize = false;
-  // Ranges of 16 bits are not searched: there is nothing to gain.
-  if (type == DType::int16) no_equalization.search = no_rounding.search = false;
+  // 16 bits have room for every channel.
   if (type == DType::int16) return {no_equalization, no_rounding};
   return {all, no_equalization, no_rounding};
+}
+
+// How strongly rounding holds weights, by the error on clips held back.
+Result<double> chosen_hold(const Quantized& made, const Clips& clips, std::span<const std::size_t> fit, std::span<const std::size_t> held, const Options& options) {
+  double chosen = made.methods.hold, least = std::numeric_limits<double>::infinity();
+  if (!made.methods.round) return chosen;
+  const LouderClips louder(clips, kLouder);
+  RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, louder, held, options.threads));
+  for (const double hold : kHolds) {
+    Methods methods = made.methods;
+    methods.hold = hold;
+    Plan plan = made.plan;
+    RUNNEL_TRY(fit_layers(made.real, clips, fit, methods, options, plan));
+    RUNNEL_ASSIGN(const Graph form, emit(made.real, plan));
+    RUNNEL_ASSIGN(const double error, yardstick.error(form));
+    if (error >= least) continue;
+    least = error;
+    chosen = hold;
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -114,17 +133,20 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
   if (!options.methods && which.size() >= kFewest) {
     std::vector<std::size_t> fit, held;
     for (std::size_t i = 0; i < which.size(); ++i) (i % 4 == 3 ? held : fit).push_back(which[i]);
+    const LouderClips louder(clips, kLouder);
     double least = std::numeric_limits<double>::infinity();
+    Quantized best;
     for (const Methods& methods : sets_to_try(options.type)) {
-      RUNNEL_ASSIGN(const Quantized tried, attempt.run(methods, fit, fit));
-      const LouderClips louder(clips, kLouder);
+      RUNNEL_ASSIGN(Quantized tried, attempt.run(methods, fit, fit));
       RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(tried.real, louder, held, options.threads));
       RUNNEL_ASSIGN(const double error, yardstick.error(tried.graph));
       trials.push_back({methods, error});
       if (error >= least) continue;
       least = error;
       chosen = methods;
+      best = std::move(tried);
     }
+    RUNNEL_ASSIGN(chosen.hold, chosen_hold(best, clips, fit, held, options));
   }
   RUNNEL_ASSIGN(Quantized made, attempt.run(chosen, all, which));
   made.trials = std::move(trials);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "compiler/graph.h"
 #include "compiler/quantize/clips.h"
+#include "compiler/quantize/equalize.h"
 #include "compiler/quantize/measure.h"
 #include "compiler/quantize/options.h"
 #include "compiler/quantize/plan.h"
@@ -24,6 +25,7 @@ struct Trial {
 struct Quantized {
   Graph graph;                       // integer
   Graph real;                        // float, of the same function as the one given: what the integers stand for
+  std::vector<Scaling> scalings;     // how `real` differs from the one given, after splitting
   Plan plan;
   Methods methods;                   // those used
   std::vector<Trial> trials;         // what the choice was made from; empty: the methods were given

@@ -9,8 +9,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// How strongly weights are held at their float values, as a share of the mean of the diagonal: directions that the clips say little about stay as trained.
-constexpr double kHold = 0.2;
 constexpr int kSweeps = 30;
 
 // min over integers of w' h w - 2 c' w, w = step * integers; h symmetric and positive definite.
@@ -102,16 +100,17 @@ std::vector<double> quadratic_of(const Gram& gram, std::size_t group, bool free_
   return h;
 }
 
-double hold_of(const Gram& gram, std::size_t group) {
+double hold_of(const Gram& gram, std::size_t group, double share) {
   const std::size_t row = gram.shape().row;
   double sum = 0;
   for (std::size_t i = 0; i < row; ++i) sum += gram.products(group)[i * row + i];
-  return kHold * sum / static_cast<double>(row) + 1e-12;
+  return share * sum / static_cast<double>(row) + 1e-12;
 }
 
 }  // namespace
 
-Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, bool rounds, bool corrects) {
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, const Methods& methods) {
+  const bool rounds = methods.round, corrects = methods.correct_bias;
   const Grid x = plan.grid(node.inputs[0], gram.shape().row == 0 ? DType::int8 : plan.types[static_cast<std::size_t>(&node - graph.nodes.data())]);
   Layer layer = nearest_layer(graph, node, plan, x);
   const std::vector<float> weights = floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]);
@@ -126,7 +125,7 @@ Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gr
     std::vector<std::vector<double>> errors(shares.size(), std::vector<double>(entries, 0));
     std::vector<std::vector<std::int32_t>> integers(shares.size(), std::vector<std::int32_t>(weights.size()));
     for (std::size_t g = 0; g < gram.shape().groups; ++g) {
-      const double hold = hold_of(gram, g);
+      const double hold = hold_of(gram, g, methods.hold);
       const Quadratic quadratic(quadratic_of(gram, g, corrects, hold), row);
       for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
         std::vector<double> c(row);

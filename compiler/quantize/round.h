@@ -10,10 +10,10 @@
 
 namespace runnel::compiler::quantizer {
 
-// The layer whose results on the inputs that the sums were made of come closest to the float ones. rounds: integers are chosen together (in the
+// The layer whose results on the inputs that the sums were made of come closest to the float ones. methods.round: integers are chosen together (in the
 // order of a Cholesky factor, then one by one until none improves), from the least squares weights; else each is the nearest one of the float
-// weights. corrects: the bias is the one of least error; else it is the float one.
-Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, bool rounds, bool corrects);
+// weights. methods.correct_bias: the bias is the one of least error; else it is the float one.
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, const Methods& methods);
 
 // Fits every layer in the order of execution, each to the inputs that the layers in front of it give as integers. Errors: those of the runs.
 Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::size_t> which, const Methods& methods, const Options& options, Plan& plan);

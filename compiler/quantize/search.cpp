@@ -11,15 +11,15 @@ namespace {
 
 // Less than this is chance.
 constexpr double kGain = 0.003;
-constexpr int kGateExponents[] = {-12, -10, -9};
+constexpr int kGateExponents[] = {-13, -12, -10, -9};
 
-// The groups whose tensors hold integers, in the order of execution.
+// The groups whose tensors are int8, in the order of execution: 16 bits have room for everything.
 std::vector<TensorId> groups_of(const Graph& graph, const Plan& plan) {
   const std::vector<DType> types = tensor_types(graph, plan);
   std::vector<TensorId> groups;
   std::set<TensorId> seen;
   const auto add = [&](TensorId id) {
-    if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].dtype != DType::float32 || types[static_cast<std::size_t>(id)] == DType::float32) return;
+    if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].dtype != DType::float32 || types[static_cast<std::size_t>(id)] != DType::int8) return;
     const TensorId group = plan.groups[static_cast<std::size_t>(id)];
     if (seen.insert(group).second) groups.push_back(group);
   };

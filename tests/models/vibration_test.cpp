@@ -9,8 +9,8 @@
 
 #include "compiler/load.h"
 #include "inference/host/engine.h"
+#include "models/vibration/signal.h"
 #include "pipeline/host/graph.h"
-#include "tests/models/vibration_signal.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel {
@@ -31,14 +31,14 @@ class Vibration : public testing::Test {
   // The state that most of the frames behind the warm-up have.
   std::size_t decide(const std::vector<std::int16_t>& samples) {
     const fs::path file = folder_ / "signal.wav";
-    pipeline::test::write_recording(file, samples, test::kVibrationRate);
+    pipeline::test::write_recording(file, samples, vibration::kRate);
     compiler::FileLoader loader;
     pipeline::GraphOptions options;
     options.models = &loader;
     options.operators = all_operators();
     const fs::path out = folder_ / "scores.npy";
-    const auto graph = pipeline::Graph::build("wav path=" + file.string() + " ! " + model_->model().pipeline()->front_end()->str() + " ! infer model=" + path_.string() +
-                                                  " ! npy path=" + out.string(), options);
+    const auto graph = pipeline::Graph::build("wav path=" + file.string() + " ! " + model_->model().pipeline()->front_end()->str() + " ! infer dequantize=true model=" +
+                                                  path_.string() + " ! npy path=" + out.string(), options);
     EXPECT_TRUE(graph.ok()) << graph.status().text();
     if (!graph.ok()) return 5;
     const Status ran = (*graph)->run();
@@ -63,24 +63,25 @@ TEST_F(Vibration, RecognisesFreshSignals) {
   int right = 0;
   for (int i = 0; i < kSignals; ++i) {
     const std::size_t state = static_cast<std::size_t>(i) % 5;
-    right += decide(test::vibration_signal(state, 5'000'000 + static_cast<std::uint64_t>(i))) == state ? 1 : 0;
+    right += decide(vibration::signal(state, 5'000'000 + static_cast<std::uint64_t>(i))) == state ? 1 : 0;
   }
   EXPECT_GE(right, kSignals * 98 / 100);
 }
 
 TEST_F(Vibration, BringsItsFrontEndAndLabels) {
   const fb::Pipeline& pipeline = *model_->model().pipeline();
-  EXPECT_EQ(pipeline.sample_rate(), test::kVibrationRate);
-  ASSERT_EQ(pipeline.labels()->size(), test::kVibrationStates.size());
-  for (std::size_t i = 0; i < test::kVibrationStates.size(); ++i) {
-    EXPECT_EQ(pipeline.labels()->Get(static_cast<flatbuffers::uoffset_t>(i))->str(), test::kVibrationStates[i]);
+  EXPECT_EQ(pipeline.sample_rate(), vibration::kRate);
+  ASSERT_EQ(pipeline.labels()->size(), vibration::kStates.size());
+  for (std::size_t i = 0; i < vibration::kStates.size(); ++i) {
+    EXPECT_EQ(pipeline.labels()->Get(static_cast<flatbuffers::uoffset_t>(i))->str(), vibration::kStates[i]);
   }
   ASSERT_NE(model_->model().plan(), nullptr) << "it streams";
+  EXPECT_EQ(model_->model().tensor(model_->model().inputs()[0]).dtype, DType::int8);
 }
 
 // The twin in Python makes these: generator.signal('bearing', 7)[:8] and the sum of all samples' magnitudes.
 TEST(VibrationSignal, IsThatOfTheTrainingScripts) {
-  const std::vector<std::int16_t> samples = test::vibration_signal(4, 7);
+  const std::vector<std::int16_t> samples = vibration::signal(4, 7);
   ASSERT_EQ(samples.size(), 8000u);
   std::int64_t sum = 0;
   for (const std::int16_t sample : samples) sum += std::abs(sample);

@@ -1,6 +1,6 @@
 """Vibration of a small four-pole motor, as an accelerometer on its bearing would see it: seeded signals of five states.
 
-Every random number is mix(seed, i), so that any program can make the same signals (tests/models/vibration_signal.h is the twin in
+Every random number is mix(seed, i), so that any program can make the same signals (models/vibration/signal.h is the twin in
 C++). 4000 samples per second, 16-bit integers.
 
 state         what is in it (f: speed, 22 to 27 turns a second)

@@ -1,10 +1,10 @@
-#include "tests/models/vibration_signal.h"
+#include "models/vibration/signal.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace runnel::test {
+namespace runnel::vibration {
 namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
@@ -21,8 +21,8 @@ double uniform(std::uint64_t seed, std::uint64_t index) {
 
 }  // namespace
 
-std::vector<std::int16_t> vibration_signal(std::size_t state, std::uint64_t seed, double seconds) {
-  const auto count = static_cast<std::size_t>(seconds * kVibrationRate);
+std::vector<std::int16_t> signal(std::size_t state, std::uint64_t seed, double seconds) {
+  const auto count = static_cast<std::size_t>(seconds * kRate);
   std::uint64_t place = 0;
   const auto between = [&](double low, double high) { return low + (high - low) * uniform(seed, place++); };
   const double speed = between(22, 27), gain = std::pow(2.0, between(-1, 1)), noise = between(0.010, 0.020), hum = between(0.0, 0.004);
@@ -33,7 +33,7 @@ std::vector<std::int16_t> vibration_signal(std::size_t state, std::uint64_t seed
   level[2] = between(0.005, 0.015);
   const double large = between(0.30, 0.70), second = between(0.25, 0.60), third = between(0.08, 0.20);
   const double ring = between(900, 1400), decay = between(150, 300), impact = between(0.25, 0.60), load = between(0.3, 0.7);
-  const std::string_view name = kVibrationStates[state];
+  const std::string_view name = kStates[state];
   const bool running = name != "stopped";
   if (name == "imbalance") level[0] = large;
   if (name == "misalignment") {
@@ -43,7 +43,7 @@ std::vector<std::int16_t> vibration_signal(std::size_t state, std::uint64_t seed
   }
   std::vector<double> x(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const double t = static_cast<double>(i) / kVibrationRate;
+    const double t = static_cast<double>(i) / kRate;
     const double white = std::sqrt(-2 * std::log(1 - uniform(seed, kNoiseAt + 2 * i))) * std::cos(kTurn * uniform(seed, kNoiseAt + 2 * i + 1));
     x[i] = white * (running ? noise : 0.4 * noise) + hum * std::sin(kTurn * 50 * t + phases[3]);
     for (int k = 0; running && k < 3; ++k) x[i] += level[k] * std::sin(kTurn * (k + 1) * speed * t + phases[k]);
@@ -54,7 +54,7 @@ std::vector<std::int16_t> vibration_signal(std::size_t state, std::uint64_t seed
       const double at = (k + 0.02 * (uniform(seed, kJitterAt + static_cast<std::uint64_t>(k)) - 0.5)) * period;
       const double strength = impact * (1 + load * std::cos(kTurn * speed * at + phases[0])) / (1 + load);
       for (std::size_t i = 0; i < count; ++i) {
-        const double since = static_cast<double>(i) / kVibrationRate - at;
+        const double since = static_cast<double>(i) / kRate - at;
         if (since >= 0) x[i] += strength * std::exp(-decay * since) * std::sin(kTurn * ring * since);
       }
     }
@@ -64,4 +64,4 @@ std::vector<std::int16_t> vibration_signal(std::size_t state, std::uint64_t seed
   return samples;
 }
 
-}  // namespace runnel::test
+}  // namespace runnel::vibration
