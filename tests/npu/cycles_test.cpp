@@ -1,0 +1,126 @@
+// The estimate equals, operation by operation, what Arm's compiler reported for the streams that it made.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/load.h"
+#include "npu/decoder.h"
+#include "npu/host/block_config.h"
+#include "npu/host/segment.h"
+#include "tests/support/data.h"
+
+namespace runnel::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Row {
+  std::string name;
+  double total = 0, npu = 0, sram = 0, dram = 0, macs = 0, utilisation = 0;
+};
+
+// Columns up to the name, which is the last one and may contain anything.
+std::vector<Row> rows_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::vector<Row> rows;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::istringstream in(line);
+    std::vector<std::string> cells;
+    for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
+    if (cells.size() < 14 || cells[0] == "TFLite_operator") continue;
+    const auto number = [&](std::size_t i) { return std::stod(cells[i]); };
+    rows.push_back({cells[1], number(4), number(6), number(7), number(8), number(11), number(13)});
+  }
+  return rows;
+}
+
+std::vector<npu::Operation> operations_of(const npu::Segment& segment) {
+  std::vector<npu::Operation> out;
+  npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
+  for (npu::Operation op;;) {
+    const auto more = decoder.next(op);
+    EXPECT_TRUE(more.ok()) << more.status().text();
+    if (!more.ok() || !*more) return out;
+    out.push_back(op);
+  }
+}
+
+struct Compiled {
+  std::shared_ptr<const OwnedModel> model;
+  std::vector<npu::Segment> segments;
+};
+Compiled open(const fs::path& path) {
+  Compiled out;
+  const auto loaded = compiler::load_model(path);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
+  if (!loaded.ok()) return out;
+  out.model = loaded->model;
+  const Model& model = out.model->model();
+  for (int i = 0; i < model.operator_count(); ++i) {
+    if (model.op(i).code() != fb::OpCode::delegate) continue;
+    auto segment = npu::read_segment(model, model.op(i));
+    EXPECT_TRUE(segment.ok()) << segment.status().text();
+    if (segment.ok()) out.segments.push_back(*std::move(segment));
+  }
+  return out;
+}
+
+// Both targets were compiled with the memories of the larger system.
+npu::CycleModel recorded_model(const npu::Accelerator& accelerator) {
+  const auto system = npu::find_system("Ethos_U65_High_End");
+  const auto mode = npu::find_memory_mode(accelerator.product == npu::Product::u55 ? "Shared_Sram" : "Dedicated_Sram");
+  return *npu::CycleModel::make(accelerator, **system, **mode);
+}
+
+struct Recorded {
+  const char* target;
+  const char* network;
+};
+std::ostream& operator<<(std::ostream& out, const Recorded& recorded) { return out << recorded.target << '/' << recorded.network; }
+
+class RecordedFigures : public testing::TestWithParam<Recorded> {
+ protected:
+  [[nodiscard]] static fs::path file(const char* suffix) { return data_folder() / "ethosu/vela" / GetParam().target / (std::string(GetParam().network) + suffix); }
+};
+
+TEST_P(RecordedFigures, AreTheEstimates) {
+  RUNNEL_NEEDS_DATA();
+  const Compiled compiled = open(file("_vela.tflite"));
+  ASSERT_FALSE(compiled.segments.empty());
+  const npu::CycleModel model = recorded_model(*compiled.segments[0].accelerator);
+  std::vector<npu::OperationEstimate> found;
+  for (const npu::Segment& segment : compiled.segments) {
+    for (const auto& one : npu::estimate(operations_of(segment), model).operations) found.push_back(one);
+  }
+  std::size_t at = 0;
+  for (const Row& row : rows_of(file("_per-layer.csv"))) {
+    // A copy that turned out to be none.
+    if (row.name == "Memcpy" && row.total == 0) continue;
+    ASSERT_LT(at, found.size()) << row.name;
+    const npu::OperationEstimate& one = found[at++];
+    SCOPED_TRACE(row.name + ", operations " + std::to_string(one.first) + " to " + std::to_string(one.last));
+    const auto access = [&](npu::MemoryArea area) { return one.access[static_cast<std::size_t>(area)]; };
+    EXPECT_DOUBLE_EQ(one.npu, row.npu);
+    EXPECT_DOUBLE_EQ(access(npu::MemoryArea::sram), row.sram);
+    EXPECT_DOUBLE_EQ(access(npu::MemoryArea::dram), row.dram);
+    EXPECT_DOUBLE_EQ(one.total, row.total);
+    EXPECT_EQ(static_cast<double>(one.macs), row.macs);
+    EXPECT_NEAR(row.total > 0 ? one.utilisation * 100 : row.utilisation, row.utilisation, 1e-9);
+  }
+  EXPECT_EQ(at, found.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordedFigures,
+                         testing::Values(Recorded{"u55-128", "ad01_int8"}, Recorded{"u55-128", "hello_world_int8"}, Recorded{"u55-128", "keyword_scrambled_8bit"},
+                                         Recorded{"u55-128", "kws_ref_model"}, Recorded{"u55-128", "micro_speech_quantized"}, Recorded{"u55-128", "person_detect"},
+                                         Recorded{"u55-128", "seanet_add0_int16"}, Recorded{"u55-128", "str_ww_ref_model"}, Recorded{"u65-256", "ad01_int8"},
+                                         Recorded{"u65-256", "hello_world_int8"}, Recorded{"u65-256", "keyword_scrambled_8bit"}, Recorded{"u65-256", "kws_ref_model"},
+                                         Recorded{"u65-256", "micro_speech_quantized"}, Recorded{"u65-256", "person_detect"}, Recorded{"u65-256", "seanet_add0_int16"},
+                                         Recorded{"u65-256", "str_ww_ref_model"}, Recorded{"u65-256", "dtln_noise_suppression"}));
+
+}  // namespace
+}  // namespace runnel::test
