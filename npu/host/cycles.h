@@ -81,8 +81,16 @@ class CycleModel {
   const MemoryMode* mode_;
 };
 
-// All operations of one run, in order: those of a stream, or planned ones (then beside what `cycles` uses: weights and scales with base and length, ofm.base,
-// copies). Weights outside of region 0 count as copied there, under the operation before as far as that is long enough.
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model);
+// What the weights and scales of a convolution, whose channels are cut into several operations, take as one stream: compressed anew, which the operations do
+// not say. Arm's compiler counts with it where copies, not products, take the time.
+struct UncutWeights {
+  std::uint32_t first = 0;             // index of the first of the operations
+  double bytes = 0;
+};
+
+// All operations of one run, in order: those of a stream, or planned ones (then beside what `cycles` uses: index, weights and scales with base and length,
+// ofm.base, copies). Weights outside of region 0 count as copied there, under the operation before as far as that is long enough. Without `uncut` the sum of
+// the streams of a cut convolution stands for it, which differs by a few units of 16 bytes.
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model, std::span<const UncutWeights> uncut = {});
 
 }  // namespace runnel::npu

@@ -6,9 +6,6 @@
 namespace runnel::npu {
 namespace {
 
-// Of a bias in the file of a network, by which bytes of scales are counted.
-double bias_bytes(const Operation& op) noexcept { return op.ifm.element == 2 ? 8 : 4; }
-
 bool same_map(const FeatureMap& a, const FeatureMap& b) noexcept {
   return a.height == b.height && a.width == b.width && a.element == b.element && a.layout == b.layout && a.region == b.region && a.stride_y == b.stride_y &&
          a.stride_x == b.stride_x && a.stride_c == b.stride_c && a.zero_point == b.zero_point;
@@ -39,7 +36,7 @@ double stream_bytes(const Operation& op) noexcept {
 
 class Estimator {
  public:
-  Estimator(const CycleModel& model, Estimate& out) noexcept : model_(model), out_(out) {}
+  Estimator(const CycleModel& model, std::span<const UncutWeights> uncut, Estimate& out) noexcept : model_(model), uncut_(uncut), out_(out) {}
 
   void add(std::span<const Operation> slices) {
     Operation whole = slices.front();
@@ -79,11 +76,14 @@ class Estimator {
   void transfers(const Operation& whole, std::span<const Operation> slices, OperationEstimate& one) {
     const bool weighs = whole.kind == OperationKind::conv || whole.kind == OperationKind::depthwise;
     const bool copied = weighs && whole.weight_region != 0;
-    // Time under which the next operation's copies can hide; scales are then in SRAM.
+    // Time under which the next operation's copies can hide: as it is known before maps have moved from the arena into the cache, scales there already.
     const auto alone = [&](std::int32_t depth) {
       Operation part = whole;
       part.ofm.depth = depth;
       if (weighs) part.weight_region = 2;
+      for (FeatureMap* map : {&part.ifm, &part.ofm}) {
+        if (map->region == 2) map->region = 1;
+      }
       return static_cast<double>(model_.cycles(part));
     };
     const MemoryArea constants = model_.area_of(0);
@@ -101,7 +101,9 @@ class Estimator {
       double bytes = 0;
       for (const Operation& slice : slices) bytes += stream_bytes(slice);
       const MemoryArea to = model_.area_of(whole.weight_region);
-      const double first = model_.copy_cycles(constants, to, stream_bytes(slices.front())), full = model_.copy_cycles(constants, to, bytes);
+      const auto known = std::find_if(uncut_.begin(), uncut_.end(), [&](const UncutWeights& weights) { return weights.first == one.first; });
+      const double first = model_.copy_cycles(constants, to, stream_bytes(slices.front()));
+      const double full = model_.copy_cycles(constants, to, known == uncut_.end() ? bytes : known->bytes);
       traffic(one, constants).read += bytes;
       traffic(one, to).written += bytes;
       one.npu = slices.size() > 1 ? std::max(full - slack_ + slack, compute + std::max(first - slack_, 0.0)) : compute + full - std::min(first, slack_);
@@ -125,7 +127,7 @@ class Estimator {
     for (const Operation& slice : slices) stored += stream_bytes(slice);
     const bool once = whole.kind == OperationKind::depthwise;
     const double original = static_cast<double>(whole.kernel.taps_y()) * whole.kernel.taps_x() * (once ? 1 : whole.ifm.depth) * whole.ofm.depth;
-    const double scales = access.scales * bias_bytes(whole), bytes = access.weights * ((stored - scales) / original) + scales;
+    const double scales = access.scales * static_cast<double>(kScaleRecord), bytes = access.weights * ((stored - scales) / original) + scales;
     const MemoryArea area = model_.area_of(whole.weight_region);
     traffic(one, area).read += bytes;
     // What was copied into SRAM is read beside the arithmetic.
@@ -149,6 +151,7 @@ class Estimator {
   }
 
   const CycleModel& model_;
+  std::span<const UncutWeights> uncut_;
   Estimate& out_;
   double slack_ = 0;
 };
@@ -168,9 +171,9 @@ bool brings_weights(const Dma& dma, std::span<const Operation> behind) noexcept 
 
 }  // namespace
 
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model) {
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model, std::span<const UncutWeights> uncut) {
   Estimate out;
-  Estimator estimator(model, out);
+  Estimator estimator(model, uncut, out);
   std::vector<Operation> slices;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const Operation& op = operations[i];
