@@ -67,6 +67,7 @@ class CycleModel {
 
   [[nodiscard]] const Accelerator& accelerator() const noexcept { return *accelerator_; }
   [[nodiscard]] const SystemConfiguration& system() const noexcept { return *system_; }
+  [[nodiscard]] const MemoryMode& mode() const noexcept { return *mode_; }
 
  private:
   CycleModel(const Accelerator& accelerator, const SystemConfiguration& system, const MemoryMode& mode) noexcept

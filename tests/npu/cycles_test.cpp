@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "compiler/load.h"
@@ -47,6 +48,22 @@ std::vector<npu::Operation> operations_of(const npu::Segment& segment) {
     if (!more.ok() || !*more) return out;
     out.push_back(op);
   }
+}
+
+// The only row of a summary, by the names of its columns.
+std::map<std::string, double> summary_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string names, values;
+  std::getline(file, names);
+  std::getline(file, values);
+  std::istringstream name_in(names), value_in(values);
+  std::map<std::string, double> out;
+  std::string name, value;
+  while (std::getline(name_in, name, ',') && std::getline(value_in, value, ',')) {
+    for (std::string* text : {&name, &value}) text->erase(text->find_last_not_of('\r') + 1);
+    if (!value.empty() && value.find_first_not_of("0123456789.e-+") == std::string::npos) out[name] = std::stod(value);
+  }
+  return out;
 }
 
 struct Compiled {
@@ -121,7 +138,7 @@ TEST_P(RecordedFigures, AreTheEstimates) {
     for (const auto& one : npu::estimate(operations_of(segment), model, uncut).operations) found.push_back(one);
   }
   std::size_t at = 0;
-  double total = 0, recorded = 0;
+  double total = 0, sram = 0, dram = 0;
   for (const Row& row : rows_of(file("_per-layer.csv"))) {
     // A copy that turned out to be none.
     if (row.name == "Memcpy" && row.total == 0) continue;
@@ -133,13 +150,20 @@ TEST_P(RecordedFigures, AreTheEstimates) {
     EXPECT_DOUBLE_EQ(access(npu::MemoryArea::sram), row.sram);
     EXPECT_DOUBLE_EQ(access(npu::MemoryArea::dram), row.dram);
     EXPECT_DOUBLE_EQ(one.total, row.total);
-    total += one.total;
-    recorded += row.total;
     EXPECT_EQ(static_cast<double>(one.macs), row.macs);
     EXPECT_NEAR(row.total > 0 ? one.utilisation * 100 : row.utilisation, row.utilisation, 1e-9);
   }
   EXPECT_EQ(at, found.size());
-  EXPECT_DOUBLE_EQ(total, recorded);
+  for (const npu::OperationEstimate& one : found) {
+    const auto bytes = [&](npu::MemoryArea area) { return one.traffic[static_cast<std::size_t>(area)].read + one.traffic[static_cast<std::size_t>(area)].written; };
+    total += one.total;
+    sram += bytes(npu::MemoryArea::sram);
+    dram += bytes(npu::MemoryArea::dram);
+  }
+  auto summary = summary_of(file("_summary_internal-default.csv"));
+  EXPECT_NEAR(total, summary["cycles_total"], 1e-6);
+  EXPECT_NEAR(sram, summary["sram_total_bytes"], 1e-6);
+  EXPECT_NEAR(dram, summary["dram_total_bytes"], 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecordedFigures,
