@@ -1,6 +1,5 @@
-// runnel features: recordings to feature matrices.
+// runnel features: recordings of sound and tables of sensors to feature matrices.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "apps/graphs.h"
@@ -14,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct FeaturesCall {
-  std::vector<std::string> inputs, set;
+  std::vector<std::string> inputs, set, source;
   std::string output, preset = "kaldi", kind, png;
 };
 
@@ -24,56 +23,84 @@ bool is_fixed_point(const std::string& name) {
   return std::any_of(presets.begin(), presets.end(), [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
 }
 
+// Windows over sensors, which know no presets.
+bool is_of_windows(const std::string& kind) { return kind == "statistics" || kind == "framing"; }
+
+// The options of a preset after the settings of the call; a setting that is wrong is told when the graph is built.
+template <class Options>
+Options options_of(const FeaturesCall& call, Options options) {
+  for (const std::string& setting : call.set) {
+    const std::size_t at = std::min(setting.find('='), setting.size());
+    if (at < setting.size()) (void)set(options, std::string_view(setting).substr(0, at), std::string_view(setting).substr(at + 1));
+  }
+  return options;
+}
+
+std::string mel_axis(double low, double high, const char* scale) {
+  return " axis=mel mel_scale=" + std::string(scale) + " low_freq=" + std::to_string(low) + " high_freq=" + std::to_string(high);
+}
+
 // "png path=... axis=...": which frequencies the rows of the picture stand for.
 std::string picture_of(const FeaturesCall& call, const std::string& path) {
-  std::string node = "png path=" + quote_value(path);
-  std::string_view kind = call.kind;
-  if (const auto preset = features::preset(call.preset); kind.empty() && preset.ok()) {
-    for (const features::Parameter& parameter : features::parameters()) {
-      if (parameter.name == "kind") kind = features::choice_at(parameter.choices, static_cast<std::size_t>(parameter.get(*preset)));
-    }
+  const std::string node = "png path=" + quote_value(path);
+  if (is_of_windows(call.kind)) return node;
+  if (const auto preset = features::microfrontend_preset(call.preset); preset.ok()) {
+    const features::MicrofrontendOptions options = options_of(call, *preset);
+    return node + mel_axis(static_cast<double>(options.low_freq), static_cast<double>(options.high_freq), "htk");
   }
-  if (kind == "spectrogram") return node + " axis=hz";
-  if (!kind.empty() && kind != "fbank") return node;
-  // The picture knows one mel scale.
-  bool slaney = std::find(call.set.begin(), call.set.end(), "mel_scale=slaney") != call.set.end();
-  double low = 20, high = 0, rate = 16000;
-  if (const auto preset = features::preset(call.preset); preset.ok()) {
-    slaney = slaney || preset->mel_scale == features::MelScale::slaney;
-    low = static_cast<double>(preset->low_freq);
-    high = static_cast<double>(preset->high_freq);
-    rate = static_cast<double>(preset->sample_frequency);
+  const auto preset = features::preset(call.preset);
+  if (!preset.ok()) return node;
+  features::FbankOptions options = options_of(call, *preset);
+  if (!call.kind.empty()) (void)set(options, "kind", call.kind);
+  if (options.kind == features::FeatureKind::spectrogram) return node + " axis=hz";
+  // Stacked frames and those with an energy have other rows.
+  const features::Preset* const recipe = features::preset_named(features::presets(), call.preset);
+  if (options.kind != features::FeatureKind::fbank || options.use_energy || !recipe->after.empty()) return node;
+  const double high = static_cast<double>(options.high_freq) + (options.high_freq > 0 ? 0 : static_cast<double>(options.sample_frequency) / 2);
+  return node + mel_axis(static_cast<double>(options.low_freq), high, options.mel_scale == features::MelScale::slaney ? "slaney" : "htk");
+}
+
+// " NAME=VALUE ..." of parameters as they were given with `option`.
+Result<std::string> parameters_of(const std::vector<std::string>& settings, std::string_view option) {
+  std::string text;
+  for (const std::string& setting : settings) {
+    const std::size_t at = setting.find('=');
+    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << option << " \"" << setting << "\", expected NAME=VALUE";
+    text += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
   }
-  if (slaney) return node;
-  for (const features::MicrofrontendPreset& preset : features::microfrontend_presets()) {
-    if (preset.name != call.preset) continue;
-    low = static_cast<double>(preset.options.low_freq);
-    high = static_cast<double>(preset.options.high_freq);
+  return text;
+}
+
+// What makes features of samples.
+Result<std::string> nodes_of(const FeaturesCall& call) {
+  RUNNEL_ASSIGN(const std::string settings, parameters_of(call.set, "--set"));
+  if (is_of_windows(call.kind)) {
+    if (call.preset != FeaturesCall().preset) return Status(Code::invalid_argument) << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
+    return call.kind + settings;
   }
-  for (const std::string& setting : call.set) {
-    for (const auto& [name, value] : {std::pair{"low_freq=", &low}, std::pair{"high_freq=", &high}, std::pair{"sample_frequency=", &rate}}) {
-      if (setting.starts_with(name)) *value = std::atof(setting.c_str() + std::string_view(name).size());
-    }
+  const bool fixed_point = is_fixed_point(call.preset);
+  if (fixed_point && !call.kind.empty() && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
+  std::string nodes = (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
+  if (!fixed_point && !call.kind.empty()) nodes += " kind=" + call.kind;
+  nodes += settings;
+  // The whole recipe, where a preset says that there is more to it than one node.
+  if (const features::Preset* preset = fixed_point ? nullptr : features::preset_named(features::presets(), call.preset); preset != nullptr) {
+    if (!preset->before.empty()) nodes = std::string(preset->before) + " ! " + nodes;
+    if (!preset->after.empty()) nodes += " ! " + std::string(preset->after);
   }
-  if (high <= 0) high += rate / 2;
-  return node + " axis=mel low_freq=" + std::to_string(low) + " high_freq=" + std::to_string(high);
+  return nodes;
+}
+
+// The node that reads this file.
+std::string source_of(const std::string& input) {
+  const std::string extension = fs::path(input).extension().string();
+  const char* node = extension == ".csv" || extension == ".tsv" ? "csv" : extension == ".npy" ? "npy" : "wav";
+  return node + (" path=" + quote_value(input));
 }
 
 Status run_features(const FeaturesCall& call) {
-  const bool fixed_point = is_fixed_point(call.preset);
-  if (fixed_point && !call.kind.empty() && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
-  std::string node = (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
-  if (!fixed_point && !call.kind.empty()) node += " kind=" + call.kind;
-  for (const std::string& setting : call.set) {
-    const std::size_t at = setting.find('=');
-    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--set \"" << setting << "\", expected NAME=VALUE";
-    node += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
-  }
-  // The whole recipe, where a preset says that there is more to it than one node.
-  if (const features::Preset* preset = fixed_point ? nullptr : features::preset_named(features::presets(), call.preset); preset != nullptr) {
-    if (!preset->before.empty()) node = std::string(preset->before) + " ! " + node;
-    if (!preset->after.empty()) node += " ! " + std::string(preset->after);
-  }
+  RUNNEL_ASSIGN(const std::string node, nodes_of(call));
+  RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
   const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
   if (many && !call.png.empty()) return Status(Code::invalid_argument) << "--png " << call.png << ": expected one recording, found " << call.inputs.size();
   const auto output_of = [&](const std::string& input) { return many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output; };
@@ -92,7 +119,7 @@ Status run_features(const FeaturesCall& call) {
     const std::string output = output_of(input);
     pipeline::GraphOptions options = graph_options(loader);
     options.insert_conversions = true;
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("wav path=" + quote_value(input) + " ! " + node + (call.png.empty() ? "" : " name=features") + " ! npy path=" + quote_value(output) +
+    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(source_of(input) + source_settings + " ! " + node + (call.png.empty() ? "" : " name=features") + " ! npy path=" + quote_value(output) +
                                                                       (call.png.empty() ? "" : " features. ! " + picture_of(call, call.png)), options));
     RUNNEL_TRY(graph->run());
   }
@@ -118,12 +145,13 @@ std::string preset_list() {
 void add_features(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
   CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy");
-  verb->add_option("INPUT", call->inputs, "Recordings")->required()->default_str("");
+  verb->add_option("INPUT", call->inputs, "Recordings; tables of sensors as .csv, .tsv or .npy")->required()->default_str("");
   verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
-  verb->add_option("--kind", call->kind, "What to compute instead of the preset's own kind")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft"}));
+  verb->add_option("--kind", call->kind, "What to compute instead of the preset's own kind; of sensors: statistics of windows, or the windows themselves")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"}));
   verb->add_option("--png", call->png, "Also a picture of the features of one recording, with axes and a colour bar");
-  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, runnel inspect microfrontend)")->default_str("");
+  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, microfrontend, statistics or framing)")->default_str("");
+  verb->add_option("--source", call->source, "NAME=VALUE of how the input is read (names: runnel inspect csv, npy or wav)")->default_str("");
   verb->footer(preset_list());
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);

@@ -21,6 +21,7 @@
 #include "features/fbank_parameters.h"
 #include "features/microfrontend.h"
 #include "features/resampler.h"
+#include "features/stft.h"
 
 namespace runnel::bench {
 namespace {
@@ -105,6 +106,7 @@ class Bench {
       add_fbank("MFCC-13", kaldi("kaldi-mfcc", 23), isa, fftw512, 0);
       add_own_fft(400, isa, fftw400);
       add_fbank("Whisper-80", whisper(), isa, fftw400, best ? 4 : 0);
+      add_stft_and_back(isa, fftw512);
       add_microfrontend(isa, fftw512, 6);
       add_resampler(44100, isa, fftw512);
       add_resampler(48000, isa, fftw512);
@@ -201,6 +203,41 @@ class Bench {
     options.output_offset = 4;
     options.output_scale = 0.25F;
     return options;
+  }
+
+  // Spectra of 512 points each 10 ms, and the samples made of them again.
+  class StftAndBack {
+   public:
+    static constexpr StftOptions kOptions{.n_fft = 512, .hop_length = static_cast<std::int32_t>(kHop)};
+    StftAndBack(Isa isa, Memory& memory)
+        : forth_(need(Fbank::make(need(frame_options(kOptions, 16000)), isa, memory))), back_(need(InverseStft::make(kOptions, isa, memory))), samples_(back_.max_samples()) {}
+    void reset() {
+      forth_.reset();
+      back_.reset();
+    }
+    [[nodiscard]] std::size_t dims() const { return forth_.dims(); }
+    Fbank::Step push(std::span<const float> samples, std::span<float> frames) {
+      const Fbank::Step step = forth_.push(samples, frames);
+      invert(frames, step.frames);
+      return step;
+    }
+    std::size_t flush(std::span<float> frames) {
+      const std::size_t count = forth_.flush(frames);
+      invert(frames, count);
+      return count;
+    }
+
+   private:
+    void invert(std::span<const float> frames, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) (void)back_.push(frames.data() + i * dims(), samples_);
+    }
+    Fbank forth_;
+    InverseStft back_;
+    std::vector<float> samples_;
+  };
+  void add_stft_and_back(Isa isa, const std::string& yardstick) {
+    memories_.push_back(std::make_unique<HeapMemory>());
+    add_stream<float, float>("STFT+iSTFT", std::make_shared<StftAndBack>(isa, *memories_.back()), 512, isa, yardstick, 0);
   }
 
   void add_microfrontend(Isa isa, const std::string& yardstick, double at_most) {

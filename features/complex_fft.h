@@ -1,7 +1,7 @@
 // Complex FFT of single precision and any size, the part that all real transforms share. Real and imaginary
 // parts lie apart.
 //
-// Sizes whose prime factors are small are done in passes of radix 4, 8, 2, 3, 5 (and other primes by their
+// Sizes whose prime factors are small are done in passes of radix 4, 2, 3, 5 (and other primes by their
 // definition), in Stockham's self-sorting order, decimation in frequency: with n = radix * groups * stride,
 // pass by pass (stride grows from 1)
 //     to[(p * radix + k) * stride + q] = exp(-2 pi i k p / (radix * groups)) * sum_j exp(-2 pi i j k / radix)

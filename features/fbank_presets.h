@@ -209,6 +209,20 @@ inline constexpr Preset kPresets[] = {
              })},
     {"edge-impulse-mfe", "Edge Impulse MFE, version 4: dB over a noise floor of -52 dB, 0 to 1 in steps of 1/256", kEdgeImpulse,
      "preemphasis coefficient=0.98", ""},
+    {"edge-impulse-mfe-v3", "Edge Impulse MFE, version 3: as version 4 with triangles on the bins of half the transform",
+     changed(kEdgeImpulse, [](FbankOptions& o) { o.mel_shape = MelShape::half_bins; }), "preemphasis coefficient=0.98", ""},
+    {"edge-impulse-mfe-v2", "Edge Impulse MFE before version 3: energies minus their means over 101 frames, least and largest value to 0 and 1",
+     changed(kEdgeImpulse,
+             [](FbankOptions& o) {
+               o.scale = SampleScale::int16;
+               o.mel_shape = MelShape::half_bins;
+               o.use_log_fbank = false;
+               o.output_offset = 0;
+               o.output_scale = 1;
+               o.output_steps = 0;
+               o.output_limit = false;
+             }),
+     "", "cmvn mode=mirror window=101 variance=false ! cmvn mode=range"},
     {"edge-impulse-mfcc", "Edge Impulse MFCC: log energy in place of C0, normalised over 101 frames",
      changed(kEdgeImpulse,
              [](FbankOptions& o) {

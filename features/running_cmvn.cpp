@@ -201,7 +201,7 @@ Status UtteranceCmvn::init(const UtteranceCmvnSpec& spec, std::size_t dims, Memo
   if (spec.max_frames < 1 || spec.max_frames > 1 << 24) {
     return Status(Code::invalid_argument) << "max_frames " << spec.max_frames << " of cmvn: expected 1 to " << (1 << 24);
   }
-  variance_ = spec.variance;
+  spec_ = spec;
   RUNNEL_TRY(frames_.init(dims, static_cast<std::size_t>(spec.max_frames), memory));
   RUNNEL_TRY(take(memory, dims, mean_, scale_));
   reset();
@@ -223,9 +223,23 @@ Status UtteranceCmvn::push(const float* frame) noexcept {
   return Status();
 }
 
+void UtteranceCmvn::measure_range() noexcept {
+  double least = 0, largest = 0;
+  for (std::int64_t t = 0; t < frames_.count(); ++t) {
+    for (std::size_t i = 0; i < in_dims(); ++i) {
+      const double value = static_cast<double>(frames_.at(t)[i]);
+      if ((t == 0 && i == 0) || value < least) least = value;
+      if ((t == 0 && i == 0) || value > largest) largest = value;
+    }
+  }
+  std::fill_n(mean_, in_dims(), least);
+  std::fill_n(scale_, in_dims(), largest > least ? 1 / (largest - least) : 0);
+}
+
 void UtteranceCmvn::finish() noexcept {
   if (finished_) return;
   finished_ = true;
+  if (spec_.range) return measure_range();
   const double share = 1 / static_cast<double>(std::max<std::int64_t>(frames_.count(), 1));
   for (std::size_t i = 0; i < in_dims(); ++i) {
     double sum = 0, squares = 0;
@@ -235,7 +249,7 @@ void UtteranceCmvn::finish() noexcept {
       const double value = static_cast<double>(frames_.at(t)[i]) - mean_[i];
       squares += value * value;
     }
-    scale_[i] = variance_ ? 1 / std::sqrt(std::max(squares * share, kVarianceFloor)) : 1;
+    scale_[i] = spec_.variance ? 1 / std::sqrt(std::max(squares * share, kVarianceFloor)) : 1;
   }
 }
 

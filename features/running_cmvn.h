@@ -102,6 +102,9 @@ class ExponentialCmvn final : public FrameStage {
 struct UtteranceCmvnSpec {
   std::int32_t max_frames = 3000;  // of the longest recording, 1 to 2^24
   bool variance = true;
+  // Instead of mean and variance: the least and the largest value of all dimensions become 0 and 1, as Edge Impulse does (values that
+  // are all equal become 0).
+  bool range = false;
 };
 
 // Statistics of the whole recording: all frames come out at its end, so this is not for live streams.
@@ -119,7 +122,10 @@ class UtteranceCmvn final : public FrameStage {
   [[nodiscard]] std::size_t look_ahead() const noexcept override { return frames_.capacity(); }
 
  private:
-  bool variance_ = false, finished_ = false;
+  void measure_range() noexcept;
+
+  UtteranceCmvnSpec spec_;
+  bool finished_ = false;
   FrameHistory frames_;
   double *mean_ = nullptr, *scale_ = nullptr;
   std::int64_t given_ = 0;

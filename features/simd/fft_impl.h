@@ -53,18 +53,6 @@ RUNNEL_INLINE void butterfly(Complex<W>* x) {
     x[1] = b + d;
     x[2] = a - c;
     x[3] = b - d;
-  } else if constexpr (R == 8) {
-    constexpr float kHalfRoot = 0.707106781186547524400844F;
-    Complex<W> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
-    butterfly<W, 4>(even);
-    butterfly<W, 4>(odd);
-    odd[1] = scaled(Complex<W>{odd[1].re + odd[1].im, odd[1].im - odd[1].re}, kHalfRoot);
-    odd[2] = minus_i(odd[2]);
-    odd[3] = scaled(Complex<W>{odd[3].im - odd[3].re, -odd[3].re - odd[3].im}, kHalfRoot);
-    for (int k = 0; k < 4; ++k) {
-      x[k] = even[k] + odd[k];
-      x[k + 4] = even[k] - odd[k];
-    }
   } else {
     static_assert(R == 5);
     constexpr float kRoot5Quarter = 0.559016994374947424102293F;  // cos 72 + 1/4
@@ -183,47 +171,6 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
-// W groups of eight: a[0] lane 0, a[1] lane 0, .. a[7] lane 0, a[0] lane 1, ...
-template <int W>
-RUNNEL_INLINE void zip_eight(const F<W>* a, float* to) {
-  F<W> pairs[8], fours[8], low, high;
-  for (int k = 0; k < 4; ++k) zip<W>(a[k], a[k + 4], pairs[2 * k], pairs[2 * k + 1]);  // halves of (k, k+4)
-  for (int half = 0; half < 2; ++half) {
-    for (int k = 0; k < 2; ++k) {
-      zip<W>(pairs[2 * k + half], pairs[2 * k + 4 + half], low, high);
-      fours[4 * half + k] = low;  // first quarter of this half: (k, k+2, k+4, k+6)
-      fours[4 * half + 2 + k] = high;
-    }
-  }
-  for (int quarter = 0; quarter < 4; ++quarter) {
-    zip<W>(fours[2 * quarter], fours[2 * quarter + 1], low, high);
-    store<W>(to + 2 * quarter * W, low);
-    store<W>(to + (2 * quarter + 1) * W, high);
-  }
-}
-
-// Stride 1, groups >= W, radix 8, as pass_first4.
-template <int W>
-void pass_first8(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
-                 float* to_im) noexcept {
-  const std::size_t groups = static_cast<std::size_t>(pass.groups);
-  for (std::size_t at = 0; at < groups; at += W) {
-    const std::size_t p = last_start<W>(at, groups);
-    Complex<W> x[8];
-    gather_points<W, 8>(x, from_re + p, from_im + p, groups);
-    butterfly<W, 8>(x);
-    for (std::size_t k = 1; k < 8; ++k) {
-      const float* t = pass.twiddles + (k - 1) * 2 * groups + p;
-      x[k] = x[k] * Complex<W>{load<W>(t), load<W>(t + groups)};
-    }
-    F<W> lanes[8];
-    for (int k = 0; k < 8; ++k) lanes[k] = x[k].re;
-    zip_eight<W>(lanes, to_re + 8 * p);
-    for (int k = 0; k < 8; ++k) lanes[k] = x[k].im;
-    zip_eight<W>(lanes, to_im + 8 * p);
-  }
-}
-
 template <int W, int R>
 void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                    float* to_im) noexcept {
@@ -237,10 +184,6 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
         if (pass.stride == 4 && pass.groups >= W / 4)
           return pass_second4<W>(pass, from_re, from_im, to_re, to_im);
       }
-    }
-    if constexpr (R == 8 && W != 8) {
-      if (pass.stride == 1 && pass.groups >= W)
-        return pass_first8<W>(pass, from_re, from_im, to_re, to_im);
     }
     return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
   } else {
@@ -294,8 +237,6 @@ void fft_pass(const FftPass& pass, const float* from_re, const float* from_im, f
       return pass_of_radix<W, 4>(pass, from_re, from_im, to_re, to_im);
     case 5:
       return pass_of_radix<W, 5>(pass, from_re, from_im, to_re, to_im);
-    case 8:
-      return pass_of_radix<W, 8>(pass, from_re, from_im, to_re, to_im);
     default:
       return pass_any_radix<W>(pass, from_re, from_im, to_re, to_im);
   }

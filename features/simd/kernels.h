@@ -16,7 +16,7 @@ struct FftPass {
   // [radix - 1][2][groups] floats: for k = 1 .. radix-1 the cosines, then the sines, of exp(-2 pi i k p /
   // (radix * groups)).
   const float* twiddles;
-  // Other radices than 2, 3, 4, 5, 8: [radix][2], the roots exp(-2 pi i j / radix).
+  // Other radices than 2, 3, 4, 5: [radix][2], the roots exp(-2 pi i j / radix).
   const float* roots;
 };
 

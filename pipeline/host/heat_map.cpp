@@ -9,14 +9,15 @@ namespace {
 
 constexpr int kBarWidth = 14, kBarGap = 14, kTick = 4;
 
-double mel_of(double hz) { return 1127 * std::log(1 + hz / 700); }
-
 // In which row, a fraction, a value of the axis stands.
 double row_of(const ValueAxis& axis, double value, double rows) {
   switch (axis.kind) {
     case ValueAxis::Kind::hz: return axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) * (rows - 1) : 0;
     // Filter i is centred on step i + 1 of rows + 1.
-    case ValueAxis::Kind::mel: return (mel_of(value) - mel_of(axis.low)) / (mel_of(axis.high) - mel_of(axis.low)) * (rows + 1) - 1;
+    case ValueAxis::Kind::mel: {
+      const double low = features::mel_of(axis.low, axis.scale), high = features::mel_of(axis.high, axis.scale);
+      return (features::mel_of(value, axis.scale) - low) / (high - low) * (rows + 1) - 1;
+    }
     case ValueAxis::Kind::channel: break;
   }
   return value;

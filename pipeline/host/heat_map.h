@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "features/mel_triangle.h"
 #include "pipeline/host/picture.h"
 
 namespace runnel::pipeline {
@@ -15,8 +16,9 @@ struct ValueAxis {
   enum class Kind : std::uint8_t {
     channel,   // rows are counted from 0
     hz,        // rows are equally far apart in Hz, the first at `low`, the last at `high`
-    mel,       // rows are the filters of a mel bank (HTK scale) from `low` to `high`
+    mel,       // rows are the filters of a mel bank from `low` to `high`
   } kind = Kind::channel;
+  features::MelScale scale = features::MelScale::htk;   // of mel
   double low = 0, high = 0;          // Hz
 };
 

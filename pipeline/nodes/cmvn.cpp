@@ -9,9 +9,9 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Cmvn::mode>("mode", "fixed|sliding|mirror|exponential|utterance",
+    text_parameter<&Cmvn::mode>("mode", "fixed|sliding|mirror|exponential|utterance|range",
                                 "statistics: mean= and deviation=; of a sliding window as Kaldi's, or mirrored at the ends as Edge Impulse's; of the "
-                                "recent past; of the whole recording (then all frames come at its end)"),
+                                "recent past; of the whole recording (then all frames come at its end); range: least and largest value of the recording to 0 and 1"),
     text_parameter<&Cmvn::mean>("mean", "", "subtracted: one number, or one per dimension with commas between them"),
     text_parameter<&Cmvn::deviation>("deviation", "", "divided by, above 0: one number, or one per dimension with commas between them"),
     text_parameter<&Cmvn::file>("file", "", "instead of mean and deviation: a file of statistics, JSON with mean and std or Kaldi's matrix of sums; read where a graph is read, never on a device"),
@@ -21,7 +21,7 @@ constexpr Parameter kParameters[] = {
     parameter<&Cmvn::min_window>("min_window", "frames", 1, 100000, "sliding, not centred: the first frames wait for so many"),
     switch_parameter<&Cmvn::center>("center", "sliding: the window lies around the frame"),
     parameter<&Cmvn::frames>("frames", "frames", 1, 1000000, "exponential: a frame that long ago weighs 1/e"),
-    parameter<&Cmvn::max_frames>("max_frames", "frames", 1, 16777216, "utterance: of the longest recording"),
+    parameter<&Cmvn::max_frames>("max_frames", "frames", 1, 16777216, "utterance and range: of the longest recording"),
 };
 
 // Numbers of a list into `values`; a single one stands for all.
@@ -71,7 +71,7 @@ Status Cmvn::prepare(PrepareContext& context) noexcept {
     RUNNEL_TRY(exponential_.init({.frames = frames, .variance = variance}, dims, context.memory));
     start(exponential_, false, context);
   } else {
-    RUNNEL_TRY(utterance_.init({.max_frames = max_frames, .variance = variance}, dims, context.memory));
+    RUNNEL_TRY(utterance_.init({.max_frames = max_frames, .variance = variance, .range = mode == "range"}, dims, context.memory));
     start(utterance_, true, context);
   }
   return {};

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include "tests/apps/support.h"
 #include "tests/support/npy.h"
@@ -38,7 +40,7 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
   } verbs[] = {{"run", {"GRAPH", "--tick", "=1024", "--on-gap", "=reset"}},
                {"listen", {"MODEL", "--device", "=default", "--wav", "--duration", "--front-end", "--decision", "--on-gap", "=reset"}},
                {"batch", {"MODEL", "INPUT", "--output", "--jobs", "=0", "--front-end", "--decision"}},
-               {"features", {"INPUT", "--output", "--preset", "=kaldi", "--kind", "--png", "--set"}},
+               {"features", {"INPUT", "--output", "--preset", "=kaldi", "--kind", "--png", "--set", "--source"}},
                {"infer", {"MODEL", "--input", "--output", "--chunk", "=0", "--sequence", "--state", "--dump", "--dequantize"}},
                {"import", {"INPUT", "--output", "--target", "--front-end", "--frontend", "--sample-rate", "=16000", "--decision", "--labels"}},
                {"export", {"MODEL", "--output", "--target", "--chunk", "--seed", "=1", "--package", "--package-version", "=1.0.0", "--encrypt"}},
@@ -137,6 +139,44 @@ TEST_F(Cli, FeaturesAreMatricesOfTheRecordings) {
   write_wav(file("sub/other.wav"), tone_words(1, 16000));
   refusal({"features", file("other.wav"), file("sub/other.wav"), "-o", file("clash")}, "other.npy");
   EXPECT_FALSE(fs::exists(file("clash")));
+}
+
+TEST_F(Cli, FeaturesOfSensorsAreStatisticsOfTheirTables) {
+  std::string table = "t,x,y\n";
+  for (int i = 0; i < 300; ++i) table += std::to_string(i / 50.0) + "," + std::to_string(i % 2) + ",3\n";
+  write_text(file("a.csv"), table);
+  call_well({"features", file("a.csv"), "-o", file("a.npy"), "--kind", "statistics", "--source", "time=t", "--set", "window=2s", "hop=1s", "statistics=mean,peak"});
+  EXPECT_EQ(read_npy(file("a.npy")).shape, (std::vector<std::size_t>{5, 4}));
+  EXPECT_EQ(read_npy(file("a.npy")).as<float>(), [] {
+    std::vector<float> rows;
+    for (int i = 0; i < 5; ++i) rows.insert(rows.end(), {0.5F, 3, 1, 3});
+    return rows;
+  }());
+  call_well({"features", file("a.csv"), "-o", file("b.npy"), "--kind", "framing", "--source", "rate=50", "columns=x", "--set", "window=4", "hop=4"});
+  EXPECT_EQ(read_npy(file("b.npy")).shape, (std::vector<std::size_t>{75, 4}));
+  refusal({"features", file("a.csv"), "-o", file("c.npy"), "--kind", "statistics", "--preset", "whisper"}, "expected one of them");
+  refusal({"features", file("a.csv"), "-o", file("c.npy"), "--kind", "statistics", "--source", "time"}, "--source \"time\", expected NAME=VALUE");
+}
+
+// The commands of docs/sensors.md, as they stand there.
+TEST_F(Cli, TheExampleOfTheSensorPageWorks) {
+  const std::string page = read_text(fs::path(RUNNEL_SOURCE_FOLDER) / "docs/sensors.md");
+  std::string script = "set -e\nrunnel() { " + std::string(std::getenv("RUNNEL_PROGRAM")) + " \"$@\"; }\ncd " + folder_.path().string() + "\n";
+  std::istringstream lines(page.substr(0, page.find("\n## Tables")));
+  int commands = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("    ")) continue;
+    script += line + "\n";
+    commands += line.starts_with("    runnel ") || line.starts_with("    awk ") ? 1 : 0;
+  }
+  EXPECT_EQ(commands, 5);
+  const Output output = runnel::test::run_program({"bash", "-c", script});
+  ASSERT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, HasSubstr("\"lost_samples\":50,\"gaps\":1"));
+  EXPECT_EQ(read_npy(file("windows.npy")).shape[1], 15u);
+  EXPECT_TRUE(fs::exists(file("windows.png")));
+  EXPECT_EQ(read_npy(file("both.npy")).shape, (std::vector<std::size_t>{2950, 4}));
+  EXPECT_EQ(read_npy(file("features.npy")).shape, read_npy(file("windows.npy")).shape);
 }
 
 TEST_F(Cli, ImportMakesTheFileOfTheBuild) {

@@ -285,6 +285,26 @@ TEST(UtteranceCmvn, NormalisesTheWholeAndRefusesMoreThanItHolds) {
     };
     expect_definition(make, expected, 2e-5);
   }
+  const auto ranged = [](Memory& memory) {
+    UtteranceCmvn cmvn;
+    EXPECT_TRUE(cmvn.init({.max_frames = 99, .range = true}, kDims, memory).ok());
+    return cmvn;
+  };
+  const auto stretched = [](const Matrix& x) {
+    Matrix out = x;
+    double least = 1e300, largest = -1e300;
+    for (const auto& frame : x) {
+      for (const double value : frame) {
+        least = std::min(least, value);
+        largest = std::max(largest, value);
+      }
+    }
+    for (auto& frame : out) {
+      for (double& value : frame) value = largest > least ? (value - least) / (largest - least) : 0;
+    }
+    return out;
+  };
+  expect_definition(ranged, stretched, 1e-6);
   HeapMemory memory;
   UtteranceCmvn cmvn;
   ASSERT_TRUE(cmvn.init({2, true}, kDims, memory).ok());

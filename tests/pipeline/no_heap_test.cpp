@@ -129,6 +129,19 @@ TEST(NoHeap, FrontEndAndDecision) {
   run_without_heap("downmix ! resample rate=16000 ! fbank kind=mfcc snip_edges=false ! detect mode=clip", nullptr);
 }
 
+// Every node of features, among them those that hold frames back.
+TEST(NoHeap, FeatureNodes) {
+  Lossy::sample_rate = 16000;
+  for (const char* chain : {"gain db=-6 ! highpass cutoff=80 ! preemphasis ! dither seed=3 ! stft ! istft ! levels", "fbank preset=whisper log_max=running ! deltas ! stack",
+                            "fbank kind=spectrogram ! cmvn mode=sliding window=20 min_window=5", "fbank preset=edge-impulse-mfcc ! cmvn mode=mirror window=11",
+                            "fbank preset=zipformer ! cmvn mode=exponential frames=20", "fbank ! cmvn mode=utterance max_frames=20000",
+                            "statistics window=400 hop=160 statistics=mean,std,rms,peak,peak_to_peak,zero_crossings,band_power bands=0-1000,1000-8000", "framing window=400 hop=160",
+                            "microfrontend preset=micro-wake-word"}) {
+    SCOPED_TRACE(chain);
+    run_without_heap(chain, nullptr);
+  }
+}
+
 // The digits graph as it is used, over 10,000 steps: the model of the project, imported into a file of its own.
 TEST(NoHeap, WholeDigitsGraph) {
   Lossy::sample_rate = 16000;

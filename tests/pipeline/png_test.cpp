@@ -120,14 +120,20 @@ TEST_F(PngSink, LongRecordingsAreAveraged) {
 TEST_F(PngSink, DecibelsAndFrequencies) {
   const fs::path wav = folder_.path() / "a.wav";
   write_recording(wav, make_samples(16000));
-  run_graph("wav path=" + wav.string() + " ! fbank num_mel_bins=40 use_log_fbank=false ! png axis=mel low_freq=20 scale=db path=" + out_);
-  const Decoded picture = decode(out_);
-  EXPECT_TRUE(reads(picture, 2, 6, "[Hz]"));
-  EXPECT_TRUE(reads(picture, HeatMap::kLeft + 98 * 4 + 14, 6, "dB"));
-  // 2000 Hz stand at the filter that is centred there.
-  const auto mel = [](double hz) { return 1127 * std::log(1 + hz / 700); };
-  const double row = (mel(2000) - mel(20)) / (mel(8000) - mel(20)) * 41 - 1;
-  EXPECT_TRUE(reads(picture, HeatMap::kLeft - 8 - 32, HeatMap::kTop + 320 - static_cast<int>((row + 0.5) * 8) - 5, "2000"));
+  // 2000 Hz stand at the filter that is centred there; both scales as they are defined.
+  const auto htk = [](double hz) { return 1127 * std::log(1 + hz / 700); };
+  const auto slaney = [](double hz) { return hz < 1000 ? hz * 3 / 200 : 15 + 27 * std::log(hz / 1000) / std::log(6.4); };
+  const double rows[] = {(htk(2000) - htk(20)) / (htk(8000) - htk(20)) * 41 - 1, (slaney(2000) - slaney(20)) / (slaney(8000) - slaney(20)) * 41 - 1};
+  const auto y_of = [](double row) { return HeatMap::kTop + 320 - static_cast<int>((row + 0.5) * 8) - 5; };
+  ASSERT_NE(y_of(rows[0]), y_of(rows[1]));
+  for (int i = 0; i < 2; ++i) {
+    const std::string scale = i == 0 ? "htk" : "slaney";
+    run_graph("wav path=" + wav.string() + " ! fbank num_mel_bins=40 use_log_fbank=false mel_scale=" + scale + " ! png axis=mel low_freq=20 scale=db mel_scale=" + scale + " path=" + out_);
+    const Decoded picture = decode(out_);
+    EXPECT_TRUE(reads(picture, 2, 6, "[Hz]"));
+    EXPECT_TRUE(reads(picture, HeatMap::kLeft + 98 * 4 + 14, 6, "dB"));
+    EXPECT_TRUE(reads(picture, HeatMap::kLeft - 8 - 32, y_of(rows[i]), "2000")) << scale;
+  }
 }
 
 TEST_F(PngSink, CompleteOrAbsent) {

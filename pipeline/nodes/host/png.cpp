@@ -13,6 +13,7 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Png::path>("path", "", "file to write", true),
     parameter<&Png::width>("width", "", 16, 8192, "columns at most; in longer recordings a column is the mean of 2, 4, 8, .. frames"),
     text_parameter<&Png::axis>("axis", "channel|hz|mel", "vertical axis: numbers of the values, Hz in equal steps, or filters of a mel bank"),
+    text_parameter<&Png::mel_scale>("mel_scale", "htk|slaney", "of axis=mel, as the mel bank's"),
     parameter<&Png::low_freq>("low_freq", "Hz", 0, 1e9, "lower end of axis=hz (the first value) and axis=mel (the bank)"),
     parameter<&Png::high_freq>("high_freq", "Hz", 0, 1e9, "upper end, likewise; 0: half the source's sample rate"),
     text_parameter<&Png::scale>("scale", "value|db", "colours for the values as they are, or for powers in decibels"),
@@ -63,6 +64,7 @@ Status Png::prepare(PrepareContext& context) noexcept {
   labels_.frame_s = 1 / std::max(clock.hz(), 1e-9);
   labels_.begin_s = static_cast<double>(clock.begin) / (static_cast<double>(clock.denominator) * static_cast<double>(std::max<std::int64_t>(clock.sample_rate, 1)));
   labels_.axis.kind = axis == "hz" ? ValueAxis::Kind::hz : axis == "mel" ? ValueAxis::Kind::mel : ValueAxis::Kind::channel;
+  labels_.axis.scale = mel_scale == "slaney" ? features::MelScale::slaney : features::MelScale::htk;
   labels_.axis.low = low_freq;
   labels_.axis.high = high_freq > 0 ? high_freq : static_cast<double>(clock.sample_rate) / 2;
   if (axis != "channel" && labels_.axis.high <= labels_.axis.low) return Status(Code::invalid_argument) << "low_freq: expected less than high_freq";

@@ -18,6 +18,7 @@ class Png final : public Node {
   std::string_view path;
   std::int64_t width = 1200;
   std::string_view axis = "channel";
+  std::string_view mel_scale = "htk";
   double low_freq = 0, high_freq = 0;
   std::string_view scale = "value";
   double min = 0, max = 0;
