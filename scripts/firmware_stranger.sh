@@ -10,15 +10,19 @@ done
 word=${RUNNEL_TEST_DATA:-}/digits/eval_wav/000_0_george_0.wav
 [[ -f $word ]] || { say "SKIPPED WITHOUT DATA: RUNNEL_TEST_DATA is not set"; exit 77; }
 
-project=$(mktemp -d)
-trap 'rm -rf "$project"' EXIT
+project=${RUNNEL_STRANGER:-}   # a folder that is kept, for looking at it
+if [[ -z $project ]]; then
+  project=$(mktemp -d)
+  trap 'rm -rf "$project"' EXIT
+fi
+mkdir -p "$project"
 cd "$project"
 awk '/^```[a-z]* file=/ { sub(/.*file=/, ""); file = $0; next } /^```/ { file = "" } file != "" { print > file }' "$page"
 awk '/^```sh commands$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$page" >commands
 cp "$word" word.wav
 [[ -s CMakeLists.txt && -s arm.cmake && -s main.c && -s startup.c && -s board.ld ]] || die "docs/firmware.md lacks a file of its example"
 (($(wc -l <commands) >= 1 && $(wc -l <commands) <= 5)) || die "docs/firmware.md has $(wc -l <commands) commands, expected 1 to 5"
-if ! RUNNEL=$build/runnel MODEL=$build/models/digits/digits.rnl timeout 900 bash -eu commands >out 2>log </dev/null; then
+if ! RUNNEL=$build/runnel MODEL=$build/models/digits/digits.rnl timeout "${RUNNEL_TIMEOUT:-900}" bash -eu commands >out 2>log </dev/null; then
   tail -n 30 out log >&2
   die "the commands of docs/firmware.md failed"
 fi
