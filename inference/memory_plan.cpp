@@ -26,11 +26,13 @@ Status over_limit(std::uint64_t bytes, std::size_t limit) noexcept {
 Status MemoryPlan::allocate(const Model& model, Memory& memory) noexcept {
   model_ = &model;
   const auto tensors = static_cast<std::size_t>(model.tensor_count());
-  items_ = {memory.array<ArenaItem>(tensors), tensors};
-  traffic_ = {memory.array<float>(tensors), tensors};
+  std::size_t items = 0;
+  for (int t = 0; t < model.tensor_count(); ++t) items += model.tensor(t).constant ? 0 : 1;
+  items_ = {memory.array<ArenaItem>(items), items};
+  traffic_ = {memory.array<float>(items), items};
   root_ = {memory.array<std::int32_t>(tensors), tensors};
   last_use_ = {memory.array<std::int32_t>(tensors), tensors};
-  work_ = {memory.array<std::int32_t>(kArenaWork * tensors), kArenaWork * tensors};
+  work_ = {memory.array<std::int32_t>(kArenaWork * items), kArenaWork * items};
   if (items_.data() != nullptr && traffic_.data() != nullptr && root_.data() != nullptr && last_use_.data() != nullptr && work_.data() != nullptr) return {};
   return Status(Code::out_of_memory) << "preparing the model needs more memory than was given";
 }
@@ -91,16 +93,19 @@ bool MemoryPlan::set_items(const Request& request, bool shrinking, std::span<con
   const auto add = [&](std::int32_t tensor, int first) {
     const auto t = static_cast<std::size_t>(tensor);
     if (!in_arena(placements[t])) return;
-    items_[t].bytes = placements[t].bytes;
-    items_[t].first = first;
-    items_[t].last = last_use_[t];
+    ArenaItem& item = item_of(tensor);
+    item.bytes = placements[t].bytes;
+    item.first = first;
+    item.last = last_use_[t];
   };
-  for (std::size_t t = 0; t < items_.size(); ++t) {
-    root_[t] = static_cast<std::int32_t>(t);
-    items_[t] = {};
-    traffic_[t] = 0;
-  }
-  const auto count = [&](std::int32_t tensor) { traffic_[static_cast<std::size_t>(root_[static_cast<std::size_t>(tensor)])] += static_cast<float>(placements[static_cast<std::size_t>(tensor)].bytes); };
+  std::fill(items_.begin(), items_.end(), ArenaItem{});
+  std::fill(traffic_.begin(), traffic_.end(), 0.0F);
+  std::int32_t own = 0;
+  for (std::size_t t = 0; t < root_.size(); ++t) root_[t] = placements[t].constant ? -1 : own++;
+  const auto count = [&](std::int32_t tensor) {
+    const std::int32_t root = root_[static_cast<std::size_t>(tensor)];
+    if (root >= 0) traffic_[static_cast<std::size_t>(root)] += static_cast<float>(placements[static_cast<std::size_t>(tensor)].bytes);
+  };
   bool any_smaller = false;
   for (const std::int32_t input : model_->inputs()) {
     add(input, -1);
@@ -119,9 +124,10 @@ bool MemoryPlan::set_items(const Request& request, bool shrinking, std::span<con
       if (const std::int32_t x = find_place(op, i, in_place, shrinking, placements); x >= 0) {
         const auto y = static_cast<std::size_t>(op.outputs()->Get(0));
         any_smaller = any_smaller || placements[y].bytes < placements[static_cast<std::size_t>(x)].bytes;
+        ArenaItem& place = item_of(op.outputs()->Get(0));
         root_[y] = root_[static_cast<std::size_t>(x)];
-        item_of(x).last = std::max(item_of(x).last, items_[y].last);
-        items_[y] = {};
+        item_of(x).last = std::max(item_of(x).last, place.last);
+        place = {};
       }
     }
     for (const std::int32_t output : *op.outputs()) count(output);

@@ -50,9 +50,9 @@ class MemoryPlan {
   [[nodiscard]] ArenaItem& item_of(std::int32_t tensor) const noexcept { return items_[static_cast<std::size_t>(root_[static_cast<std::size_t>(tensor)])]; }
 
   const Model* model_ = nullptr;
-  std::span<ArenaItem> items_;          // per tensor; empty for those that live in the item of another one
+  std::span<ArenaItem> items_;          // per tensor that is no constant; empty for those that live in the item of another one
   std::span<float> traffic_;            // per item: bytes written to it and read from it
-  std::span<std::int32_t> root_;        // per tensor: whose item it lives in
+  std::span<std::int32_t> root_;        // per tensor: the item that it lives in; constants: -1
   std::span<std::int32_t> last_use_;    // per tensor: last operator that reads it
   std::span<std::int32_t> work_;        // of the planner
   std::size_t arena_bytes_[2] = {}, arena_bound_ = 0;

@@ -137,7 +137,6 @@ class Preparation final : public PrepareContext {
     out_.step_info_ = memory_.array<Prepared::StepInfo>(steps);
     out_.streams_ = memory_.array<StreamTensor>(tensors);
     out_.stream_steps_ = memory_.array<StreamStep>(steps);
-    out_.gates_ = memory_.array<std::int32_t>(tensors);
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
@@ -147,7 +146,7 @@ class Preparation final : public PrepareContext {
       if (variables_ == nullptr) return exhausted();
     }
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        out_.gates_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
+        lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
@@ -229,6 +228,7 @@ class Preparation final : public PrepareContext {
   Status place_tensors() noexcept {
     const bool streamed = out_.mode_ == RunMode::stream;
     std::uint64_t rings = 0;
+    std::size_t gates = 0;
     for (int t = 0; t < out_.tensor_count_; ++t) {
       const TensorView view = model_.tensor(t);
       const StreamTensor& stream = streams_[t];
@@ -248,6 +248,7 @@ class Preparation final : public PrepareContext {
       place.delay = stream.stream.delay;
       place.history = stream.history;
       place.fill = stream.fill;
+      gates += place.fill ? 1 : 0;
       if (place.fill) out_.warm_blocks_ = std::max(out_.warm_blocks_, ceil_div(place.delay, place.frames));
       // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs to the session.
       const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
@@ -260,7 +261,8 @@ class Preparation final : public PrepareContext {
       }
     }
     out_.rings_ = memory_.array<Prepared::RingMemory>(static_cast<std::size_t>(out_.ring_count_));
-    if (out_.rings_ == nullptr) return exhausted();
+    out_.gates_ = memory_.array<std::int32_t>(gates);
+    if (out_.rings_ == nullptr || out_.gates_ == nullptr) return exhausted();
     for (int t = 0, ring = 0; t < out_.tensor_count_; ++t) {
       if (out_.placements_[t].capacity > 0) out_.rings_[ring++].tensor = t;
     }

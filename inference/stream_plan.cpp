@@ -9,7 +9,12 @@ namespace {
 constexpr std::int64_t kMaxBlockMultiple = 1 << 16;
 // Longer than what any branch needs to be non-empty, and a multiple of every power of two that matters.
 constexpr std::int64_t kLongRecording = std::int64_t{1} << 32;
-constexpr std::uint32_t kMaxOperands = 256;
+// Of an operator of a stream, inputs and outputs together; on the stack.
+#ifdef __linux__
+constexpr std::uint32_t kMaxOperands = 512;
+#else
+constexpr std::uint32_t kMaxOperands = 64;
+#endif
 
 class Walk {
  public:
@@ -19,7 +24,8 @@ class Walk {
   Status step(int index) noexcept {
     const fb::Operator& op = model_.op(index);
     const std::uint32_t inputs = op.inputs()->size(), outputs = op.outputs()->size();
-    std::int8_t axes[2 * kMaxOperands];
+    std::int8_t axes[kMaxOperands];
+    if (inputs + outputs > kMaxOperands) return Status(Code::unsupported) << inputs << " inputs and " << outputs << " outputs, expected at most " << kMaxOperands << " on this machine";
     int first_stream = -1;
     std::int32_t final = -1;   // an input without time that follows the stream: the last state of a recurrence, or made from one
     for (std::uint32_t i = 0; i < inputs; ++i) {

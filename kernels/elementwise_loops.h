@@ -46,7 +46,11 @@ template <class Body>
   }
 }
 
+#ifdef __linux__
 constexpr std::size_t kRepeated = 1024;
+#else
+constexpr std::size_t kRepeated = 64;   // on the stack; little is gained without vectors
+#endif
 
 // y = clamp(value(a, b)) over all elements; a scalar operand does not break the loop into single steps.
 template <class T, class Value>
