@@ -37,6 +37,8 @@ example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel e
 }
 
 source "$root/firmware/examples/examples.sh"
+# RUNNEL_NODES: only these.
+if [[ -n ${RUNNEL_NODES:-} ]]; then read -ra examples <<<"$RUNNEL_NODES"; fi
 
 for name in "${examples[@]}"; do
   # Words of a flag have no spaces.
@@ -54,14 +56,15 @@ number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
 
 # What this machine makes of it: the arrays of .npy files without their header, events without their source.
 body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
-for name in "${examples[@]}"; do
-  out=$work/host.$name
+on_desk() {
+  local name=$1 out=$work/host.$1
   "$runnel" run "${source_of[$name]} ! ${front_of[$name]} name=features ! infer model='${model_of[$name]}' name=output ! ${decision_of[$name]} ! jsonl path='$out.events'
                  features. ! npy path='$out.features.npy'  output. ! npy path='$out.output.npy'" >"$out.log" || die "$name: cannot be run here"
   body "$out.features.npy" >"$out.features"
   body "$out.output.npy" >"$out.output"
   sed 's/"source":"[^"]*",//' "$out.events" >"$out.jsonl"
-done
+}
+for name in "${examples[@]}"; do on_desk "$name"; done
 
 measured=$work/measured.tsv
 : >"$measured"
@@ -91,7 +94,7 @@ for board in "${boards[@]}"; do
   done
 done
 
-# Faults, on the first board with the first example: each has its code and ends.
+# Faults, over one word, on the first board with the first example: each has its code and ends.
 board=${boards[0]} name=${examples[0]}
 expect() {   # CODE WHAT [KEY=VALUE]...
   local code=$1 what=$2 status=0
@@ -99,10 +102,14 @@ expect() {   # CODE WHAT [KEY=VALUE]...
   on_board "$board" "$name" observed "$work/fault" "$@" || status=$?
   [[ $status == "$code" ]] || failed "$what: code $status, expected $code: $(tail -n 1 "$work/fault.log")"
 }
+short=$data/digits/eval_wav/000_0_george_0.wav
+if [[ $name == digits && -f $short ]]; then
+recording_of[$name]=$short source_of[$name]="wav path='$short'"
+on_desk "$name"
 expect 5 "too little memory" memory=4000
 expect 5 "no memory" memory=100
 expect 8 "misaligned memory" shift=4
-expect 10 "no self-test embedded" test=1 || true
+expect 4 "no self-test embedded" test=1
 expect 12 "samples served late" late=1
 expect 0 "pieces of 7 samples" piece=7 observe=1
 cmp -s "$work/fault.output" "$work/host.$name.output" || failed "pieces of 7 samples change the output"
@@ -111,6 +118,7 @@ cmp -s "$work/fault.jsonl" "$work/host.$name.jsonl" || failed "saving and restor
 expect 0 "closed gate" gate=4000000000
 # Flipped bits in the flash image: in the model, all over it.
 source "$root/firmware/examples/damage.sh"
+fi
 
 table() {
   printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare |\n|---|---|---|---|---|---|---|---|\n'
@@ -130,7 +138,7 @@ while IFS=$'\t' read -r one on flash _ ram _ _ _; do
     ((flash * 100 <= flash2 * 102)) || failed "$one on $on: flash $flash bytes, the budget is $flash2"
     ((ram * 100 <= ram2 * 102)) || failed "$one on $on: RAM $ram bytes, the budget is $ram2"
     continue 2
-  done <"$budgets"
+  done < <(cat "$budgets" 2>/dev/null)
   failed "$one on $on: no budget in firmware/budgets.tsv (RUNNEL_UPDATE_BUDGETS=1 writes it)"
 done <"$measured"
 table "$measured"
