@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures the quantizer on the networks of the test data and writes the table into docs/quantization.md. Needs a build with tests (RUNNEL_TESTS) and the
+# Measures the quantizer on the networks of the test data and writes the tables into docs/quantization.md. Needs a build with tests (RUNNEL_TESTS) and the
 # test data; takes minutes. The build folder may be given: scripts/quantization.sh build
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,19 +12,25 @@ if [ -z "$program" ]; then
 fi
 rows=$(mktemp)
 trap 'rm -f "$rows" "$page.part"' EXIT
-"$program" | tee /dev/stderr | grep '^| ' > "$rows"
+# Lines that begin with | are rows of the first table, those with ! of the second.
+"$program" | tee /dev/stderr | grep '^[|!] ' > "$rows"
 if [ ! -s "$rows" ]; then
   echo "quantization.sh: nothing was measured; is RUNNEL_TEST_DATA set?" >&2
   exit 1
 fi
 awk -v rows="$rows" '
-  /^<!-- table -->$/ {
-    print; inside = 1
-    print "| network | target | bits | noise to signal | reference | float right | right | reference right | methods |"
-    print "|---|---|---|---|---|---|---|---|---|"
-    while ((getline line < rows) > 0) print line
+  function fill(mark, heading, line) {
+    print heading
+    gsub(/[^|]+/, "---", heading)
+    print heading
+    while ((getline line < rows) > 0) {
+      if (substr(line, 1, 1) == mark) print "|" substr(line, 2)
+    }
+    close(rows)
   }
-  /^<!-- end of table -->$/ { inside = 0 }
+  /^<!-- end of/ { inside = 0 }
   !inside { print }
+  /^<!-- table -->$/ { inside = 1; fill("|", "| network | target | bits | noise to signal | reference | float right | right | reference right | methods |") }
+  /^<!-- networks of others -->$/ { inside = 1; fill("!", "| network | int8, calibration | int8 | mixed, calibration | mixed | int8 operators | int16 operators | operators that stay float |") }
 ' "$page" > "$page.part"
 mv "$page.part" "$page"

@@ -19,8 +19,6 @@ namespace {
 using fb::OpCode;
 
 constexpr double kMostFactor = 16;
-// What is best for one family depends on what the others have become.
-constexpr std::size_t kPasses = 2;
 
 void store_floats(Tensor& tensor, const std::vector<float>& values) { std::memcpy(tensor.data->data(), values.data(), values.size() * sizeof(float)); }
 
@@ -226,12 +224,9 @@ Result<std::vector<Scaling>> equalize(const Clips& clips, std::span<const std::s
   std::vector<TensorId> ids;
   for (const Family& family : families) ids.insert(ids.end(), family.tensors.begin(), family.tensors.end());
   RUNNEL_ASSIGN(double best, error_of(graph));
-  Peaks peaks;
-  const std::size_t steps = kPasses * families.size();
-  for (std::size_t step = 0; step < steps; ++step) {
-    const std::size_t f = step % families.size();
-    if (options.progress) options.progress("equalization", static_cast<double>(step) / static_cast<double>(steps));
-    if (f == 0) { RUNNEL_ASSIGN(peaks, peaks_of(graph, ids, clips, which, options.threads)); }
+  RUNNEL_ASSIGN(const Peaks peaks, peaks_of(graph, ids, clips, which, options.threads));
+  for (std::size_t f = 0; f < families.size(); ++f) {
+    if (options.progress) options.progress("equalization", static_cast<double>(f) / static_cast<double>(families.size()));
     // The best of several candidates that all start from the same graph; none, if nothing gets better.
     const auto keep_best = [&](const std::vector<std::vector<double>>& candidates) -> Status {
       const Graph before = graph;

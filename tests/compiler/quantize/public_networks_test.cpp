@@ -23,16 +23,15 @@ using Json = nlohmann::json;
 
 struct Network {
   std::string name, folder;
-  int calibration = 0, evaluation = 1;   // cases of the recorded data
-  double most = 1;                       // noise to signal of int8 on the evaluation case
+  double most = 1;   // noise to signal of int8 on steps that no calibration has seen
 };
 void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
-const Network kNetworks[] = {{"Silero VAD", "models__silero-vad__silero_vad_16k_op15", 0, 1, 0.01},
-                             {"DTLN 1", "models__dtln__model_1", 0, 1, 0.02},
-                             {"DTLN 2", "models__dtln__model_2", 0, 1, 0.05},
-                             {"openWakeWord embedding", "models__openwakeword__embedding_model", 1, 0, 0.05},
-                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0, 1, 0.2}};
+const Network kNetworks[] = {{"Silero VAD", "models__silero-vad__silero_vad_16k_op15", 0.01},
+                             {"DTLN 1", "models__dtln__model_1", 0.02},
+                             {"DTLN 2", "models__dtln__model_2", 0.05},
+                             {"openWakeWord embedding", "models__openwakeword__embedding_model", 0.05},
+                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0.2}};
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
   std::size_t count = 1;
@@ -46,7 +45,7 @@ class PublicNetworks : public testing::TestWithParam<Network> {
     RUNNEL_NEEDS_DATA();
     detail_ = Json::parse(std::ifstream(oracles() / "onnx" / GetParam().folder / "model.json"), nullptr, false);
     compiler::OnnxOptions onnx;
-    for (const Json& port : case_of(GetParam().evaluation)["inputs"]) {
+    for (const Json& port : detail_["cases"][0]["inputs"]) {
       onnx.shapes[port["name"]] = port["shape"].get<std::vector<std::int64_t>>();
       if (port.contains("value")) onnx.values[port["name"]] = {port["value"].get<std::int64_t>()};
     }
@@ -62,17 +61,11 @@ class PublicNetworks : public testing::TestWithParam<Network> {
     ASSERT_TRUE(compiler::apply_usage(usage, graph_).ok());
   }
   static std::filesystem::path oracles() { return data_folder() / "oracles"; }
-  const Json& case_of(int id) const {
-    for (const Json& one : detail_["cases"]) {
-      if (one["id"] == id) return one;
-    }
-    ADD_FAILURE() << "no case " << id;
-    return detail_["cases"][0];
-  }
-  // The steps of a case, with the states that this form of the network leaves.
-  std::unique_ptr<Clips> clips(int id, const compiler::Graph& form) const {
+  // Two recordings. The first two thirds of each calibrate, the rest is for evaluation.
+  static std::size_t calibrating(std::size_t count) { return 2 * count / 3; }
+  std::vector<Clip> steps_of(int id) const {
     std::vector<Clip> steps;
-    for (const Json& port : case_of(id)["inputs"]) {
+    for (const Json& port : detail_["cases"][static_cast<std::size_t>(id)]["inputs"]) {
       if (!port.contains("file")) continue;
       const std::vector<std::byte> bytes = read_file(oracles() / port["file"].get<std::string>());
       const bool windows = detail_["state_pairs"].empty();
@@ -84,23 +77,39 @@ class PublicNetworks : public testing::TestWithParam<Network> {
         std::memcpy(steps[i].back().data(), bytes.data() + i * size * sizeof(float), size * sizeof(float));
       }
     }
-    auto made = sequence_clips(form, std::make_unique<MemoryClips>(std::move(steps)));
+    return steps;
+  }
+  // Steps of both recordings, with the states that this form of the network leaves. `kept`: which of them are for evaluation.
+  std::unique_ptr<Clips> clips(const compiler::Graph& form, bool all, std::vector<std::size_t>& kept) const {
+    std::vector<Clip> steps;
+    std::vector<bool> begins;
+    for (const int id : {0, 1}) {
+      const std::vector<Clip> one = steps_of(id);
+      const std::size_t calibrate = calibrating(one.size());
+      for (std::size_t i = 0; i < (all ? one.size() : calibrate); ++i) {
+        if (i >= calibrate) kept.push_back(steps.size());
+        begins.push_back(i == 0);
+        steps.push_back(one[i]);
+      }
+    }
+    auto made = sequence_clips(form, std::make_unique<MemoryClips>(std::move(steps)), begins);
     EXPECT_TRUE(made.ok()) << made.status().text();
     return std::move(*made);
   }
-  // All steps' first outputs, one after the other.
+  // The first output at the steps for evaluation, one after the other.
   std::vector<float> answers(const compiler::Graph& form) const {
-    const auto data = clips(GetParam().evaluation, form);
+    std::vector<std::size_t> kept;
+    const auto data = clips(form, true, kept);
     const compiler::Graph* const forms[] = {&form};
     const auto runner = ClipRunner::make(forms, 1);
     EXPECT_TRUE(runner.ok()) << runner.status().text();
     std::map<std::size_t, std::vector<float>> found;
-    EXPECT_TRUE(runner->run(*data, all_of(data->size()), [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
+    EXPECT_TRUE(runner->run(*data, kept, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
       found[clip].assign(outputs[0][0].begin(), outputs[0][0].end());
     }).ok());
-    std::vector<float> all;
-    for (const auto& entry : found) all.insert(all.end(), entry.second.begin(), entry.second.end());
-    return all;
+    std::vector<float> values;
+    for (const auto& entry : found) values.insert(values.end(), entry.second.begin(), entry.second.end());
+    return values;
   }
 
   Json detail_;
@@ -122,7 +131,8 @@ std::string real_kinds(const Quantized& quantized) {
 
 TEST_P(PublicNetworks, InIntegersStepByStep) {
   const Network& network = GetParam();
-  const auto calibration = clips(network.calibration, graph_);
+  std::vector<std::size_t> none;
+  const auto calibration = clips(graph_, false, none);
   Options options = options_for("generic", 2);
   options.methods = Methods{};
   options.methods->search = false;   // minutes for the large ones
