@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/infer.h"
+#include "apps/npu_compile.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
@@ -211,8 +212,9 @@ CLI::App* add_file_verb(CLI::App* parent, const char* name, const char* help, co
 }  // namespace
 
 void add_npu(CLI::App& app, int& exit_code) {
-  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: list, validate and simulate compiled models");
+  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: compile models; list, validate and simulate compiled ones");
   npu->require_subcommand(1);
+  add_npu_compile(npu, exit_code);
   auto disasm = std::make_shared<FileCall>();
   add_file_verb(npu, "disasm", "List the operations of a command stream, one per line", disasm)->callback([disasm, &exit_code] {
     if (const Status status = run_disasm(*disasm); !status.ok()) exit_code = fail(status);

@@ -1,0 +1,23 @@
+// A graph compiled for an Ethos-U, judged, simulated, and compared with the CPU. For tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/npu/compile.h"
+
+namespace runnel::test {
+
+inline constexpr const char* kAccelerators[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+
+compiler::ethos_u::Options npu_options(const std::string& accelerator, npu::MemoryMode mode = npu::MemoryMode::shared_sram);
+
+// A written model's segments by our own validator. Ok, or the first violation.
+Status judge(const std::vector<std::byte>& model);
+
+// What differs between the CPU and the simulated NPU over whole clips of random bytes; ok: nothing. `compiled`, when given, receives the result.
+Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds = 2,
+                     compiler::ethos_u::CompiledGraph* compiled = nullptr);
+
+}  // namespace runnel::test
