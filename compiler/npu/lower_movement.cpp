@@ -30,20 +30,20 @@ void Lowering::plan_concatenations(const std::vector<const Node*>& nodes, const 
       const TensorId x = node.inputs[0];
       const Place* const to = place_of(node.outputs[0]);
       const Tensor& y = at(node.outputs[0]);
-      const bool free = to != nullptr && places_.count(x) == 0 && !at(x).data && !taken(x) && same_scale(at(x), y);
-      if (free && is_dense({&y, *to, y.shape})) places_[x] = {to->buffer, to->offset, dense_strides(at(x).shape, size_of(y.dtype))};
+      const bool free = to != nullptr && places_.count(x) == 0 && !at(x).data && !taken(x) && history_of(x) == 0 && same_scale(at(x), y);
+      if (free && is_dense({&y, *to, shape_of(node.outputs[0])})) places_[x] = {to->buffer, to->offset, dense_strides(shape_of(x), size_of(y.dtype))};
       continue;
     }
     if (node.code != fb::OpCode::concat) continue;
     const Tensor& y = at(node.outputs[0]);
-    const Place whole = placed(node.outputs[0], y.shape);
+    const Place whole = placed(node.outputs[0]);
     const std::size_t axis = axis_of(node, y.shape.size());
     std::int64_t at_byte = whole.offset;
     for (const TensorId id : node.inputs) {
       const Tensor& part = at(id);
-      const bool free = places_.count(id) == 0 && !part.data && !taken(id) && same_scale(part, y);
+      const bool free = places_.count(id) == 0 && !part.data && !taken(id) && history_of(id) == 0 && same_scale(part, y);
       if (free) places_[id] = {whole.buffer, at_byte, whole.strides};
-      at_byte += part.shape[axis] * whole.strides[axis];
+      at_byte += shape_of(id)[axis] * whole.strides[axis];
     }
   }
 }
@@ -65,18 +65,28 @@ Status Lowering::concat(const Node& node) {
   return {};
 }
 
+// A view becomes the tensor's place, or what is in it is copied to the place that the tensor has.
+Status Lowering::take_view(TensorId id, const Operand& view) {
+  if (place_of(id) == nullptr && history_of(id) == 0) {
+    set_place(id, view.place);
+    return {};
+  }
+  const Place& known = placed(id);
+  if (known.buffer == view.place.buffer && known.offset == view.place.offset) return {};
+  return copy(view, {&at(id), known, view.shape});
+}
+
 Status Lowering::split(const Node& node) {
   const Operand x = input(node, 0);
   const std::size_t axis = axis_of(node, x.shape.size());
   std::int64_t first = 0;
   for (const TensorId id : node.outputs) {
     if (id < 0) continue;
-    Place part = x.place;
-    part.offset += first * x.place.strides[axis];
-    first += at(id).shape[axis];
     if (!same_scale(at(id), *x.tensor)) return refuse() << "parts of different scales";
-    if (const Place* known = place_of(id)) RUNNEL_TRY(copy({&at(id), part, at(id).shape}, {&at(id), *known, at(id).shape}));
-    else set_place(id, std::move(part));
+    Operand part{&at(id), x.place, shape_of(id)};
+    part.place.offset += first * x.place.strides[axis];
+    first += part.shape[axis];
+    RUNNEL_TRY(take_view(id, part));
   }
   return {};
 }
@@ -85,33 +95,39 @@ Status Lowering::slice(const Node& node) {
   const Operand x = input(node, 0);
   const auto& o = std::get<SliceOptions>(node.options);
   const TensorId id = node.outputs[0];
-  Place part = x.place;
+  Operand part{&at(id), x.place, shape_of(id)};
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     if (o.step[axis] < 1) return refuse() << "a slice backwards";
     if (o.step[axis] > 1 && axis + 1 == x.shape.size()) return refuse() << "a slice that leaves out channels";
-    part.offset += std::int64_t{o.begin[axis]} * x.place.strides[axis];
-    part.strides[axis] *= o.step[axis];
+    part.place.offset += std::int64_t{o.begin[axis]} * x.place.strides[axis];
+    part.place.strides[axis] *= o.step[axis];
   }
   if (!same_scale(at(id), *x.tensor)) return refuse() << "a slice that changes its scale";
-  if (const Place* known = place_of(id)) return copy({&at(id), part, at(id).shape}, {&at(id), *known, at(id).shape});
-  set_place(id, std::move(part));
-  return {};
+  return take_view(id, part);
 }
 
 Status Lowering::reshape(const Node& node) {
   const Operand x = input(node, 0);
   const TensorId id = node.outputs[0];
-  const Tensor& y = at(id);
-  if (!same_scale(y, *x.tensor)) return refuse() << "a reshape that changes its scale";
-  if (!is_dense(x)) return refuse() << "a reshape of a part of a tensor";
-  Operand moved{&y, {x.place.buffer, x.place.offset, dense_strides(y.shape, size_of(y.dtype))}, y.shape};
-  const Place* known = place_of(id);
-  if (known == nullptr) {
-    set_place(id, std::move(moved.place));
-    return {};
+  if (!same_scale(at(id), *x.tensor)) return refuse() << "a reshape that changes its scale";
+  Operand moved{&at(id), x.place, shape_of(id)};
+  if (is_dense(x)) {
+    moved.place.strides = dense_strides(moved.shape, size_of(at(id).dtype));
+    return take_view(id, moved);
   }
-  if (known->buffer == moved.place.buffer && known->offset == moved.place.offset) return {};
-  return copy(moved, {&y, *known, y.shape});
+  // With gaps: axes of one element may come and go.
+  std::vector<std::size_t> axes;
+  for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+    if (x.shape[axis] != 1) axes.push_back(axis);
+  }
+  moved.place.strides.assign(moved.shape.size(), static_cast<std::int64_t>(size_of(at(id).dtype)));
+  std::size_t next = 0;
+  for (std::size_t axis = 0; axis < moved.shape.size(); ++axis) {
+    if (moved.shape[axis] == 1) continue;
+    if (next == axes.size() || x.shape[axes[next]] != moved.shape[axis]) return refuse() << "a reshape of a part of a tensor";
+    moved.place.strides[axis] = x.place.strides[axes[next++]];
+  }
+  return take_view(id, moved);
 }
 
 }  // namespace runnel::compiler::ethos_u

@@ -40,7 +40,6 @@ Status Lowering::pool(const Node& node) {
   }
   if (node.code == fb::OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
-  if (form_ != nullptr && (window.rows.pad > 0 || window.columns.pad > 0)) return refuse() << "a maximum over padding";
   npu::Step step;
   step.op.kind = npu::OperationKind::pool;
   step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
@@ -84,7 +83,6 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
     return this->window(std::move(step), read, written, window);
   }
   if (dilated) return refuse() << "an average over padding with gaps";
-  if (pads && form_ != nullptr) return refuse() << "an average over padding";
   op.kind = npu::OperationKind::pool;
   op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
   op.global_scale = form.global;

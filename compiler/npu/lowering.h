@@ -49,9 +49,12 @@ struct Window {
 class Form {
  public:
   virtual ~Form() = default;
+  // Of one call; frames in front of it that are kept from call to call; -1: no stream.
+  [[nodiscard]] virtual Dims shape(TensorId id) const = 0;
+  [[nodiscard]] virtual std::int64_t history(TensorId id) const = 0;
+  [[nodiscard]] virtual int time_axis(TensorId id) const = 0;
   // The operand's shape and first element, as this node reads it.
   virtual void adapt_input(const Node& node, std::size_t position, Operand& operand) const = 0;
-  virtual void adapt_output(const Node& node, Operand& operand) const = 0;
   // Padding along the axis of input 0 that is time.
   virtual void adapt_window(const Node& node, Window& window) const = 0;
 };
@@ -69,15 +72,23 @@ class Lowering {
   // Decides which inputs of concatenations are computed in place. Before the first node, with all of them in order.
   void plan_concatenations(const std::vector<const Node*>& nodes, const std::function<bool(TensorId)>& taken);
 
-  // A dense copy at `to`.
   Status copy(const Operand& from, const Operand& to);
+  // Streams: the place of a tensor's block, made when there is none; a block frame by frame times 0 or 1, one byte per frame in `mask`; and the step
+  // of all histories at the end of a call.
+  const Place& place(TensorId id) { return placed(id); }
+  Status mask(TensorId id, npu::BufferId mask);
+  void step_histories();
+  // Buffers that are kept from call to call, and the tensors whose frames they hold.
+  [[nodiscard]] const std::map<TensorId, npu::BufferId>& kept() const { return kept_; }
 
  private:
   [[nodiscard]] const Tensor& at(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
   static Status refuse() { return Status(Code::unsupported); }
   Operand input(const Node& node, std::size_t position);
   Operand output(const Node& node, std::size_t position = 0);
-  Place& placed(TensorId id, const Dims& shape);
+  Place& placed(TensorId id);
+  [[nodiscard]] Dims shape_of(TensorId id) const { return form_ != nullptr && !at(id).data ? form_->shape(id) : at(id).shape; }
+  [[nodiscard]] std::int64_t history_of(TensorId id) const { return form_ != nullptr && !at(id).data ? form_->history(id) : 0; }
 
   // ---- maps (maps.cpp)
   // [leading ones, height, width, channels]; without height: one row.
@@ -101,6 +112,7 @@ class Lowering {
   Status requantize(const Node& node);
   Status table(const Node& node);
   Status look_up(const Operand& x, const Operand& y, std::vector<std::byte> table);
+  Status take_view(TensorId id, const Operand& view);
   Status concat(const Node& node);
   Status split(const Node& node);
   Status slice(const Node& node);
@@ -110,6 +122,7 @@ class Lowering {
   npu::Program& program_;
   const Form* form_;
   std::map<TensorId, Place> places_;
+  std::map<TensorId, npu::BufferId> kept_;
 };
 
 }  // namespace runnel::compiler::ethos_u

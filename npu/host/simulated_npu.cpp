@@ -5,6 +5,9 @@
 #include <mutex>
 #include <new>
 
+#include "base/checked.h"
+#include "streaming/plan.h"
+
 namespace runnel::npu {
 
 // A segment, bound to its simulator.
@@ -18,6 +21,26 @@ struct SimulatedSegment : BoundOperator {
   static void run_segment(const BoundOperator& self, const RunContext& context) noexcept;
 };
 
+// The same for the blocks of a stream: scratch memory belongs to the session.
+struct SteppedSimulation : BoundOperator {
+  SimulatedNpu* npu = nullptr;
+  Simulator* simulator = nullptr;
+  const SteppedSegment* stepped = nullptr;
+  int op = 0;
+  std::int32_t input = -1, output = -1;
+  std::int64_t blocks = 1;                   // programs in each call
+  std::size_t state = 0;
+  // Calls that get a whole window, for one frame.
+  std::int64_t window_frames = 0, out_delay = 0;
+  int zero = 0;                              // of the input
+
+  static void run_blocks(const BoundOperator& self, const RunContext& context) noexcept;
+  static void run_window(const BoundOperator& self, const RunContext& context) noexcept;
+  static void reset_state(const BoundOperator& self, std::byte* state) noexcept;
+  void first_state(std::byte* scratch) const noexcept;
+  void step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept;
+};
+
 namespace {
 
 // Definitions are plain functions, so that prepare() must find out whose model it is.
@@ -29,8 +52,8 @@ std::map<const Model*, SimulatedNpu*>& registry() {
 
 Status check_segment(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_delegate(model, op));
-  auto segment = read_segment(model, op);
-  return segment.status();
+  RUNNEL_TRY(read_segment(model, op).status());
+  return is_stepped(model, op) ? read_stepped_segment(model, op).status() : Status();
 }
 
 int position_of(const Model& model, const fb::Operator& op) {
@@ -61,6 +84,117 @@ void SimulatedSegment::run_segment(const BoundOperator& self, const RunContext& 
   }
 }
 
+void SteppedSimulation::first_state(std::byte* scratch) const noexcept {
+  std::memset(scratch, 0, stepped->segment.scratch);
+  for (const SteppedSegment::State& kept : stepped->states) std::memset(scratch + kept.offset, kept.value, kept.bytes);
+}
+void SteppedSimulation::reset_state(const BoundOperator& self, std::byte* state) noexcept {
+  const auto& simulation = static_cast<const SteppedSimulation&>(self);
+  simulation.first_state(state + simulation.state);
+}
+
+// One program on one block whose first input frame has the logical index `first`.
+void SteppedSimulation::step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept {
+  const Port &from = stepped->segment.inputs[0], &to = stepped->segment.outputs[0];
+  std::memcpy(scratch + from.offset, in, from.bytes);
+  const std::int64_t call = floor_div(first + stepped->delay, stepped->in_frames);
+  for (const SteppedSegment::Mask& mask : stepped->masks) {
+    const std::int64_t frames = length >= kEndless ? kEndless : streaming::output_length(mask.window, length);
+    for (std::int64_t i = 0; i < mask.frames; ++i) {
+      const std::int64_t index = call * mask.frames - mask.delay + i;
+      scratch[mask.offset + static_cast<std::size_t>(i)] = std::byte{index >= 0 && index < frames ? std::uint8_t{1} : std::uint8_t{0}};
+    }
+  }
+  const std::span<std::byte> memory = simulator->region(kScratch);
+  std::memcpy(memory.data(), scratch, memory.size());
+  Observer observer;
+  if (npu->observer_) observer = [&](const Operation& done, std::span<const std::int32_t> values) { npu->observer_(op, done, values); };
+  const Status status = simulator->run(observer);
+  if (!status.ok() && npu->status_.ok()) npu->status_ = status;
+  std::memcpy(scratch, memory.data(), memory.size());
+  if (out == nullptr) return;
+  if (status.ok()) std::memcpy(out, scratch + to.offset, to.bytes);
+  else std::memset(out, 0, to.bytes);
+}
+
+void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& own = static_cast<const SteppedSimulation&>(self);
+  const FrameIndex& index = context.index[own.input];
+  const std::byte* in = context.data[own.input];
+  std::byte* out = context.data[own.output];
+  for (std::int64_t block = 0; block < own.blocks; ++block) {
+    own.step(context.state + own.state, index.first + block * own.stepped->in_frames, index.length, in, out);
+    in += own.stepped->segment.inputs[0].bytes;
+    out += own.stepped->segment.outputs[0].bytes;
+  }
+}
+
+// From the first call on that sees a frame of the window, or the stream's first one, to the call that gives the frame.
+void SteppedSimulation::run_window(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& own = static_cast<const SteppedSimulation&>(self);
+  const FrameIndex &in_index = context.index[own.input], &out_index = context.index[own.output];
+  const SteppedSegment& stepped = *own.stepped;
+  std::byte* const scratch = context.state + own.state;
+  own.first_state(scratch);
+  const std::size_t frame = stepped.segment.inputs[0].bytes / static_cast<std::size_t>(stepped.in_frames), out_frame = stepped.segment.outputs[0].bytes / static_cast<std::size_t>(stepped.out_frames);
+  std::byte* const in = scratch + stepped.segment.scratch;
+  std::byte* const out = in + stepped.segment.inputs[0].bytes;
+  const std::int64_t position = out_index.first + own.out_delay, last = floor_div(position, stepped.out_frames);
+  for (std::int64_t call = std::max<std::int64_t>(0, floor_div(in_index.first + stepped.delay, stepped.in_frames)); call <= last; ++call) {
+    for (std::int64_t i = 0; i < stepped.in_frames; ++i) {
+      const std::int64_t at = call * stepped.in_frames - stepped.delay + i - in_index.first;
+      std::byte* const to = in + static_cast<std::size_t>(i) * frame;
+      if (at >= 0 && at < own.window_frames) std::memcpy(to, context.data[own.input] + static_cast<std::size_t>(at) * frame, frame);
+      else std::memset(to, own.zero, frame);
+    }
+    own.step(scratch, call * stepped.in_frames - stepped.delay, in_index.length, in, out);
+  }
+  std::memcpy(context.data[own.output], out + static_cast<std::size_t>(position - last * stepped.out_frames) * out_frame, out_frame);
+}
+
+Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedNpu& npu) {
+  const Model& model = context.model();
+  const DelegateSegment delegate(model, context.op());
+  RUNNEL_ASSIGN(SteppedSegment read, read_stepped_segment(model, context.op()));
+  const std::int32_t input = delegate.inputs()[0], output = delegate.outputs()[0];
+  const std::int64_t frames = context.shape(input)[context.time_axis(input)], out_frames = context.shape(output)[context.time_axis(output)];
+  const bool apart = context.windows_apart();
+  if (!apart && (frames % read.in_frames != 0 || frames / read.in_frames * read.out_frames != out_frames)) {
+    return Status(Code::unsupported) << "is compiled for blocks of " << read.in_frames << " frames, not " << frames;
+  }
+  RUNNEL_ASSIGN(auto simulator, Simulator::make(read.segment, npu.options_));
+  void* const memory = context.memory().allocate(sizeof(SteppedSimulation), alignof(SteppedSimulation));
+  if (memory == nullptr) return Status(Code::out_of_memory);
+  auto* const bound = new (memory) SteppedSimulation;
+  const TensorView x = model.tensor(input);
+  const auto window = delegate.attributes().integers("stream_window");
+  streaming::NodeRule rule;
+  rule.kind = streaming::Kind::window;
+  rule.kernel = window[0];
+  rule.stride = window[1];
+  rule.left = window[2];
+  rule.right = window[3];
+  RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(rule, {1, 1, read.delay}));
+  bound->run = apart ? SteppedSimulation::run_window : SteppedSimulation::run_blocks;
+  bound->reset = SteppedSimulation::reset_state;
+  bound->npu = &npu;
+  bound->simulator = simulator.get();
+  bound->op = position_of(model, context.op());
+  bound->input = input;
+  bound->output = output;
+  bound->blocks = frames / read.in_frames;
+  bound->window_frames = frames;
+  bound->out_delay = plan.output.delay;
+  bound->zero = x.zero_point();
+  bound->state = context.request_state(read.segment.scratch + (apart ? read.segment.inputs[0].bytes + read.segment.outputs[0].bytes : 0));
+  context.use_frame_index();
+  context.read_constant(input);
+  npu.simulators_.push_back(std::move(simulator));
+  npu.stepped_.push_back(std::make_unique<SteppedSegment>(std::move(read)));
+  bound->stepped = npu.stepped_.back().get();
+  return static_cast<const BoundOperator*>(bound);
+}
+
 Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept {
   const Model& model = context.model();
   SimulatedNpu* npu = nullptr;
@@ -71,6 +205,7 @@ Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept
   }
   if (npu == nullptr) return Status(Code::invalid_argument, "its simulator is not there any more");
   const DelegateSegment delegate(model, context.op());
+  if (context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0) return prepare_stepped(context, *npu);
   for (const auto& tensors : {delegate.inputs(), delegate.outputs()}) {
     for (const std::int32_t tensor : tensors) {
       if (tensor < 0) continue;

@@ -14,7 +14,8 @@ namespace runnel::npu {
 using SegmentObserver = std::function<void(int model_operator, const Operation& op, std::span<const std::int32_t> output)>;
 
 // Serves one model: alive, it answers for the segments of that model which are prepared with its table. Engines made with the table must not run when
-// it is gone, and at most one session may run at a time: the scratch memory, with what is kept from run to run, is here. Not thread-safe.
+// it is gone, and at most one session of whole clips may run at a time: the scratch memory, with what is kept from run to run, is here. Sessions of
+// streams keep their own. Not thread-safe.
 class SimulatedNpu {
  public:
   explicit SimulatedNpu(const Model& model, const SimulatorOptions& options = {}, SegmentObserver observer = {});
@@ -29,13 +30,16 @@ class SimulatedNpu {
 
  private:
   friend struct SimulatedSegment;
+  friend struct SteppedSimulation;
   friend Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept;
+  friend Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedNpu& npu);
 
   const Model& model_;
   SimulatorOptions options_;
   SegmentObserver observer_;
   std::vector<const OperatorDefinition*> table_;
   std::vector<std::unique_ptr<Simulator>> simulators_;
+  std::vector<std::unique_ptr<SteppedSegment>> stepped_;
   Status status_;
 };
 
