@@ -65,7 +65,6 @@ Status run_compile(const CompileCall& call) {
   if (!call.quiet) tell(*compiled);
   compiler::WriteOptions write;
   write.blocks.clear();
-  if (call.block > 0) write.blocks = {call.block};
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(compiled->graph, write));
   return write_file(call.output, written.bytes);
 }

@@ -30,14 +30,24 @@ struct SteppedSimulation : BoundOperator {
   std::int32_t input = -1, output = -1;
   std::int64_t blocks = 1;                   // programs in each call
   std::size_t state = 0;
-  // Calls that get a whole window, for one frame.
-  std::int64_t window_frames = 0, out_delay = 0;
+  // Of pieces: a window for one frame, or a whole clip.
+  std::int64_t in_count = 0, out_count = 0, out_delay = 0;
   int zero = 0;                              // of the input
 
   static void run_blocks(const BoundOperator& self, const RunContext& context) noexcept;
   static void run_window(const BoundOperator& self, const RunContext& context) noexcept;
+  static void run_clip(const BoundOperator& self, const RunContext& context) noexcept;
   static void reset_state(const BoundOperator& self, std::byte* state) noexcept;
   void first_state(std::byte* scratch) const noexcept;
+  struct Piece {
+    const std::byte* data = nullptr;
+    std::int64_t first = 0, count = 0;
+  };
+  struct OutputPiece {
+    std::byte* data = nullptr;
+    std::int64_t first = 0, count = 0;
+  };
+  void run_range(std::byte* scratch, const Piece& in, std::int64_t length, const OutputPiece& out) const noexcept;
   void step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept;
 };
 
@@ -129,27 +139,39 @@ void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& 
   }
 }
 
-// From the first call on that sees a frame of the window, or the stream's first one, to the call that gives the frame.
+// Frames [out_first, out_first + out_count) of the output from a piece of the input: from the first call on that sees a frame of it, or the stream's
+// first one. `scratch` has room for a block of input and output behind the program's memory.
+void SteppedSimulation::run_range(std::byte* scratch, const Piece& in, std::int64_t length, const OutputPiece& out) const noexcept {
+  const Segment& segment = stepped->segment;
+  first_state(scratch);
+  const std::size_t in_frame = segment.inputs[0].bytes / static_cast<std::size_t>(stepped->in_frames), out_frame = segment.outputs[0].bytes / static_cast<std::size_t>(stepped->out_frames);
+  std::byte* const block = scratch + segment.scratch;
+  std::byte* const result = block + segment.inputs[0].bytes;
+  const std::int64_t last = floor_div(out.first + out.count - 1 + out_delay, stepped->out_frames);
+  for (std::int64_t call = std::max<std::int64_t>(0, floor_div(in.first + stepped->delay, stepped->in_frames)); call <= last; ++call) {
+    const std::int64_t first = call * stepped->in_frames - stepped->delay, first_out = call * stepped->out_frames - out_delay;
+    for (std::int64_t i = 0; i < stepped->in_frames; ++i) {
+      const std::int64_t at = first + i - in.first;
+      std::byte* const to = block + static_cast<std::size_t>(i) * in_frame;
+      if (at >= 0 && at < in.count) std::memcpy(to, in.data + static_cast<std::size_t>(at) * in_frame, in_frame);
+      else std::memset(to, zero, in_frame);
+    }
+    step(scratch, first, length, block, result);
+    for (std::int64_t i = 0; i < stepped->out_frames; ++i) {
+      const std::int64_t at = first_out + i - out.first;
+      if (at >= 0 && at < out.count) std::memcpy(out.data + static_cast<std::size_t>(at) * out_frame, result + static_cast<std::size_t>(i) * out_frame, out_frame);
+    }
+  }
+}
+
 void SteppedSimulation::run_window(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& own = static_cast<const SteppedSimulation&>(self);
-  const FrameIndex &in_index = context.index[own.input], &out_index = context.index[own.output];
-  const SteppedSegment& stepped = *own.stepped;
-  std::byte* const scratch = context.state + own.state;
-  own.first_state(scratch);
-  const std::size_t frame = stepped.segment.inputs[0].bytes / static_cast<std::size_t>(stepped.in_frames), out_frame = stepped.segment.outputs[0].bytes / static_cast<std::size_t>(stepped.out_frames);
-  std::byte* const in = scratch + stepped.segment.scratch;
-  std::byte* const out = in + stepped.segment.inputs[0].bytes;
-  const std::int64_t position = out_index.first + own.out_delay, last = floor_div(position, stepped.out_frames);
-  for (std::int64_t call = std::max<std::int64_t>(0, floor_div(in_index.first + stepped.delay, stepped.in_frames)); call <= last; ++call) {
-    for (std::int64_t i = 0; i < stepped.in_frames; ++i) {
-      const std::int64_t at = call * stepped.in_frames - stepped.delay + i - in_index.first;
-      std::byte* const to = in + static_cast<std::size_t>(i) * frame;
-      if (at >= 0 && at < own.window_frames) std::memcpy(to, context.data[own.input] + static_cast<std::size_t>(at) * frame, frame);
-      else std::memset(to, own.zero, frame);
-    }
-    own.step(scratch, call * stepped.in_frames - stepped.delay, in_index.length, in, out);
-  }
-  std::memcpy(context.data[own.output], out + static_cast<std::size_t>(position - last * stepped.out_frames) * out_frame, out_frame);
+  const FrameIndex &in = context.index[own.input], &out = context.index[own.output];
+  own.run_range(context.scratch, {context.data[own.input], in.first, own.in_count}, in.length, {context.data[own.output], out.first, own.out_count});
+}
+void SteppedSimulation::run_clip(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& own = static_cast<const SteppedSimulation&>(self);
+  own.run_range(context.scratch, {context.data[own.input], 0, own.in_count}, own.in_count, {context.data[own.output], 0, own.out_count});
 }
 
 Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedNpu& npu) {
@@ -158,8 +180,8 @@ Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedN
   RUNNEL_ASSIGN(SteppedSegment read, read_stepped_segment(model, context.op()));
   const std::int32_t input = delegate.inputs()[0], output = delegate.outputs()[0];
   const std::int64_t frames = context.shape(input)[context.time_axis(input)], out_frames = context.shape(output)[context.time_axis(output)];
-  const bool apart = context.windows_apart();
-  if (!apart && (frames % read.in_frames != 0 || frames / read.in_frames * read.out_frames != out_frames)) {
+  const bool blocks = context.streamed() && !context.windows_apart();
+  if (blocks && (frames % read.in_frames != 0 || frames / read.in_frames * read.out_frames != out_frames)) {
     return Status(Code::unsupported) << "is compiled for blocks of " << read.in_frames << " frames, not " << frames;
   }
   RUNNEL_ASSIGN(auto simulator, Simulator::make(read.segment, npu.options_));
@@ -175,18 +197,23 @@ Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedN
   rule.left = window[2];
   rule.right = window[3];
   RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(rule, {1, 1, read.delay}));
-  bound->run = apart ? SteppedSimulation::run_window : SteppedSimulation::run_blocks;
-  bound->reset = SteppedSimulation::reset_state;
+  bound->run = blocks ? SteppedSimulation::run_blocks : context.streamed() ? SteppedSimulation::run_window : SteppedSimulation::run_clip;
   bound->npu = &npu;
   bound->simulator = simulator.get();
   bound->op = position_of(model, context.op());
   bound->input = input;
   bound->output = output;
   bound->blocks = frames / read.in_frames;
-  bound->window_frames = frames;
+  bound->in_count = frames;
+  bound->out_count = out_frames;
   bound->out_delay = plan.output.delay;
   bound->zero = x.zero_point();
-  bound->state = context.request_state(read.segment.scratch + (apart ? read.segment.inputs[0].bytes + read.segment.outputs[0].bytes : 0));
+  if (blocks) {
+    bound->state = context.request_state(read.segment.scratch);
+    bound->reset = SteppedSimulation::reset_state;
+  } else {
+    context.request_scratch(read.segment.scratch + read.segment.inputs[0].bytes + read.segment.outputs[0].bytes);
+  }
   context.use_frame_index();
   context.read_constant(input);
   npu.simulators_.push_back(std::move(simulator));
@@ -205,7 +232,10 @@ Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept
   }
   if (npu == nullptr) return Status(Code::invalid_argument, "its simulator is not there any more");
   const DelegateSegment delegate(model, context.op());
-  if (context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0) return prepare_stepped(context, *npu);
+  if (is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0) {
+    const bool other_length = context.shape(delegate.inputs()[0]).elements() != model.tensor(delegate.inputs()[0]).shape.elements();
+    if (context.streamed() || other_length) return prepare_stepped(context, *npu);
+  }
   for (const auto& tensors : {delegate.inputs(), delegate.outputs()}) {
     for (const std::int32_t tensor : tensors) {
       if (tensor < 0) continue;

@@ -11,18 +11,33 @@ namespace {
 
 namespace ethos_u = compiler::ethos_u;
 
+// As the program reads it: with time where a stream wants to have it.
+compiler::Graph graph_of(const std::filesystem::path& path) {
+  const auto loaded = compiler::load_model(path);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
+  return loaded.ok() ? compiler::graph_of(loaded->model->model()) : compiler::Graph();
+}
+
 class CompiledHere : public testing::TestWithParam<const char*> {};
 
 TEST_P(CompiledHere, GivesTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
-  const auto imported = compiler::import_file(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"), {});
-  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  const compiler::Graph graph = graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
   for (const char* accelerator : kAccelerators) {
     for (const npu::MemoryMode mode : {npu::MemoryMode::sram_only, npu::MemoryMode::shared_sram, npu::MemoryMode::dedicated_sram}) {
-      const Status status = compare_whole(imported->graph, npu_options(accelerator, mode), 3, 1);
+      const Status status = compare_whole(graph, npu_options(accelerator, mode), 3, 1);
       EXPECT_TRUE(status.ok()) << accelerator << ' ' << npu::name_of(mode) << ": " << status.text();
     }
   }
+}
+
+TEST(CompiledStream, OfTheWakewordEqualsTheCpu) {
+  RUNNEL_NEEDS_DATA();
+  const compiler::Graph graph = graph_of(data_folder() / "ethosu/models/str_ww_ref_model.tflite");
+  auto options = npu_options("ethos-u55-128");
+  options.block = 1;
+  const Status status = compare_streamed(graph, options, 60, 1);
+  EXPECT_TRUE(status.ok()) << status.text();
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledHere,

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "compiler/writer.h"
+#include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
 #include "npu/host/simulated_npu.h"
@@ -21,13 +22,13 @@ Result<std::shared_ptr<const OwnedModel>> written(const compiler::Graph& graph) 
   return OwnedModel::from_bytes(model.bytes);
 }
 
-Result<std::vector<Bytes>> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table, const std::vector<Bytes>& inputs) {
+Result<std::vector<Bytes>> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table, const std::vector<Bytes>& inputs, std::int64_t frames = 0) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;
   const std::int32_t first = model.inputs()[0];
   const int axis = model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
-  if (axis >= 0) options.frames = model.tensor(first).shape[axis];
+  if (axis >= 0) options.frames = frames > 0 ? frames : model.tensor(first).shape[axis];
   RUNNEL_ASSIGN(auto engine, Engine::make(owned, options, table));
   RUNNEL_ASSIGN(const auto runner, Runner::make(std::move(engine)));
   Session& session = runner->session();
@@ -115,6 +116,36 @@ Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Opti
     }
   }
   return {};
+}
+
+Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::int64_t frames, std::uint32_t seed) {
+  RUNNEL_ASSIGN(const compiler::ethos_u::CompiledGraph made, compiler::ethos_u::compile(graph, options));
+  RUNNEL_ASSIGN(const auto cpu, written(graph));
+  RUNNEL_ASSIGN(const auto mixed, written(made.graph));
+  RUNNEL_TRY(judge_segments(mixed->model()));
+  if (mixed->model().plan() == nullptr) return Status(Code::unsupported) << "the compiled model has no streaming plan";
+  const Model& model = cpu->model();
+  const std::int32_t first = model.inputs()[0];
+  const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
+  std::mt19937 random(seed);
+  std::vector<Bytes> inputs;
+  for (const std::int32_t tensor : model.inputs()) {
+    const TensorView view = model.tensor(tensor);
+    Bytes bytes(view.bytes() / static_cast<std::size_t>(view.shape[axis]) * static_cast<std::size_t>(frames));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    inputs.push_back(std::move(bytes));
+  }
+  npu::SimulatedNpu npu(mixed->model());
+  RUNNEL_ASSIGN(const std::vector<Bytes> expected, run(cpu, all_operators(), inputs, frames));
+  RUNNEL_ASSIGN(const std::vector<Bytes> found, run(mixed, npu.table(), inputs, frames));
+  if (found != expected) return Status(Code::mismatch) << "a whole clip differs from the CPU's";
+  // That the whole clip is what a stream gives is what check_streaming is for.
+  RUNNEL_ASSIGN(const StreamReport report, check_streaming(mixed, frames, inputs, seed, best_isa(), npu.table()));
+  RUNNEL_TRY(npu.status());
+  if (report.differences.empty()) return {};
+  const Difference& difference = report.differences.front();
+  return Status(Code::mismatch) << difference.run << ": tensor " << difference.tensor << ", frame " << difference.frame << ", element " << difference.element << ": " << difference.found
+                                << ", expected " << difference.expected;
 }
 
 }  // namespace runnel::test

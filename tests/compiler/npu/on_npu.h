@@ -20,4 +20,8 @@ Status judge(const std::vector<std::byte>& model);
 Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds = 2,
                      compiler::ethos_u::CompiledGraph* compiled = nullptr);
 
+// The same for a stream, compiled for blocks of options.block frames: streamed on the NPU in several block sizes and event-driven equals the whole clip on
+// the CPU, for a clip of `frames` frames.
+Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::int64_t frames, std::uint32_t seed);
+
 }  // namespace runnel::test
