@@ -19,7 +19,7 @@ struct CompileCall {
   std::string model, output, accelerator = "ethos-u55-128", memory_mode = "Shared_Sram", system = "generic";
   std::vector<std::string> forbid, forbid_names, forbid_regions;
   std::int64_t fast_bytes = 384 * 1024;
-  int block = 0;
+  int block = ethos_u::Options::kWholeClips;
   bool quiet = false;
   ModelFlags flags;
 };
@@ -83,7 +83,7 @@ void add_npu_compile(CLI::App* npu, int& exit_code) {
   verb->add_option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")->delimiter(',')->default_str("");
   verb->add_option("--forbid-name", call->forbid_names, "Nodes that stay on the CPU, by name or by the name of what they compute")->default_str("");
   verb->add_option("--forbid-region", call->forbid_regions, "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")->default_str("");
-  verb->add_option("--block", call->block, "Compile the stream: this many frames in each call, histories in the NPU's memory (default: whole clips)")->default_str("")->check(CLI::Range(1, 1 << 16));
+  verb->add_option("--block", call->block, "Compile the stream, too: this many source frames in each call, histories in the NPU's memory (0: as few as the model allows; default: whole clips only)")->default_str("")->check(CLI::Range(0, 1 << 16));
   verb->add_flag("--quiet", call->quiet, "No report");
   add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {

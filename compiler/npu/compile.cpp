@@ -224,7 +224,7 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& options) {
   if (options.program.accelerator == nullptr || options.program.accelerator->product == npu::Product::u85) return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
   std::map<int, std::string> refused;
   std::shared_ptr<const GraphStreams> streams;
-  if (options.block > 0) { RUNNEL_ASSIGN(streams, GraphStreams::make(graph)); }
+  if (options.block != Options::kWholeClips) { RUNNEL_ASSIGN(streams, GraphStreams::make(graph)); }
   // Each round either ends or takes one node back to the CPU.
   for (;;) {
     const Partition parts = partition(graph, options, refused);
@@ -245,7 +245,7 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& options) {
     for (const Part& part : parts.parts) {
       status = add(part, nullptr, compiled);
       if (status.ok() && streams != nullptr) {
-        RUNNEL_ASSIGN(const auto form, StreamForm::make(graph, streams, part, options.block));
+        RUNNEL_ASSIGN(const auto form, StreamForm::make(graph, streams, part, options.block == Options::kSmallestBlock ? streams->block_multiple() : options.block));
         status = add(part, form.get(), blocks);
       }
       if (!status.ok()) break;

@@ -46,7 +46,7 @@ std::vector<Piece> pieces_of(const WindowAxis& window, std::int32_t outputs) {
   if (window.taps == 1) whole.window.dilation = 1;
   if (outputs == 1) whole.window.stride = 1;
   if (whole.window.stride <= kMostStride && whole.window.dilation <= kMostDilation) return {whole};
-  const std::int32_t common = std::gcd(window.stride, whole.window.dilation);
+  const std::int32_t common = std::gcd(whole.window.stride, whole.window.dilation);
   const bool by_phase = whole.window.stride / common <= kMostStride;
   const std::int32_t phases = by_phase ? whole.window.dilation / common : outputs;
   std::vector<Piece> pieces;

@@ -21,7 +21,8 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> forbidden_regions;
   // Besides: false keeps a node on the CPU.
   std::function<bool(const Graph& graph, const Node& node)> allow;
-  int block = 0;                       // frames that one call takes; 0: whole clips only
+  static constexpr int kWholeClips = -1, kSmallestBlock = 0;
+  int block = kWholeClips;             // source frames that one call takes; sessions may take multiples
 };
 
 }  // namespace runnel::compiler::ethos_u
