@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,61 +9,21 @@
 
 #include "apps/infer.h"
 #include "apps/npu_compile.h"
+#include "apps/npu_segments.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
 #include "npu/host/disassemble.h"
-#include "npu/host/segment.h"
 #include "npu/host/simulated_npu.h"
 #include "npu/validate.h"
 
 namespace runnel::apps {
 namespace {
 
-// A file and the segments in it, which point into it.
-struct Segments {
-  std::vector<std::byte> bytes;
-  std::shared_ptr<const OwnedModel> model;
-  std::vector<std::pair<std::string, npu::Segment>> list;   // with their names
-};
-
-bool starts_with(std::span<const std::byte> bytes, std::string_view text) { return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0; }
-
-// A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.
-Result<Segments> load_segments(const std::string& path, const ModelFlags& flags) {
-  Segments out;
-  RUNNEL_ASSIGN(out.bytes, read_whole_file(path));
-  if (starts_with(out.bytes, "COP") || starts_with(out.bytes, "vela_bin_stream")) {
-    auto segment = npu::read_segment(out.bytes);
-    if (!segment.ok()) return segment.status().at(path);
-    out.list.emplace_back(path, *std::move(segment));
-    return out;
-  }
-  out.bytes.clear();
-  RUNNEL_ASSIGN(out.model, load(path, flags));
-  const Model& model = out.model->model();
-  for (int i = 0; i < model.operator_count(); ++i) {
-    const fb::Operator& op = model.op(i);
-    if (op.code() != fb::OpCode::delegate || DelegateSegment(model, op).kind() != "ethos-u") continue;
-    const std::string name = "operator " + std::to_string(i);
-    auto segment = npu::read_segment(model, op);
-    if (!segment.ok()) return segment.status().at(path + ": " + name);
-    out.list.emplace_back(name, *std::move(segment));
-  }
-  if (out.list.empty()) return Status(Code::invalid_data) << path << ": no operator is computed by an Ethos-U";
-  return out;
-}
-
-struct FileCall {
-  std::string file;
-  ModelFlags flags;
-  bool json = false;
-};
-
-Status run_disasm(const FileCall& call) {
-  RUNNEL_ASSIGN(const Segments segments, load_segments(call.file, call.flags));
+Status run_disasm(const NpuFileCall& call) {
+  RUNNEL_ASSIGN(const NpuSegments segments, load_npu_segments(call.file, call.flags));
   for (const auto& [name, segment] : segments.list) {
     if (!call.json) {
       std::printf("# %s: %s, %zu words, constants %zu, scratch %zu, fast scratch %zu bytes\n", name.c_str(), std::string(segment.accelerator->name).c_str(),
@@ -111,13 +70,13 @@ class Printer final : public npu::ViolationSink {
   int count_ = 0;
 };
 
-struct ValidateCall : FileCall {
+struct ValidateCall : NpuFileCall {
   std::string accelerator;
   std::uint64_t work = npu::ValidatorLimits().work;
 };
 
 Status run_validate(const ValidateCall& call) {
-  RUNNEL_ASSIGN(const Segments segments, load_segments(call.file, call.flags));
+  RUNNEL_ASSIGN(const NpuSegments segments, load_npu_segments(call.file, call.flags));
   int violations = 0;
   for (const auto& [name, segment] : segments.list) {
     const npu::Accelerator* accelerator = segment.accelerator;
@@ -180,6 +139,7 @@ class OutputDump {
 struct SimCall : InferCall {
   std::vector<std::string> dump_ofm;
   std::uint64_t work = npu::SimulatorOptions().work;
+  npu::DeviceDescription device;
 };
 
 Status run_sim(const SimCall& call) {
@@ -192,7 +152,7 @@ Status run_sim(const SimCall& call) {
     if (!any) return Status(Code::invalid_data) << call.model << ": no operator is computed by an Ethos-U";
     npu::SegmentObserver observer;
     if (dump.any()) observer = [&](int segment, const npu::Operation& op, std::span<const std::int32_t> values) { dump.write(call.output, segment, op, values); };
-    simulated.emplace(model, npu::SimulatorOptions{call.work}, observer);
+    simulated.emplace(model, npu::SimulatorOptions{call.work, call.device}, observer);
     changed.operators = simulated->table();
     return {};
   };
@@ -201,31 +161,24 @@ Status run_sim(const SimCall& call) {
   return simulated ? simulated->status() : Status();
 }
 
-CLI::App* add_file_verb(CLI::App* parent, const char* name, const char* help, const std::shared_ptr<FileCall>& call) {
-  CLI::App* verb = parent->add_subcommand(name, help);
-  verb->add_option("FILE", call->file, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), or a Vela stream")->required();
-  verb->add_flag("--json", call->json, "One JSON object per line");
-  add_model_flags(verb, call->flags);
-  return verb;
-}
-
 }  // namespace
 
 void add_npu(CLI::App& app, int& exit_code) {
-  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: compile models; list, validate and simulate compiled ones");
+  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
   npu->require_subcommand(1);
   add_npu_compile(npu, exit_code);
-  auto disasm = std::make_shared<FileCall>();
-  add_file_verb(npu, "disasm", "List the operations of a command stream, one per line", disasm)->callback([disasm, &exit_code] {
+  auto disasm = std::make_shared<NpuFileCall>();
+  add_npu_file_verb(npu, "disasm", "List the operations of a command stream, one per line", disasm)->callback([disasm, &exit_code] {
     if (const Status status = run_disasm(*disasm); !status.ok()) exit_code = fail(status);
   });
   auto validate = std::make_shared<ValidateCall>();
-  CLI::App* judge = add_file_verb(npu, "validate", "Say what the hardware would not take; the exit code is 0 only when there is nothing", validate);
+  CLI::App* judge = add_npu_file_verb(npu, "validate", "Say what the hardware would not take; the exit code is 0 only when there is nothing", validate);
   judge->add_option("--accelerator", validate->accelerator, "The device: ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-...; the file must be made for it (default: what the file says)")->default_str("");
   judge->add_option("--work", validate->work, "Multiply-adds, elements and copied bytes that a run may cost");
   judge->callback([validate, &exit_code] {
     if (const Status status = run_validate(*validate); !status.ok()) exit_code = fail(status);
   });
+  add_npu_estimate(*npu, exit_code);
   auto sim = std::make_shared<SimCall>();
   CLI::App* run = npu->add_subcommand("sim", "Run a model on raw tensors as infer does, its parts for the Ethos-U in a simulator");
   run->add_option("MODEL", sim->model, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U")->required();
@@ -236,6 +189,9 @@ void add_npu(CLI::App& app, int& exit_code) {
   run->add_option("--dump", sim->dump, "Write these tensors besides the outputs: NAME,..., or all")->delimiter(',')->default_str("");
   run->add_option("--dump-ofm", sim->dump_ofm, "Write what these operations inside the segments computed: INDEX,..., or all; ofm_SEGMENT_INDEX.npy, int32")->delimiter(',')->default_str("");
   run->add_flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
+  run->add_option("--accelerator", sim->device.accelerator, "The device; a model that was compiled for another one is refused (default: what the model says)")->default_str("");
+  run->add_option("--memory-mode", sim->device.memory_mode, "The same for the memory mode")->default_str("");
+  run->add_option("--system-config", sim->device.system_config, "The same for the system configuration")->default_str("");
   run->add_option("--work", sim->work, "Multiply-adds, elements and copied bytes that a run of a segment may cost");
   add_model_flags(run, sim->flags);
   run->callback([sim, &exit_code] {

@@ -16,9 +16,8 @@ namespace {
 namespace ethos_u = compiler::ethos_u;
 
 struct CompileCall {
-  std::string model, output, accelerator = "ethos-u55-128", memory_mode = "Shared_Sram", system = "generic";
+  std::string model, output, accelerator = "ethos-u55-128", memory_mode, system;
   std::vector<std::string> forbid, forbid_names, forbid_regions;
-  std::int64_t fast_bytes = 384 * 1024;
   int block = ethos_u::Options::kWholeClips;
   bool quiet = false;
   ModelFlags flags;
@@ -27,9 +26,8 @@ struct CompileCall {
 Result<ethos_u::Options> options_of(const CompileCall& call) {
   ethos_u::Options options;
   RUNNEL_ASSIGN(options.program.accelerator, npu::find_accelerator(std::string_view(call.accelerator)));
-  RUNNEL_ASSIGN(options.program.mode, npu::memory_mode_named(call.memory_mode));
-  options.program.fast_bytes = static_cast<std::size_t>(call.fast_bytes);
-  options.system = call.system;
+  if (!call.memory_mode.empty()) { RUNNEL_ASSIGN(options.program.mode, npu::find_memory_mode(call.memory_mode)); }
+  if (!call.system.empty()) { RUNNEL_ASSIGN(options.program.system, npu::find_system(call.system)); }
   options.forbidden_operators = call.forbid;
   options.forbidden_names = call.forbid_names;
   for (const std::string& text : call.forbid_regions) {
@@ -77,9 +75,8 @@ void add_npu_compile(CLI::App* npu, int& exit_code) {
   verb->add_option("MODEL", call->model, "Model file with int8 operators")->required();
   verb->add_option("-o,--output", call->output, "The model file to write (.rnl)")->required();
   verb->add_option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
-  verb->add_option("--memory-mode", call->memory_mode, "Sram_Only, Shared_Sram or Dedicated_Sram");
-  verb->add_option("--system-config", call->system, "Name of the system's configuration; recorded in the file");
-  verb->add_option("--fast-bytes", call->fast_bytes, "Dedicated_Sram: bytes of the fast memory")->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 32));
+  verb->add_option("--memory-mode", call->memory_mode, "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, Dedicated_Sram on U65)")->default_str("");
+  verb->add_option("--system-config", call->system, "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are chosen for it (default: that of the product)")->default_str("");
   verb->add_option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")->delimiter(',')->default_str("");
   verb->add_option("--forbid-name", call->forbid_names, "Nodes that stay on the CPU, by name or by the name of what they compute")->default_str("");
   verb->add_option("--forbid-region", call->forbid_regions, "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")->default_str("");

@@ -151,31 +151,43 @@ class Check {
 // Rows or columns of the input that a block of the output reads.
 std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock, Upscale upscale) noexcept {
   std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMostSubKernel);
-  if (upscale != Upscale::none) size = (size + 1) / 2 + (upscale == Upscale::nearest ? 1 : 0);
+  if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
   return round_up(size, ublock);
 }
 
 }  // namespace
 
+Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept {
+  const bool elementwise = op.kind == OperationKind::elementwise;
+  const auto size = [&](std::int32_t block, std::int32_t stride, std::int32_t kernel, std::int32_t ublock) {
+    return static_cast<std::int32_t>(elementwise ? round_up(block, ublock) : input_of(block, stride, kernel, ublock, op.upscale));
+  };
+  Block block;
+  block.height = size(op.block_height, op.kernel.stride_y, op.kernel.height, accelerator.ublock_height);
+  block.width = size(op.block_width, op.kernel.stride_x, op.kernel.width, accelerator.ublock_width);
+  block.depth = op.block_depth;
+  if (op.kind == OperationKind::conv || op.is(PoolMode::reduce_sum)) {
+    const std::int64_t most = op.ifm.element == 2 || op.kernel.part_kernel ? 16 : 32;
+    block.depth = static_cast<std::int32_t>(round_up(std::min<std::int64_t>(op.ifm.depth, most), op.ifm.element == 2 ? 4 : 8));
+  }
+  return block;
+}
+
 BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept {
   const BankGranules& granules = accelerator.granules;
   const bool elementwise = op.kind == OperationKind::elementwise;
-  const std::int64_t height = elementwise ? op.block_height : input_of(op.block_height, op.kernel.stride_y, op.kernel.height, accelerator.ublock_height, op.upscale);
-  const std::int64_t width = elementwise ? op.block_width : input_of(op.block_width, op.kernel.stride_x, op.kernel.width, accelerator.ublock_width, op.upscale);
-  std::int64_t depth = op.block_depth;
-  if (op.kind == OperationKind::conv || op.is(PoolMode::reduce_sum)) {
-    const std::int64_t most = op.ifm.element == 2 || op.kernel.part_kernel ? 16 : 32;
-    depth = round_up(std::min<std::int64_t>(op.ifm.depth, most), op.ifm.element == 2 ? 4 : 8);
-  }
+  const Block input = ifm_block_of(op, accelerator);
   std::int64_t granule = elementwise ? granules.elementwise8 : granules.ifm8;
   if (op.ifm.element == 2) granule = elementwise ? granules.elementwise16 : granules.ifm16;
   if (op.ifm.element >= 4) granule = granules.ifm32;
   BankUse use;
-  use.ifm = static_cast<std::int32_t>(round_up(2 * ceil_div(height * width * round_up(depth * op.ifm.element, 8), 1024), granule));
+  use.ifm = static_cast<std::int32_t>(round_up(2 * ceil_div(std::int64_t{input.height} * input.width * round_up(std::int64_t{input.depth} * op.ifm.element, 8), 1024), granule));
   if (!elementwise) {
     const std::int64_t bits = op.acc_format == 0 ? 32 : op.acc_format == 1 ? 40 : 16;
     const std::int64_t acc_granule = op.acc_format == 0 ? granules.acc32 : op.acc_format == 1 ? granules.acc40 : granules.acc16;
-    const std::int64_t elements = std::int64_t{op.block_height} * op.block_width * round_up(op.block_depth, 8);
+    // Of a single row, which is computed four columns at a time, no second one is held.
+    const bool row = accelerator.ublock_height == 2 && op.ofm.height == 1 && op.kernel.height == 1;
+    const std::int64_t elements = (row ? 1 : std::int64_t{op.block_height}) * op.block_width * round_up(op.block_depth, 8);
     use.accumulators = static_cast<std::int32_t>(round_up(2 * ceil_div(elements * bits / 8, 1024), acc_granule));
   }
   use.usable = accelerator.banks > 16 || op.activation.table() ? accelerator.banks - 2 : accelerator.banks;

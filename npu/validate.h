@@ -43,6 +43,13 @@ class Validator {
   bool exhausted_ = false;
 };
 
+struct Block {
+  std::int32_t height = 0, width = 0, depth = 0;
+};
+// What of the input is read for one block of the output (U55, U65): with whole micro-blocks, of large kernels 8 x 8 taps at a time, and of the
+// channels of a convolution 16 or 32 at a time.
+Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept;
+
 // Banks that buffers take in the accelerator's memory (U55, U65).
 struct BankUse {
   std::int32_t ifm = 0;                // one buffer of the input; element-wise operations on two maps have two

@@ -141,7 +141,7 @@ class Rewriter {
     node.code = fb::OpCode::delegate;
     DelegateOptions options;
     options.kind = "ethos-u";
-    options.attributes = {{"target", std::string(options_.program.accelerator->name)}, {"memory_mode", std::string(npu::name_of(options_.program.mode))}, {"system_config", options_.system}};
+    options.attributes = {{"target", std::string(options_.program.accelerator->name)}, {"memory_mode", std::string(options_.program.mode->name)}, {"system_config", std::string(options_.program.system->name)}};
     add(node, options, "", std::move(compiled));
     if (block != nullptr) {
       const StepFacts& steps = block->steps;
@@ -220,8 +220,10 @@ Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const
 
 }  // namespace
 
-Result<CompiledGraph> compile(const Graph& graph, const Options& options) {
-  if (options.program.accelerator == nullptr || options.program.accelerator->product == npu::Product::u85) return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
+Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
+  if (given.program.accelerator == nullptr || given.program.accelerator->product == npu::Product::u85) return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
+  Options options = given;
+  options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;
   std::shared_ptr<const GraphStreams> streams;
   if (options.block != Options::kWholeClips) { RUNNEL_ASSIGN(streams, GraphStreams::make(graph)); }

@@ -14,7 +14,6 @@ namespace runnel::compiler::ethos_u {
 
 struct Options {
   npu::ProgramOptions program;
-  std::string system = "generic";      // name of the system configuration; recorded, and compared by devices
   // What stays on the CPU: kinds of operators ("softmax"), nodes by name (or by the name of what they compute), and all nodes from one name to
   // another in the order of execution.
   std::vector<std::string> forbidden_operators, forbidden_names;

@@ -12,25 +12,14 @@ namespace runnel::npu {
 namespace {
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::pair<MemoryMode, std::string_view> kModes[] = {
-    {MemoryMode::sram_only, "Sram_Only"}, {MemoryMode::shared_sram, "Shared_Sram"}, {MemoryMode::dedicated_sram, "Dedicated_Sram"}};
-
 std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
 bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
 
 }  // namespace
 
-Result<MemoryMode> memory_mode_named(std::string_view name) {
-  for (const auto& entry : kModes) {
-    if (entry.second == name) return entry.first;
-  }
-  return Status(Code::invalid_argument) << "memory mode \"" << name << "\", expected Sram_Only, Shared_Sram or Dedicated_Sram";
-}
-std::string_view name_of(MemoryMode mode) noexcept {
-  for (const auto& entry : kModes) {
-    if (entry.first == mode) return entry.second;
-  }
-  return "";
+Program::Program(const ProgramOptions& options) : options_(options) {
+  if (options_.system == nullptr) options_.system = &default_system(options_.accelerator->product);
+  if (options_.mode == nullptr) options_.mode = &default_memory_mode(options_.accelerator->product);
 }
 
 BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
@@ -65,9 +54,12 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
 Status Program::pack(Step& step, Streams& streams) {
   Operation& op = step.op;
   op.cores = convolves(op) ? options_.accelerator->cores : 1;
-  RUNNEL_TRY(choose_block(op, *options_.accelerator));
+  op.ifm.region = op.ofm.region = kScratch;
+  if (op.has_ifm2 && !op.scalar) op.ifm2.region = kScratch;
+  op.has_scales = convolves(op);
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  RUNNEL_TRY(choose_block(op, model));
   if (!convolves(op)) return {};
-  op.has_scales = true;
   std::vector<std::byte> all;
   const std::size_t each = step.weights.size() / static_cast<std::size_t>(op.ofm.depth);
   for (std::int32_t core = 0; core < op.cores; ++core) {
@@ -97,7 +89,7 @@ Status Program::pack(Step& step, Streams& streams) {
 // Worth it where weights are read once for each of several blocks of positions.
 bool Program::copied(const Step& step) const {
   const Operation& op = step.op;
-  return options_.mode != MemoryMode::sram_only && convolves(op) && (op.ofm.height > op.block_height || op.ofm.width > op.block_width);
+  return options_.mode->constants_outside && convolves(op) && (op.ofm.height > op.block_height || op.ofm.width > op.block_width);
 }
 
 std::uint8_t Program::region_of(BufferId id) const {
@@ -134,15 +126,15 @@ void Program::allocate() {
     if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
     if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
     // What outlives a run or is brought from outside stays where everybody finds it.
-    fast_[i] = options_.mode == MemoryMode::dedicated_sram && !buffers_[i].from_begin && !buffers_[i].to_end;
+    fast_[i] = options_.mode->arena_outside && !buffers_[i].from_begin && !buffers_[i].to_end;
   }
   std::vector<std::int32_t> work(kArenaWork * items.size());
   std::vector<ArenaItem> outside = items;
   for (std::size_t i = 0; i < items.size(); ++i) {
     (fast_[i] ? outside[i] : items[i]).bytes = 0;
   }
-  if (options_.mode == MemoryMode::dedicated_sram) {
-    out_.fast_scratch = plan_two_arenas(items, traffic, options_.fast_bytes, kAlignment, work).fast;
+  if (options_.mode->arena_outside) {
+    out_.fast_scratch = plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work).fast;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!fast_[i] || items[i].tier == Tier::fast) continue;
       fast_[i] = false;

@@ -11,24 +11,19 @@
 #include <vector>
 
 #include "base/status.h"
+#include "npu/host/memory_system.h"
 #include "npu/host/segment.h"
 #include "npu/host/weights.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
 
-// Where constants and maps lie. sram_only: both in the memory on the chip, and weights are read in place; shared_sram: constants outside of it;
-// dedicated_sram: maps outside as well, besides those that the fast memory has room for. In the latter two, weights that are read more than once
-// are copied first.
-enum class MemoryMode : std::uint8_t { sram_only, shared_sram, dedicated_sram };
-// "Sram_Only", ... Errors: invalid_argument with the list.
-Result<MemoryMode> memory_mode_named(std::string_view name);
-std::string_view name_of(MemoryMode mode) noexcept;
-
+// Where constants and maps lie follows from the memory mode: constants outside of the memory on the chip are copied first where they are read more than
+// once; maps outside of it as far as the fast memory has no room for them.
 struct ProgramOptions {
   const Accelerator* accelerator = nullptr;    // U55 or U65
-  MemoryMode mode = MemoryMode::shared_sram;
-  std::size_t fast_bytes = 384 * 1024;         // dedicated_sram: of the fast memory
+  const SystemConfiguration* system = nullptr; // null: the product's default
+  const MemoryMode* mode = nullptr;
 };
 
 using BufferId = std::int32_t;
@@ -55,7 +50,7 @@ class Program {
   // How long a buffer is alive: while its operations run; from the begin, to the end, or across runs.
   enum class Lifetime : std::uint8_t { operations, from_begin, to_end, always };
 
-  explicit Program(const ProgramOptions& options) : options_(options) {}
+  explicit Program(const ProgramOptions& options);
 
   BufferId buffer(std::size_t bytes, Lifetime lifetime = Lifetime::operations);
   // Bytes that are read only; the same ones share a buffer.

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "npu/host/vela_stream.h"
+#include "npu/port.h"
 
 namespace runnel::npu {
 namespace {
@@ -15,56 +16,34 @@ Status read_commands(Segment& segment, std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<std::size_t> size_attribute(const DelegateSegment& delegate, std::string_view name, std::size_t most) {
-  RUNNEL_ASSIGN(const std::int64_t bytes, delegate.attributes().integer(name, 0));
-  if (bytes < 0 || static_cast<std::uint64_t>(bytes) > most) return Status(Code::invalid_data) << "attribute " << name << " is " << bytes << ", expected 0 to " << most;
-  return static_cast<std::size_t>(bytes);
-}
-
-// `share`: of a tensor's bytes, which hold `of` frames, those of this many frames come in one call.
-struct Share {
-  std::int64_t frames = 1, of = 1;
-};
-Status read_ports(const Model& model, std::span<const std::int32_t> tensors, const DelegateSegment& delegate, const std::string& prefix, std::string_view what, const Share& share,
-                  Segment& segment, std::vector<Port>& ports) {
-  const std::string attribute = prefix + std::string(what) + "_offsets";
-  const auto offsets = delegate.attributes().integers(attribute);
-  const auto states = delegate.attributes().integers("state_bytes"), values = delegate.attributes().integers("state_values");
-  if (offsets.size() != tensors.size()) return Status(Code::invalid_data) << "attribute " << attribute << " has " << offsets.size() << " values for " << tensors.size() << " tensors";
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto fail = [&] { return Status(Code::invalid_data) << what << ' ' << i << ": "; };
-    Port port;
-    if (tensors[i] >= 0) {
-      const TensorView tensor = model.tensor(tensors[i]);
-      port.name = model.tensor_name(tensors[i]);
-      port.bytes = tensor.bytes() / static_cast<std::size_t>(share.of) * static_cast<std::size_t>(share.frames);
-    } else {
-      if (i >= states.size() || states[i] <= 0) return fail() << "it is absent, and no state";
-      port.kept = true;
-      port.bytes = static_cast<std::size_t>(states[i]);
-      port.fill = i < values.size() ? static_cast<std::uint8_t>(values[i]) : 0;
-    }
-    if (offsets[i] < 0) return Status(Code::unsupported) << what << ' ' << i << ": the file does not say where it lies";
-    if (!range_inside(static_cast<std::uint64_t>(offsets[i]), port.bytes, segment.scratch)) {
-      return fail() << port.bytes << " bytes at " << offsets[i] << ", outside of the scratch memory of " << segment.scratch;
-    }
-    port.offset = static_cast<std::size_t>(offsets[i]);
-    ports.push_back(std::move(port));
+Result<std::vector<Port>> read_ports(const Model& model, const DelegateSegment& delegate, bool output, std::size_t scratch) {
+  std::vector<Port> ports((output ? delegate.outputs() : delegate.inputs()).size());
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    RUNNEL_ASSIGN(const PortPlace place, read_port(model, delegate, output, i, scratch));
+    if (place.tensor >= 0) ports[i].name = model.tensor_name(place.tensor);
+    ports[i].offset = place.offset;
+    ports[i].bytes = place.bytes;
+    ports[i].fill = place.fill;
+    ports[i].kept = place.tensor < 0;
   }
-  return {};
+  return ports;
 }
 
-// One of the operator's programs: parts and attributes whose names begin with `prefix`.
-Result<Segment> read_program(const Model& model, const fb::Operator& op, const std::string& prefix, const Share& in, const Share& out, std::size_t most_scratch) {
-  const DelegateSegment delegate(model, op);
-  Segment segment;
-  RUNNEL_TRY(read_commands(segment, delegate.part(prefix + "command_stream")));
-  segment.constants = delegate.part(prefix + "weights");
-  RUNNEL_ASSIGN(segment.scratch, size_attribute(delegate, prefix + "scratch_bytes", most_scratch));
-  RUNNEL_ASSIGN(segment.fast_scratch, size_attribute(delegate, prefix + "fast_scratch_bytes", most_scratch));
-  RUNNEL_TRY(read_ports(model, delegate.inputs(), delegate, prefix, "input", in, segment, segment.inputs));
-  RUNNEL_TRY(read_ports(model, delegate.outputs(), delegate, prefix, "output", out, segment, segment.outputs));
-  return segment;
+// The one input or output of a stepped program: as many bytes as `frames` of the tensor's frames have.
+Result<Port> read_block_port(const Model& model, const DelegateSegment& delegate, bool output, std::int64_t frames, int axis, std::size_t scratch) {
+  const std::string_view attribute = output ? "block_output_offsets" : "block_input_offsets";
+  const std::int32_t tensor = output ? delegate.outputs()[0] : delegate.inputs()[0];
+  const auto offsets = delegate.attributes().integers(attribute);
+  if (offsets.size() != 1) return Status(Code::invalid_data) << "attribute " << attribute << " has " << offsets.size() << " values, expected 1";
+  const TensorView view = model.tensor(tensor);
+  Port port;
+  port.name = model.tensor_name(tensor);
+  port.bytes = view.bytes() / static_cast<std::size_t>(view.shape[axis]) * static_cast<std::size_t>(frames);
+  if (offsets[0] < 0 || !range_inside(static_cast<std::uint64_t>(offsets[0]), port.bytes, scratch)) {
+    return Status(Code::invalid_data) << attribute << ": " << port.bytes << " bytes at " << offsets[0] << ", outside of the scratch memory of " << scratch;
+  }
+  port.offset = static_cast<std::size_t>(offsets[0]);
+  return port;
 }
 
 std::vector<Port> ports_of(const std::vector<VelaTensor>& tensors, const char* name) {
@@ -82,7 +61,15 @@ std::vector<Port> ports_of(const std::vector<VelaTensor>& tensors, const char* n
 }  // namespace
 
 Result<Segment> read_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch) {
-  return read_program(model, op, "", {}, {}, most_scratch);
+  const DelegateSegment delegate(model, op);
+  Segment segment;
+  RUNNEL_TRY(read_commands(segment, delegate.part("command_stream")));
+  segment.constants = delegate.part("weights");
+  RUNNEL_ASSIGN(segment.scratch, read_size(delegate, "scratch_bytes", most_scratch));
+  RUNNEL_ASSIGN(segment.fast_scratch, read_size(delegate, "fast_scratch_bytes", most_scratch));
+  RUNNEL_ASSIGN(segment.inputs, read_ports(model, delegate, false, segment.scratch));
+  RUNNEL_ASSIGN(segment.outputs, read_ports(model, delegate, true, segment.scratch));
+  return segment;
 }
 
 bool is_stepped(const Model& model, const fb::Operator& op) { return !DelegateSegment(model, op).part("block_command_stream").empty(); }
@@ -103,8 +90,15 @@ Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operat
   out.delay = frames[2];
   const Shape x = model.tensor(delegate.inputs()[0]).shape, y = model.tensor(delegate.outputs()[0]).shape;
   if (axes[0] < 0 || axes[0] >= x.rank || axes[1] < 0 || axes[1] >= y.rank) return fail() << "attribute stream_axes holds " << axes[0] << " and " << axes[1];
-  const Share in{out.in_frames, x[static_cast<int>(axes[0])]}, produced{out.out_frames, y[static_cast<int>(axes[1])]};
-  RUNNEL_ASSIGN(out.segment, read_program(model, op, "block_", in, produced, most_scratch));
+  Segment& segment = out.segment;
+  RUNNEL_TRY(read_commands(segment, delegate.part("block_command_stream")));
+  segment.constants = delegate.part("block_weights");
+  RUNNEL_ASSIGN(segment.scratch, read_size(delegate, "block_scratch_bytes", most_scratch));
+  RUNNEL_ASSIGN(segment.fast_scratch, read_size(delegate, "block_fast_scratch_bytes", most_scratch));
+  RUNNEL_ASSIGN(Port input, read_block_port(model, delegate, false, out.in_frames, static_cast<int>(axes[0]), segment.scratch));
+  RUNNEL_ASSIGN(Port output, read_block_port(model, delegate, true, out.out_frames, static_cast<int>(axes[1]), segment.scratch));
+  segment.inputs.push_back(std::move(input));
+  segment.outputs.push_back(std::move(output));
   const auto states = delegate.attributes().integers("block_states"), masks = delegate.attributes().integers("block_masks");
   const auto inside = [&](std::int64_t offset, std::int64_t bytes) {
     return offset >= 0 && bytes >= 0 && range_inside(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(bytes), out.segment.scratch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <new>
 
@@ -78,6 +79,7 @@ int position_of(const Model& model, const fb::Operator& op) {
 void SimulatedSegment::run_segment(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& segment = static_cast<const SimulatedSegment&>(self);
   Simulator& simulator = *segment.simulator;
+  const std::lock_guard lock(segment.npu->running_);
   for (std::size_t i = 0; i < simulator.segment().inputs.size(); ++i) {
     if (segment.inputs[i] < 0) continue;
     const auto to = simulator.input(i);
@@ -106,6 +108,7 @@ void SteppedSimulation::reset_state(const BoundOperator& self, std::byte* state)
 // One program on one block whose first input frame has the logical index `first`.
 void SteppedSimulation::step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept {
   const Port &from = stepped->segment.inputs[0], &to = stepped->segment.outputs[0];
+  const std::lock_guard lock(npu->running_);
   std::memcpy(scratch + from.offset, in, from.bytes);
   const std::int64_t call = floor_div(first + stepped->delay, stepped->in_frames);
   for (const SteppedSegment::Mask& mask : stepped->masks) {
@@ -222,19 +225,13 @@ Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedN
   return static_cast<const BoundOperator*>(bound);
 }
 
-Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept {
+Result<const BoundOperator*> prepare_whole(PrepareContext& context, SimulatedNpu& npu) {
   const Model& model = context.model();
-  SimulatedNpu* npu = nullptr;
-  {
-    const std::lock_guard lock(the_mutex);
-    const auto found = registry().find(&model);
-    if (found != registry().end()) npu = found->second;
-  }
-  if (npu == nullptr) return Status(Code::invalid_argument, "its simulator is not there any more");
+  RUNNEL_TRY(check_device(model, context.op(), npu.options_.device));
   const DelegateSegment delegate(model, context.op());
   if (is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0) {
     const bool other_length = context.shape(delegate.inputs()[0]).elements() != model.tensor(delegate.inputs()[0]).shape.elements();
-    if (context.streamed() || other_length) return prepare_stepped(context, *npu);
+    if (context.streamed() || other_length) return prepare_stepped(context, npu);
   }
   for (const auto& tensors : {delegate.inputs(), delegate.outputs()}) {
     for (const std::int32_t tensor : tensors) {
@@ -244,22 +241,58 @@ Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept
     }
   }
   RUNNEL_ASSIGN(const Segment read, read_segment(model, context.op()));
-  RUNNEL_ASSIGN(auto simulator, Simulator::make(read, npu->options_));
+  RUNNEL_ASSIGN(auto simulator, Simulator::make(read, npu.options_));
   void* const memory = context.memory().allocate(sizeof(SimulatedSegment), alignof(SimulatedSegment));
   if (memory == nullptr) return Status(Code::out_of_memory);
   auto* const bound = new (memory) SimulatedSegment;
   bound->run = SimulatedSegment::run_segment;
-  bound->npu = npu;
+  bound->npu = &npu;
   bound->simulator = simulator.get();
   bound->op = position_of(model, context.op());
   bound->inputs = delegate.inputs().data();
   bound->outputs = delegate.outputs().data();
-  npu->simulators_.push_back(std::move(simulator));
+  npu.simulators_.push_back(std::move(simulator));
   return static_cast<const BoundOperator*>(bound);
 }
 
 namespace {
+
+Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept {
+  const Model& model = context.model();
+  SimulatedNpu* npu = nullptr;
+  {
+    const std::lock_guard lock(the_mutex);
+    const auto found = registry().find(&model);
+    if (found != registry().end()) npu = found->second;
+  }
+  if (npu == nullptr) return Status(Code::invalid_argument, "its simulator is not there any more");
+  return prepare_whole(context, *npu);
+}
+
+// For whoever asks, one that nobody takes away.
+Result<const BoundOperator*> prepare_anywhere(PrepareContext& context) noexcept {
+  static std::deque<SimulatedNpu> all;
+  SimulatedNpu* npu = nullptr;
+  {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    npu = &all.emplace_back(context.model());
+  }
+  return prepare_whole(context, *npu);
+}
+
+const OperatorDefinition kAnywhere{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate, prepare_anywhere};
 const OperatorDefinition kSimulated{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate, prepare_simulated};
+
+}  // namespace
+
+OperatorTable simulating_operators() {
+  static const std::vector<const OperatorDefinition*> table = [] {
+    std::vector<const OperatorDefinition*> all(all_operators().begin(), all_operators().end());
+    all.push_back(&kAnywhere);
+    return all;
+  }();
+  return table;
 }
 
 SimulatedNpu::SimulatedNpu(const Model& model, const SimulatorOptions& options, SegmentObserver observer)

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "inference/operator.h"
@@ -31,7 +32,7 @@ class SimulatedNpu {
  private:
   friend struct SimulatedSegment;
   friend struct SteppedSimulation;
-  friend Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept;
+  friend Result<const BoundOperator*> prepare_whole(PrepareContext& context, SimulatedNpu& npu);
   friend Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedNpu& npu);
 
   const Model& model_;
@@ -41,6 +42,11 @@ class SimulatedNpu {
   std::vector<std::unique_ptr<Simulator>> simulators_;
   std::vector<std::unique_ptr<SteppedSegment>> stepped_;
   Status status_;
+  std::mutex running_;                       // simulators are shared by sessions
 };
+
+// All operators, and segments of kind `ethos-u` in simulators that are made as models are prepared and last as long as the program. For programs that run
+// any model; where a segment fails its outputs are zeros.
+OperatorTable simulating_operators();
 
 }  // namespace runnel::npu

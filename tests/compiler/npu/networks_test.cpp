@@ -24,9 +24,9 @@ TEST_P(CompiledHere, GivesTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
   const compiler::Graph graph = graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
   for (const char* accelerator : kAccelerators) {
-    for (const npu::MemoryMode mode : {npu::MemoryMode::sram_only, npu::MemoryMode::shared_sram, npu::MemoryMode::dedicated_sram}) {
+    for (const char* mode : kMemoryModes) {
       const Status status = compare_whole(graph, npu_options(accelerator, mode), 3, 1);
-      EXPECT_TRUE(status.ok()) << accelerator << ' ' << npu::name_of(mode) << ": " << status.text();
+      EXPECT_TRUE(status.ok()) << accelerator << ' ' << mode << ": " << status.text();
     }
   }
 }

@@ -76,10 +76,10 @@ Status judge_segments(const Model& model) {
 
 }  // namespace
 
-compiler::ethos_u::Options npu_options(const std::string& accelerator, npu::MemoryMode mode) {
+compiler::ethos_u::Options npu_options(const std::string& accelerator, const char* mode) {
   compiler::ethos_u::Options options;
   options.program.accelerator = *npu::find_accelerator(std::string_view(accelerator));
-  options.program.mode = mode;
+  options.program.mode = *npu::find_memory_mode(mode);
   return options;
 }
 

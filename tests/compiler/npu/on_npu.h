@@ -9,9 +9,10 @@
 
 namespace runnel::test {
 
+inline constexpr const char* kMemoryModes[] = {"Sram_Only", "Shared_Sram", "Dedicated_Sram"};
 inline constexpr const char* kAccelerators[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
-compiler::ethos_u::Options npu_options(const std::string& accelerator, npu::MemoryMode mode = npu::MemoryMode::shared_sram);
+compiler::ethos_u::Options npu_options(const std::string& accelerator, const char* mode = "Shared_Sram");
 
 // A written model's segments by our own validator. Ok, or the first violation.
 Status judge(const std::vector<std::byte>& model);

@@ -1,0 +1,34 @@
+// What the verbs of runnel npu that read one file have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/support.h"
+#include "npu/host/segment.h"
+
+namespace runnel::apps {
+
+// A file and the segments in it, which point into it.
+struct NpuSegments {
+  std::vector<std::byte> bytes;
+  std::shared_ptr<const OwnedModel> model;
+  std::vector<std::pair<std::string, npu::Segment>> list;   // with their names
+};
+
+// A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.
+Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags& flags);
+
+struct NpuFileCall {
+  std::string file;
+  ModelFlags flags;
+  bool json = false;
+};
+CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help, const std::shared_ptr<NpuFileCall>& call);
+
+void add_npu_estimate(CLI::App& npu, int& exit_code);
+
+}  // namespace runnel::apps

@@ -1,0 +1,343 @@
+// The driver against a device that is only registers: what it writes where, and what it makes of every way in which a device can answer.
+#include "npu/driver.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "compiler/load.h"
+#include "inference/host/engine.h"
+#include "npu/delegate.h"
+#include "npu/host/fake_device.h"
+#include "npu/host/simulator.h"
+#include "tests/npu/feed.h"
+#include "tests/npu/stream_maker.h"
+#include "tests/support/data.h"
+
+namespace runnel::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<std::byte>;
+using Memories = std::vector<std::span<const std::byte>>;
+namespace reg = npu::device_register;
+namespace status_bit = npu::device_status;
+
+// A device with a program of a convolution, pooling, a sum and a copy.
+class OneDevice : public testing::Test {
+ protected:
+  OneDevice() : program_(made_programs()[0]), payload_(aligned(program_.payload)), scratch_(program_.scratch) {
+    for (std::size_t i = 0; i < 512; ++i) scratch_[i] = static_cast<std::byte>(i * 7);
+    device_.add_memory(program_.constants);
+    device_.add_memory(scratch_);
+    device_.add_memory(payload_);
+    const Status status = driver_.init();
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  // At a multiple of 16, with the command stream at one, too.
+  static Bytes aligned(const Bytes& payload) {
+    const auto read = npu::read_payload(payload);
+    Bytes out(payload.begin(), payload.begin() + 12);   // COP1 and the configuration
+    out.resize(12 + 4);
+    // One action of three words, then three that do nothing, then the stream's tag: the stream begins at word 8.
+    std::memcpy(out.data() + 12, payload.data() + 12, 4);
+    const std::uint32_t nothing = 5, tag = 2u | static_cast<std::uint32_t>(read->commands.size()) << 16;
+    for (int i = 0; i < 3; ++i) append(out, nothing);
+    append(out, tag);
+    for (std::size_t i = 0; i < read->commands.size(); ++i) append(out, read->commands[i]);
+    return out;
+  }
+  static void append(Bytes& to, std::uint32_t word) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&word);
+    to.insert(to.end(), bytes, bytes + 4);
+  }
+  [[nodiscard]] Memories memories() const { return {program_.constants, scratch_}; }
+  Status invoke() { return driver_.invoke(payload_, memories()); }
+
+  Program program_;
+  Bytes payload_, scratch_;
+  npu::FakeDevice device_;
+  npu::Driver driver_{device_};
+};
+
+TEST_F(OneDevice, ComputesWhatTheSimulatorComputes) {
+  const auto segment = segment_of(payload_, program_.constants, program_.scratch);
+  const auto simulator = npu::Simulator::make(*segment);
+  ASSERT_TRUE(simulator.ok());
+  std::memcpy((*simulator)->region(npu::kScratch).data(), scratch_.data(), scratch_.size());
+  ASSERT_TRUE((*simulator)->run().ok());
+  const Bytes before = scratch_;
+  const Status status = invoke();
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_NE(scratch_, before);
+  const auto expected = (*simulator)->region(npu::kScratch);
+  EXPECT_EQ(scratch_, Bytes(expected.begin(), expected.end()));
+  EXPECT_EQ(device_.runs(), 1);
+  EXPECT_EQ(device_.resets(), 1);
+}
+
+TEST_F(OneDevice, IsToldWhereThingsLie) {
+  ASSERT_TRUE(invoke().ok());
+  const auto low = [&](const void* memory) { return static_cast<std::uint32_t>(device_.address_of(memory)); };
+  EXPECT_EQ(device_.read(reg::kBase), low(program_.constants.data()));
+  EXPECT_EQ(device_.read(reg::kBase + 8), low(scratch_.data()));
+  EXPECT_EQ(device_.read(reg::kBase + 16), 0u) << "a region that nobody gave";
+  const auto read = npu::read_payload(payload_);
+  EXPECT_EQ(device_.read(reg::kQueueBase), low(payload_.data() + 4 * read->first_command));
+  EXPECT_EQ(device_.read(reg::kQueueSize), 4 * read->commands.size());
+  EXPECT_EQ(device_.read(reg::kQueueRead), 4 * read->commands.size());
+  EXPECT_EQ(device_.read(reg::kQueueConfig), 2u);
+  EXPECT_EQ(device_.read(reg::kRegionConfig), 3u);   // constants by one port, scratch memory by the other one
+  EXPECT_EQ(device_.read(reg::kProtection), 3u);     // privileged, not secure
+  EXPECT_EQ(device_.read(reg::kAxiLimit), 0x0f1f0000u);
+  EXPECT_EQ(device_.read(reg::kStatus), status_bit::kEndReached) << "the interrupt is taken back";
+  EXPECT_EQ(device_.flushed(), payload_.size() + program_.constants.size() + scratch_.size());
+  EXPECT_EQ(device_.invalidated(), program_.constants.size() + scratch_.size());
+}
+
+TEST_F(OneDevice, AnInterruptHandlerMayTakeTheInterrupt) {
+  int interrupts = 0;
+  device_.on_interrupt([&] {
+    ++interrupts;
+    driver_.handle_interrupt();
+  });
+  ASSERT_TRUE(driver_.start(payload_, memories()).ok());
+  EXPECT_TRUE(driver_.running());
+  EXPECT_TRUE(driver_.interrupted());
+  EXPECT_EQ(interrupts, 1);
+  ASSERT_TRUE(driver_.finish().ok());
+  EXPECT_FALSE(driver_.running());
+  ASSERT_TRUE(invoke().ok());
+  EXPECT_EQ(interrupts, 2);
+}
+
+TEST_F(OneDevice, CallsInTheWrongOrder) {
+  EXPECT_EQ(driver_.finish().code(), Code::invalid_argument);
+  ASSERT_TRUE(driver_.start(payload_, memories()).ok());
+  EXPECT_EQ(driver_.start(payload_, memories()).code(), Code::invalid_argument);
+  EXPECT_TRUE(driver_.finish().ok());
+  npu::Driver fresh(device_);
+  EXPECT_EQ(fresh.start(payload_, memories()).code(), Code::invalid_argument);
+  EXPECT_EQ(driver_.start(payload_, Memories(9)).code(), Code::invalid_argument);
+  EXPECT_EQ(driver_.start(std::span(payload_).first(20), memories()).code(), Code::invalid_data);
+}
+
+TEST_F(OneDevice, ASilentDeviceIsResetAndWorksAgain) {
+  device_.options().silent = true;
+  const Status status = invoke();
+  EXPECT_EQ(status.code(), Code::io_error);
+  EXPECT_NE(status.text().find("did not answer in time"), std::string_view::npos) << status.text();
+  EXPECT_EQ(device_.resets(), 2);
+  device_.options().silent = false;
+  EXPECT_TRUE(invoke().ok());
+}
+
+TEST_F(OneDevice, EveryFaultHasItsSentence) {
+  const struct {
+    std::uint32_t bits;
+    const char* text;
+  } faults[] = {{status_bit::kBusError | 1u << status_bit::kFaultInterface | 2u << status_bit::kFaultChannel, "a bus error"},
+                {status_bit::kParseError, "a command that it does not know"},
+                {status_bit::kWeightError, "weights that it cannot decode"},
+                {status_bit::kMemoryError, "a fault of its own memory"},
+                {status_bit::kRunning, "an interrupt in front of the end"}};
+  int resets = device_.resets();
+  for (const auto& fault : faults) {
+    device_.options().fault = fault.bits;
+    const Status status = invoke();
+    EXPECT_EQ(status.code(), Code::invalid_data);
+    EXPECT_NE(status.text().find(fault.text), std::string_view::npos) << status.text();
+    EXPECT_EQ(device_.resets(), ++resets);
+  }
+  device_.options().fault = faults[0].bits;
+  EXPECT_NE(invoke().text().find("port 1, channel 2"), std::string_view::npos);
+  device_.options().fault = 0;
+  EXPECT_TRUE(invoke().ok());
+}
+
+TEST_F(OneDevice, WhatIsWrongInTheStreamIsReported) {
+  // Memory that is too small, and a command that nobody knows.
+  const Bytes small(256);
+  npu::FakeDevice device;
+  device.add_memory(program_.constants);
+  device.add_memory(small);
+  device.add_memory(payload_);
+  npu::Driver driver(device);
+  ASSERT_TRUE(driver.init().ok());
+  const Memories memories{program_.constants, small};
+  EXPECT_NE(driver.invoke(payload_, memories).text().find("a bus error"), std::string_view::npos);
+  const std::uint32_t unknown = 0x3ff;
+  std::memcpy(payload_.data() + 4 * 8, &unknown, 4);
+  EXPECT_NE(driver.invoke(payload_, memories).text().find("a command that it does not know"), std::string_view::npos);
+  EXPECT_EQ(device.resets(), 3);
+}
+
+TEST_F(OneDevice, CountersCountOneRun) {
+  driver_.count(0, npu::PmuEvent::axi0_read_beats);
+  driver_.count(1, npu::PmuEvent::axi1_read_beats);
+  driver_.count(2, npu::PmuEvent::mac_active);
+  ASSERT_TRUE(invoke().ok());
+  const std::uint64_t cycles = driver_.cycles();
+  EXPECT_GT(cycles, 100u);
+  EXPECT_GT(driver_.counter(0), 0u);
+  EXPECT_GT(driver_.counter(1), 0u);
+  EXPECT_GT(driver_.counter(2), 0u);
+  EXPECT_EQ(driver_.counter(3), 0u) << "nothing was chosen";
+  ASSERT_TRUE(invoke().ok());
+  EXPECT_EQ(driver_.cycles(), cycles) << "from 0 again";
+}
+
+class Watcher final : public npu::DriverObserver {
+ public:
+  void begin(npu::Driver&, void* user) noexcept override { log += "begin" + std::to_string(*static_cast<int*>(user)) + " "; }
+  void end(npu::Driver&, void*, const Status& status) noexcept override { log += status.ok() ? "end " : "failed "; }
+  std::string log;
+};
+
+TEST_F(OneDevice, TheObserverSeesEachRun) {
+  Watcher watcher;
+  driver_.set_observer(&watcher);
+  int number = 1;
+  ASSERT_TRUE(driver_.invoke(payload_, memories(), &number).ok());
+  number = 2;
+  device_.options().silent = true;
+  ASSERT_FALSE(driver_.invoke(payload_, memories(), &number).ok());
+  EXPECT_EQ(watcher.log, "begin1 end begin2 failed ");
+}
+
+// ---- what a device is
+
+TEST(Driver, RefusesDevicesThatDoNotFit) {
+  npu::FakeDeviceOptions options;
+  const auto init = [&] {
+    npu::FakeDevice device(options);
+    npu::Driver driver(device);
+    return driver.init();
+  };
+  EXPECT_TRUE(init().ok());
+  options.config = 0x20000118;
+  EXPECT_EQ(init().code(), Code::unsupported) << "a U85";
+  options = {};
+  options.reset_reads = -1;
+  EXPECT_EQ(init().code(), Code::invalid_data);
+  options = {};
+  options.keeps_protection = true;
+  EXPECT_EQ(init().code(), Code::invalid_data);
+}
+
+TEST_F(OneDevice, RefusesStreamsForAnother) {
+  npu::FakeDeviceOptions options;
+  options.config = 0x3008;
+  npu::FakeDevice larger(options);
+  larger.add_memory(payload_);
+  npu::Driver driver(larger);
+  ASSERT_TRUE(driver.init().ok());
+  EXPECT_EQ(driver.invoke(payload_, {}).code(), Code::mismatch);
+  // A stream of a newer architecture.
+  const std::uint32_t id = 0x10160000;
+  std::memcpy(payload_.data() + 12, &id, 4);
+  EXPECT_EQ(invoke().code(), Code::mismatch);
+  EXPECT_EQ(device_.runs(), 0);
+}
+
+TEST(Driver, IsReservedByOneAtATime) {
+  static npu::FakeDevice device;
+  static npu::Driver first(device), second(device);
+  npu::add_driver(first);
+  npu::add_driver(second);
+  npu::Driver* const a = npu::reserve_driver();
+  npu::Driver* const b = npu::reserve_driver();
+  EXPECT_NE(a, nullptr);
+  EXPECT_NE(b, nullptr);
+  EXPECT_NE(a, b);
+  EXPECT_EQ(npu::reserve_driver(), nullptr);
+  b->release();
+  EXPECT_EQ(npu::reserve_driver(), b);
+  // They stay reserved: no other test can get them.
+}
+
+// ---- models
+
+fs::path data_file(const char* target, const std::string& name) { return data_folder() / "ethosu" / target / name; }
+
+// Drivers stay for as long as the program, and only one test of it has a device of this kind.
+npu::FakeDevice& device_of_models() {
+  npu::FakeDeviceOptions options;
+  options.learns_memory = true;
+  static npu::FakeDevice device(options);
+  static npu::Driver driver(device);
+  static const bool added = [] {
+    EXPECT_TRUE(driver.init().ok());
+    npu::add_driver(driver);
+    return true;
+  }();
+  static_cast<void>(added);
+  return device;
+}
+std::vector<const OperatorDefinition*> table_of_device() {
+  std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
+  table.push_back(&npu::ethos_u_v1);
+  return table;
+}
+
+Result<std::unique_ptr<Runner>> prepare(const fs::path& path, const std::vector<const OperatorDefinition*>& table) {
+  const auto loaded = compiler::load_model(path);
+  if (!loaded.ok()) return loaded.status();
+  PrepareOptions options;
+  options.mode = RunMode::whole;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(loaded->model, options, table));
+  return Runner::make(engine);
+}
+
+class DeviceModels : public testing::TestWithParam<const char*> {};
+
+TEST_P(DeviceModels, GiveTheRecordedBytes) {
+  RUNNEL_NEEDS_DATA();
+  const npu::FakeDevice& device = device_of_models();
+  const auto table = table_of_device();
+  const auto runner = prepare(data_file("vela/u55-128", std::string(GetParam()) + "_vela.tflite"), table);
+  ASSERT_TRUE(runner.ok()) << runner.status().text();
+  Session& session = (*runner)->session();
+  for (int round = 0; round < 2; ++round) {
+    const std::string name = std::string(GetParam()) + ".%0." + std::to_string(round) + ".bin";
+    const auto file = [&](const char* what) { return data_file("io", std::string(name).replace(name.find('%'), 1, what)); };
+    const Bytes input = read_file(file("in")), output = read_file(file("out"));
+    ASSERT_EQ(session.input(0).size(), input.size());
+    std::memcpy(session.input(0).data(), input.data(), input.size());
+    const int runs = device.runs();
+    session.run((*runner)->prepared().block());
+    EXPECT_TRUE(npu::last_run().ok()) << npu::last_run().text();
+    EXPECT_EQ(device.runs(), runs + 1);
+    const auto found = session.tensor((*runner)->model().outputs()[0]);
+    EXPECT_EQ(Bytes(found.begin(), found.end()), output) << round;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DeviceModels, testing::Values("kws_ref_model", "str_ww_ref_model", "person_detect", "hello_world_int8"));
+
+TEST(DeviceModel, AFaultGivesZerosAndItsReason) {
+  RUNNEL_NEEDS_DATA();
+  npu::FakeDevice& device = device_of_models();
+  const auto table = table_of_device();
+  const auto runner = prepare(data_file("vela/u55-128", "kws_ref_model_vela.tflite"), table);
+  ASSERT_TRUE(runner.ok()) << runner.status().text();
+  Session& session = (*runner)->session();
+  device.options().fault = npu::device_status::kWeightError;
+  session.run((*runner)->prepared().block());
+  device.options().fault = 0;
+  EXPECT_FALSE(npu::last_run().ok());
+  for (const std::byte byte : session.tensor((*runner)->model().outputs()[0])) EXPECT_EQ(byte, std::byte{0});
+  session.run((*runner)->prepared().block());
+  EXPECT_TRUE(npu::last_run().ok());
+}
+
+TEST(DeviceModel, ForAnotherDeviceIsNotPrepared) {
+  RUNNEL_NEEDS_DATA();
+  device_of_models();
+  const auto table = table_of_device();
+  const auto runner = prepare(data_file("vela/u65-256", "kws_ref_model_vela.tflite"), table);
+  EXPECT_EQ(runner.status().code(), Code::mismatch) << runner.status().text();
+}
+
+}  // namespace
+}  // namespace runnel::test
