@@ -9,6 +9,7 @@
 #include "base/host/npy.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
+#include "npu/host/simulated_npu.h"
 #include "pipeline/host/front_end.h"
 
 namespace runnel::apps {
@@ -43,7 +44,7 @@ Status run_check(const CheckCall& call, bool& exact) {
   nlohmann::ordered_json result = {{"type", "check"}, {"model", call.model}, {"exact", true}};
   std::vector<Difference> differences;
 
-  RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned));
+  RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), npu::simulating_operators()));
   const std::string rule = vectors.floats ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance) : "integers exact";
   result["vectors"] = {{"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
   // JSON has no infinity: null.
@@ -75,7 +76,7 @@ Status run_check(const CheckCall& call, bool& exact) {
       frames = array.shape[0];
       inputs.push_back(array.dtype == input.dtype ? array.data : quantize_for(model, input, array.data));
     }
-    RUNNEL_ASSIGN(const StreamReport stream, check_streaming(owned, frames, inputs, call.seed));
+    RUNNEL_ASSIGN(const StreamReport stream, check_streaming(owned, frames, inputs, call.seed, best_isa(), npu::simulating_operators()));
     differences.insert(differences.end(), stream.differences.begin(), stream.differences.end());
     result["frames"] = stream.frames;
     result["output_frames"] = stream.output_frames;

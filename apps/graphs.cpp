@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "npu/host/simulated_npu.h"
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/jsonl.h"
 
@@ -53,7 +54,7 @@ void catch_signals() {
 pipeline::GraphOptions graph_options(compiler::FileLoader& loader) {
   pipeline::GraphOptions options;
   options.models = &loader;
-  options.operators = all_operators();
+  options.operators = npu::simulating_operators();
   options.stop = &stop_requested;
   options.note = say;
   return options;

@@ -8,6 +8,7 @@
 
 #include "apps/support.h"
 #include "inference/operator.h"
+#include "npu/host/simulated_npu.h"
 
 namespace runnel::apps {
 
@@ -18,7 +19,7 @@ struct InferCall {
   std::int64_t chunk = 0;
   bool sequence = false, dequantize = false;
   int threads = 1;
-  OperatorTable operators = all_operators();
+  OperatorTable operators = npu::simulating_operators();
 };
 
 // Loads, runs, writes. `loaded`, when there is one, sees the model before it is prepared and may change the call, its operators for example.

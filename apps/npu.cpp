@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "apps/infer.h"
+#include "apps/npu_compile.h"
 #include "apps/npu_segments.h"
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -138,6 +139,7 @@ class OutputDump {
 struct SimCall : InferCall {
   std::vector<std::string> dump_ofm;
   std::uint64_t work = npu::SimulatorOptions().work;
+  npu::DeviceDescription device;
 };
 
 Status run_sim(const SimCall& call) {
@@ -150,7 +152,7 @@ Status run_sim(const SimCall& call) {
     if (!any) return Status(Code::invalid_data) << call.model << ": no operator is computed by an Ethos-U";
     npu::SegmentObserver observer;
     if (dump.any()) observer = [&](int segment, const npu::Operation& op, std::span<const std::int32_t> values) { dump.write(call.output, segment, op, values); };
-    simulated.emplace(model, npu::SimulatorOptions{call.work}, observer);
+    simulated.emplace(model, npu::SimulatorOptions{call.work, call.device}, observer);
     changed.operators = simulated->table();
     return {};
   };
@@ -162,8 +164,9 @@ Status run_sim(const SimCall& call) {
 }  // namespace
 
 void add_npu(CLI::App& app, int& exit_code) {
-  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: list, validate, estimate and simulate compiled models");
+  CLI::App* npu = app.add_subcommand("npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
   npu->require_subcommand(1);
+  add_npu_compile(npu, exit_code);
   auto disasm = std::make_shared<NpuFileCall>();
   add_npu_file_verb(npu, "disasm", "List the operations of a command stream, one per line", disasm)->callback([disasm, &exit_code] {
     if (const Status status = run_disasm(*disasm); !status.ok()) exit_code = fail(status);
@@ -186,6 +189,9 @@ void add_npu(CLI::App& app, int& exit_code) {
   run->add_option("--dump", sim->dump, "Write these tensors besides the outputs: NAME,..., or all")->delimiter(',')->default_str("");
   run->add_option("--dump-ofm", sim->dump_ofm, "Write what these operations inside the segments computed: INDEX,..., or all; ofm_SEGMENT_INDEX.npy, int32")->delimiter(',')->default_str("");
   run->add_flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
+  run->add_option("--accelerator", sim->device.accelerator, "The device; a model that was compiled for another one is refused (default: what the model says)")->default_str("");
+  run->add_option("--memory-mode", sim->device.memory_mode, "The same for the memory mode")->default_str("");
+  run->add_option("--system-config", sim->device.system_config, "The same for the system configuration")->default_str("");
   run->add_option("--work", sim->work, "Multiply-adds, elements and copied bytes that a run of a segment may cost");
   add_model_flags(run, sim->flags);
   run->callback([sim, &exit_code] {

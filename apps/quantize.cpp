@@ -50,6 +50,7 @@ Result<quantizer::Options> options_of(const QuantizeCall& call) {
   if (options.scheme == quantizer::Scheme::affine && options.target.esp_dl) {
     return Status(Code::invalid_argument) << "--scheme affine for target " << options.target.name << ", which has shifts only; expected --scheme pow2 or --target generic";
   }
+  if (options.target.int8_weights && options.type == DType::int16) return Status(Code::invalid_argument) << "--bits 16 for target " << options.target.name << ", which has no weights of 16 bits; expected --bits 8";
   for (const std::string& text : call.types) {
     const std::size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--bits-of \"" << text << "\", expected NODE=8, NODE=16 or NODE=float";
@@ -249,7 +250,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
   verb->add_option("--scheme", call->scheme, "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")->check(CLI::IsMember({"pow2", "affine"}));
   add_model_flags(verb, call->flags);
-  verb->get_option("--target")->description("Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4 (default: generic)");
+  verb->get_option("--target")->description("Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as ethos-u55-128 (default: generic)");
   verb->remove_option(verb->get_option("--member"));
   verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");

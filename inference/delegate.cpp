@@ -40,8 +40,30 @@ Status check_delegate(const Model& model, const fb::Operator& op) noexcept {
   return {};
 }
 
-Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes, streaming::NodeRule&) noexcept {
-  return Status(Code::unsupported) << "is computed by the delegate \"" << DelegateSegment(model, op).kind() << "\" for one size of clip, and what it does to time is not known";
+Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+  const DelegateSegment segment(model, op);
+  const auto window = segment.attributes().integers("stream_window"), time = segment.attributes().integers("stream_axes");
+  if (window.size() == 0 || time.size() == 0) {
+    return Status(Code::unsupported) << "is computed by the delegate \"" << segment.kind() << "\" for one size of clip, and what it does to time is not known";
+  }
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  if (window.size() != 4 || time.size() != 2 || segment.inputs().size() != 1 || segment.outputs().size() != 1) {
+    return Status(Code::invalid_data) << "a stream with " << window.size() << " and " << time.size() << " numbers, expected 4 for its window and 2 for its time axes, one input and one output";
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (window[i] < (i < 2 ? 1 : 0) || window[i] >= kMost) return Status(Code::invalid_data) << "attribute stream_window holds " << window[i];
+  }
+  if (segment.inputs()[0] < 0 || axes[static_cast<std::size_t>(segment.parts())] != time[0]) return Status(Code::unsupported) << "is compiled for time on axis " << time[0];
+  if (time[1] < 0 || time[1] >= model.tensor(segment.outputs()[0]).shape.rank) return Status(Code::invalid_data) << "attribute stream_axes names axis " << time[1];
+  rule.kind = streaming::Kind::window;
+  rule.padding = streaming::Padding::zero_point;
+  rule.kernel = window[0];
+  rule.stride = window[1];
+  rule.left = window[2];
+  rule.right = window[3];
+  rule.own_history = true;
+  axes.back() = static_cast<std::int8_t>(time[1]);
+  return {};
 }
 
 namespace ops {

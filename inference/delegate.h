@@ -42,7 +42,8 @@ class DelegateSegment {
   const fb::DelegateOptions& options_;
 };
 
-// What a definition of a back end may use as it stands: operands are there, parts are constants; and a refusal to be streamed.
+// What a definition of a back end may use as it stands: operands are there, parts are constants; and what the segment does to time when its attributes
+// say it (docs/delegates.md), else a refusal to be streamed.
 Status check_delegate(const Model& model, const fb::Operator& op) noexcept;
 Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept;
 

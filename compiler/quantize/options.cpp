@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace runnel::compiler::quantizer {
@@ -14,7 +15,10 @@ constexpr TargetRules kTargets[] = {
     {"esp32", Rounding::half_up, false, 32, 64, true},
     {"esp32s3", Rounding::half_up, false, 20, 40, true},
     {"esp32p4", Rounding::half_even, true, 32, 40, true},
+    {"ethos-u", Rounding::half_up, true, 32, 40, false, true},
 };
+// Every accelerator computes alike.
+constexpr std::string_view kEthosU[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
 constexpr std::pair<std::string_view, Calibration> kCalibrations[] = {
     {"minmax", Calibration::min_max}, {"percentile", Calibration::percentile}, {"kl", Calibration::kl}, {"mse", Calibration::mse}};
@@ -30,10 +34,11 @@ constexpr MethodName kMethods[] = {{"equalize", &Methods::equalize}, {"round", &
 
 Result<TargetRules> target_rules(std::string_view name) {
   if (name == "c") name = "esp32";
+  if (std::find(std::begin(kEthosU), std::end(kEthosU), name) != std::end(kEthosU)) name = "ethos-u";
   for (const TargetRules& rules : kTargets) {
     if (rules.name == name) return rules;
   }
-  return Status(Code::invalid_argument) << "target \"" << name << "\", expected generic, esp32 (c), esp32s3 or esp32p4";
+  return Status(Code::invalid_argument) << "target \"" << name << "\", expected generic, esp32 (c), esp32s3, esp32p4, or ethos-u (ethos-u55-32 to -256, ethos-u65-256, -512)";
 }
 
 std::string_view name_of(Calibration calibration) {

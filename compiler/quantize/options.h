@@ -27,8 +27,10 @@ struct TargetRules {
   int bias_bits_int8 = 32, bias_bits_int16 = 64;
   // The arithmetic of ESP-DL: operands of sums are rounded to the result's scale first, functions are tables, shifts never go to the left.
   bool esp_dl = false;
+  // Weights of 16 bits cannot be expressed.
+  bool int8_weights = false;
 };
-// generic, esp32 (c), esp32s3, esp32p4. Errors: invalid_argument naming the targets that there are.
+// generic, esp32 (c), esp32s3, esp32p4, ethos-u and the names of its accelerators (npu/accelerator.h). Errors: invalid_argument naming the targets that there are.
 Result<TargetRules> target_rules(std::string_view name);
 
 // How the range of a tensor follows from what was seen of it.

@@ -11,6 +11,7 @@
 #include "inference/delegate.h"
 #include "npu/accelerator.h"
 #include "npu/payload.h"
+#include "streaming/rule.h"
 
 namespace runnel::npu {
 
@@ -39,6 +40,37 @@ struct Segment {
     return {constants.size(), scratch, fast_scratch};
   }
 };
+
+// How a segment is stepped as a stream: its second program, whose scratch memory holds histories from call to call.
+struct SteppedSegment {
+  // Memory that begins with this byte.
+  struct State {
+    std::size_t offset = 0, bytes = 0;
+    std::uint8_t value = 0;
+  };
+  // A byte for each frame of a tensor inside: 1 where the frame is data, which follows from how many frames the input has.
+  struct Mask {
+    std::size_t offset = 0;
+    std::int64_t frames = 0, delay = 0;
+    streaming::NodeRule window;        // from the segment's input to that tensor
+  };
+  Segment segment;
+  std::int64_t in_frames = 1, out_frames = 1;   // of each call
+  std::int64_t delay = 0;                       // of the input
+  std::vector<State> states;
+  std::vector<Mask> masks;
+};
+
+// Whether the operator's segment has that program, and reading it. Errors: as read_segment.
+bool is_stepped(const Model& model, const fb::Operator& op);
+Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch = std::size_t{1} << 28);
+
+// What the segment was made for, against what there is: the accelerator, the memory mode and the system configuration by name; an empty expectation is
+// not compared. Errors: mismatch naming what differs.
+struct DeviceDescription {
+  std::string accelerator, memory_mode, system_config;
+};
+Status check_device(const Model& model, const fb::Operator& op, const DeviceDescription& device);
 
 // The segment of an operator with the kind `ethos-u` (docs/delegates.md); `most_scratch` bounds what files may ask for in scratch memory. Everything
 // is checked: inputs and outputs have places inside the scratch memory as large as their tensors. Errors: invalid_data or unsupported.

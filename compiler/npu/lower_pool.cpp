@@ -1,0 +1,145 @@
+// Pooling and means over positions.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/npu/average.h"
+#include "compiler/npu/lowering.h"
+#include "inference/ops/reduction.h"
+#include "kernels/affine.h"
+#include "kernels/requantize.h"
+
+namespace runnel::compiler::ethos_u {
+namespace {
+
+constexpr std::int32_t kMostRows = 256, kMostElements = 65536, kMostConvolved = 64;
+
+// As kernels/pool.cpp divides.
+std::int64_t integer_mean(std::int64_t sum, std::int64_t count, bool half_up) {
+  if (!half_up) return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+  const std::int64_t up = sum + count / 2;
+  return up >= 0 ? up / count : -((count - 1 - up) / count);
+}
+
+bool padded(const WindowAxis& axis, std::int32_t in, std::int32_t out) {
+  return axis.pad > 0 || (out - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 - axis.pad > in;
+}
+
+}  // namespace
+
+Status Lowering::pool(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  const auto& o = std::get<PoolOptions>(node.options);
+  if (x.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
+  RUNNEL_ASSIGN(npu::FeatureMap out, spatial(y));
+  Window window{{o.kernel_height, o.stride_height, o.dilation_height, o.pad_top}, {o.kernel_width, o.stride_width, o.dilation_width, o.pad_left}};
+  if (o.global) window = {{in.height, 1, 1, 0}, {in.width, 1, 1, 0}};
+  else if (form_ != nullptr) form_->adapt_window(node, window);
+  if (window.rows.taps > kMostRows || window.rows.taps * window.columns.taps > kMostElements) {
+    return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps << ", expected at most " << kMostRows << " rows and " << kMostElements << " elements";
+  }
+  if (node.code == fb::OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
+  if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
+  npu::Step step;
+  step.op.kind = npu::OperationKind::pool;
+  step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
+  set_limits(step.op, y, fb::Activation::none);
+  in.zero_point = out.zero_point = 0;
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  return this->window(std::move(step), in, out, window);
+}
+
+Status Lowering::average(const Node& node, const Operand& x, const Operand& y, const Window& window, const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding) {
+  const std::int32_t elements = window.rows.taps * window.columns.taps;
+  const bool pads = padded(window.rows, in.height, out.height) || padded(window.columns, in.width, out.width);
+  const bool half_up = node.rounding == kernels::Rounding::half_up, integers = node.version == 3;
+  if (node.version != 1 && !integers) return refuse() << "version " << node.version << " of the operator";
+  const bool counts_all = !pads || (count_padding && !integers);
+  double ratio = 1;
+  if (!integers) ratio = std::ldexp(1.0, x.exponent() - y.exponent());
+  const ExpectedAverage expected = [&](std::int64_t sum, std::int64_t count) -> std::int64_t {
+    if (integers) return integer_mean(sum, count, half_up);
+    // In float32, as kernels/pool.cpp has it.
+    const float scale = kernels::power_of_two(x.exponent() - y.exponent()) / static_cast<float>(count);
+    return kernels::saturate<std::int8_t>(kernels::round_float(static_cast<float>(sum) * scale, node.rounding));
+  };
+  RUNNEL_ASSIGN(const AverageForm form, average_form(expected, counts_all ? elements : 1, elements, ratio));
+  npu::Step step;
+  npu::Operation& op = step.op;
+  op.rounding = form.rounding;
+  set_limits(op, y, fb::Activation::none);
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  npu::FeatureMap read = in, written = out;
+  read.zero_point = written.zero_point = form.zero_point;
+  const bool dilated = window.rows.dilation > 1 || window.columns.dilation > 1;
+  if ((pads && counts_all) || (dilated && counts_all)) {
+    // Padding counts as zeros, or windows have gaps: sums with weights of one.
+    if (form.zero_point != 0 || window.rows.taps > kMostConvolved || window.columns.taps > kMostConvolved) return refuse() << "an average that counts padding or has gaps";
+    op.kind = npu::OperationKind::depthwise;
+    step.weights.assign(static_cast<std::size_t>(out.depth) * static_cast<std::size_t>(elements), 1);
+    step.scales.assign(static_cast<std::size_t>(out.depth), {0, form.scale.multiplier, form.scale.shift});
+    return this->window(std::move(step), read, written, window);
+  }
+  if (dilated) return refuse() << "an average over padding with gaps";
+  op.kind = npu::OperationKind::pool;
+  op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
+  op.global_scale = form.global;
+  op.ofm_scale = form.scale;
+  return this->window(std::move(step), read, written, window);
+}
+
+// Over rows and columns, or one of them.
+Status Lowering::mean(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  const auto& o = std::get<ReduceOptions>(node.options);
+  if (x.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  if (node.version != 1 && node.version != 3) return refuse() << "a mean over windows";
+  RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
+  Window window;
+  const auto rank = static_cast<int>(x.shape.size());
+  for (const std::uint8_t axis : o.axes) {
+    if (x.shape[axis] == 1) continue;
+    if (axis == rank - 2) window.columns.taps = in.width;
+    else if (axis == rank - 3) window.rows.taps = in.height;
+    else return refuse() << "a mean over axis " << int{axis} << " of " << rank;
+  }
+  const std::int32_t elements = window.rows.taps * window.columns.taps;
+  if (window.rows.taps > kMostRows) return refuse() << "a mean over " << window.rows.taps << " rows, expected at most " << kMostRows;
+  npu::FeatureMap out = in;
+  out.height = out.height0 = out.height1 = in.height - window.rows.taps + 1;
+  out.width = out.width0 = in.width - window.columns.taps + 1;
+  out.base[0] = y.place.offset;
+  out.stride_x = in.depth;
+  out.stride_y = out.stride_x * out.width;
+  npu::Step step;
+  npu::Operation& op = step.op;
+  op.kind = npu::OperationKind::pool;
+  op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
+  op.global_scale = true;
+  set_limits(op, y, fb::Activation::none);
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  if (node.version == 3) {
+    // The count is part of the multiplier, zero points are taken off in front.
+    if (node.rounding != kernels::Rounding::tflite_double) return refuse() << "another rounding than TensorFlow Lite's";
+    out.zero_point = y.zero_point();
+    const kernels::Multiplier ratio = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) / static_cast<double>(y.tensor->scales[0]));
+    const kernels::Multiplier multiplier = ops::mean_multiplier(ratio, elements);
+    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(31 + multiplier.shift)};
+    if (multiplier.shift < -31 || multiplier.shift > 32) return refuse() << "a shift of " << multiplier.shift << ", expected -31 to 32";
+    return this->window(std::move(step), in, out, window);
+  }
+  const ExpectedAverage expected = [&](std::int64_t sum, std::int64_t count) -> std::int64_t {
+    const float real = static_cast<float>(sum) * kernels::power_of_two(x.exponent()) / static_cast<float>(count);
+    return kernels::saturate<std::int8_t>(kernels::round_float(real * kernels::power_of_two(-y.exponent()), node.rounding));
+  };
+  RUNNEL_ASSIGN(const AverageForm form, average_form(expected, elements, elements, std::ldexp(1.0, x.exponent() - y.exponent())));
+  op.rounding = form.rounding;
+  op.ofm_scale = form.scale;
+  in.zero_point = out.zero_point = form.zero_point;
+  return this->window(std::move(step), in, out, window);
+}
+
+}  // namespace runnel::compiler::ethos_u

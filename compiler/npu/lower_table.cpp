@@ -1,0 +1,96 @@
+// Functions of one value: tables of 256 entries, or a change of scale alone.
+#include <algorithm>
+
+#include "compiler/npu/lowering.h"
+#include "compiler/run_whole.h"
+#include "kernels/affine.h"
+
+namespace runnel::compiler::ethos_u {
+namespace {
+
+constexpr int kEntries = 256, kLowest = -128, kMostShift = 63, kMultiplierBits = 31;
+
+// What the CPU makes of each integer.
+Result<std::vector<std::byte>> values_of(const Graph& graph, const Node& node) {
+  Graph small;
+  small.tensors = graph.tensors;
+  Node alone = node;
+  for (TensorId& id : alone.inputs) {
+    if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].data) continue;
+    small.tensors[static_cast<std::size_t>(id)].shape = {1, kEntries};
+    small.inputs = {id};
+  }
+  small.outputs = {alone.outputs[0]};
+  small.tensors[static_cast<std::size_t>(alone.outputs[0])].shape = {1, kEntries};
+  small.nodes.push_back(std::move(alone));
+  std::vector<std::byte> all;
+  for (int i = 0; i < kEntries; ++i) all.push_back(static_cast<std::byte>(i + kLowest));
+  RUNNEL_ASSIGN(const auto results, run_whole(small, {{all}}));
+  return results[0][0];
+}
+
+}  // namespace
+
+Status Lowering::look_up(const Operand& x, const Operand& y, std::vector<std::byte> table) {
+  npu::Step step;
+  npu::Operation& op = step.op;
+  op.kind = npu::OperationKind::pool;
+  op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
+  set_limits(op, y, fb::Activation::none);
+  std::vector<npu::FeatureMap> maps;
+  RUNNEL_TRY(flatten({&x, &y}, maps));
+  op.ifm = maps[0];
+  op.ofm = maps[1];
+  op.ifm.zero_point = op.ofm.zero_point = 0;
+  op.activation.function = table.empty() ? npu::Activation::kNone : npu::Activation::kFirstTable;
+  step.table = std::move(table);
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  program_.add(std::move(step));
+  return {};
+}
+
+Status Lowering::copy(const Operand& from, const Operand& to) { return look_up(from, to, {}); }
+
+Status Lowering::table(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  RUNNEL_ASSIGN(std::vector<std::byte> values, values_of(graph_, node));
+  return look_up(x, y, std::move(values));
+}
+
+Status Lowering::requantize(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  const auto fits = [](DType type) { return type == DType::int8 || type == DType::int16; };
+  if (!fits(x.tensor->dtype) || !fits(y.tensor->dtype)) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8 or int16";
+  npu::Step step;
+  npu::Operation& op = step.op;
+  op.kind = npu::OperationKind::pool;
+  op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
+  op.global_scale = true;
+  set_limits(op, y, fb::Activation::none);
+  if (x.affine() != y.affine()) return table(node);
+  if (y.affine()) {
+    const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) / static_cast<double>(y.tensor->scales[0]));
+    const int shift = kMultiplierBits + multiplier.shift;
+    if (shift < 0 || shift > kMostShift) return table(node);
+    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(shift)};
+    op.rounding = npu::Rounding::tfl;
+  } else {
+    const int shift = y.exponent() - x.exponent();
+    // Where ties would go elsewhere a table knows better.
+    if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -kMultiplierBits) return table(node);
+    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0} : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+    op.rounding = npu::Rounding::natural;
+  }
+  std::vector<npu::FeatureMap> maps;
+  RUNNEL_TRY(flatten({&x, &y}, maps));
+  op.ifm = maps[0];
+  op.ofm = maps[1];
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  program_.add(std::move(step));
+  return {};
+}
+
+}  // namespace runnel::compiler::ethos_u

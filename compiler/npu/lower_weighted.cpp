@@ -1,0 +1,158 @@
+// Convolutions and fully connected layers.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "compiler/npu/lowering.h"
+#include "kernels/affine.h"
+
+namespace runnel::compiler::ethos_u {
+namespace {
+
+constexpr std::int32_t kMostKernel = 64, kMostTaps = 4096;
+constexpr int kMostShift = 63, kMostLeft = 31, kMultiplierBits = 31;
+
+std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
+  std::int32_t value = 0;
+  std::memcpy(&value, tensor.data->data() + i * sizeof value, sizeof value);
+  return value;
+}
+
+// How sums of one channel become integers of the output.
+class ChannelScales {
+ public:
+  ChannelScales(const Graph& graph, const Node& node, const Tensor& x, const Tensor& w, const Tensor& y) : graph_(graph), node_(node), x_(x), w_(w), y_(y) {}
+
+  [[nodiscard]] Result<npu::Rounding> rounding() const {
+    if (!x_.scales.empty()) return node_.rounding == kernels::Rounding::single ? npu::Rounding::natural : npu::Rounding::tfl;
+    if (node_.rounding == kernels::Rounding::half_up) return npu::Rounding::natural;
+    return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
+  }
+  [[nodiscard]] Result<npu::ScaleRecord> of(std::size_t channel) const {
+    npu::ScaleRecord record;
+    int shift = 0;
+    if (x_.scales.empty()) {
+      shift = y_.exponents[0] - x_.exponents[0] - w_.exponents[w_.exponents.size() == 1 ? 0 : channel];
+      if (shift < -kMostLeft) return Status(Code::unsupported) << "a shift of " << shift;
+      record.multiplier = shift < 0 ? 1u << -shift : 1u;
+      record.shift = static_cast<std::uint8_t>(std::clamp(shift, 0, kMostShift));
+      return record;
+    }
+    std::int32_t multiplier = 0;
+    if (node_.version == 4) {
+      const Tensor &multipliers = tensor(3), &shifts = tensor(4);
+      const std::size_t i = multipliers.data->size() == sizeof multiplier ? 0 : channel;
+      multiplier = integer_at(multipliers, i);
+      shift = integer_at(shifts, i);
+    } else {
+      const std::size_t i = w_.scales.size() == 1 ? 0 : channel;
+      const bool one_product = node_.code == fb::OpCode::fully_connected && w_.scales.size() == 1;
+      const double product = one_product ? static_cast<double>(x_.scales[0] * w_.scales[i]) : static_cast<double>(x_.scales[0]) * static_cast<double>(w_.scales[i]);
+      const kernels::Multiplier made = kernels::multiplier_of(product / static_cast<double>(y_.scales[0]));
+      multiplier = node_.rounding == kernels::Rounding::single ? kernels::reduced(made.value) : made.value;
+      shift = made.shift;
+    }
+    const int total = shift + kMultiplierBits;
+    if (multiplier != 0 && (total < 0 || total > kMostShift)) return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << kMostShift;
+    record.multiplier = static_cast<std::uint32_t>(multiplier);
+    record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, kMostShift));
+    return record;
+  }
+
+ private:
+  [[nodiscard]] const Tensor& tensor(std::size_t input) const { return graph_.tensors[static_cast<std::size_t>(node_.inputs[input])]; }
+
+  const Graph& graph_;
+  const Node& node_;
+  const Tensor &x_, &w_, &y_;
+};
+
+}  // namespace
+
+// Weights [channels][each], biases and scales into the step.
+Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step, std::int32_t channels, std::int32_t each) {
+  const Tensor& w = at(node.inputs[1]);
+  if (node.version != 1 && node.version != 4) return refuse() << "version " << node.version << " of the operator";
+  if (x.tensor->dtype != DType::int8 || w.dtype != DType::int8 || y.tensor->dtype != DType::int8) {
+    return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(x.tensor->dtype) << ", expected int8";
+  }
+  if (!w.data) return refuse() << "weights that are computed";
+  const ChannelScales scales(graph_, node, *x.tensor, w, *y.tensor);
+  RUNNEL_ASSIGN(step.op.rounding, scales.rounding());
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] >= 0;
+  step.weights.resize(static_cast<std::size_t>(channels) * static_cast<std::size_t>(each));
+  for (std::int32_t channel = 0; channel < channels; ++channel) {
+    RUNNEL_ASSIGN(npu::ScaleRecord record, scales.of(static_cast<std::size_t>(channel)));
+    if (has_bias) record.bias = integer_at(at(node.inputs[2]), static_cast<std::size_t>(channel));
+    std::int64_t most = std::abs(record.bias);
+    for (std::int32_t i = 0; i < each; ++i) {
+      const std::size_t index = static_cast<std::size_t>(channel) * static_cast<std::size_t>(each) + static_cast<std::size_t>(i);
+      step.weights[index] = std::to_integer<std::int8_t>((*w.data)[index]);
+      most += 255 * std::abs(std::int64_t{step.weights[index]});
+    }
+    if (most > INT32_MAX) return refuse() << "sums of channel " << channel << " that may not fit into 32 bits";
+    step.scales.push_back(record);
+  }
+  step.ifm = x.place.buffer;
+  step.ofm = y.place.buffer;
+  return {};
+}
+
+Status Lowering::convolution(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  const auto& o = std::get<ConvOptions>(node.options);
+  const Dims& shape = at(node.inputs[1]).shape;
+  if (shape.size() != 4) return refuse() << "weights of rank " << shape.size() << ", expected 4";
+  RUNNEL_ASSIGN(const npu::FeatureMap in, spatial(x));
+  RUNNEL_ASSIGN(const npu::FeatureMap out, spatial(y));
+  Window window{{shape[1], o.stride_height, o.dilation_height, o.pad_top}, {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
+  if (form_ != nullptr) form_->adapt_window(node, window);
+  const std::int32_t taps = shape[1] * shape[2];
+  if (shape[1] > kMostKernel || shape[2] > kMostKernel || taps > kMostTaps) return refuse() << "a kernel of " << shape[1] << " x " << shape[2] << ", expected at most " << kMostKernel << " each";
+  npu::Step step;
+  RUNNEL_TRY(weighted(node, x, y, step, shape[0], taps * shape[3]));
+  set_limits(step.op, y, o.activation);
+  const std::int32_t groups = o.groups, in_each = shape[3], out_each = shape[0] / groups;
+  if (in_each == 1 && out_each == 1 && groups > 1) {
+    step.op.kind = npu::OperationKind::depthwise;
+    return this->window(std::move(step), in, out, window);
+  }
+  step.op.kind = npu::OperationKind::conv;
+  // Each group reads and writes channels of its own.
+  for (std::int32_t group = 0; group < groups; ++group) {
+    npu::Step part = step;
+    const auto from = static_cast<std::ptrdiff_t>(group * out_each), each = static_cast<std::ptrdiff_t>(taps * in_each);
+    part.scales.assign(step.scales.begin() + from, step.scales.begin() + from + out_each);
+    part.weights.assign(step.weights.begin() + from * each, step.weights.begin() + (from + out_each) * each);
+    npu::FeatureMap read = in, written = out;
+    read.depth = in_each;
+    read.base[0] += group * in_each;
+    written.depth = out_each;
+    written.base[0] += group * out_each;
+    RUNNEL_TRY(this->window(std::move(part), read, written, window));
+  }
+  return {};
+}
+
+Status Lowering::fully_connected(const Node& node) {
+  Operand x = input(node, 0), y = output(node);
+  const Dims& shape = at(node.inputs[1]).shape;
+  if (shape.size() != 2) return refuse() << "weights of rank " << shape.size() << ", expected 2";
+  npu::Step step;
+  RUNNEL_TRY(weighted(node, x, y, step, shape[0], shape[1]));
+  set_limits(step.op, y, std::get_if<FullyConnectedOptions>(&node.options) == nullptr ? fb::Activation::none : std::get<FullyConnectedOptions>(node.options).activation);
+  step.op.kind = npu::OperationKind::conv;
+  // Rows of channels; all axes but the last one are rows.
+  std::vector<npu::FeatureMap> in, out;
+  RUNNEL_TRY(flatten({&x}, in));
+  RUNNEL_TRY(flatten({&y}, out));
+  if (in[0].depth != shape[1] || out[0].depth != shape[0] || in[0].height != out[0].height || in[0].width != out[0].width) {
+    // Rows of one channel look like channels of one row.
+    RUNNEL_ASSIGN(in[0], spatial(x));
+    RUNNEL_ASSIGN(out[0], spatial(y));
+    if (in[0].depth != shape[1] || in[0].height != out[0].height || in[0].width != out[0].width) return refuse() << "rows that do not lie behind each other";
+  }
+  return window(std::move(step), in[0], out[0], Window());
+}
+
+}  // namespace runnel::compiler::ethos_u

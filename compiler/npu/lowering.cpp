@@ -1,0 +1,130 @@
+#include "compiler/npu/lowering.h"
+
+#include "compiler/operator_kinds.h"
+
+namespace runnel::compiler::ethos_u {
+
+bool same_scale(const Tensor& a, const Tensor& b) {
+  const auto zero = [](const Tensor& tensor) { return tensor.zero_points.empty() ? 0 : tensor.zero_points[0]; };
+  return a.dtype == b.dtype && a.exponents == b.exponents && a.scales == b.scales && zero(a) == zero(b);
+}
+
+const Place* Lowering::place_of(TensorId id) const {
+  const auto found = places_.find(id);
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+Place& Lowering::placed(TensorId id) {
+  const auto found = places_.find(id);
+  if (found != places_.end()) return found->second;
+  const Tensor& tensor = at(id);
+  const Dims shape = shape_of(id);
+  std::vector<std::int64_t> strides = dense_strides(shape, size_of(tensor.dtype));
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  for (const std::int32_t size : shape) bytes *= size;
+  if (tensor.data) return places_[id] = {program_.constant(*tensor.data), 0, std::move(strides)};
+  const std::int64_t history = history_of(id);
+  if (history == 0) return places_[id] = {program_.buffer(static_cast<std::size_t>(bytes)), 0, std::move(strides)};
+  // Copies need multiples of 16 bytes. In front of time there are only ones.
+  const auto axis = static_cast<std::size_t>(form_->time_axis(id));
+  constexpr std::int64_t kCopied = 16;
+  const std::int64_t frame = (strides[axis] + kCopied - 1) / kCopied * kCopied;
+  for (std::size_t i = 0; i <= axis; ++i) strides[i] = frame;
+  const npu::BufferId buffer = program_.buffer(static_cast<std::size_t>((history + shape[axis]) * frame), npu::Program::Lifetime::always);
+  kept_[id] = buffer;
+  return places_[id] = {buffer, history * frame, std::move(strides)};
+}
+
+Operand Lowering::input(const Node& node, std::size_t position) {
+  const TensorId id = node.inputs[position];
+  Operand operand{&at(id), placed(id), shape_of(id)};
+  if (form_ != nullptr && !at(id).data) form_->adapt_input(node, position, operand);
+  return operand;
+}
+Operand Lowering::output(const Node& node, std::size_t position) {
+  const TensorId id = node.outputs[position];
+  return {&at(id), placed(id), shape_of(id)};
+}
+
+Status Lowering::mask(TensorId id, npu::BufferId mask) {
+  const Operand x{&at(id), placed(id), shape_of(id)};
+  const auto axis = static_cast<std::size_t>(form_->time_axis(id));
+  Tensor bytes;
+  bytes.dtype = DType::int8;
+  Operand frames{&bytes, {mask, 0, {}}, Dims(x.shape.size(), 1)};
+  frames.shape[axis] = x.shape[axis];
+  frames.place.strides = dense_strides(frames.shape, 1);
+  npu::Step step;
+  npu::Operation& op = step.op;
+  op.kind = npu::OperationKind::elementwise;
+  op.mode = static_cast<std::uint8_t>(npu::ElementwiseMode::mul);
+  op.has_ifm2 = true;
+  op.rounding = npu::Rounding::natural;
+  set_limits(op, x, fb::Activation::none);
+  std::vector<npu::FeatureMap> maps;
+  RUNNEL_TRY(flatten({&x, &frames}, maps));
+  op.ifm = op.ofm = maps[0];
+  op.ifm2 = maps[1];
+  const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) { return own == 1 && full != 1 ? 1 << bit : 0; };
+  op.broadcast = static_cast<std::uint8_t>(broadcast(maps[1].height, maps[0].height, 0) | broadcast(maps[1].width, maps[0].width, 1) | broadcast(maps[1].depth, maps[0].depth, 2));
+  step.ifm = step.ofm = x.place.buffer;
+  step.ifm2 = mask;
+  program_.add(std::move(step));
+  return {};
+}
+
+void Lowering::step_histories() {
+  const auto copy_bytes = [&](npu::BufferId from, std::int64_t source, npu::BufferId to, std::int64_t target, std::int64_t bytes) {
+    npu::Step step;
+    step.op.kind = npu::OperationKind::dma;
+    step.op.dma.length = bytes;
+    step.op.dma.source.address = source;
+    step.op.dma.target.address = target;
+    step.ifm = from;
+    step.ofm = to;
+    program_.add(std::move(step));
+  };
+  for (const auto& [id, buffer] : kept_) {
+    const auto axis = static_cast<std::size_t>(form_->time_axis(id));
+    const std::int64_t frames = shape_of(id)[axis], history = history_of(id), frame = placed(id).strides[axis];
+    if (frames >= history) {
+      copy_bytes(buffer, frames * frame, buffer, 0, history * frame);
+      continue;
+    }
+    // A copy must not read what it has written.
+    const npu::BufferId between = program_.buffer(static_cast<std::size_t>(history * frame));
+    copy_bytes(buffer, frames * frame, between, 0, history * frame);
+    copy_bytes(between, 0, buffer, 0, history * frame);
+  }
+}
+
+Status Lowering::lower(const Node& node) {
+  for (const TensorId id : node.inputs) {
+    if (id >= 0 && !at(id).data && at(id).exponents.size() + at(id).scales.size() != 1) return refuse() << "values without one scale";
+  }
+  switch (node.code) {
+    case fb::OpCode::conv: return convolution(node);
+    case fb::OpCode::fully_connected: return fully_connected(node);
+    case fb::OpCode::average_pool:
+    case fb::OpCode::max_pool: return pool(node);
+    case fb::OpCode::reduce_mean: return mean(node);
+    case fb::OpCode::add:
+    case fb::OpCode::sub:
+    case fb::OpCode::mul:
+    case fb::OpCode::min:
+    case fb::OpCode::max: return binary(node);
+    case fb::OpCode::requantize: return requantize(node);
+    case fb::OpCode::lut:
+    case fb::OpCode::relu:
+    case fb::OpCode::clip: return table(node);
+    case fb::OpCode::concat: return concat(node);
+    case fb::OpCode::split: return split(node);
+    case fb::OpCode::slice: return slice(node);
+    case fb::OpCode::reshape: return reshape(node);
+    default: break;
+  }
+  if (is_function(node.code)) return table(node);
+  return refuse() << "the compiler has no form of this operator for the NPU";
+}
+
+}  // namespace runnel::compiler::ethos_u

@@ -1,0 +1,206 @@
+#include "npu/host/program.h"
+
+#include <algorithm>
+
+#include "inference/arena_planner.h"
+#include "npu/bounds.h"
+#include "npu/host/block_choice.h"
+#include "npu/host/schedule.h"
+#include "npu/host/weight_encoder.h"
+
+namespace runnel::npu {
+namespace {
+
+constexpr std::size_t kAlignment = 16;
+std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
+bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
+
+}  // namespace
+
+Program::Program(const ProgramOptions& options) : options_(options) {
+  if (options_.system == nullptr) options_.system = &default_system(options_.accelerator->product);
+  if (options_.mode == nullptr) options_.mode = &default_memory_mode(options_.accelerator->product);
+}
+
+BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
+  Buffer made;
+  made.bytes = bytes;
+  made.from_begin = lifetime == Lifetime::from_begin || lifetime == Lifetime::always;
+  made.to_end = lifetime == Lifetime::to_end || lifetime == Lifetime::always;
+  buffers_.push_back(std::move(made));
+  return static_cast<BufferId>(buffers_.size()) - 1;
+}
+BufferId Program::constant(std::vector<std::byte> bytes) {
+  const BufferId id = buffer(bytes.size());
+  buffers_.back().is_constant = true;
+  buffers_.back().data = std::move(bytes);
+  return id;
+}
+void Program::keep_to_end(BufferId id) { buffers_[static_cast<std::size_t>(id)].to_end = true; }
+void Program::keep_from_begin(BufferId id) { buffers_[static_cast<std::size_t>(id)].from_begin = true; }
+
+// The place of the same bytes when they are there already.
+std::size_t Program::append(std::span<const std::byte> bytes) {
+  std::string key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto [found, fresh] = known_.try_emplace(std::move(key), out_.constants.size());
+  if (fresh) {
+    out_.constants.insert(out_.constants.end(), bytes.begin(), bytes.end());
+    out_.constants.resize(round_up(out_.constants.size()));
+  }
+  return found->second;
+}
+
+// Scales and weights of each core, one behind the other.
+Status Program::pack(Step& step, Streams& streams) {
+  Operation& op = step.op;
+  op.cores = convolves(op) ? options_.accelerator->cores : 1;
+  op.ifm.region = op.ofm.region = kScratch;
+  if (op.has_ifm2 && !op.scalar) op.ifm2.region = kScratch;
+  op.has_scales = convolves(op);
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  RUNNEL_TRY(choose_block(op, model));
+  if (!convolves(op)) return {};
+  std::vector<std::byte> all;
+  const std::size_t each = step.weights.size() / static_cast<std::size_t>(op.ofm.depth);
+  for (std::int32_t core = 0; core < op.cores; ++core) {
+    const std::int32_t outs = channels_of(op.ofm.depth, core, op.cores);
+    if (outs == 0) continue;
+    std::vector<std::int16_t> own;
+    std::vector<std::byte> scales;
+    // Cores take channels in turn.
+    for (std::int32_t out = 0; out < outs; ++out) {
+      const auto channel = static_cast<std::size_t>(core + out * op.cores);
+      const auto first = step.weights.begin() + static_cast<std::ptrdiff_t>(channel * each);
+      own.insert(own.end(), first, first + static_cast<std::ptrdiff_t>(each));
+      append_scale_record(step.scales[channel], scales);
+    }
+    scales.resize(round_up(scales.size()));
+    const std::vector<std::byte> weights = pack_weights(weight_order(op, *options_.accelerator, core), own);
+    streams.scales[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(scales.size())};
+    all.insert(all.end(), scales.begin(), scales.end());
+    streams.weights[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(weights.size())};
+    all.insert(all.end(), weights.begin(), weights.end());
+  }
+  streams.bytes = all.size();
+  streams.offset = append(all);
+  return {};
+}
+
+// Worth it where weights are read once for each of several blocks of positions.
+bool Program::copied(const Step& step) const {
+  const Operation& op = step.op;
+  return options_.mode->constants_outside && convolves(op) && (op.ofm.height > op.block_height || op.ofm.width > op.block_width);
+}
+
+std::uint8_t Program::region_of(BufferId id) const {
+  const auto index = static_cast<std::size_t>(id);
+  return buffers_[index].is_constant ? kConstants : fast_[index] ? kFastScratch : kScratch;
+}
+void Program::place(FeatureMap& map, BufferId id) const {
+  map.region = region_of(id);
+  for (std::int64_t& base : map.base) base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
+}
+
+void Program::allocate() {
+  const auto steps = static_cast<std::int32_t>(steps_.size());
+  std::vector<ArenaItem> items(buffers_.size());
+  std::vector<float> traffic(buffers_.size());
+  const auto use = [&](BufferId id, std::int32_t first, std::int32_t last) {
+    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant) return;
+    ArenaItem& item = items[static_cast<std::size_t>(id)];
+    if (item.last < item.first) item.first = first;
+    item.first = std::min(item.first, first);
+    item.last = std::max(item.last, last);
+    traffic[static_cast<std::size_t>(id)] += static_cast<float>(buffers_[static_cast<std::size_t>(id)].bytes);
+  };
+  for (std::int32_t i = 0; i < steps; ++i) {
+    const Step& step = steps_[static_cast<std::size_t>(i)];
+    for (const BufferId id : {step.ifm, step.ifm2, step.ofm}) use(id, i, i);
+    // Weights are copied while the step in front of theirs is computed.
+    use(streams_[static_cast<std::size_t>(i)].copy, std::max(0, i - 1), i);
+  }
+  fast_.assign(buffers_.size(), false);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].is_constant) continue;
+    items[i].bytes = buffers_[i].bytes;
+    if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
+    if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
+    // What outlives a run or is brought from outside stays where everybody finds it.
+    fast_[i] = options_.mode->arena_outside && !buffers_[i].from_begin && !buffers_[i].to_end;
+  }
+  std::vector<std::int32_t> work(kArenaWork * items.size());
+  std::vector<ArenaItem> outside = items;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    (fast_[i] ? outside[i] : items[i]).bytes = 0;
+  }
+  if (options_.mode->arena_outside) {
+    out_.fast_scratch = plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work).fast;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (!fast_[i] || items[i].tier == Tier::fast) continue;
+      fast_[i] = false;
+      outside[i].bytes = items[i].bytes;
+    }
+  }
+  for (ArenaItem& item : outside) item.tier = Tier::fast;
+  out_.scratch = plan_arena(outside, kAlignment, work);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!buffers_[i].is_constant) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
+  }
+}
+
+Result<CompiledProgram> Program::finish() {
+  streams_.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (!steps_[i].op.computes()) continue;
+    RUNNEL_TRY(pack(steps_[i], streams_[i]));
+    if (copied(steps_[i])) streams_[i].copy = buffer(streams_[i].bytes);
+  }
+  out_.offsets.assign(buffers_.size(), 0);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].is_constant) out_.offsets[i] = append(buffers_[i].data);
+  }
+  allocate();
+  Schedule schedule(*options_.accelerator);
+  // The copy of a step's weights goes in front of the step before it.
+  const auto copy_weights = [&](std::size_t i) {
+    if (i >= steps_.size() || streams_[i].copy == kNoBuffer) return;
+    Operation copy;
+    copy.kind = OperationKind::dma;
+    copy.dma.length = static_cast<std::int64_t>(streams_[i].bytes);
+    copy.dma.source = {kConstants, false, 1, static_cast<std::int64_t>(streams_[i].offset)};
+    copy.dma.target = {region_of(streams_[i].copy), false, 1, static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(streams_[i].copy)])};
+    schedule.add(copy);
+  };
+  copy_weights(0);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    copy_weights(i + 1);
+    Step& step = steps_[i];
+    Operation& op = step.op;
+    if (op.kind == OperationKind::dma) {
+      op.dma.source.region = region_of(step.ifm);
+      op.dma.target.region = region_of(step.ofm);
+      op.dma.source.address += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(step.ifm)]);
+      op.dma.target.address += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(step.ofm)]);
+      schedule.add(op);
+      continue;
+    }
+    place(op.ifm, step.ifm);
+    place(op.ofm, step.ofm);
+    if (step.ifm2 != kNoBuffer) place(op.ifm2, step.ifm2);
+    const Streams& streams = streams_[i];
+    const bool copied = streams.copy != kNoBuffer;
+    const auto base = static_cast<std::int64_t>(copied ? out_.offsets[static_cast<std::size_t>(streams.copy)] : streams.offset);
+    op.weight_region = op.scale_region = copied ? region_of(streams.copy) : std::uint8_t{kConstants};
+    for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
+      op.weights[core] = {base + streams.weights[core].base, streams.weights[core].length};
+      op.scales[core] = {base + streams.scales[core].base, streams.scales[core].length};
+    }
+    if (step.table.empty()) schedule.add(op);
+    else schedule.add_with_table(op, append(step.table), step.table);
+  }
+  out_.operations = schedule.operations();
+  out_.payload = schedule.payload();
+  return std::move(out_);
+}
+
+}  // namespace runnel::npu

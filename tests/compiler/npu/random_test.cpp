@@ -1,0 +1,53 @@
+// Random layers and small networks: compiled, judged, simulated, equal to the CPU byte for byte; whole and streamed.
+#include <gtest/gtest.h>
+
+#include "tests/compiler/npu/on_npu.h"
+#include "tests/compiler/npu/random_network.h"
+
+namespace runnel::test {
+namespace {
+
+// How many; the long program has its own number.
+#ifndef RUNNEL_NPU_NETWORKS
+#define RUNNEL_NPU_NETWORKS 240
+#endif
+constexpr std::uint32_t kNetworks = RUNNEL_NPU_NETWORKS, kStreams = kNetworks / 8;
+
+const char* mode_of(std::uint32_t seed) { return kMemoryModes[seed / 7 % 3]; }
+
+TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
+  std::int64_t layers = 0, left = 0;
+  for (std::uint32_t seed = 0; seed < kNetworks; ++seed) {
+    const compiler::Graph graph = random_network({seed % 2 == 1, false}, seed);
+    const char* accelerator = kAccelerators[seed % 6];
+    compiler::ethos_u::CompiledGraph compiled;
+    const Status status = compare_whole(graph, npu_options(accelerator, mode_of(seed)), seed, 1, &compiled);
+    // Networks of nothing that the NPU has a form of are refused with that reason.
+    if (status.code() == Code::unsupported && status.text().find("no operator can be computed") != std::string_view::npos) continue;
+    ASSERT_TRUE(status.ok()) << "seed " << seed << ", " << accelerator << ": " << status.text();
+    for (const auto& node : compiled.nodes) {
+      ++layers;
+      if (node.segment < 0) ++left;
+    }
+  }
+  // A comparison with the CPU alone says nothing.
+  EXPECT_LT(left * 5, layers) << left << " of " << layers << " layers stayed on the CPU";
+}
+
+TEST(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
+  std::uint32_t compared = 0;
+  for (std::uint32_t seed = 0; seed < kStreams; ++seed) {
+    const compiler::Graph graph = random_network({seed % 2 == 1, true}, 1000003u + seed);
+    auto options = npu_options(kAccelerators[seed % 6], mode_of(seed));
+    options.block = compiler::ethos_u::Options::kSmallestBlock;
+    const Status status = compare_streamed(graph, options, 30 + seed % 17, seed);
+    // What cannot be stepped is refused; what is not refused is exact.
+    if (status.code() == Code::unsupported) continue;
+    ASSERT_TRUE(status.ok()) << "seed " << 1000003u + seed << ", " << options.program.accelerator->name << ": " << status.text();
+    ++compared;
+  }
+  EXPECT_GT(compared * 2, kStreams) << "of " << kStreams;
+}
+
+}  // namespace
+}  // namespace runnel::test
