@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "firmware/startup/clock.h"
 #include "firmware/startup/semihosting.h"
+#include "firmware/startup/traps.h"
 
 namespace runnel::firmware {
 
@@ -32,6 +33,11 @@ inline int fail(std::string_view what) noexcept {
 // Options by name, after `preset=NAME`, which comes first if at all.
 template <class Options, class Preset>
 Status read_options(const Arguments& arguments, Options& options, Preset preset_named) noexcept {
+  // The C++ library reads numbers of text by words, wherever they start.
+  struct WithoutTrap {
+    WithoutTrap() { trap_unaligned(false); }
+    ~WithoutTrap() { trap_unaligned(true); }
+  } without_trap;
   for (std::size_t i = 3; i < arguments.count; ++i) {
     const std::string_view word(arguments.words[i]);
     const std::size_t equals = word.find('=');

@@ -6,6 +6,7 @@
 
 #include "firmware/startup/image.h"
 #include "firmware/startup/semihosting.h"
+#include "firmware/startup/traps.h"
 
 extern "C" {
 using Constructor = void (*)();
@@ -71,9 +72,7 @@ void reset_handler() {
   access = access | 0xFU << 20;
   __asm volatile("dsb\n isb" ::: "memory");
 #endif
-  // Some processors take several accesses for an unaligned one, others none at all: here it is a fault (UNALIGN_TRP of CCR).
-  auto& configuration = *reinterpret_cast<volatile std::uint32_t*>(0xE000ED14);
-  configuration = configuration | 1U << 3;
+  trap_unaligned(true);
   const std::uint32_t* from = &__data_load;
   for (std::uint32_t* to = &__data_start; to < &__data_end;) *to++ = *from++;
   for (std::uint32_t* to = &__bss_start; to < &__bss_end;) *to++ = 0;
