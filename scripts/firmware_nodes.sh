@@ -117,7 +117,7 @@ expect 4 "no self-test embedded" test=1
 expect 12 "samples served late" late=1
 expect 0 "pieces of 7 samples" piece=7 observe=1
 cmp -s "$work/fault.output" "$work/host.$name.output" || failed "pieces of 7 samples change the output"
-expect 0 "saved and restored" save=100 observe=1
+expect 0 "saved and restored" save=30 observe=1
 cmp -s "$work/fault.jsonl" "$work/host.$name.jsonl" || failed "saving and restoring changes decisions"
 expect 0 "closed gate" gate=4000000000
 # Flipped bits in the flash image: in the model, all over it.
