@@ -1,6 +1,8 @@
 #include "base/number_text.h"
 
+#ifdef __linux__
 #include <charconv>
+#endif
 #include <cstdint>
 #include <limits>
 
@@ -81,9 +83,14 @@ unsigned shortest(T value, char* text) noexcept {
       int places = 0;
       for (std::uint64_t rest = digits; rest >= 10; rest /= 10) ++places;
       length = write(digits, first + places, negative, text);
+#ifdef __linux__
       T back = 0;
       const auto read = std::from_chars(text, text + length, back);
       if (read.ec == std::errc() && back == value) return length;
+#else
+      // Devices have numbers in messages only: six digits are enough, and reading them back would take 20 kB of program.
+      if (count == 6) return length;
+#endif
     }
   }
   return length;

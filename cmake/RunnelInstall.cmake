@@ -78,7 +78,7 @@ install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOL
 
 # Headers keep their path: include/runnel/base/status.h is #include "base/status.h" for whoever links runnel::base. A header
 # in a folder internal/ is the library's own affair and stays behind.
-set(runnel_header_folders base kernels streaming features inference npu pipeline)
+set(runnel_header_folders base kernels streaming features inference npu pipeline embed)
 if(RUNNEL_HOST)
   list(APPEND runnel_header_folders compiler)
 endif()

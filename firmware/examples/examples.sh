@@ -6,6 +6,7 @@ if [[ -n $data ]]; then
   # Keywords: the bundled digits model over a recording of 90 s.
   digits=$build/models/digits/digits.rnl
   example digits "$digits" "$data/digits/stitched_90s.wav" "wav path='$data/digits/stitched_90s.wav'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)"
+  brief_of[digits]=$data/digits/eval_wav/000_0_george_0.wav
 
   # A wake word of microWakeWord, in its fixed-point front end.
   wake=$work/wake.rnl
