@@ -24,13 +24,29 @@ Constant number(std::string name, DType dtype, std::vector<std::byte> data) {
   return out;
 }
 
+// ESP-DL adds raw integers: an operand of a sum or difference is brought to the result's scale by a node of its own. That is what the operator does too: it rounds its operands first.
+std::string aligned_operand(Lowering& to, const compiler::Node& node, std::size_t position) {
+  const Tensor &x = to.input(node, position), &y = to.output(node);
+  const bool aligns = node.version == 1 && (node.code == fb::OpCode::add || node.code == fb::OpCode::sub);
+  if (!aligns || x.data || !is_quantized(y.dtype) || x.dtype != y.dtype || x.exponents == y.exponents) return to.operand(node, position);
+  const std::string suffix = "/rescale" + std::to_string(position), name = node.name + suffix;
+  const std::string factor = to.constant(number(name + "/scale", DType::float32, bytes_of(std::vector{kernels::power_of_two(exponent_of(y) - exponent_of(x))})));
+  const std::string zero = to.constant(number(name + "/zero_point", y.dtype, std::vector<std::byte>(size_of(y.dtype))));
+  Tensor like = x;
+  like.exponents = y.exponents;
+  const std::string result = to.value(name, like, {x.shape.begin(), x.shape.end()});
+  to.add_between(node, "RequantizeLinear", {to.operand(node, position), factor, zero}, result, y.dtype, suffix);
+  return result;
+}
+
 }  // namespace
 
 void lower_binary(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<BinaryOptions>(node.options);
   if (o.activation != fb::Activation::none) to.refuse(node, std::string("a fused ") + fb::EnumNameActivation(o.activation) + ", which only products have");
   const auto* const found = std::find_if(std::begin(kBinary), std::end(kBinary), [&](const auto& entry) { return entry.first == node.code; });
-  Node& out = to.add(node, found->second, {to.operand(node, 0), to.operand(node, 1)});
+  const std::string first = aligned_operand(to, node, 0), second = aligned_operand(to, node, 1);
+  Node& out = to.add(node, found->second, {first, second});
   if (node.code == fb::OpCode::mod) out.attributes["fmod"] = std::int64_t{node.version == 2 ? 0 : 1};
 }
 

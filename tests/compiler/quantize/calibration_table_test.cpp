@@ -107,7 +107,7 @@ TEST_F(Tables, ThatAreBrokenAreRefusedWithThePlace) {
   EXPECT_THAT(refusal(replaced(text, "\"weights\":[", "\"weights\":[1,")), HasSubstr("found 1 scales"));
   EXPECT_THAT(refusal(replaced(text, "\"bias\":[", "\"bias\":[1e99,")), HasSubstr("expected a number"));
   EXPECT_THAT(refusal(replaced(text, "\"makers\":[\"", "\"makers\":[\"no ")), HasSubstr("no operator \"no "));
-  EXPECT_THAT(refusal(replaced(text, "\"x\": [", "\"x\": [9,")), HasSubstr("expected a lower end of 0 or less"));
+  EXPECT_THAT(refusal(replaced(text, "\"ranges\": {\n \"x\": [", "\"ranges\": {\n \"x\": [9,")), HasSubstr("expected a lower end of 0 or less"));
   EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"gate\": \"int7\"")), HasSubstr("expected int8, int16 or float32"));
   EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"door\": \"int8\"")), HasSubstr("no type that operator \"gate\" can have"));
   EXPECT_THAT(refusal(replaced(text, "\"methods\": \"", "\"methods\": \"magic, ")), HasSubstr("method \"magic\""));
