@@ -19,7 +19,29 @@ constexpr Accelerator kAccelerators[] = {
     {"ethos-u85-2048", Product::u85, 2048, 1, 0, 0, 0, 0, {}},
 };
 
+constexpr U85Blocks kU85Blocks[] = {
+    {128, 8192, 8192, {16, 8, 0, 0, 0, 0}},
+    {256, 16384, 16384, {0, 16, 8, 8, 0, 0}},
+    {512, 16384, 32768, {0, 0, 16, 16, 0, 0}},
+    {1024, 16384, 65536, {0, 0, 32, 32, 16, 0}},
+    {2048, 32768, 131072, {0, 0, 64, 64, 0, 16}},
+};
+constexpr std::int32_t kMicroHeights[] = {1, 1, 1, 2, 2, 4}, kMicroWidths[] = {1, 2, 4, 2, 4, 4};
+
 }  // namespace
+
+const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept {
+  const U85Blocks* found = kU85Blocks;
+  for (const U85Blocks& known : kU85Blocks) {
+    if (known.macs == accelerator.macs) found = &known;
+  }
+  return *found;
+}
+MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept {
+  const U85Blocks& blocks = u85_blocks(accelerator);
+  if (number >= 6 || blocks.depths[number] == 0) return {};
+  return {kMicroHeights[number], kMicroWidths[number], blocks.depths[number]};
+}
 
 Result<const Accelerator*> find_accelerator(std::string_view name) noexcept {
   for (const Accelerator& known : kAccelerators) {

@@ -31,6 +31,19 @@ struct Accelerator {
   [[nodiscard]] static constexpr std::int32_t ifm_ublock_depth() noexcept { return 8; }
 };
 
+// What a U85 has instead of one micro-block and SHRAM.
+struct U85Blocks {
+  std::int32_t macs;
+  std::int32_t ifm_bytes, accumulator_bytes;               // memories that hold two blocks each
+  // Channels of the micro-block that an operation names by its number: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4 (height x width); 0: this one does not have it.
+  std::int32_t depths[6];
+};
+struct MicroBlock {
+  std::int32_t height = 0, width = 0, depth = 0;           // 0: there is none of that number
+};
+const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept;
+MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept;
+
 // "ethos-u55-128", ... Errors: not_found listing the known names.
 Result<const Accelerator*> find_accelerator(std::string_view name) noexcept;
 // By the configuration word of a driver payload. Errors: unsupported naming the word.

@@ -102,7 +102,12 @@ class Builder {
     op_.block_width = get(Short::ofm_block_width_m1) + 1;
     op_.block_depth = get(Short::ofm_block_depth_m1) + 1;
     op_.block_dependency = static_cast<std::uint8_t>(get(Short::block_dependency) & 7);
-    if (u85()) return;
+    if (u85()) {
+      const std::uint16_t format = get(Short::acc_format);
+      op_.acc_format = static_cast<std::uint8_t>(format & 1);
+      op_.microblock = static_cast<std::uint8_t>(format >> 8 & 7);
+      return;
+    }
     const int rounding = precision >> 14 & 3;
     if (rounding > 2) refuse(fail() << "rounding 3, expected 0 to 2");
     op_.rounding = static_cast<Rounding>(rounding);

@@ -100,6 +100,7 @@ struct Operation {
   std::int32_t block_height = 0, block_width = 0, block_depth = 0;
   std::int32_t ib_end = 0, ab_start = 0, ifm2_ib_start = 0;
   std::uint8_t acc_format = 0;
+  std::uint8_t microblock = 0;                       // U85: which of its micro-blocks (accelerator.h)
   std::uint8_t block_dependency = 0;
   Dma dma;
 

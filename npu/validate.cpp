@@ -9,7 +9,8 @@ namespace runnel::npu {
 namespace {
 
 constexpr std::int32_t kFirstBank = 2;                     // those in front hold output
-constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127, kMostStride = 3, kMostSubKernel = 8;
+constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127, kMostStride = 3, kMostSubKernel = 8,
+                       kMostU85Block = 128, kMostU85Depth = 1024;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) noexcept { return ceil_div(value, step) * step; }
 
@@ -30,7 +31,7 @@ class Check {
     if (op_.ifm2.width0 > 0) map(op_.ifm2, "IFM2");
     map(op_.ofm, "OFM");
     streams();
-    if (accelerator_.product == Product::u85) return;
+    if (accelerator_.product == Product::u85) return u85();
     if (op_.kind != OperationKind::elementwise) kernel();
     precision();
     block();
@@ -123,6 +124,27 @@ class Check {
     expect(whole, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth, ", expected multiples of ", accelerator_.ublock_height, " x ",
            accelerator_.ublock_width, " x ", accelerator_.ublock_depth);
     expect(op_.block_dependency <= 3, rule::kBlock, "block dependency ", op_.block_dependency, ", expected at most 3");
+  }
+
+  // Element-wise operations and changes of size go past both memories.
+  void u85() noexcept {
+    const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
+    expect(height <= kMostU85Block && width <= kMostU85Block && depth <= kMostU85Depth, rule::kBlock, "block of ", height, " x ", width, " x ", depth, ", expected at most 128 x 128 x 1024");
+    if (op_.kind == OperationKind::elementwise || op_.kind == OperationKind::resize) return;
+    const MicroBlock micro = u85_microblock(accelerator_, op_.microblock);
+    expect(micro.depth > 0, rule::kBlock, "micro-block ", op_.microblock, ", which ", accelerator_.name, " does not have");
+    if (micro.depth == 0) return;
+    expect(height % micro.height == 0 && width % micro.width == 0 && depth % micro.depth == 0, rule::kBlock, "block of ", height, " x ", width, " x ", depth, ", expected multiples of ",
+           micro.height, " x ", micro.width, " x ", micro.depth);
+    const U85Blocks& blocks = u85_blocks(accelerator_);
+    // Accumulators of 48 bits take 64.
+    const std::int64_t positions = std::int64_t{height} * width, accumulators = 2 * positions * round_up(depth, 16) * (op_.acc_format == 0 ? 4 : 8);
+    expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators, " bytes, expected at most ", blocks.accumulator_bytes);
+    if (op_.kind == OperationKind::conv || op_.upscale != Upscale::none) return;
+    const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) { return (block - 1) * stride + std::min<std::int64_t>(taps, kMostSubKernel); };
+    const Kernel& k = op_.kernel;
+    const std::int64_t bytes = 2 * input(height, k.stride_y, k.height) * input(width, k.stride_x, k.width) * depth * op_.ifm.element;
+    expect(bytes <= blocks.ifm_bytes, rule::kShram, "the input takes ", bytes, " bytes, expected at most ", blocks.ifm_bytes);
   }
 
   void shram() noexcept {

@@ -20,8 +20,9 @@ struct Program {
 
 // Streams of one operation each and more, made by hand.
 std::vector<Program> made_programs();
-// Parts of real networks.
+// Parts of real networks that are small enough to be run often, and the others.
 std::vector<Program> real_programs(const std::filesystem::path& data);
+std::vector<Program> large_programs(const std::filesystem::path& data);
 
 // Everything that a program does with a payload; what it would work on is bounded. Ok, or why it was refused.
 Status feed_payload(const Program& beside, std::span<const std::byte> payload);

@@ -1,6 +1,7 @@
 // Damaged command streams are refused with a sentence, or executed inside their regions (the sanitizers look).
 #include <gtest/gtest.h>
 
+#include "npu/decoder.h"
 #include "tests/npu/feed.h"
 #include "tests/robustness/mutate.h"
 #include "tests/support/data.h"
@@ -41,6 +42,28 @@ TEST(NpuMutations, EveryTruncationIsRefused) {
     for (std::size_t size = 0; size < program.payload.size(); ++size) {
       const std::vector<std::byte> cut(program.payload.begin(), program.payload.begin() + static_cast<std::ptrdiff_t>(size));
       ASSERT_FALSE(feed_payload(program, cut).ok()) << program.name << " of " << size << " bytes";
+    }
+  }
+}
+
+TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
+  RUNNEL_NEEDS_DATA();
+  const std::vector<Program> large = large_programs(data_folder());
+  ASSERT_GE(large.size(), 10u);
+  for (const Program& program : large) {
+    for (std::size_t size = 0; size < program.payload.size(); ++size) {
+      ASSERT_FALSE(feed_payload(program, std::span(program.payload).first(size)).ok()) << program.name << " of " << size << " bytes";
+    }
+    // Of the stream itself, in a payload that says so: the end without STOP.
+    const auto read = npu::read_payload(program.payload);
+    ASSERT_TRUE(read.ok());
+    const auto accelerator = npu::find_accelerator(read->config);
+    for (std::size_t words = 0; words < read->commands.size(); ++words) {
+      npu::Decoder decoder(read->commands.part(0, words), **accelerator);
+      npu::Operation op;
+      Result<bool> more = true;
+      while (more.ok() && *more) more = decoder.next(op);
+      ASSERT_FALSE(more.ok()) << program.name << " of " << words << " words";
     }
   }
 }

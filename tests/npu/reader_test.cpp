@@ -191,6 +191,48 @@ TEST(Validator, NamesTheRule) {
   EXPECT_EQ(rules_broken({}, kU55, 100), Set{"work"});
 }
 
+// A U85 of 256: micro-blocks 1 x 2 x 16, 1 x 4 x 8 and 2 x 2 x 8.
+TEST(Validator, BlocksOfTheU85) {
+  class Named final : public npu::ViolationSink {
+   public:
+    void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override { text += std::string(rule) + ": " + std::string(what) + "\n"; }
+    std::string text;
+  };
+  npu::Operation op;
+  op.kind = npu::OperationKind::pool;
+  op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
+  op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = 16;
+  op.ifm.depth = op.ofm.depth = 16;
+  const auto broken = [&](std::int32_t height, std::int32_t width, std::int32_t depth, int micro, int bits = 32, const char* name = "ethos-u85-256") {
+    op.block_height = height;
+    op.block_width = width;
+    op.block_depth = depth;
+    op.microblock = static_cast<std::uint8_t>(micro);
+    op.acc_format = bits == 32 ? 0 : 1;
+    Named named;
+    npu::Validator validator(**npu::find_accelerator(std::string_view(name)), {}, named);
+    validator.check(op);
+    return named.text;
+  };
+  EXPECT_EQ(broken(16, 2, 16, 1), "");
+  EXPECT_EQ(broken(16, 8, 16, 1), "");
+  EXPECT_EQ(broken(16, 8, 16, 1, 48), "shram: accumulators take 32768 bytes, expected at most 16384\n");
+  EXPECT_EQ(broken(16, 3, 16, 1), "block: block of 16 x 3 x 16, expected multiples of 1 x 2 x 16\n");
+  EXPECT_EQ(broken(2, 2, 8, 3), "");
+  EXPECT_EQ(broken(4, 4, 16, 5), "block: micro-block 5, which ethos-u85-256 does not have\n");
+  EXPECT_EQ(broken(4, 4, 16, 5, 32, "ethos-u85-2048"), "");
+  EXPECT_EQ(broken(2, 2, 8, 7), "block: micro-block 7, which ethos-u85-256 does not have\n");
+  EXPECT_NE(broken(130, 2, 16, 1).find("expected at most 128 x 128 x 1024"), std::string::npos);
+  // 8 x 8 taps with stride 3: 15 x 22 positions of 16 channels, twice.
+  op.kernel.height = op.kernel.width = 8;
+  op.kernel.stride_y = op.kernel.stride_x = 3;
+  op.ifm.element = 2;
+  EXPECT_EQ(broken(4, 6, 16, 1), "shram: the input takes 25024 bytes, expected at most 16384\n");
+  // Element-wise operations use neither memory, and no micro-block is looked at.
+  op.kind = npu::OperationKind::elementwise;
+  EXPECT_EQ(broken(1, 128, 16, 7), "");
+}
+
 // ---- weights
 
 TEST(Weights, PlainStreamsComeBack) {

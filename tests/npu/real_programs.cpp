@@ -4,10 +4,12 @@
 
 namespace runnel::test {
 
-std::vector<Program> real_programs(const std::filesystem::path& data) {
+namespace {
+
+std::vector<Program> programs_of(const std::filesystem::path& data, std::initializer_list<const char*> names) {
   std::vector<Program> programs;
   if (data.empty()) return programs;
-  for (const char* name : {"u55-128/hello_world_int8", "u65-256/hello_world_int8", "u55-128/seanet_add0_int16", "u55-128/keyword_scrambled_8bit", "u65-256/dtln_noise_suppression"}) {
+  for (const char* name : names) {
     const auto loaded = compiler::load_model(data / "ethosu/vela" / (std::string(name) + "_vela.tflite"));
     if (!loaded.ok()) continue;
     const Model& model = loaded->model->model();
@@ -20,6 +22,16 @@ std::vector<Program> real_programs(const std::filesystem::path& data) {
     }
   }
   return programs;
+}
+
+}  // namespace
+
+std::vector<Program> real_programs(const std::filesystem::path& data) {
+  return programs_of(data, {"u55-128/hello_world_int8", "u65-256/hello_world_int8", "u55-128/seanet_add0_int16", "u55-128/keyword_scrambled_8bit", "u65-256/dtln_noise_suppression"});
+}
+std::vector<Program> large_programs(const std::filesystem::path& data) {
+  return programs_of(data, {"u55-128/ad01_int8", "u55-128/kws_ref_model", "u55-128/micro_speech_quantized", "u55-128/person_detect", "u55-128/str_ww_ref_model", "u65-256/ad01_int8",
+                            "u65-256/kws_ref_model", "u65-256/micro_speech_quantized", "u65-256/person_detect", "u65-256/str_ww_ref_model", "u65-256/seanet_add0_int16"});
 }
 
 }  // namespace runnel::test
