@@ -191,7 +191,7 @@ void add_npu(CLI::App& app, int& exit_code) {
   run->add_flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
   run->add_option("--accelerator", sim->device.accelerator, "The device; a model that was compiled for another one is refused (default: what the model says)")->default_str("");
   run->add_option("--memory-mode", sim->device.memory_mode, "The same for the memory mode")->default_str("");
-  run->add_option("--system-config", sim->device.system_config, "The same for the system configuration")->default_str("");
+  run->add_option("--system", sim->device.system_config, "The same for the system configuration")->default_str("");
   run->add_option("--work", sim->work, "Multiply-adds, elements and copied bytes that a run of a segment may cost");
   add_model_flags(run, sim->flags);
   run->callback([sim, &exit_code] {

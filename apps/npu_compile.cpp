@@ -76,7 +76,7 @@ void add_npu_compile(CLI::App* npu, int& exit_code) {
   verb->add_option("-o,--output", call->output, "The model file to write (.rnl)")->required();
   verb->add_option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
   verb->add_option("--memory-mode", call->memory_mode, "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, Dedicated_Sram on U65)")->default_str("");
-  verb->add_option("--system-config", call->system, "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are chosen for it (default: that of the product)")->default_str("");
+  verb->add_option("--system", call->system, "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are chosen for it (default: that of the product)")->default_str("");
   verb->add_option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")->delimiter(',')->default_str("");
   verb->add_option("--forbid-name", call->forbid_names, "Nodes that stay on the CPU, by name or by the name of what they compute")->default_str("");
   verb->add_option("--forbid-region", call->forbid_regions, "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")->default_str("");

@@ -23,11 +23,12 @@ class CompiledHere : public testing::TestWithParam<const char*> {};
 TEST_P(CompiledHere, GivesTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
   const compiler::Graph graph = graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
+  // Every accelerator, and the memory modes in turn.
+  std::size_t mode = std::string(GetParam()).size();
   for (const char* accelerator : kAccelerators) {
-    for (const char* mode : kMemoryModes) {
-      const Status status = compare_whole(graph, npu_options(accelerator, mode), 3, 1);
-      EXPECT_TRUE(status.ok()) << accelerator << ' ' << mode << ": " << status.text();
-    }
+    const char* const name = kMemoryModes[mode++ % 3];
+    const Status status = compare_whole(graph, npu_options(accelerator, name), 3, 1);
+    EXPECT_TRUE(status.ok()) << accelerator << ' ' << name << ": " << status.text();
   }
 }
 

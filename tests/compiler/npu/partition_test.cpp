@@ -1,0 +1,99 @@
+// What stays on the CPU because somebody says so, and what a device refuses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/writer.h"
+#include "inference/host/engine.h"
+#include "npu/host/simulated_npu.h"
+#include "tests/compiler/npu/on_npu.h"
+#include "tests/compiler/npu/random_network.h"
+
+namespace runnel::test {
+namespace {
+
+namespace ethos_u = compiler::ethos_u;
+
+// A network of at least three nodes that are all computed by the NPU.
+compiler::Graph all_on_npu() {
+  for (std::uint32_t seed = 0;; ++seed) {
+    compiler::Graph graph = random_network({false, false}, seed);
+    if (graph.nodes.size() < 3) continue;
+    const auto compiled = ethos_u::compile(graph, npu_options("ethos-u55-128"));
+    const auto on_npu = [](const ethos_u::NodeReport& node) { return node.segment >= 0; };
+    if (compiled.ok() && std::all_of(compiled->nodes.begin(), compiled->nodes.end(), on_npu) && compiled->segments.size() == 1) return graph;
+  }
+}
+
+std::vector<std::string> reasons(const compiler::Graph& graph, const ethos_u::Options& options) {
+  ethos_u::CompiledGraph compiled;
+  const Status status = compare_whole(graph, options, 1, 1, &compiled);
+  EXPECT_TRUE(status.ok()) << status.text();
+  std::vector<std::string> out;
+  for (const auto& node : compiled.nodes) out.push_back(node.reason);
+  return out;
+}
+
+TEST(NpuPartition, KeepsOnTheCpuWhatIsForbidden) {
+  const compiler::Graph graph = all_on_npu();
+  const auto options = npu_options("ethos-u55-128");
+  auto by_name = options;
+  by_name.forbidden_names = {graph.nodes[1].name};
+  const auto named = reasons(graph, by_name);
+  EXPECT_EQ(named[0], "");
+  EXPECT_EQ(named[1], "the name is forbidden");
+  auto by_region = options;
+  by_region.forbidden_regions = {{graph.nodes[1].name, graph.nodes[2].name}};
+  const auto inside = reasons(graph, by_region);
+  EXPECT_EQ(inside[0], "");
+  EXPECT_EQ(inside[1], "it lies in a forbidden region");
+  EXPECT_EQ(inside[2], "it lies in a forbidden region");
+  auto by_predicate = options;
+  by_predicate.allow = [&](const compiler::Graph&, const compiler::Node& node) { return node.name != graph.nodes[0].name; };
+  EXPECT_EQ(reasons(graph, by_predicate)[0], "the predicate forbids it");
+  auto everything = options;
+  everything.allow = [](const compiler::Graph&, const compiler::Node&) { return false; };
+  const auto none = ethos_u::compile(graph, everything);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.status().code(), Code::unsupported);
+}
+
+TEST(NpuPartition, LeavesWhatTheNpuCannotRoundToTheCpu) {
+  compiler::Graph graph = all_on_npu();
+  for (compiler::Node& node : graph.nodes) node.rounding = kernels::Rounding::half_even;
+  const auto compiled = ethos_u::compile(graph, npu_options("ethos-u55-128"));
+  const std::string text = compiled.ok() ? std::string() : std::string(compiled.status().text());
+  bool said = text.find("ties to even") != std::string::npos;
+  if (compiled.ok()) {
+    for (const auto& node : compiled->nodes) said = said || node.reason.find("ties to even") != std::string::npos;
+  }
+  EXPECT_TRUE(said) << text;
+}
+
+TEST(NpuDevice, RefusesModelsOfAnotherOne) {
+  const compiler::Graph graph = all_on_npu();
+  const auto compiled = ethos_u::compile(graph, npu_options("ethos-u55-128", "Shared_Sram"));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().text();
+  compiler::WriteOptions write;
+  write.blocks.clear();
+  const auto written = compiler::write_model(compiled->graph, write);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  const auto owned = OwnedModel::from_bytes(written->bytes);
+  ASSERT_TRUE(owned.ok());
+  PrepareOptions whole;
+  whole.mode = RunMode::whole;
+  const auto prepared = [&](const npu::DeviceDescription& device) {
+    npu::SimulatorOptions options;
+    options.device = device;
+    npu::SimulatedNpu npu((*owned)->model(), options);
+    return Engine::make(*owned, whole, npu.table()).status();
+  };
+  EXPECT_TRUE(prepared({}).ok());
+  EXPECT_TRUE(prepared({"ethos-u55-128", "Shared_Sram", "Ethos_U55_High_End_Embedded"}).ok());
+  EXPECT_EQ(prepared({"ethos-u55-256", "", ""}).code(), Code::mismatch);
+  EXPECT_EQ(prepared({"", "Sram_Only", ""}).code(), Code::mismatch);
+  EXPECT_EQ(prepared({"", "", "Ethos_U55_Deep_Embedded"}).code(), Code::mismatch);
+}
+
+}  // namespace
+}  // namespace runnel::test
