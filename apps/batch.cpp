@@ -1,152 +1,183 @@
-// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of jobs.
+// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of jobs, crashes and shards.
 #include <fmt/format.h>
-#include <glob.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <fstream>
+#include <cstdlib>
+#include <iostream>
 #include <mutex>
 #include <optional>
-#include <thread>
+#include <set>
 
-#include "apps/front_end.h"
 #include "apps/graphs.h"
 #include "apps/verbs.h"
-#include "base/host/output_file.h"
-#include "pipeline/host/json.h"
+#include "base/crc32c.h"
+#include "inference/host/engine.h"
+#include "pipeline/host/batch/graph_worker.h"
+#include "pipeline/host/batch/pipe.h"
+#include "pipeline/host/batch/progress.h"
+#include "pipeline/host/batch/recording_list.h"
+#include "pipeline/host/batch/shard.h"
 
 namespace runnel::apps {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct BatchCall {
   ModelGraph graph;
   std::vector<std::string> inputs;
-  std::string output;
+  std::string output, shard;
   ModelFlags flags;
-  unsigned jobs = 0;
-  double tail = 0;
+  batch::SourceOptions sources;
+  batch::RunOptions run;
+  double progress_seconds = 30;
+  bool resume = false, pipe = false;
 };
 
-Status add_folder(const fs::path& folder, std::vector<std::string>& files) {
-  std::error_code error;
-  std::vector<std::string> found;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_regular_file(error) && is_recording(it->path())) found.push_back(it->path().string());
+// Tells each kind of note once: a million recordings of 8 kHz are one thing worth knowing.
+class Notes {
+ public:
+  void operator()(std::string_view note) {
+    const std::lock_guard lock(mutex_);
+    if (told_.size() < 50 && told_.emplace(note).second) say(note);
   }
-  if (error) return Status(Code::io_error) << folder.string() << ": " << error.message();
-  if (found.empty()) return Status(Code::not_found) << folder.string() << ": no recordings in this folder";
-  std::sort(found.begin(), found.end());
-  files.insert(files.end(), found.begin(), found.end());
-  return {};
-}
 
-// Folders (recursive, sorted), globs, @list files and plain names, in the order given.
-Status expand(const std::string& input, std::vector<std::string>& files) {
-  if (input.starts_with('@')) {
-    std::ifstream in(input.substr(1));
-    if (!in) return Status(Code::not_found) << input.substr(1) << ": cannot be opened";
-    const std::size_t before = files.size();
-    for (std::string line; std::getline(in, line);) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      if (!line.empty()) files.push_back(line);
-    }
-    if (files.size() == before) return Status(Code::invalid_data) << input.substr(1) << ": names no recordings, expected one per line";
-    return {};
-  }
-  std::error_code error;
-  if (fs::is_directory(input, error)) return add_folder(input, files);
-  if (!fs::exists(input, error) && input.find_first_of("*?[") != std::string::npos) {
-    glob_t found = {};
-    const int result = glob(input.c_str(), 0, nullptr, &found);
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
-    globfree(&found);
-    if (result != 0) return Status(Code::not_found) << input << ": nothing matches";
-    return {};
-  }
-  files.push_back(input);
-  return {};
-}
-
-// What one recording gave.
-struct Item {
-  std::string lines;
-  double audio_seconds = 0;
-  std::int64_t events = 0, lost = 0;
-  bool failed = false;
+ private:
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> told_;
 };
 
-Item process(const std::string& file, double tail, const std::string& around, compiler::FileLoader& loader) {
-  Item item;
-  pipeline::GraphOptions options = graph_options(loader);
-  options.insert_conversions = true;
-  options.note = [&](std::string_view note) { say(file + ": " + std::string(note)); };
-  const auto finish = [&](const Status& status) {
-    item.failed = true;
-    item.lines += "{\"type\":\"error\",\"source\":" + pipeline::json_string(file) + ",\"reason\":" + pipeline::json_string(status.text()) + "}\n";
-    return item;
-  };
-  auto built = pipeline::Graph::build(wav_text(file, tail) + " ! " + around + " ! jsonl source=" + quote_value(file), options);
-  if (!built.ok()) return finish(built.status());
-  pipeline::Graph& graph = **built;
-  gather_lines(graph, [&](std::string_view line) { item.lines.append(line).push_back('\n'); });
-  const Status status = graph.run();
-  item.audio_seconds = graph.executor().seconds();
-  item.events = graph.executor().events();
-  item.lost = graph.executor().lost();
-  return status.ok() ? item : finish(status);
-}
-
-// Works through the files with the threads that the call says; `take` gets the items in order, on this thread.
-void work(const BatchCall& call, const std::vector<std::string>& files, const std::string& around, compiler::FileLoader& loader, const std::function<void(Item)>& take) {
-  const unsigned jobs = call.jobs > 0 ? call.jobs : std::max(1u, std::thread::hardware_concurrency());
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::optional<Item>> done(files.size());
-  std::size_t next = 0, taken = 0;
-  // Workers do not run further ahead than this, so that results in waiting stay few.
-  const std::size_t ahead = 64 * static_cast<std::size_t>(jobs);
-  const auto worker = [&] {
-    for (;;) {
-      std::size_t index = 0;
-      {
-        std::unique_lock lock(mutex);
-        changed.wait(lock, [&] { return next >= files.size() || next < taken + ahead || stop_requested; });
-        if (next >= files.size() || stop_requested) return;
-        index = next++;
-      }
-      Item item = process(files[index], call.tail, around, loader);
-      {
-        const std::lock_guard lock(mutex);
-        done[index] = std::move(item);
-      }
-      changed.notify_all();
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < jobs; ++i) threads.emplace_back(worker);
-  for (std::size_t index = 0; index < files.size(); ++index) {
-    std::optional<Item> item;
-    {
-      std::unique_lock lock(mutex);
-      while (!done[index] && !(stop_requested && next <= index)) changed.wait_for(lock, std::chrono::milliseconds(100));
-      if (!done[index]) break;
-      item = std::move(done[index]);
-      done[index].reset();
-      taken = index + 1;
-    }
-    changed.notify_all();
-    take(std::move(*item));
+// A bar on a terminal, a line now and then elsewhere.
+class ProgressTeller {
+ public:
+  explicit ProgressTeller(double every) : every_(every), terminal_(isatty(STDERR_FILENO) == 1) {}
+  ~ProgressTeller() {
+    if (shown_) std::fputs("\r\033[K", stderr);
   }
-  changed.notify_all();
+  ProgressTeller(const ProgressTeller&) = delete;
+  ProgressTeller& operator=(const ProgressTeller&) = delete;
+  void operator()(const batch::ProgressState& state) {
+    if (terminal_) {
+      winsize size{};
+      const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+      std::fprintf(stderr, "\r%s\033[K", batch::progress_bar(state, columns).c_str());
+      shown_ = true;
+    } else if (every_ > 0 && state.seconds >= next_ + every_) {
+      next_ = state.seconds;
+      say(batch::progress_text(state));
+    }
+  }
+
+ private:
+  double every_, next_ = 0;
+  bool terminal_, shown_ = false;
+};
+
+// What is done to every recording; two runs with the same number can be put together.
+Result<std::uint32_t> call_checksum(const BatchCall& call) {
+  RUNNEL_ASSIGN(const std::vector<std::byte> model, read_whole_file(call.graph.model));
+  std::string text = fmt::format("{:08x}", crc32c(model));
+  const auto add = [&](std::string_view piece) { text += fmt::format("\n{}:{}", piece.size(), piece); };
+  for (const std::string* piece : {&call.graph.front_end, &call.graph.decision, &call.sources.wav, &call.sources.csv, &call.sources.npy, &call.sources.raw, &call.flags.target,
+                                   &call.flags.member, &call.flags.pool_window, &call.flags.attention_window}) {
+    add(*piece);
+  }
+  add(fmt::format("{:.17g}", call.sources.tail));
+  for (const auto* list : {&call.inputs, &call.flags.shapes, &call.flags.values, &call.flags.contexts}) {
+    add(std::to_string(list->size()));
+    for (const std::string& piece : *list) add(piece);
+  }
+  return crc32c(std::as_bytes(std::span(text)));
 }
 
-Status run_batch(const BatchCall& call) {
-  std::vector<std::string> files;
-  for (const std::string& input : call.inputs) RUNNEL_TRY(expand(input, files));
+Result<batch::Shard> choose_shard(const std::string& text) {
+  if (!text.empty()) return batch::parse_shard(text);
+  RUNNEL_ASSIGN(const batch::EngineShard found, batch::engine_shard([](const char* name) -> const char* { return std::getenv(name); }));
+  if (found.shard.count > 1) say(fmt::format("shard {}/{}, as {} says (--shard 0/1: everything)", found.shard.index, found.shard.count, found.from));
+  return found.shard;
+}
+
+// "{shard}" and "{shards}" in the name of the output.
+std::string output_name(std::string name, const batch::Shard& shard) {
+  for (const auto& [word, number] : {std::pair{"{shard}", shard.index}, std::pair{"{shards}", shard.count}}) {
+    for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word)) name.replace(at, std::string_view(word).size(), std::to_string(number));
+  }
+  return name;
+}
+
+Status run_pipe(batch::Worker& worker) {
+  batch::Totals totals;
+  for (std::string line; !stop_requested && std::getline(std::cin, line);) {
+    const std::string answer = batch::answer(line, worker, totals);
+    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0) return Status(Code::io_error, "stdout cannot be written");
+  }
+  return {};   // a failure is an answer, too
+}
+
+Status write_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return {};
+  return Status(Code::io_error, "stdout cannot be written");
+}
+
+Status failures_of(const batch::Totals& totals) {
+  if (totals.failures == 0) return {};
+  return Status(Code::invalid_data) << totals.failures << " of " << totals.recordings << " recordings failed; their error records say why";
+}
+
+Status run_to_stdout(const BatchCall& call, const batch::Shard& shard, const batch::MakeWorker& make) {
+  RUNNEL_ASSIGN(std::vector<batch::Recording> all, batch::list_recordings(call.inputs));
+  const auto list = batch::share_of(std::move(all), shard);
+  batch::Totals totals;
+  const Status status = batch::work(list, 0, make, call.run, [&](const batch::Recording&, const batch::Outcome& outcome) {
+    totals.add(outcome.counts);
+    return write_out(outcome.records);
+  });
+  RUNNEL_TRY(write_out(batch::summary_line(totals)));
+  RUNNEL_TRY(status);
+  return failures_of(totals);
+}
+
+Result<batch::RunOutput> open_output(const BatchCall& call, const std::string& path, const batch::Shard& shard) {
+  RUNNEL_ASSIGN(const std::uint32_t checksum, call_checksum(call));
+  if (call.resume) {
+    auto resumed = batch::RunOutput::resume(path, checksum, shard);
+    // A run that had not begun has nothing to lose.
+    const Code code = resumed.status().code();
+    if (resumed.ok() || (code != Code::not_found && code != Code::invalid_data)) return resumed;
+    say(std::string(resumed.status().text()) + "; nothing to resume");
+  }
+  RUNNEL_ASSIGN(std::vector<batch::Recording> all, batch::list_recordings(call.inputs));
+  batch::JournalHead head{.call = checksum, .list = batch::checksum(all), .total = static_cast<std::int64_t>(all.size()), .here = 0, .shard = shard, .prefix = {}};
+  const auto list = batch::share_of(std::move(all), shard);
+  head.here = static_cast<std::int64_t>(list.size());
+  return batch::RunOutput::create(path, head, list);
+}
+
+Status run_to_file(const BatchCall& call, const batch::Shard& shard, const batch::MakeWorker& make) {
+  const std::string path = output_name(call.output, shard);
+  RUNNEL_ASSIGN(batch::RunOutput output, open_output(call, path, shard));
+  if (output.complete()) say(path + ": is complete already");
+  else if (output.done() > 0) say(fmt::format("{}: {} of {} recordings were finished before", path, output.done(), output.recordings().size()));
+  if (const Status status = batch::run(output, make, call.run); !status.ok()) {
+    return Status(status.code()) << status.text() << "; " << path << ": " << output.done() << " of " << output.recordings().size() << " recordings are kept for --resume";
+  }
+  if (!output.changed().empty()) {
+    return Status(Code::mismatch) << output.changed().size() << " recordings have changed since they were worked on, the first is " << output.changed()[0]
+                                  << "; without --resume the run begins afresh";
+  }
+  return failures_of(output.totals());
+}
+
+Status run_batch(BatchCall& call) {
+  if (call.pipe && !(call.inputs.empty() && call.output.empty() && call.shard.empty() && !call.resume)) {
+    return Status(Code::invalid_argument, "--pipe reads recordings from stdin and writes to stdout: expected no INPUT, -o, --shard or --resume");
+  }
+  if (!call.pipe && (call.inputs.empty() || call.output.empty())) return Status(Code::invalid_argument, "expected INPUT... and -o OUT, or --pipe");
+  if (call.resume && call.output == "-") return Status(Code::invalid_argument, "--resume goes on with a file, -o - is none");
+  batch::Shard shard;
+  if (!call.pipe) {
+    RUNNEL_ASSIGN(shard, choose_shard(call.shard));
+  }
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   const auto model = loader.load(call.graph.model);
@@ -156,40 +187,19 @@ Status run_batch(const BatchCall& call) {
   // What is wrong with the graph is wrong for every recording.
   RUNNEL_TRY(check_around(around, loader));
 
-  std::optional<OutputFile> file;
-  if (call.output != "-") {
-    RUNNEL_ASSIGN(file, OutputFile::create(call.output));
-  }
-  Status written;
-  const auto write = [&](std::string_view text) {
-    if (!written.ok()) return;
-    if (file) written = file->write(text);
-    else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) written = Status(Code::io_error) << "stdout cannot be written";
-    if (!written.ok()) stop_requested = true;
-  };
   catch_signals();
-  const auto start = std::chrono::steady_clock::now();
-  Item total;
-  std::int64_t finished = 0, failures = 0;
-  work(call, files, around, loader, [&](Item item) {
-    write(item.lines);
-    total.audio_seconds += item.audio_seconds;
-    total.events += item.events;
-    total.lost += item.lost;
-    failures += item.failed ? 1 : 0;
-    ++finished;
-  });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  write(fmt::format("{{\"type\":\"summary\",\"files\":{},\"failures\":{},\"audio_seconds\":{:.3f},\"real_time_factor\":{},\"events\":{},\"lost_samples\":{}}}\n",
-                    finished, failures, total.audio_seconds, total.audio_seconds > 0 ? fmt::format("{:.6f}", seconds / total.audio_seconds) : "null",
-                    total.events, total.lost));
-  RUNNEL_TRY(written);
-  if (finished < static_cast<std::int64_t>(files.size())) {
-    return Status(Code::io_error) << "interrupted after " << finished << " of " << files.size() << " recordings; nothing was written to " << call.output;
-  }
-  if (file) RUNNEL_TRY(file->commit());
-  if (failures > 0) return Status(Code::invalid_data) << failures << " of " << files.size() << " recordings failed; their error records say why";
-  return {};
+  Notes notes;
+  ProgressTeller progress(call.progress_seconds);
+  call.run.stop = &stop_requested;
+  if (!call.pipe) call.run.progress = [&](const batch::ProgressState& state) { progress(state); };
+  const batch::MakeWorker make = [&] {
+    pipeline::GraphOptions options = graph_options(loader);
+    options.insert_conversions = true;
+    options.note = [&](std::string_view note) { notes(note); };
+    return std::make_unique<batch::GraphWorker>(around, call.sources, options);
+  };
+  if (call.pipe) return run_pipe(*make());
+  return call.output == "-" ? run_to_stdout(call, shard, make) : run_to_file(call, shard, make);
 }
 
 }  // namespace
@@ -198,10 +208,19 @@ void add_batch(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
   CLI::App* verb = app.add_subcommand("batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, or @FILE with one name per line")->required()->default_str("");
-  verb->add_option("-o,--output", call->output, "JSON lines file to write; - is stdout")->required();
-  verb->add_option("--jobs", call->jobs, "Threads (0: one per processor)");
-  add_tail_flag(verb, call->tail);
+  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a manifest's object per line")->default_str("");
+  verb->add_option("-o,--output", call->output, "JSON lines file to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
+  verb->add_option("--jobs", call->run.jobs, "Threads (0: one per processor)");
+  verb->add_flag("--resume", call->resume, "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
+  verb->add_flag("--strict", call->run.strict, "The first recording that fails ends the run");
+  verb->add_option("--shard", call->shard, "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid Engine or Kubernetes say)");
+  verb->add_flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
+  verb->add_option("--progress", call->progress_seconds, "Seconds between lines about the progress when stderr is no terminal; 0: none")->check(CLI::NonNegativeNumber);
+  verb->add_option("--raw", call->sources.raw, "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+  verb->add_option("--csv", call->sources.csv, "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
+  verb->add_option("--npy", call->sources.npy, "Parameters of the node npy, for recordings named .npy, e.g. \"rate=100\"");
+  verb->add_option("--wav", call->sources.wav, "Parameters of the node wav, for all others, e.g. \"truncated=accept\"");
+  add_tail_flag(verb, call->sources.tail);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);

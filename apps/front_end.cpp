@@ -1,9 +1,6 @@
 #include "apps/front_end.h"
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
-#include <string_view>
 #include <vector>
 
 #include "pipeline/host/front_end.h"
@@ -25,13 +22,6 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
   graph.pipeline.front_end = front_end.text;
   graph.pipeline.sample_rate = static_cast<int>(front_end.sample_rate);
   return {};
-}
-
-bool is_recording(const std::filesystem::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  constexpr std::string_view kKnown[] = {".wav", ".flac", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".w64", ".caf"};
-  return std::find(std::begin(kKnown), std::end(kKnown), extension) != std::end(kKnown);
 }
 
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording) {

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "compiler/graph.h"
 #include "inference/model.h"
+#include "pipeline/host/batch/recording_list.h"
 
 namespace runnel::apps {
 
@@ -16,7 +17,7 @@ namespace runnel::apps {
 Status store_front_end(const std::string& text, int sample_rate, compiler::Graph& graph);
 
 // Whether a file is a recording, by its name's end.
-bool is_recording(const std::filesystem::path& path);
+inline bool is_recording(const std::filesystem::path& path) { return batch::is_sound_name(path); }
 // A recording through the front end that the model brings, in the layout of input `tensor` ([.., time, values] or [.., values, time]). Errors:
 // invalid_argument for a model without front end, mismatch with both frame sizes, those of run_front_end.
 Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::filesystem::path& recording);

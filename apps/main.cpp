@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   runnel::apps::add_run(app, exit_code);
   runnel::apps::add_listen(app, exit_code);
   runnel::apps::add_batch(app, exit_code);
+  runnel::apps::add_merge(app, exit_code);
   runnel::apps::add_features(app, exit_code);
   runnel::apps::add_score(app, exit_code);
   runnel::apps::add_infer(app, exit_code);

@@ -49,6 +49,15 @@ std::string json_string(std::string_view text) {
   return result + '"';
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string json_number(double value, int decimals) {
   if (!std::isfinite(value)) return "null";
   char text[400];

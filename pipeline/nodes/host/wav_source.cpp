@@ -13,6 +13,11 @@ constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::path>("path", "", "recording to read", true),
     text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
     text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
+    text_parameter<&WavSource::raw>("raw", "u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw", "a file of bare samples, of this type; empty: its header says it"),
+    parameter<&WavSource::rate>("rate", "Hz", 0, 1 << 30, "rate of bare samples"),
+    parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
+    parameter<&WavSource::offset>("offset", "s", 0, 9e9, "where the piece to read begins"),
+    parameter<&WavSource::duration>("duration", "s", 0, 9e9, "how long it is; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600, "silence behind the recording, for a word that ends with it"),
 };
 
@@ -45,6 +50,31 @@ Shortened find_shortened(std::string_view log) {
   return {};
 }
 
+struct RawType {
+  std::string_view name;
+  int format;
+  int bytes;
+};
+constexpr RawType kRawTypes[] = {
+    {"u8", SF_FORMAT_PCM_U8, 1},
+    {"s8", SF_FORMAT_PCM_S8, 1},
+    {"s16le", SF_FORMAT_PCM_16 | SF_ENDIAN_LITTLE, 2},
+    {"s16be", SF_FORMAT_PCM_16 | SF_ENDIAN_BIG, 2},
+    {"s24le", SF_FORMAT_PCM_24 | SF_ENDIAN_LITTLE, 3},
+    {"s24be", SF_FORMAT_PCM_24 | SF_ENDIAN_BIG, 3},
+    {"s32le", SF_FORMAT_PCM_32 | SF_ENDIAN_LITTLE, 4},
+    {"s32be", SF_FORMAT_PCM_32 | SF_ENDIAN_BIG, 4},
+    {"f32le", SF_FORMAT_FLOAT | SF_ENDIAN_LITTLE, 4},
+    {"f32be", SF_FORMAT_FLOAT | SF_ENDIAN_BIG, 4},
+    {"f64le", SF_FORMAT_DOUBLE | SF_ENDIAN_LITTLE, 8},
+    {"f64be", SF_FORMAT_DOUBLE | SF_ENDIAN_BIG, 8},
+    {"ulaw", SF_FORMAT_ULAW, 1},
+    {"alaw", SF_FORMAT_ALAW, 1},
+};
+
+// Manifests round: a piece may end this much behind its recording.
+constexpr double kSlack = 0.05;
+
 }  // namespace
 
 const NodeType WavSource::type = {
@@ -60,12 +90,24 @@ WavSource::~WavSource() {
   if (file_ != nullptr) sf_close(file_);
 }
 
-Status WavSource::prepare(PrepareContext& context) noexcept {
-  name_ = path;
+Status WavSource::open(SF_INFO& info) noexcept {
   std::error_code error;
   if (!std::filesystem::exists(name_, error)) return Status(Code::not_found) << name_ << ": there is no such file";
   if (std::filesystem::is_directory(name_, error)) return Status(Code::invalid_argument) << name_ << ": is a folder, expected a recording";
-  SF_INFO info{};
+  if (raw.empty() && (rate > 0 || channels > 0)) return Status(Code::invalid_argument) << name_ << ": rate and channels are those of bare samples, which raw= describes";
+  if (!raw.empty()) {
+    const auto* const known_type = std::find_if(std::begin(kRawTypes), std::end(kRawTypes), [&](const RawType& known) { return known.name == raw; });
+    if (known_type == std::end(kRawTypes) || rate < 1 || channels < 1) {
+      return Status(Code::invalid_argument) << name_ << ": raw=" << raw << " rate=" << rate << " channels=" << channels << ", expected all three of them";
+    }
+    info.format = SF_FORMAT_RAW | known_type->format;
+    info.samplerate = static_cast<int>(rate);
+    info.channels = static_cast<int>(channels);
+    const std::uintmax_t bytes = std::filesystem::file_size(name_, error), frame = static_cast<std::uintmax_t>(known_type->bytes * channels);
+    if (!error && bytes % frame != 0 && truncated != "accept") {
+      return Status(Code::invalid_data) << name_ << ": " << bytes << " bytes, expected a multiple of the " << frame << " bytes of a sample of all channels (truncated=accept reads whole ones)";
+    }
+  }
   file_ = sf_open(name_.c_str(), SFM_READ, &info);
   if (file_ == nullptr) {
     std::string_view reason = sf_strerror(nullptr);
@@ -75,11 +117,35 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
   if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
     return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate << " Hz, expected at least 1 of each";
   }
+  return {};
+}
+
+// To the beginning of the piece, and where it ends.
+Status WavSource::seek(const SF_INFO& info) noexcept {
+  if (offset <= 0 && duration <= 0) return {};
+  const std::int64_t first = std::llround(offset * info.samplerate), frames = std::llround(duration * info.samplerate);
+  if (info.frames == SF_COUNT_MAX || info.seekable == 0) return Status(Code::unsupported) << name_ << ": pieces cannot be read, its length is not known";
+  const std::int64_t slack = std::llround(kSlack * info.samplerate);
+  if (first >= info.frames || (frames > 0 && first + frames > info.frames + slack)) {
+    return Status(Code::invalid_data) << name_ << ": the piece is samples " << first << " to " << (frames > 0 ? first + frames : info.frames) << ", the recording has " << info.frames;
+  }
+  if (first > 0 && sf_seek(file_, first, SEEK_SET) != first) return Status(Code::invalid_data) << name_ << ": sample " << first << " cannot be found: " << sf_strerror(file_);
+  position_ = first;
+  if (frames > 0) end_ = std::min(first + frames, static_cast<std::int64_t>(info.frames));
+  return {};
+}
+
+Status WavSource::prepare(PrepareContext& context) noexcept {
+  name_ = path;
+  std::error_code error;
+  SF_INFO info{};
+  RUNNEL_TRY(open(info));
   channels_ = info.channels;
   const bool unknown = info.frames == SF_COUNT_MAX;
   promised_ = unknown ? -1 : info.frames;
   silence_ = static_cast<std::int64_t>(std::llround(tail * info.samplerate));
 
+  RUNNEL_TRY(seek(info));
   if (truncated != "accept") {
     char log[16384] = {};
     sf_command(file_, SFC_GET_LOG_INFO, log, sizeof log);
@@ -145,7 +211,8 @@ Status WavSource::process(const Block&, Output& out) noexcept {
 
 Status WavSource::read(Output& out) noexcept {
   // A header may promise less than there is; then the promise counts, as for every reader of such a file.
-  const sf_count_t count = sf_readf_float(file_, out.as<float>(), out.capacity);
+  const std::int64_t wanted = end_ < 0 ? out.capacity : std::min(out.capacity, end_ - position_);
+  const sf_count_t count = sf_readf_float(file_, out.as<float>(), wanted);
   const int error = sf_error(file_);
   if (error != SF_ERR_NO_ERROR && truncated != "accept") {
     return Status(Code::invalid_data) << name_ << ": cannot be read behind sample " << position_ + std::max<sf_count_t>(count, 0) << ": "
@@ -154,7 +221,11 @@ Status WavSource::read(Output& out) noexcept {
   out.count = std::max<sf_count_t>(count, 0);
   RUNNEL_TRY(check_finite(out.as<float>(), out.count));
   position_ += out.count;
-  read_ = out.count < out.capacity || error != SF_ERR_NO_ERROR;
+  if (end_ >= 0 && position_ == end_) {   // what comes behind the piece is not this one's failure
+    read_ = true;
+    return {};
+  }
+  read_ = out.count < wanted || error != SF_ERR_NO_ERROR;
   return read_ ? check_complete() : Status();
 }
 

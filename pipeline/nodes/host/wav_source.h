@@ -10,6 +10,7 @@
 namespace runnel::pipeline {
 
 // Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are. Then `tail` seconds of zeros.
+// A piece of a recording is numbered from its own first sample. `raw`: the file has no header; samples are of this format.
 class WavSource final : public Node {
  public:
   static const NodeType type;
@@ -17,6 +18,9 @@ class WavSource final : public Node {
   std::string_view path;
   std::string_view nan = "error";
   std::string_view truncated = "error";
+  std::string_view raw;
+  std::int64_t rate = 0, channels = 0;   // of raw samples
+  double offset = 0, duration = 0;   // seconds; duration 0: to the end
   double tail = 0;                   // seconds
 
   ~WavSource() override;
@@ -26,6 +30,8 @@ class WavSource final : public Node {
   Text note() const noexcept override;
 
  private:
+  Status open(SF_INFO& info) noexcept;
+  Status seek(const SF_INFO& info) noexcept;
   Status read(Output& out) noexcept;
   Status check_finite(float* samples, std::int64_t frames) noexcept;
   Status check_complete() noexcept;
@@ -34,7 +40,8 @@ class WavSource final : public Node {
   std::string name_;                 // path with a final zero
   int channels_ = 1;
   std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
-  std::int64_t position_ = 0;
+  std::int64_t position_ = 0;        // in the recording
+  std::int64_t end_ = -1;            // of the piece, in the recording; -1: that of the recording
   std::int64_t silence_ = 0;         // frames of zeros still to come behind the recording
   bool read_ = false;                // the recording has been read to its end
   std::int64_t replaced_ = 0;        // samples that were not finite

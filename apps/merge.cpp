@@ -1,0 +1,51 @@
+// runnel merge: the outputs of all shards of a batch as one.
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "apps/support.h"
+#include "apps/verbs.h"
+#include "base/host/output_file.h"
+#include "pipeline/host/batch/merge.h"
+
+namespace runnel::apps {
+namespace {
+
+struct MergeCall {
+  std::vector<std::filesystem::path> shards;
+  std::string output;
+};
+
+Status run_merge(const MergeCall& call) {
+  std::optional<OutputFile> file;
+  if (call.output != "-") {
+    std::error_code error;
+    for (const std::filesystem::path& shard : call.shards) {
+      if (std::filesystem::equivalent(shard, call.output, error)) return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
+    }
+    RUNNEL_ASSIGN(file, OutputFile::create(call.output));
+  }
+  const auto write = [&](std::string_view text) -> Status {
+    if (file) return file->write(text);
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) return Status(Code::io_error, "stdout cannot be written");
+    return {};
+  };
+  RUNNEL_ASSIGN(const batch::Totals totals, batch::merge(call.shards, write));
+  if (file) RUNNEL_TRY(file->commit());
+  say(std::to_string(totals.recordings) + " recordings of " + std::to_string(call.shards.size()) + " shards, " + std::to_string(totals.failures) + " failed");
+  return {};
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, int& exit_code) {
+  auto call = std::make_shared<MergeCall>();
+  CLI::App* verb = app.add_subcommand("merge", "The outputs of all shards of a batch as one, checked to be complete");
+  verb->add_option("SHARD", call->shards, "Outputs of `batch --shard`, in any order; their journals lie beside them")->required()->default_str("");
+  verb->add_option("-o,--output", call->output, "File to write; - is stdout")->required();
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_merge(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

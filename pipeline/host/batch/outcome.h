@@ -1,0 +1,39 @@
+// What a recording gave, and what all of them gave together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/status.h"
+
+namespace runnel::batch {
+
+// What is counted.
+struct Counts {
+  Code code = Code::ok;        // of the failure
+  double audio_seconds = 0;
+  double busy_seconds = 0;     // that a thread was at work on it
+  std::int64_t events = 0;
+  std::int64_t lost = 0;       // samples
+};
+
+struct Outcome {
+  Counts counts;
+  std::string records;         // lines, each with its newline
+};
+
+struct Totals {
+  std::int64_t recordings = 0, failures = 0, events = 0, lost = 0;
+  double audio_seconds = 0, busy_seconds = 0;
+  std::map<std::string, std::int64_t> reasons;   // name of the code -> failures
+
+  void add(const Counts& counts);
+};
+
+// {"type":"error",...} with its newline; counts the failure in `outcome`.
+void add_error(Outcome& outcome, std::string_view path, const Status& status);
+// {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread: processing time by audio time.
+std::string summary_line(const Totals& totals);
+
+}  // namespace runnel::batch

@@ -1,0 +1,155 @@
+#include "pipeline/host/batch/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace runnel::batch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook(100);   // how often a waiting thread looks whether it is to stop
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The outcomes of several threads, in order.
+class Crew {
+ public:
+  Crew(const std::vector<Recording>& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
+      : recordings_(recordings), next_(first), taken_(first), ahead_(std::size_t{64} * jobs), window_(ahead_), stop_(stop) {}
+
+  void work(Worker& worker) {
+    for (;;) {
+      std::size_t index = 0;
+      {
+        std::unique_lock lock(mutex_);
+        while (!stopped() && next_ < recordings_.size() && next_ >= taken_ + ahead_) changed_.wait_for(lock, kLook);
+        if (stopped() || next_ >= recordings_.size()) return;
+        index = next_++;
+      }
+      Outcome outcome = process_checked(worker, recordings_[index]);
+      if (stopped()) return;   // it may have ended before its recording did
+      {
+        const std::lock_guard lock(mutex_);
+        window_[index % ahead_] = std::move(outcome);
+      }
+      changed_.notify_all();
+    }
+  }
+  // The outcome of recordings[index]; nothing: not yet, look again.
+  std::optional<Outcome> take(std::size_t index) {
+    std::optional<Outcome> outcome;
+    {
+      std::unique_lock lock(mutex_);
+      std::optional<Outcome>& place = window_[index % ahead_];
+      if (!place) changed_.wait_for(lock, kLook);
+      if (!place) return outcome;
+      outcome.swap(place);
+      taken_ = index + 1;
+    }
+    changed_.notify_all();
+    return outcome;
+  }
+  void quit() { quit_ = true; }
+  [[nodiscard]] bool stopped() const { return quit_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
+
+ private:
+  const std::vector<Recording>& recordings_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t next_, taken_, ahead_;
+  std::vector<std::optional<Outcome>> window_;
+  const std::atomic<bool>* stop_;
+  std::atomic<bool> quit_{false};
+};
+
+}  // namespace
+
+Outcome process_checked(Worker& worker, const Recording& recording) {
+  Outcome outcome;
+  const Clock::time_point start = Clock::now();
+  Status status = check_file(recording);
+  if (status.ok()) {
+    outcome = worker.process(recording);
+    status = check_file(recording);
+    // What was read may be half of one and half of another.
+    if (!status.ok()) outcome = {};
+  }
+  if (!status.ok()) {
+    add_error(outcome, recording.path, status);
+    outcome.records.pop_back();
+    outcome.records = with_fields(outcome.records, recording) + '\n';
+  }
+  outcome.counts.busy_seconds = seconds_since(start);
+  return outcome;
+}
+
+Status work(const std::vector<Recording>& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take) {
+  const unsigned wanted = options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t left = recordings.size() - std::min(first, recordings.size());
+  const unsigned jobs = static_cast<unsigned>(std::clamp<std::size_t>(left, 1, wanted));
+  Crew crew(recordings, first, jobs, options.stop);
+  double cost = 0;
+  for (const Recording& recording : recordings) cost += static_cast<double>(recording.cost()) + 1;
+  ProgressState state{.of = static_cast<std::int64_t>(recordings.size())};
+  double done = 0;
+  for (std::size_t i = 0; i < first; ++i) done += static_cast<double>(recordings[i].cost()) + 1;
+  state.recordings = static_cast<std::int64_t>(first);
+  state.share = state.share_before = cost > 0 ? done / cost : 1;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point told = start;
+
+  // Each worker is made where it works: memory of the near processor.
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < jobs; ++i) {
+    threads.emplace_back([&] {
+      const std::unique_ptr<Worker> worker = make();
+      crew.work(*worker);
+    });
+  }
+  Status status;
+  for (std::size_t index = first; index < recordings.size() && status.ok();) {
+    if (options.progress && Clock::now() - told >= kLook) {
+      told = Clock::now();
+      state.seconds = seconds_since(start);
+      options.progress(state);
+    }
+    const std::optional<Outcome> outcome = crew.take(index);
+    if (!outcome) {
+      if (crew.stopped()) status = Status(Code::io_error) << "interrupted after " << index << " of " << recordings.size() << " recordings";
+      continue;
+    }
+    if (options.strict && outcome->counts.code != Code::ok) {
+      status = Status(outcome->counts.code) << "recording " << index + 1 << " of " << recordings.size() << " failed: " << outcome->records.substr(0, outcome->records.size() - 1);
+      break;
+    }
+    status = take(recordings[index], *outcome);
+    done += static_cast<double>(recordings[index].cost()) + 1;
+    state.share = done / cost;
+    state.recordings = static_cast<std::int64_t>(++index);
+    state.failures += outcome->counts.code != Code::ok ? 1 : 0;
+    state.audio_seconds += outcome->counts.audio_seconds;
+  }
+  crew.quit();
+  threads.clear();
+  state.seconds = seconds_since(start);
+  if (options.progress && status.ok()) options.progress(state);
+  return status;
+}
+
+Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options) {
+  if (output.complete()) return {};
+  const Status status = work(output.recordings(), output.done(), make, options, [&](const Recording&, const Outcome& outcome) { return output.append(outcome); });
+  if (!status.ok()) {
+    const Status kept = output.sync();   // the first failure is the one to tell
+    (void)kept;
+    return status;
+  }
+  return output.finish();
+}
+
+}  // namespace runnel::batch
