@@ -157,7 +157,7 @@ bool compare_elementwise() noexcept {
 }  // namespace
 
 int runnel::firmware::image_main() noexcept {
-  constexpr int kCases = 1500;
+  constexpr int kCases = 500;
   int compared = 0;
   for (int i = 0; i < kCases; ++i) {
     if (!compare_conv(i, compared) || !compare_elementwise()) return 1;

@@ -25,7 +25,7 @@ constexpr const OperatorDefinition* kOperators[] = {
     &ops::dequantize_v3,  &ops::lut_v1,          &ops::average_pool_v1, &ops::average_pool_v3,    &ops::max_pool_v1,        &ops::max_pool_v3,
     &ops::reshape_v1,     &ops::transpose_v1,    &ops::slice_v1,        &ops::concat_v1,          &ops::split_v1,           &ops::pad_v1,
     &ops::reduce_mean_v1, &ops::reduce_mean_v3,  &ops::reduce_max_v1,   &ops::softmax_v1,         &ops::softmax_v3,         &ops::sigmoid_v3,
-    &ops::read_variable_v1, &ops::assign_variable_v1,
+    &ops::streaming_cache_v1, &ops::read_variable_v1, &ops::assign_variable_v1,
 };
 
 alignas(64) std::byte file[200 * 1024];
