@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <shared_mutex>
 
 namespace runnel::pipeline {
 namespace {
@@ -13,11 +15,11 @@ constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::path>("path", "", "recording to read", true),
     text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
     text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
-    text_parameter<&WavSource::raw>("raw", "u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw", "a file of bare samples, of this type; empty: its header says it"),
-    parameter<&WavSource::rate>("rate", "Hz", 0, 1 << 30, "rate of bare samples"),
+    text_parameter<&WavSource::raw>("raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw", "a file of bare samples of this type, or header: the file says what it holds"),
+    parameter<&WavSource::rate>("rate", "Hz", 0, 768000, "rate of bare samples"),
     parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
-    parameter<&WavSource::offset>("offset", "s", 0, 9e9, "where the piece to read begins"),
-    parameter<&WavSource::duration>("duration", "s", 0, 9e9, "how long it is; 0: to the end"),
+    parameter<&WavSource::offset>("offset", "s", 0, 1e9, "where the piece to read begins"),
+    parameter<&WavSource::duration>("duration", "s", 0, 1e9, "how long it is; 0: to the end"),
     parameter<&WavSource::tail>("tail", "s", 0, 3600, "silence behind the recording, for a word that ends with it"),
 };
 
@@ -49,6 +51,8 @@ Shortened find_shortened(std::string_view log) {
   }
   return {};
 }
+
+std::shared_mutex opening;
 
 struct RawType {
   std::string_view name;
@@ -94,8 +98,8 @@ Status WavSource::open(SF_INFO& info) noexcept {
   std::error_code error;
   if (!std::filesystem::exists(name_, error)) return Status(Code::not_found) << name_ << ": there is no such file";
   if (std::filesystem::is_directory(name_, error)) return Status(Code::invalid_argument) << name_ << ": is a folder, expected a recording";
-  if (raw.empty() && (rate > 0 || channels > 0)) return Status(Code::invalid_argument) << name_ << ": rate and channels are those of bare samples, which raw= describes";
-  if (!raw.empty()) {
+  if (raw == "header" && (rate > 0 || channels > 0)) return Status(Code::invalid_argument) << name_ << ": rate and channels are those of bare samples, which raw= describes";
+  if (raw != "header") {
     const auto* const known_type = std::find_if(std::begin(kRawTypes), std::end(kRawTypes), [&](const RawType& known) { return known.name == raw; });
     if (known_type == std::end(kRawTypes) || rate < 1 || channels < 1) {
       return Status(Code::invalid_argument) << name_ << ": raw=" << raw << " rate=" << rate << " channels=" << channels << ", expected all three of them";
@@ -108,11 +112,21 @@ Status WavSource::open(SF_INFO& info) noexcept {
       return Status(Code::invalid_data) << name_ << ": " << bytes << " bytes, expected a multiple of the " << frame << " bytes of a sample of all channels (truncated=accept reads whole ones)";
     }
   }
-  file_ = sf_open(name_.c_str(), SFM_READ, &info);
+  const SF_INFO given = info;
+  {
+    const std::shared_lock lock(opening);
+    file_ = sf_open(name_.c_str(), SFM_READ, &info);
+  }
   if (file_ == nullptr) {
-    std::string_view reason = sf_strerror(nullptr);
-    while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.remove_suffix(1);
-    return Status(Code::invalid_data) << name_ << ": not a recording that can be read: " << reason;
+    // The library keeps the reason in a variable of all threads: once more, alone.
+    const std::unique_lock lock(opening);
+    info = given;
+    file_ = sf_open(name_.c_str(), SFM_READ, &info);
+    if (file_ == nullptr) {
+      std::string_view reason = sf_strerror(nullptr);
+      while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.remove_suffix(1);
+      return Status(Code::invalid_data) << name_ << ": not a recording that can be read: " << reason;
+    }
   }
   if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
     return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate << " Hz, expected at least 1 of each";

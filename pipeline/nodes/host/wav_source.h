@@ -10,7 +10,7 @@
 namespace runnel::pipeline {
 
 // Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are. Then `tail` seconds of zeros.
-// A piece of a recording is numbered from its own first sample. `raw`: the file has no header; samples are of this format.
+// A piece of a recording is numbered from its own first sample. `raw`: what says the format of the samples, or that format.
 class WavSource final : public Node {
  public:
   static const NodeType type;
@@ -18,7 +18,7 @@ class WavSource final : public Node {
   std::string_view path;
   std::string_view nan = "error";
   std::string_view truncated = "error";
-  std::string_view raw;
+  std::string_view raw = "header";
   std::int64_t rate = 0, channels = 0;   // of raw samples
   double offset = 0, duration = 0;   // seconds; duration 0: to the end
   double tail = 0;                   // seconds
