@@ -27,7 +27,10 @@ Constant number(std::string name, DType dtype, std::vector<std::byte> data) {
 // ESP-DL adds raw integers: an operand of a sum or difference is brought to the result's scale by a node of its own. That is what the operator does too: it rounds its operands first.
 std::string aligned_operand(Lowering& to, const compiler::Node& node, std::size_t position) {
   const Tensor &x = to.input(node, position), &y = to.output(node);
-  const bool aligns = node.version == 1 && (node.code == fb::OpCode::add || node.code == fb::OpCode::sub);
+  // What was read from an .espdl file is written as it was.
+  const auto& origin = to.model.metadata;
+  const bool read = std::find(origin.begin(), origin.end(), std::pair<std::string, std::string>("source.format", "espdl")) != origin.end();
+  const bool aligns = !read && node.version == 1 && (node.code == fb::OpCode::add || node.code == fb::OpCode::sub);
   if (!aligns || x.data || !is_quantized(y.dtype) || x.dtype != y.dtype || x.exponents == y.exponents) return to.operand(node, position);
   const std::string suffix = "/rescale" + std::to_string(position), name = node.name + suffix;
   const std::string factor = to.constant(number(name + "/scale", DType::float32, bytes_of(std::vector{kernels::power_of_two(exponent_of(y) - exponent_of(x))})));

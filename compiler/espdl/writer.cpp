@@ -152,6 +152,7 @@ Result<EspdlWritten> write(const Graph& given, const EspdlWriteOptions& options)
     plan.graph = given;
   }
   Lowering lowering(plan.graph, written.target);
+  lowering.model.metadata = given.metadata;   // where the graph came from; what the file says follows below
   espdl_source::lower(lowering, plan.graph);
   written.notes.insert(written.notes.end(), lowering.notes.begin(), lowering.notes.end());
   written.refusals = lowering.refusals();
