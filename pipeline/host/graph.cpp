@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "pipeline/host/json.h"
+#include "pipeline/host/recorders.h"
 #include "pipeline/host/registry.h"
 
 namespace runnel::pipeline {
@@ -236,6 +237,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     if (made.ok()) {
       graph->inserted_ = inserted;
       graph->find_live_source();
+      RUNNEL_TRY(connect_recorders(*graph));
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
       }
