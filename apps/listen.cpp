@@ -29,6 +29,7 @@ Status run_listen(const ListenCall& call) {
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(source + " ! " + around + " ! jsonl", options));
   catch_signals();
+  if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
   const Status status = graph->run();
   std::printf("%s\n", graph->summary().c_str());
   return status;

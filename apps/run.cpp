@@ -25,6 +25,7 @@ Status run_graph(const RunCall& call) {
   if (!built.ok()) return built.status();
   catch_signals();
   const std::unique_ptr<pipeline::Graph> graph = std::move(built).value();
+  if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
   const Status status = graph->run();
   std::printf("%s\n", graph->summary().c_str());
   return status;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "pipeline/host/json.h"
+#include "pipeline/host/recorders.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/statistics_file.h"
 
@@ -237,6 +238,8 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     const Status made = graph->make_executors(mismatch, section);
     if (made.ok()) {
       graph->inserted_ = inserted;
+      graph->find_live_source();
+      RUNNEL_TRY(connect_recorders(*graph));
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
       }
@@ -266,11 +269,14 @@ Result<std::unique_ptr<Graph>> Graph::load(const std::string& path, const GraphO
 
 Status Graph::step(bool& done) {
   const auto start = std::chrono::steady_clock::now();
-  const bool stopped = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  // A device ends by itself, with what it had captured until then.
+  const bool stopped = live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  const std::int64_t waited = live_ == nullptr ? 0 : live_->waited_nanoseconds();
   done = false;
   Status status = stopped ? executor_->end() : executor_->step(done);
   done = done || stopped;
-  times_.add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  times_.add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
+             (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
   failed_ = failed_ || !status.ok();
   return status;
 }
@@ -299,7 +305,7 @@ std::string Graph::summary() const {
   std::int64_t events = 0;
   for (const Section& section : sections_) events += section.executor->events();
   text += ",\"events\":" + std::to_string(events);
-  return text + "}";
+  return text + live_summary() + "}";
 }
 
 }  // namespace runnel::pipeline

@@ -17,6 +17,7 @@
 #include "pipeline/host/fftw_maker.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/host/live_source.h"
 #include "pipeline/nodes/host/nodes.h"
 #include "pipeline/nodes/join.h"
 
@@ -57,6 +58,9 @@ class Graph {
 
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
+
+  // What a device adds to the time from a sound to each output, for people, one line; empty for recordings.
+  [[nodiscard]] std::string latency() const;
 
   // Of what no join follows; with one source, of everything.
   [[nodiscard]] const Executor& executor() const { return *executor_; }
@@ -101,6 +105,8 @@ class Graph {
   Status make_sections(std::string_view source_text);
   Status feed_join(int join, int from);
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
+  void find_live_source();
+  [[nodiscard]] std::string live_summary() const;
   [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
 
   GraphText text_;
@@ -121,6 +127,7 @@ class Graph {
   std::vector<Feed> feeds_;
   std::vector<std::string> inserted_;
   Executor* executor_ = nullptr;
+  const LiveSource* live_ = nullptr;  // the source, when it is a device
   StepTimes times_;
   bool failed_ = false;
 };

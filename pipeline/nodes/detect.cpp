@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "features/exact_math.h"
 #include "kernels/requantize.h"
@@ -20,6 +21,14 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Detect::ignore>("ignore", "", "labels that never make an event in stream mode, with commas between them"),
     text_parameter<&Detect::labels>("labels", "", "names of the classes, with commas between them; empty: those of the model, or numbers"),
     text_parameter<&Detect::activation>("activation", "softmax|none", "softmax: the input is logits; none: it is posteriors already"),
+    text_parameter<&Detect::smoothing>("smoothing", "mean|exponential", "of the posteriors: mean of the last smoothing_frames frames, or exponential with that time constant"),
+    text_parameter<&Detect::thresholds>("thresholds", "", "thresholds of single labels, e.g. yes:0.9,no:0.7; the others have threshold="),
+    text_parameter<&Detect::gate>("gate", "", "label of voice activity: there are events only while it is heard; empty: always"),
+    parameter<&Detect::gate_threshold>("gate_threshold", "", 0, 1, "posterior of the gate's label in one frame that opens the gate"),
+    parameter<&Detect::gate_hold_frames>("gate_hold_frames", "frames", 0, 1000000000, "how long the gate stays open behind such a frame"),
+    parameter<&Detect::endpoint_frames>("endpoint_frames", "frames", 0, 1000000000, "frames below the release that end a word; the event waits for them; 0: it comes at the decision"),
+    text_parameter<&Detect::sequence>("sequence", "", "labels that make one event together when they come in this order, with commas between them, e.g. 7,5"),
+    parameter<&Detect::sequence_frames>("sequence_frames", "frames", 1, 1000000000, "longest distance between two labels of the sequence"),
 };
 
 constexpr double kOne = 1073741824.0;   // 2^30
@@ -31,6 +40,24 @@ std::string_view next_piece(std::string_view& list) noexcept {
   const std::string_view piece = list.substr(0, comma);
   list.remove_prefix(std::min(comma + 1, list.size()));
   return piece;
+}
+
+// A decimal number from 0 to 1 of at most nine digits; -1: it is none. (The library's parser would be the largest part of a firmware's detector.)
+double share_from(std::string_view text) noexcept {
+  constexpr std::size_t kMostDigits = 9;
+  std::int64_t digits = 0, scale = 1;
+  std::size_t count = 0;
+  bool fraction = false;
+  for (const char letter : text) {
+    if (letter == '.' && !fraction) {
+      fraction = true;
+      continue;
+    }
+    if (letter < '0' || letter > '9' || ++count > kMostDigits) return -1;
+    digits = 10 * digits + (letter - '0');
+    if (fraction) scale *= 10;
+  }
+  return count == 0 || digits > scale ? -1 : static_cast<double>(digits) / static_cast<double>(scale);
 }
 
 }  // namespace
@@ -77,10 +104,64 @@ Status Detect::name_labels(PrepareContext& context) noexcept {
   return {};
 }
 
+std::int32_t Detect::class_of(std::string_view name) const noexcept {
+  const auto* found = std::find(names_, names_ + classes_, name);
+  return found == names_ + classes_ ? -1 : static_cast<std::int32_t>(found - names_);
+}
+
+Status Detect::no_such_label(std::string_view parameter, std::string_view name) const noexcept {
+  Status status(Code::invalid_argument);
+  status << parameter << '=' << name << ": there is no such label; there are";
+  for (std::int32_t c = 0; c < classes_; ++c) status << ' ' << names_[c];
+  return status;
+}
+
+Status Detect::set_thresholds(PrepareContext& context) noexcept {
+  release_share_ = threshold > 0 ? release_ / threshold : 0;
+  if (thresholds.empty()) return {};
+  thresholds_ = context.memory.array<double>(static_cast<std::size_t>(classes_));
+  if (thresholds_ == nullptr) return out_of_memory("the thresholds");
+  std::fill(thresholds_, thresholds_ + classes_, threshold);
+  for (std::string_view rest = thresholds; !rest.empty();) {
+    const std::string_view piece = next_piece(rest);
+    // The last colon: labels may have some.
+    const std::size_t colon = piece.rfind(':');
+    const std::string_view name = piece.substr(0, colon);
+    const std::int32_t label = class_of(name);
+    if (label < 0) return no_such_label("thresholds", name);
+    const double value = colon == std::string_view::npos ? -1 : share_from(piece.substr(colon + 1));
+    if (value < 0) return Status(Code::invalid_argument) << "thresholds=" << piece << ": expected LABEL:THRESHOLD with a threshold from 0 to 1, such as 0.85";
+    thresholds_[label] = value;
+  }
+  return {};
+}
+
+Status Detect::set_gate() noexcept {
+  if (gate.empty()) return {};
+  gate_ = class_of(gate);
+  return gate_ < 0 ? no_such_label("gate", gate) : Status();
+}
+
+Status Detect::set_sequence(PrepareContext& context) noexcept {
+  if (sequence.empty()) return {};
+  sequence_length_ = 1 + static_cast<std::int32_t>(std::count(sequence.begin(), sequence.end(), ','));
+  sequence_ = context.memory.array<std::int32_t>(static_cast<std::size_t>(sequence_length_));
+  if (sequence_ == nullptr) return out_of_memory("the sequence");
+  std::int32_t length = 0;
+  for (std::string_view rest = sequence; !rest.empty(); ++length) {
+    const std::string_view name = next_piece(rest);
+    const std::int32_t label = class_of(name);
+    if (label < 0) return no_such_label("sequence", name);
+    if (ignored_[label]) return Status(Code::invalid_argument) << "sequence=" << name << ": this label is ignored";
+    sequence_[length] = label;
+  }
+  if (length < 2 || length != sequence_length_) return Status(Code::invalid_argument) << "sequence=" << sequence << ": expected two labels or more";
+  return {};
+}
+
 Status Detect::ignore_labels(PrepareContext& context) noexcept {
   ignored_ = context.memory.array<bool>(static_cast<std::size_t>(classes_));
   if (ignored_ == nullptr) return out_of_memory("the ignored labels");
-  const std::span<const std::string_view> names(names_, static_cast<std::size_t>(classes_));
   for (std::string_view rest = ignore; !rest.empty();) {
     const std::string_view piece = next_piece(rest);
     bool found = false;
@@ -88,11 +169,7 @@ Status Detect::ignore_labels(PrepareContext& context) noexcept {
       if (names_[c] != piece) continue;
       ignored_[c] = found = true;
     }
-    if (found || ignore == kUsuallyIgnored) continue;
-    Status status(Code::invalid_argument);
-    status << "ignore=" << piece << ": there is no such label; there are";
-    for (const std::string_view name : names) status << ' ' << name;
-    return status;
+    if (!found && ignore != kUsuallyIgnored) return no_such_label("ignore", piece);
   }
   if (!clip_ && std::all_of(ignored_, ignored_ + classes_, [](bool ignored) { return ignored; })) {
     return Status(Code::invalid_argument) << "ignore=" << ignore << ": no label is left";
@@ -120,6 +197,16 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   }
   RUNNEL_TRY(name_labels(context));
   RUNNEL_TRY(ignore_labels(context));
+  exponential_ = smoothing == "exponential";
+  if (clip_ && (exponential_ || !thresholds.empty() || !gate.empty() || endpoint_frames > 0 || !sequence.empty())) {
+    return Status(Code::invalid_argument) << "mode=clip decides once: expected no smoothing=exponential, thresholds, gate, endpoint_frames or sequence";
+  }
+  if (wake_word_ && endpoint_frames > 0) {
+    return Status(Code::invalid_argument) << "endpoint_frames=" << endpoint_frames << ": expected 0 in mode=wake-word, whose means start anew at the decision";
+  }
+  RUNNEL_TRY(set_thresholds(context));
+  RUNNEL_TRY(set_gate());
+  RUNNEL_TRY(set_sequence(context));
   const auto classes = static_cast<std::size_t>(classes_);
   values_ = context.memory.array<double>(classes);
   if (values_ == nullptr) return out_of_memory("the posteriors");
@@ -137,7 +224,8 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   context.output.exponent = 0;
   context.output.labels = {names_, classes};
   // Events keep their distance; one more for the first frame.
-  context.max_output = clip_ ? 1 : context.max_input / refractory_frames + 1;
+  // An event that waits for its end comes with the next one at the latest.
+  context.max_output = clip_ ? 1 : context.max_input / refractory_frames + (endpoint_frames > 0 ? 2 : 1);
   return {};
 }
 
@@ -148,6 +236,9 @@ std::int64_t Detect::reset(std::int64_t first) noexcept {
   quiet_ = 0;
   wanted_quiet_ = warm_up_frames;
   last_label_ = -1;
+  open_until_ = std::numeric_limits<std::int64_t>::min();
+  open_label_ = -1;
+  heard_ = 0;
   if (clip_) std::fill(totals_, totals_ + classes_, 0.0);
   else forget_means();
   return 0;   // events have no index of their own
@@ -196,34 +287,51 @@ std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) cons
   return best;
 }
 
+double Detect::smoothed(std::int32_t label) const noexcept {
+  return static_cast<double>(sums_[label]) / (exponential_ ? kOne : kOne * static_cast<double>(smoothing_frames));
+}
+
 double Detect::smooth(std::int64_t frame, std::int32_t& best) noexcept {
   std::uint32_t* slot = history_ + (frame - first_) % smoothing_frames * classes_;
   best = -1;
+  bool reached = false;                // by the best one so far, its own threshold
   for (std::int32_t c = 0; c < classes_; ++c) {
     // Also right for NaN, which counts as 0.
     const double posterior = values_[c] > 0 ? std::min(values_[c], 1.0) : 0.0;
     const auto fixed = static_cast<std::uint32_t>(posterior * kOne + 0.5);
-    sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
+    if (exponential_) sums_[c] += (static_cast<std::int64_t>(fixed) - sums_[c]) / smoothing_frames;
+    else sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
     slot[c] = fixed;
-    if (!ignored_[c] && (best < 0 || sums_[c] > sums_[best])) best = c;
+    if (ignored_[c]) continue;
+    const bool reaches = thresholds_ != nullptr && smoothed(c) >= thresholds_[c];
+    if (best < 0 || reaches > reached || (reaches == reached && sums_[c] > sums_[best])) {
+      best = c;
+      reached = reaches;
+    }
   }
-  return static_cast<double>(sums_[best]) / (kOne * static_cast<double>(smoothing_frames));
+  return smoothed(best);
 }
 
-bool Detect::wakes(double mean) noexcept {
+bool Detect::gate_is_open(std::int64_t frame) noexcept {
+  if (gate_ < 0) return true;
+  if (values_[gate_] >= gate_threshold) open_until_ = frame + gate_hold_frames + 1;
+  return frame < open_until_;
+}
+
+bool Detect::wakes(std::int32_t best, double mean) noexcept {
   bool quiet = true;
-  for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || !(values_[c] >= release_));
+  for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || !(values_[c] >= release_of(c)));
   if (quiet && quiet_ < wanted_quiet_) ++quiet_;
-  if (mean < threshold || quiet_ < wanted_quiet_) return false;
+  if (mean < threshold_of(best) || !gate_open_ || quiet_ < wanted_quiet_) return false;
   quiet_ = 0;
   wanted_quiet_ = refractory_frames;
   return true;
 }
 
 bool Detect::rises(std::int64_t frame, std::int32_t best, double mean) noexcept {
-  if (mean < release_) armed_ = true;
+  if (mean < release_of(best)) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= refractory_frames;
-  if (mean < threshold || !ready || (!armed_ && best == last_label_)) return false;
+  if (mean < threshold_of(best) || !gate_open_ || !ready || (!armed_ && best == last_label_)) return false;
   armed_ = false;
   last_ = frame;
   last_label_ = best;
@@ -233,10 +341,60 @@ bool Detect::rises(std::int64_t frame, std::int32_t best, double mean) noexcept 
 bool Detect::decide(std::int64_t frame, Event& event) noexcept {
   std::int32_t best = -1;
   const double mean = smooth(frame, best);
-  if (!(wake_word_ ? wakes(mean) : rises(frame, best, mean))) return false;
+  gate_open_ = gate_is_open(frame);
+  decided_ = best;
+  if (!(wake_word_ ? wakes(best, mean) : rises(frame, best, mean))) return false;
   event = {names_[best], static_cast<float>(mean), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
   if (wake_word_) forget_means();
   return true;
+}
+
+// The part that ends with `part`. True when that completes the sequence, which is then in `event`.
+bool Detect::extend(const Event& part, std::int32_t label, Event& event) noexcept {
+  if (sequence_ == nullptr) {
+    event = part;
+    return true;
+  }
+  const bool in_time = heard_ > 0 && part.frame - heard_at_ <= sequence_frames;
+  if (!in_time || label != sequence_[heard_]) heard_ = 0;
+  if (label != sequence_[heard_]) return false;
+  if (heard_ == 0) so_far_ = part;
+  so_far_.score = std::min(so_far_.score, part.score);
+  so_far_.end = part.end;
+  so_far_.frame = heard_at_ = part.frame;
+  if (++heard_ < sequence_length_) return false;
+  heard_ = 0;
+  so_far_.label = sequence;
+  event = so_far_;
+  return true;
+}
+
+// From decisions to events: where one ends, and what it is part of. `event` is the decision, when there is one.
+bool Detect::follow(std::int64_t frame, bool decided, Event& event) noexcept {
+  if (endpoint_frames == 0) return decided && extend(event, decided_, event);
+  bool ended = false;
+  Event next;
+  if (decided) next = event;
+  if (open_label_ >= 0) {
+    if (smoothed(open_label_) < release_of(open_label_)) ++below_;
+    else if (!decided) {
+      below_ = 0;
+      open_.end = clock_.end_sample(frame);
+    }
+    if (decided || below_ >= endpoint_frames) ended = end_word(event);
+  }
+  if (decided) {
+    open_ = next;
+    open_label_ = decided_;
+    below_ = 0;
+  }
+  return ended;
+}
+
+bool Detect::end_word(Event& event) noexcept {
+  const std::int32_t label = open_label_;
+  open_label_ = -1;
+  return label >= 0 && extend(open_, label, event);
 }
 
 Status Detect::process(const Block& in, Output& out) noexcept {
@@ -251,14 +409,19 @@ Status Detect::process(const Block& in, Output& out) noexcept {
       continue;
     }
     to_posteriors();
-    if (decide(in.first + i, events[out.count])) ++out.count;
+    const bool decided = decide(in.first + i, events[out.count]);
+    if (follow(in.first + i, decided, events[out.count])) ++out.count;
   }
   return {};
 }
 
 Status Detect::flush(Output& out) noexcept {
   out.end = true;
-  if (!clip_ || seen_ == 0) return {};
+  if (!clip_) {
+    out.count = end_word(out.as<Event>()[0]) ? 1 : 0;
+    return {};
+  }
+  if (seen_ == 0) return {};
   for (std::int32_t c = 0; c < classes_; ++c) values_[c] = totals_[c] / static_cast<double>(seen_);
   const auto best = static_cast<std::int32_t>(std::max_element(values_, values_ + classes_) - values_);
   to_posteriors();

@@ -14,6 +14,17 @@
 //     p >= threshold, and at least `refractory_frames` quiet frames since the last event (`warm_up_frames` in front of the first one)
 // makes an event, and the means start anew from 0. Score and span as above.
 //
+// Both streaming modes can be told more; each of these is off until then.
+//   smoothing=exponential   p(t) = p(t-1) + (posterior - p(t-1)) / smoothing_frames instead of the mean, rounded to integers;
+//   thresholds              thresholds of labels of their own. The best label is then the one with the highest mean among those that reach theirs,
+//                           if there is one. Their releases keep the share of the threshold that `release` is of `threshold`;
+//   gate                    a label of voice activity: a frame in which its own posterior is below `gate_threshold`, and none of the
+//                           `gate_hold_frames` frames in front of it reached that, makes no event;
+//   endpoint_frames         an event waits until its label has been below its release for so many frames, or another event comes, or the
+//                           stream ends: then it ends with the last frame that was not below. Its frame and score stay those of the decision;
+//   sequence                labels that must come one after the other, each within `sequence_frames` frames of the one before: then one event, named
+//                           by the sequence as it was written, spans them all; its score is the lowest one. Single events are not given.
+//
 // mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
 // included. It spans all frames; its score is the softmax of the mean logits. No frames, no event.
 //
@@ -39,6 +50,14 @@ class Detect final : public Node {
   std::string_view ignore = kUsuallyIgnored;
   std::string_view labels;
   std::string_view activation = "softmax";
+  std::string_view smoothing = "mean";
+  std::string_view thresholds;
+  std::string_view gate;
+  double gate_threshold = 0.5;
+  std::int64_t gate_hold_frames = 25;
+  std::int64_t endpoint_frames = 0;
+  std::string_view sequence;
+  std::int64_t sequence_frames = 200;
 
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
@@ -48,15 +67,28 @@ class Detect final : public Node {
  private:
   Status name_labels(PrepareContext& context) noexcept;
   Status ignore_labels(PrepareContext& context) noexcept;
+  Status set_thresholds(PrepareContext& context) noexcept;
+  Status set_gate() noexcept;
+  Status set_sequence(PrepareContext& context) noexcept;
+  // The class of a name; -1: there is none.
+  [[nodiscard]] std::int32_t class_of(std::string_view name) const noexcept;
+  Status no_such_label(std::string_view parameter, std::string_view name) const noexcept;
   void read(const std::byte* frame) noexcept;
   void to_posteriors() noexcept;
   // The best label's mean; `best` is that label.
   double smooth(std::int64_t frame, std::int32_t& best) noexcept;
+  [[nodiscard]] double smoothed(std::int32_t label) const noexcept;
   bool decide(std::int64_t frame, Event& event) noexcept;
-  bool wakes(double mean) noexcept;
+  bool follow(std::int64_t frame, bool decided, Event& event) noexcept;
+  bool extend(const Event& part, std::int32_t label, Event& event) noexcept;
+  bool end_word(Event& event) noexcept;
+  bool gate_is_open(std::int64_t frame) noexcept;
+  bool wakes(std::int32_t best, double mean) noexcept;
   bool rises(std::int64_t frame, std::int32_t best, double mean) noexcept;
   void forget_means() noexcept;
   [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
+  [[nodiscard]] double threshold_of(std::int32_t label) const noexcept { return thresholds_ == nullptr ? threshold : thresholds_[label]; }
+  [[nodiscard]] double release_of(std::int32_t label) const noexcept { return thresholds_ == nullptr ? release_ : release_share_ * thresholds_[label]; }
   [[nodiscard]] std::int64_t from_zero(std::int64_t sample) const noexcept { return sample < 0 ? 0 : sample; }
 
   bool clip_ = false, wake_word_ = false;
@@ -73,12 +105,27 @@ class Detect final : public Node {
   std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
   std::int64_t* sums_ = nullptr;       // [classes]: of the history
   double release_ = 0;
+  bool exponential_ = false;
+  double* thresholds_ = nullptr;       // [classes]; nullptr: all are `threshold`
+  double release_share_ = 0;           // of the threshold, for labels with thresholds of their own
+  std::int32_t gate_ = -1;             // class; -1: no gate
+  std::int64_t open_until_ = 0;        // frame behind the last one for which the gate stays open
+  std::int32_t* sequence_ = nullptr;   // [sequence_length_]: classes; nullptr: no sequence
+  std::int32_t sequence_length_ = 0;
 
   std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
   bool armed_ = true;
   std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
   std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
   std::int32_t last_label_ = -1;
+  std::int32_t decided_ = -1;          // best label of the present frame
+  bool gate_open_ = true;
+  Event open_;                         // waits for its end
+  std::int32_t open_label_ = -1;       // -1: none waits
+  std::int64_t below_ = 0;             // frames for which it has been below its release
+  Event so_far_;                       // of the sequence
+  std::int32_t heard_ = 0;             // labels of the sequence
+  std::int64_t heard_at_ = 0;          // frame of the last one
 };
 
 }  // namespace runnel::pipeline

@@ -128,6 +128,115 @@ TEST(Detect, NothingInNothingOut) {
   }
 }
 
+std::vector<std::int64_t> frames_of_events() {
+  std::vector<std::int64_t> all;
+  for (const Event& event : Keep::events) all.push_back(event.frame);
+  return all;
+}
+using Frames = std::vector<std::int64_t>;
+
+TEST(Detect, SmoothsExponentially) {
+  std::vector<float> values;
+  append(values, 4, 0);
+  append(values, 20, 1);
+  for (const std::int64_t tick : {1, 7, 1000}) {
+    detect(kPosteriors + "smoothing=exponential smoothing_frames=4 threshold=0.7 refractory_frames=1", 3, values, tick);
+    ASSERT_EQ(Keep::events.size(), 1u);
+    // 1 - 0.75^n reaches 0.7 with the fifth frame.
+    EXPECT_EQ(Keep::events[0].frame, 8);
+    EXPECT_NEAR(Keep::events[0].score, 1 - std::pow(0.75, 5), 1e-6);
+    EXPECT_EQ(Keep::events[0].begin, 5 * 160) << "of the last four frames";
+  }
+}
+
+TEST(Detect, LabelsHaveThresholdsOfTheirOwn) {
+  std::vector<float> values;
+  append(values, 3, 0.8f, 1);
+  append(values, 3, 0, 1);
+  append(values, 3, 0.8f, 2);
+  const std::string base = kPosteriors + "smoothing_frames=1 threshold=0.7 refractory_frames=1 ";
+  detect(base, 3, values);
+  EXPECT_EQ(frames_of_events(), (Frames{0, 6}));
+  detect(base + "thresholds=yes:0.9", 3, values);
+  EXPECT_EQ(frames_of_events(), Frames{6});
+  EXPECT_EQ(Keep::labels[0], "no");
+  detect(base + "thresholds=yes:0.8,no:.81", 3, values);
+  EXPECT_EQ(frames_of_events(), Frames{0}) << "0.8f is a little above 0.8";
+  // The better label does not reach its threshold, the other one does.
+  detect("activation=none labels=yes,no smoothing_frames=1 threshold=0.5 thresholds=yes:0.9,no:0.2 refractory_frames=1", 2, {0.7f, 0.3f});
+  ASSERT_EQ(Keep::labels.size(), 1u);
+  EXPECT_EQ(Keep::labels[0], "no");
+}
+
+TEST(Detect, TheGateLetsEventsThroughWhileAVoiceIsHeard) {
+  const std::string base = "activation=none labels=voice,yes ignore=voice smoothing_frames=1 threshold=0.5 refractory_frames=1 gate=voice gate_hold_frames=2 ";
+  // A word at frames 0, 4 and 8; a voice at frame 2.
+  std::vector<float> values(2 * 10, 0.0f);
+  for (const std::size_t frame : {0u, 4u, 8u}) values[2 * frame + 1] = 1;
+  values[2 * 2] = 0.6f;
+  for (const std::int64_t tick : {1, 7}) {
+    detect(base, 2, values, tick);
+    EXPECT_EQ(frames_of_events(), Frames{4}) << "two frames behind the voice";
+    detect(base + "gate_threshold=0.7", 2, values, tick);
+    EXPECT_TRUE(Keep::events.empty());
+  }
+}
+
+TEST(Detect, WaitsForTheEndOfAWord) {
+  std::vector<float> values;
+  append(values, 2, 0);
+  append(values, 5, 1);
+  append(values, 1, 0);
+  append(values, 2, 1);
+  append(values, 6, 0);
+  append(values, 3, 1, 2);
+  const std::string parameters = kPosteriors + "smoothing_frames=1 threshold=0.9 release=0.5 refractory_frames=3 endpoint_frames=2";
+  for (const std::int64_t tick : {1, 7, 1000}) {
+    detect(parameters, 3, values, tick);
+    ASSERT_EQ(Keep::labels, (std::vector<std::string>{"yes", "yes", "no"}));
+    EXPECT_EQ(frames_of_events(), (Frames{2, 8, 16}));
+    EXPECT_EQ(Keep::events[0].begin, 2 * 160);
+    EXPECT_EQ(Keep::events[0].end, 6 * 160 + 400) << "another event came";
+    EXPECT_EQ(Keep::events[1].end, 9 * 160 + 400);
+    EXPECT_EQ(Keep::events[2].end, 18 * 160 + 400) << "the stream ended";
+  }
+}
+
+TEST(Detect, MakesOneEventOfASequence) {
+  std::vector<float> values;
+  const auto say = [&values](int label, int pause) {
+    append(values, 2, 1, label);
+    append(values, pause, 0);
+  };
+  const std::string parameters = kPosteriors + "smoothing_frames=1 threshold=0.9 refractory_frames=1 sequence=yes,no sequence_frames=10";
+  say(2, 3), say(1, 3), say(1, 4), say(2, 3);
+  for (const std::int64_t tick : {1, 7, 1000}) {
+    detect(parameters, 3, values, tick);
+    EXPECT_EQ(Keep::labels, std::vector<std::string>{"yes,no"});
+    EXPECT_EQ(frames_of_events(), Frames{16});
+    EXPECT_EQ(Keep::events[0].begin, 10 * 160) << "the latest yes";
+    EXPECT_EQ(Keep::events[0].end, 16 * 160 + 400);
+  }
+  values.clear();
+  say(1, 12), say(2, 3);
+  detect(parameters, 3, values);
+  EXPECT_TRUE(Keep::events.empty()) << "14 frames are too long";
+}
+
+TEST(Detect, RefusesWhatItCannotDecide) {
+  Rows::dims = 3;
+  Rows::values.assign(3, 0);
+  const auto refused = [](const std::string& parameters) { return failure_of("rows ! detect " + parameters + " ! keep", with_tick(7)); };
+  EXPECT_NE(refused(kPosteriors + "thresholds=yes").find("thresholds=yes: expected LABEL:THRESHOLD"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "thresholds=yes:1.5").find("from 0 to 1"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "thresholds=yet:0.5").find("thresholds=yet: there is no such label; there are quiet yes no"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "gate=talk").find("gate=talk"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "sequence=yes").find("two labels or more"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "sequence=yes,quiet").find("this label is ignored"), std::string::npos);
+  EXPECT_NE(refused("mode=clip gate=0").find("mode=clip decides once"), std::string::npos);
+  EXPECT_NE(refused("mode=wake-word endpoint_frames=3").find("expected 0 in mode=wake-word"), std::string::npos);
+}
+
 TEST(Detect, DecidesAClipByItsMeanLogits) {
   detect("mode=clip labels=a,b,silence", 3, {1, 0, 0, 0, 4, 9, 0, 4, 0}, 2);
   ASSERT_EQ(Keep::events.size(), 1u);

@@ -1,7 +1,7 @@
 #include "pipeline/nodes/host/alsa.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 
@@ -9,24 +9,23 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Alsa::device>("device", "", "ALSA device to capture from"),
+    text_parameter<&Alsa::device>("device", "", "ALSA device to capture from; `runnel devices` lists them"),
     parameter<&Alsa::rate>("rate", "Hz", 1000, 768000, "wanted sample rate; the nearest one the device has is taken"),
     parameter<&Alsa::channels>("channels", "", 1, 64, "wanted channels; the nearest number the device has is taken"),
+    text_parameter<&Alsa::format>("format", "auto|s16|s32|s24|s24_3|float", "samples of the device: integers of 16, 32, 24 in 32, and 24 bits in 3 bytes, or float; auto: the first of these that it has"),
+    text_parameter<&Alsa::access>("access", "read|mmap", "how samples leave the device"),
     parameter<&Alsa::period>("period", "ms", 1, 1000, "how often samples come"),
-    parameter<&Alsa::buffer>("buffer", "ms", 2, 10000, "how long the program may stall before samples are lost"),
+    parameter<&Alsa::buffer>("buffer", "ms", 2, 10000, "of the device: how long the capture thread may stall before samples are lost"),
     parameter<&Alsa::duration>("duration", "s", 0, 1e9, "when to stop; 0: when the program is stopped or the device is unplugged"),
+    parameter<&Alsa::replug>("replug", "s", 0, 1e9, "how long to wait for a device that was unplugged; 0: the stream ends"),
+    parameter<&Alsa::queue>("queue", "ms", 10, 600000, "how long processing may stall before overload= decides"),
+    text_parameter<&Alsa::overload>("overload", "block|drop-oldest|drop-newest",
+                                    "what happens when processing does not keep up and the queue is full: capture waits and the device loses samples, or the oldest or newest ones of the queue are dropped"),
+    switch_parameter<&Alsa::realtime>("realtime", "capture with real-time priority and locked memory where the system allows it"),
 };
 
-double seconds(const snd_htimestamp_t& time) { return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec); }
-
-double monotonic_now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return seconds(time);
-}
-
-// alsa-lib tells its inner troubles on stderr; a failure has its one sentence without them.
-void say_nothing(const char*, int, const char*, int, const char*, ...) {}
+// How often process() looks for samples, in periods of the device.
+constexpr double kLookEvery = 0.5;
 
 }  // namespace
 
@@ -39,172 +38,122 @@ const NodeType Alsa::type = {
     .make = make_node<Alsa>,
 };
 
-Alsa::~Alsa() {
-  if (pcm_ != nullptr) snd_pcm_close(pcm_);
-}
-
-Status Alsa::refused(const char* what, int error) const noexcept {
-  const Code code = error == -ENOENT || error == -ENODEV || error == -ENXIO ? Code::not_found : Code::io_error;
-  return Status(code) << "device " << name_ << ": cannot " << what << ": " << snd_strerror(error);
-}
-
-Status Alsa::set_hardware() noexcept {
-  snd_pcm_hw_params_t* params = nullptr;
-  snd_pcm_hw_params_alloca(&params);
-  unsigned actual_rate = static_cast<unsigned>(rate), actual_channels = static_cast<unsigned>(channels);
-  if (const int error = snd_pcm_hw_params_any(pcm_, params); error < 0) return refused("be configured", error);
-  if (const int error = snd_pcm_hw_params_set_access(pcm_, params, SND_PCM_ACCESS_RW_INTERLEAVED); error < 0) return refused("give interleaved samples", error);
-  if (const int error = snd_pcm_hw_params_set_format(pcm_, params, SND_PCM_FORMAT_S16); error < 0) return refused("give 16-bit samples", error);
-  if (const int error = snd_pcm_hw_params_set_channels_near(pcm_, params, &actual_channels); error < 0) return refused("set the channels", error);
-  if (const int error = snd_pcm_hw_params_set_rate_near(pcm_, params, &actual_rate, nullptr); error < 0) return refused("set the rate", error);
-  period_frames_ = std::max<snd_pcm_uframes_t>(1, static_cast<snd_pcm_uframes_t>(period * 1e-3 * actual_rate));
-  if (const int error = snd_pcm_hw_params_set_period_size_near(pcm_, params, &period_frames_, nullptr); error < 0) return refused("set the period", error);
-  buffer_frames_ = std::max<snd_pcm_uframes_t>(2 * period_frames_, static_cast<snd_pcm_uframes_t>(buffer * 1e-3 * actual_rate));
-  if (const int error = snd_pcm_hw_params_set_buffer_size_near(pcm_, params, &buffer_frames_); error < 0) return refused("set the buffer", error);
-  if (const int error = snd_pcm_hw_params(pcm_, params); error < 0) return refused("be configured", error);
-  rate = static_cast<std::int32_t>(actual_rate);
-  channels = static_cast<std::int32_t>(actual_channels);
-  return {};
-}
-
-Status Alsa::set_software() noexcept {
-  snd_pcm_sw_params_t* params = nullptr;
-  snd_pcm_sw_params_alloca(&params);
-  if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0) return refused("be configured", error);
-  snd_pcm_sw_params_set_avail_min(pcm_, params, period_frames_);
-  // Devices without time stamps are served by our own clock.
-  snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
-  snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
-  if (const int error = snd_pcm_sw_params(pcm_, params); error < 0) return refused("be configured", error);
-  return {};
-}
-
 Status Alsa::prepare(PrepareContext& context) noexcept {
-  name_ = device;
   stop_ = context.stop;
-  snd_lib_error_set_handler(say_nothing);
-  const int error = snd_pcm_open(&pcm_, name_.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK);
-  snd_lib_error_set_handler(nullptr);
-  if (error < 0) {
-    pcm_ = nullptr;
-    return refused("open", error);
-  }
-  RUNNEL_TRY(set_hardware());
-  RUNNEL_TRY(set_software());
-  last_sample_ = std::llround(duration * rate);
-  samples_.resize(static_cast<std::size_t>(context.max_input * channels));
-  Format& format = context.output;
-  format.kind = Kind::audio;
-  format.dtype = DType::float32;
-  format.channels = channels;
-  format.clock.sample_rate = rate;
-  format.source = device;
+  AlsaSettings settings;
+  settings.name = device;
+  settings.rate = rate;
+  settings.channels = channels;
+  settings.period = period;
+  settings.buffer = buffer;
+  settings.format = format;
+  settings.access = access;
+  settings.replug = replug;
+  RUNNEL_TRY(capture_.open(settings, queue, overload == "block" ? Overload::block : overload == "drop-oldest" ? Overload::drop_oldest : Overload::drop_newest));
+  rate = capture_.device().rate();
+  channels = capture_.device().channels();
+  samples_.resize(static_cast<std::size_t>(capture_.slot_frames() * channels));
+  Format& output = context.output;
+  output.kind = Kind::audio;
+  output.dtype = DType::float32;
+  output.channels = channels;
+  output.clock.sample_rate = rate;
+  output.source = device;
   context.max_output = context.max_input;
   return {};
 }
 
-// Called behind every read: what the device had captured, and when.
-void Alsa::remember_position() noexcept {
-  snd_pcm_uframes_t available = 0;
-  snd_htimestamp_t stamp{};
-  host_time_ = monotonic_now();
-  if (snd_pcm_htimestamp(pcm_, &available, &stamp) < 0) {
-    available = 0;
-    stamp = {};
-  }
-  device_time_ = seconds(stamp);
-  reference_ = position_ + static_cast<std::int64_t>(available);
+// Takes the next slot. False when there is none, or when it lies behind a gap and there are samples in front of that to give first.
+bool Alsa::refill(Output& out) noexcept {
+  CaptureRing& ring = capture_.ring();
+  const CaptureRing::Slot* slot = ring.take();
+  if (slot == nullptr) return false;
+  held_ = slot->count;
+  given_ = 0;
+  to_float(capture_.device().code(), slot->data, std::span(samples_).first(static_cast<std::size_t>(held_ * channels)));
+  const std::int64_t lost = slot->first - position_;
+  ring.release();
+  if (lost == 0) return true;
+  pending_lost_ = lost;
+  return out.count == 0;
 }
 
-// Samples that would have been captured by the time the device was started again.
-std::int64_t Alsa::captured_until_restart() const noexcept {
-  snd_pcm_status_t* status = nullptr;
-  snd_pcm_status_alloca(&status);
-  snd_htimestamp_t trigger{};
-  if (snd_pcm_status(pcm_, status) == 0) snd_pcm_status_get_trigger_htstamp(status, &trigger);
-  const bool stamped = device_time_ > 0 && seconds(trigger) >= device_time_;
-  const double elapsed = stamped ? seconds(trigger) - device_time_ : monotonic_now() - host_time_;
-  return reference_ + std::llround(elapsed * rate);
+void Alsa::give(Output& out) noexcept {
+  const std::int64_t count = std::min(out.capacity - out.count, held_ - given_);
+  std::copy_n(samples_.data() + given_ * channels, count * channels, out.as<float>() + out.count * channels);
+  out.count += count;
+  given_ += count;
+  position_ += count;
 }
 
-// After an overrun or a suspend. snd_pcm_recover() can spin for ever on devices whose resume does nothing (alsa-lib 1.2.8), so the device
-// is simply started afresh; attempts without a sample in between are counted.
-Status Alsa::recover(int error, bool& gone) noexcept {
-  if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) {
-    gone = true;
-    return {};
-  }
-  if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
-  if (++recoveries_ > kMostRecoveries) return refused("be brought back: it failed again and again without giving a sample", error);
-  ++overruns_;
-  snd_pcm_drop(pcm_);
-  int result = snd_pcm_prepare(pcm_);
-  if (result >= 0) result = snd_pcm_start(pcm_);
-  if (result == -ENODEV) {
-    gone = true;
-    return {};
-  }
-  if (result < 0) return refused("start again", result);
-  const std::int64_t lost = std::max<std::int64_t>(1, captured_until_restart() - position_);
-  pending_lost_ += lost;
-  position_ += lost;
-  // Until a sample comes, time runs from the restart.
-  remember_position();
-  return {};
-}
-
-// Until samples are there, something is wrong, or a while has passed.
-Status Alsa::wait(bool& gone) noexcept {
-  const int result = snd_pcm_wait(pcm_, kWaitMilliseconds);
-  if (result < 0) return recover(result, gone);
-  if (result > 0) {
-    // Some plug-ins say so although nothing is there.
-    const timespec moment{0, 1000000};
-    if (snd_pcm_avail_update(pcm_) == 0) nanosleep(&moment, nullptr);
-    return {};
-  }
-  if (++silent_waits_ * kWaitMilliseconds > kSilentSeconds * 1000) {
-    return Status(Code::io_error) << "device " << name_ << ": gave no sample for " << kSilentSeconds << " seconds";
-  }
-  return {};
+void Alsa::wait() noexcept {
+  const auto start = std::chrono::steady_clock::now();
+  const double seconds = std::min(kLookEvery * static_cast<double>(capture_.slot_frames()) / rate, 0.1);
+  const timespec time{0, static_cast<long>(seconds * 1e9)};
+  nanosleep(&time, nullptr);
+  waited_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
 }
 
 Status Alsa::process(const Block&, Output& out) noexcept {
-  if (snd_pcm_state(pcm_) == SND_PCM_STATE_PREPARED) {
-    if (const int error = snd_pcm_start(pcm_); error < 0) return refused("start", error);
-    remember_position();
-  }
-  // Some plug-ins give nothing to who asks for more than the buffer holds.
-  const std::int64_t most = std::min(out.capacity, static_cast<std::int64_t>(buffer_frames_));
-  while (out.count == 0) {
-    const std::int64_t wanted = last_sample_ > 0 ? std::min(most, last_sample_ - position_) : most;
-    out.end = gone_ || wanted <= 0 || (stop_ != nullptr && stop_->load(std::memory_order_relaxed));
-    if (out.end) break;
-    const snd_pcm_sframes_t read = snd_pcm_readi(pcm_, samples_.data(), static_cast<snd_pcm_uframes_t>(wanted));
-    if (read > 0) {
-      out.count = read;
-      position_ += read;
-      recoveries_ = silent_waits_ = 0;
-      remember_position();
-    } else if (read == 0 || read == -EAGAIN) {
-      RUNNEL_TRY(wait(gone_));
-    } else {
-      RUNNEL_TRY(recover(static_cast<int>(read), gone_));
+  if (!capture_.running()) RUNNEL_TRY(capture_.start(std::llround(duration * rate), realtime));
+  while (out.count < out.capacity) {
+    if (held_ == given_) {
+      // In this order: what was put into the ring before the thread ended is there when it has ended.
+      const bool finished = capture_.finished();
+      if (!refill(out)) {
+        if (out.count > 0) break;
+        if (finished) {
+          RUNNEL_TRY(capture_.failure());
+          // Dropped or lost behind the last sample that came through.
+          out.lost = capture_.device().position() - position_;
+          out.end = true;
+          return {};
+        }
+        if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) capture_.ask_to_stop();
+        wait();
+        continue;
+      }
     }
+    if (pending_lost_ > 0) {
+      if (out.count > 0) break;
+      out.lost = pending_lost_;
+      position_ += pending_lost_;
+      pending_lost_ = 0;
+    }
+    give(out);
   }
-  out.lost = pending_lost_;
-  pending_lost_ = 0;
-  float* to = out.as<float>();
-  for (std::int64_t i = 0; i < out.count * channels; ++i) to[i] = static_cast<float>(samples_[static_cast<std::size_t>(i)]) / 32768.0F;
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) capture_.ask_to_stop();
   return {};
 }
 
 Text Alsa::note() const noexcept {
   Text text;
-  if (gone_) text << "device " << name_ << " was unplugged";
-  if (gone_ && overruns_ > 0) text << "; ";
-  if (overruns_ > 0) text << "device " << name_ << " had to be started again " << overruns_ << (overruns_ == 1 ? " time" : " times");
+  const auto add = [&text](std::string_view what, std::int64_t count) -> Text& {
+    if (count == 0) return text;
+    return text << (text.view().empty() ? "" : "; ") << what;
+  };
+  const AlsaTroubles& troubles = capture_.device().troubles();
+  const std::int64_t restarts = troubles.overruns + troubles.suspends;
+  add(capture_.not_allowed(), capture_.not_allowed().empty() ? 0 : 1);
+  if (capture_.finished() && capture_.device().gone()) add("device ", 1) << device << " was unplugged";
+  if (restarts > 0) add("device ", 1) << device << " had to be started again " << restarts << (restarts == 1 ? " time" : " times") << " and lost " << troubles.lost.load() << " samples";
+  if (troubles.replugs > 0) add("device ", 1) << device << " was unplugged and came back " << troubles.replugs.load() << (troubles.replugs == 1 ? " time" : " times");
+  if (capture_.dropped() > 0) add("processing did not keep up: ", 1) << capture_.dropped() << " samples were dropped (overload=" << overload << ")";
   return text;
+}
+
+CaptureFacts Alsa::capture_facts() const {
+  const AlsaDevice& from = capture_.device();
+  const double ms = 1e3 / from.rate();
+  return {.period_ms = static_cast<double>(from.period_frames()) * ms,
+          .buffer_ms = static_cast<double>(from.buffer_frames()) * ms,
+          .device_lost = from.troubles().lost,
+          .overload_lost = capture_.dropped(),
+          .overruns = from.troubles().overruns,
+          .suspends = from.troubles().suspends,
+          .unplugs = from.troubles().unplugs,
+          .replugs = from.troubles().replugs,
+          .largest_backlog_ms = static_cast<double>(capture_.largest_backlog()) * static_cast<double>(capture_.slot_frames()) * ms};
 }
 
 }  // namespace runnel::pipeline

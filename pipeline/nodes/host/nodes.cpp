@@ -6,10 +6,12 @@
 #include "pipeline/nodes/host/alsa.h"
 #endif
 #include "pipeline/nodes/host/csv_source.h"
+#include "pipeline/nodes/host/history.h"
 #include "pipeline/nodes/host/jsonl.h"
 #include "pipeline/nodes/host/npy.h"
 #include "pipeline/nodes/host/npy_source.h"
 #include "pipeline/nodes/host/png.h"
+#include "pipeline/nodes/host/record.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -24,7 +26,7 @@ NodeTable host_nodes() noexcept {
 #endif
     const NodeTable device = device_nodes();
     all.insert(all.end(), device.begin(), device.end());
-    all.insert(all.end(), {&WavSink::type, &Npy::type, &Png::type, &Jsonl::type});
+    all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type, &Record::type});
     return all;
   }();
   return nodes;

@@ -1,10 +1,8 @@
 // Writes a WAV file.
 #pragma once
 
-#include <sndfile.h>
-
-#include "base/host/output_file.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/host/sound_file.h"
 
 namespace runnel::pipeline {
 
@@ -15,16 +13,12 @@ class WavSink final : public Node {
   std::string_view path;
   std::string_view encoding = "int16";
 
-  ~WavSink() override;
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status finish() noexcept override;
 
  private:
-  [[nodiscard]] Status refused() const;
-
-  OutputFile file_;
-  SNDFILE* sound_ = nullptr;
+  SoundFile file_;
 };
 
 }  // namespace runnel::pipeline

@@ -1,0 +1,46 @@
+// Keeps the latest seconds of the sound that passes, for nodes further on that want to go back.
+#pragma once
+
+#include <vector>
+
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// What wants to know that more was heard; called in the thread of the graph.
+class HistoryListener {
+ public:
+  virtual Status heard() noexcept = 0;
+
+ protected:
+  ~HistoryListener() = default;
+};
+
+class History final : public Node {
+ public:
+  static const NodeType type;
+
+  double seconds = 10;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+
+  // Before the first process(). The listener outlives the run.
+  void tell(HistoryListener& listener) { listeners_.push_back(&listener); }
+  [[nodiscard]] const Format& format() const noexcept { return format_; }
+  // Samples [begin(), end()) are kept. Indices of this place in the graph.
+  [[nodiscard]] std::int64_t begin() const noexcept { return begin_; }
+  [[nodiscard]] std::int64_t end() const noexcept { return end_; }
+  // The kept samples from `from` on, as far as they lie in one piece, and not beyond `to`; begin() <= from < to <= end().
+  [[nodiscard]] std::span<const float> piece(std::int64_t from, std::int64_t to) const noexcept;
+
+ private:
+  Format format_;
+  std::int64_t capacity_ = 0;        // frames
+  std::vector<float> samples_;       // frame i at i % capacity_
+  std::int64_t begin_ = 0, end_ = 0;
+  std::vector<HistoryListener*> listeners_;
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,300 @@
+// Capture from the virtual card: nothing is lost that is not accounted for, and the capture thread does nothing but capture.
+#include <alsa/asoundlib.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "pipeline/nodes/host/live_source.h"
+#include "tests/pipeline/clocked/virtual_clock.h"
+#include "tests/pipeline/support.h"
+#include "tests/support/data.h"
+
+runnel::pipeline::test::VirtualClock runnel_virtual_clock;   // its linkage is that of the header
+
+namespace {
+
+// The thread that reads a device, from its first read on; and whether it is inside the device.
+thread_local bool is_capture = false, in_device = false;
+std::atomic<bool> counting{false};
+std::atomic<std::int64_t> allocations{0}, locks{0}, calls{0}, reads{0};
+
+void count(std::atomic<std::int64_t>& what, bool also_in_device = false) {
+  if (is_capture && counting && (also_in_device || !in_device)) ++what;
+}
+
+struct InDevice {
+  bool outer = in_device;
+  InDevice() { in_device = true; }
+  ~InDevice() { in_device = outer; }
+};
+
+template <class F>
+F* next(F*, const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+// The function of that name behind this program.
+#define BEHIND(name) static const auto behind = next(&name, #name)
+
+}  // namespace
+
+extern "C" {
+
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void* malloc(std::size_t bytes) noexcept {
+  count(allocations, true);
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t number, std::size_t bytes) noexcept {
+  count(allocations, true);
+  return __libc_calloc(number, bytes);
+}
+void* realloc(void* memory, std::size_t bytes) noexcept {
+  count(allocations, true);
+  return __libc_realloc(memory, bytes);
+}
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  if (!runnel_virtual_clock.on) return static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  const std::int64_t now = runnel_virtual_clock.nanoseconds;
+  *time = {now / 1000000000, now % 1000000000};
+  return 0;
+}
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  BEHIND(pthread_mutex_lock);
+  count(locks);
+  return behind(mutex);
+}
+int nanosleep(const timespec* time, timespec* left) {
+  BEHIND(nanosleep);
+  count(calls);
+  return behind(time, left);
+}
+int poll(pollfd* descriptors, nfds_t number, int timeout) {
+  BEHIND(poll);
+  count(calls);
+  return behind(descriptors, number, timeout);
+}
+ssize_t read(int file, void* to, std::size_t bytes) {
+  BEHIND(read);
+  count(calls);
+  return behind(file, to, bytes);
+}
+ssize_t write(int file, const void* from, std::size_t bytes) {
+  BEHIND(write);
+  count(calls);
+  return behind(file, from, bytes);
+}
+
+snd_pcm_sframes_t snd_pcm_readi(snd_pcm_t* pcm, void* to, snd_pcm_uframes_t frames) {
+  BEHIND(snd_pcm_readi);
+  is_capture = true;
+  if (counting) ++reads;
+  const InDevice inside;
+  return behind(pcm, to, frames);
+}
+int snd_pcm_wait(snd_pcm_t* pcm, int timeout) {
+  BEHIND(snd_pcm_wait);
+  const InDevice inside;
+  return behind(pcm, timeout);
+}
+int snd_pcm_htimestamp(snd_pcm_t* pcm, snd_pcm_uframes_t* available, snd_htimestamp_t* time) {
+  BEHIND(snd_pcm_htimestamp);
+  const InDevice inside;
+  return behind(pcm, available, time);
+}
+snd_pcm_sframes_t snd_pcm_avail_update(snd_pcm_t* pcm) {
+  BEHIND(snd_pcm_avail_update);
+  const InDevice inside;
+  return behind(pcm);
+}
+
+}  // extern "C"
+
+namespace runnel::pipeline::test {
+namespace {
+
+class Capture : public testing::Test {
+ protected:
+  // 20 s of samples, none of which looks like its neighbours.
+  static constexpr std::int64_t kSamples = 320000;
+
+  void SetUp() override {
+    samples_ = make_samples(static_cast<std::size_t>(kSamples));
+    std::ofstream(raw_, std::ios::binary).write(reinterpret_cast<const char*>(samples_.data()), static_cast<std::streamsize>(samples_.size() * 2));
+  }
+  void TearDown() override { runnel_virtual_clock.on = counting = false; }
+
+  // A card with these options, and the clock of its stream at zero.
+  void plug_in(const std::string& card, bool virtual_time = true) {
+    static int number = 0;
+    const std::filesystem::path configuration = folder_.path() / ("asound" + std::to_string(++number) + ".conf");
+    std::ofstream(configuration) << "</usr/share/alsa/alsa.conf>\npcm_type.clocked { lib \"" << RUNNEL_CLOCKED_CARD << "\" }\npcm.mic { type clocked infile \"" << raw_.string() << "\" "
+                                 << (virtual_time ? "speed_percent 0 " : "") << card << " }\npcm.plugged { type plug slave.pcm \"mic\" }\n";
+    setenv("ALSA_CONFIG_PATH", configuration.c_str(), 1);
+    snd_config_update_free_global();
+    VirtualClock& clock = runnel_virtual_clock;
+    clock.card_started = clock.card_returns = -1;
+    clock.stalled = clock.suspended = clock.unplugged = false;
+    clock.nanoseconds = 1000000000000;
+    clock.on = virtual_time;
+  }
+  static GraphOptions options() {
+    GraphOptions result;
+    result.nodes = test_nodes();
+    result.tick = 256;
+    return result;
+  }
+  // Every sample that came is the one of its index, which holds only when every loss was counted exactly; read and lost ones are all of them.
+  void expect_accounted(const Graph& graph, std::int64_t produced) {
+    std::int64_t lost = 0;
+    for (const Gap& gap : Keep::gaps) lost += gap.lost;
+    EXPECT_EQ(graph.executor().lost(), lost);
+    EXPECT_EQ(graph.executor().samples() + lost, produced);
+    ASSERT_EQ(static_cast<std::int64_t>(Keep::indices.size()), graph.executor().samples());
+    for (std::size_t i = 0; i < Keep::indices.size(); ++i) {
+      ASSERT_EQ(Keep::values[i], static_cast<float>(samples_[static_cast<std::size_t>(Keep::indices[i])]) / 32768) << "sample " << Keep::indices[i] << ", the " << i << "th that came";
+    }
+  }
+  static CaptureFacts facts(const Graph& graph) { return dynamic_cast<const LiveSource&>(*graph.stage(0).node).capture_facts(); }
+
+  runnel::test::TemporaryFolder folder_;
+  std::filesystem::path raw_ = folder_.path() / "in.raw";
+  std::vector<std::int16_t> samples_;
+};
+
+TEST_F(Capture, GivesEverySample) {
+  for (const std::string access : {"read", "mmap"}) {
+    plug_in("");
+    const auto graph = run_graph("alsa device=mic duration=20 access=" + access + " ! keep", options());
+    expect_accounted(*graph, kSamples);
+    EXPECT_EQ(graph->executor().lost(), 0) << access;
+  }
+}
+
+TEST_F(Capture, TenTimesAsFastAsSound) {
+  plug_in("speed_percent 1000", false);
+  const auto start = std::chrono::steady_clock::now();
+  const auto graph = run_graph("alsa device=mic duration=20 buffer=8000 period=100 ! keep", options());
+  expect_accounted(*graph, kSamples);
+  EXPECT_EQ(graph->executor().lost(), 0) << "8 s of buffer are 0.8 s";
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1900));
+}
+
+TEST_F(Capture, CountsWhatAStallLoses) {
+  for (const std::int64_t stall : {3201, 8000, 40007}) {
+    plug_in("stall_at 16000 stall " + std::to_string(stall));
+    const auto graph = run_graph("alsa device=mic duration=20 buffer=200 ! keep", options());
+    expect_accounted(*graph, kSamples);
+    EXPECT_EQ(Keep::gaps.size(), 1u);
+    EXPECT_EQ(facts(*graph).overruns, 1);
+    EXPECT_EQ(facts(*graph).device_lost, graph->executor().lost());
+    EXPECT_NEAR(static_cast<double>(graph->executor().lost()), static_cast<double>(stall), 3200) << "what the buffer held is lost too, what was read in time is not";
+  }
+  plug_in("stall_at 16000 stall 3000");
+  EXPECT_EQ(run_graph("alsa device=mic duration=20 buffer=200 ! keep", options())->executor().lost(), 0) << "the buffer holds 3200";
+}
+
+TEST_F(Capture, CountsWhatASuspendLoses) {
+  plug_in("suspend_at 32000 suspend 12345 stall_at 64000 stall 5000");
+  const auto graph = run_graph("alsa device=mic duration=20 ! keep", options());
+  expect_accounted(*graph, kSamples);
+  EXPECT_EQ(Keep::gaps.size(), 2u);
+  EXPECT_EQ(facts(*graph).suspends, 1);
+  EXPECT_EQ(facts(*graph).overruns, 1);
+  EXPECT_GE(graph->executor().lost(), 12345);
+}
+
+TEST_F(Capture, AnUnpluggedCardEndsTheStream) {
+  plug_in("unplug_at 4000");
+  const auto graph = run_graph("alsa device=mic ! keep", options());
+  expect_accounted(*graph, 4000);
+  EXPECT_NE(graph->stage(0).node->note().view().find("device mic was unplugged"), std::string_view::npos);
+}
+
+TEST_F(Capture, ACardThatIsPluggedInAgainGoesOn) {
+  plug_in("unplug_at 4000 unplug 9000");
+  const auto graph = run_graph("alsa device=mic duration=20 replug=60 ! keep", options());
+  expect_accounted(*graph, kSamples);
+  EXPECT_EQ(Keep::gaps.size(), 1u);
+  EXPECT_EQ(facts(*graph).replugs, 1);
+  EXPECT_GE(graph->executor().lost(), 9000);
+  plug_in("unplug_at 4000");
+  const auto short_wait = run_graph("alsa device=mic replug=0.3 ! keep", options());
+  EXPECT_EQ(short_wait->executor().samples(), 4000) << "it never comes back";
+}
+
+TEST_F(Capture, DropsWhatTheQueueCannotHoldAndCountsIt) {
+  for (const std::string overload : {"drop-oldest", "drop-newest"}) {
+    plug_in("unplug_at 16000");
+    auto graph = Graph::build("alsa device=mic queue=100 period=10 overload=" + overload + " ! keep", options());
+    ASSERT_TRUE(graph.ok()) << graph.status().text();
+    bool done = false;
+    ASSERT_TRUE((*graph)->step(done).ok());
+    // Nobody takes the rest until the card is gone.
+    while (facts(**graph).unplugs == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_TRUE((*graph)->run().ok());
+    expect_accounted(**graph, 16000);
+    EXPECT_EQ(facts(**graph).overload_lost, (*graph)->executor().lost()) << overload;
+    EXPECT_EQ(facts(**graph).device_lost, 0);
+    EXPECT_GE((*graph)->executor().samples(), 1440) << "the queue holds 100 ms, and one slot of 10 ms was being written";
+    if (overload == "drop-oldest") EXPECT_EQ(Keep::indices.back(), 15999);
+    else EXPECT_EQ(Keep::indices[1439], 1439);
+  }
+}
+
+TEST_F(Capture, StopsWithWhatWasCaptured) {
+  plug_in("");
+  std::atomic<bool> stop{false};
+  GraphOptions with_stop = options();
+  with_stop.stop = &stop;
+  auto graph = Graph::build("alsa device=mic queue=1000 ! keep", with_stop);
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  bool done = false;
+  ASSERT_TRUE((*graph)->step(done).ok());
+  // The queue fills up meanwhile; what is in it belongs to the recording.
+  while (facts(**graph).largest_backlog_ms < 900) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  stop = true;
+  ASSERT_TRUE((*graph)->run().ok());
+  EXPECT_GE((*graph)->executor().samples(), 900 * 16);
+  expect_accounted(**graph, (*graph)->executor().samples());
+}
+
+TEST_F(Capture, StartsAndStopsAThousandTimes) {
+  plug_in("");
+  for (int i = 0; i < 1000; ++i) {
+    auto graph = Graph::build("alsa device=mic period=2 duration=0.02 realtime=no ! null", options());
+    ASSERT_TRUE(graph.ok()) << graph.status().text();
+    ASSERT_TRUE((*graph)->run().ok());
+  }
+}
+
+// A card of 100,000 blocks, and nothing but the device is called.
+TEST_F(Capture, TheThreadNeitherAllocatesNorLocksNorCalls) {
+  plug_in("");
+  auto graph = Graph::build("alsa device=mic period=2 buffer=500 queue=600000 ! null", options());
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  bool done = false;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE((*graph)->step(done).ok());
+  allocations = locks = calls = reads = 0;
+  counting = true;
+  while (reads < 100000) ASSERT_TRUE((*graph)->step(done).ok());
+  counting = false;
+  EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(locks, 0);
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ((*graph)->executor().lost(), 0);
+}
+
+}  // namespace
+}  // namespace runnel::pipeline::test
