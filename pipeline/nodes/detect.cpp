@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "features/exact_math.h"
+#include "base/exact_single.h"
 #include "kernels/requantize.h"
 
 namespace runnel::pipeline {
@@ -31,8 +31,14 @@ constexpr Parameter kParameters[] = {
     parameter<&Detect::sequence_frames>("sequence_frames", "frames", 1, 1000000000, "longest distance between two labels of the sequence"),
 };
 
-constexpr double kOne = 1073741824.0;   // 2^30
-constexpr std::uint32_t kHalf = 1u << 29;
+constexpr std::uint32_t kOne = 1u << 30, kHalf = 1u << 29;
+
+// 0 <= share <= 1 of kOne, rounded up.
+std::int64_t level_of(double share) noexcept {
+  const double scaled = share * static_cast<double>(kOne);
+  const auto level = static_cast<std::int64_t>(scaled);
+  return level + (static_cast<double>(level) < scaled ? 1 : 0);
+}
 
 // Takes the next piece in front of a comma off the list.
 std::string_view next_piece(std::string_view& list) noexcept {
@@ -117,11 +123,17 @@ Status Detect::no_such_label(std::string_view parameter, std::string_view name) 
 }
 
 Status Detect::set_thresholds(PrepareContext& context) noexcept {
-  release_share_ = threshold > 0 ? release_ / threshold : 0;
+  const double quiet = release < 0 ? 0.6 * threshold : release;
+  if (quiet > threshold) {
+    return Status(Code::invalid_argument) << "release is above threshold: it must be at most as high, or the detector would arm itself again at once";
+  }
+  level_ = {level_of(threshold), level_of(quiet)};
+  gate_level_ = level_of(gate_threshold);
   if (thresholds.empty()) return {};
-  thresholds_ = context.memory.array<double>(static_cast<std::size_t>(classes_));
-  if (thresholds_ == nullptr) return out_of_memory("the thresholds");
-  std::fill(thresholds_, thresholds_ + classes_, threshold);
+  const double share = threshold > 0 ? quiet / threshold : 0;   // of a label's own threshold that is its release
+  levels_ = context.memory.array<Level>(static_cast<std::size_t>(classes_));
+  if (levels_ == nullptr) return out_of_memory("the thresholds");
+  std::fill(levels_, levels_ + classes_, level_);
   for (std::string_view rest = thresholds; !rest.empty();) {
     const std::string_view piece = next_piece(rest);
     // The last colon: labels may have some.
@@ -131,7 +143,7 @@ Status Detect::set_thresholds(PrepareContext& context) noexcept {
     if (label < 0) return no_such_label("thresholds", name);
     const double value = colon == std::string_view::npos ? -1 : share_from(piece.substr(colon + 1));
     if (value < 0) return Status(Code::invalid_argument) << "thresholds=" << piece << ": expected LABEL:THRESHOLD with a threshold from 0 to 1, such as 0.85";
-    thresholds_[label] = value;
+    levels_[label] = {level_of(value), level_of(share * value)};
   }
   return {};
 }
@@ -191,10 +203,6 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   classes_ = input.channels;
   frame_bytes_ = input.frame_bytes();
   clock_ = input.clock;
-  release_ = release < 0 ? 0.6 * threshold : release;
-  if (release_ > threshold) {
-    return Status(Code::invalid_argument) << "release is above threshold: it must be at most as high, or the detector would arm itself again at once";
-  }
   RUNNEL_TRY(name_labels(context));
   RUNNEL_TRY(ignore_labels(context));
   exponential_ = smoothing == "exponential";
@@ -204,11 +212,12 @@ Status Detect::prepare(PrepareContext& context) noexcept {
   if (wake_word_ && endpoint_frames > 0) {
     return Status(Code::invalid_argument) << "endpoint_frames=" << endpoint_frames << ": expected 0 in mode=wake-word, whose means start anew at the decision";
   }
+  weight_ = exponential_ ? 1 : smoothing_frames;
   RUNNEL_TRY(set_thresholds(context));
   RUNNEL_TRY(set_gate());
   RUNNEL_TRY(set_sequence(context));
   const auto classes = static_cast<std::size_t>(classes_);
-  values_ = context.memory.array<double>(classes);
+  values_ = context.memory.array<float>(classes);
   if (values_ == nullptr) return out_of_memory("the posteriors");
   if (clip_) {
     totals_ = context.memory.array<double>(classes);
@@ -255,18 +264,18 @@ void Detect::read(const std::byte* frame) noexcept {
     if (dtype_ == DType::float32) value = reinterpret_cast<const float*>(frame)[c];
     else if (dtype_ == DType::int8) value = static_cast<float>(reinterpret_cast<const std::int8_t*>(frame)[c]) * scale_;
     else value = static_cast<float>(reinterpret_cast<const std::int16_t*>(frame)[c]) * scale_;
-    values_[c] = static_cast<double>(value);
+    values_[c] = value;
   }
 }
 
 void Detect::to_posteriors() noexcept {
   if (!softmax_) return;
-  const double highest = *std::max_element(values_, values_ + classes_);
-  double sum = 0;
+  const float highest = *std::max_element(values_, values_ + classes_);
+  float sum = 0;
   for (std::int32_t c = 0; c < classes_; ++c) {
-    // Below -700 the exponential is 0 for every purpose here; infinities stay out of it.
-    const double distance = values_[c] - highest;
-    values_[c] = distance > -700 ? features::exp(distance) : 0;
+    // Below -80 the exponential is 0 for every purpose here; infinities stay out of it.
+    const float distance = values_[c] - highest;
+    values_[c] = distance > -80.0f ? exact::exp_single(distance) : 0;
     sum += values_[c];
   }
   for (std::int32_t c = 0; c < classes_; ++c) values_[c] /= sum;
@@ -287,51 +296,52 @@ std::int64_t Detect::begin_of_event(std::int64_t frame, std::int32_t label) cons
   return best;
 }
 
-double Detect::smoothed(std::int32_t label) const noexcept {
-  return static_cast<double>(sums_[label]) / (exponential_ ? kOne : kOne * static_cast<double>(smoothing_frames));
+float Detect::smoothed(std::int32_t label) const noexcept {
+  return static_cast<float>(sums_[label]) / static_cast<float>(weight_) / static_cast<float>(kOne);
 }
 
-double Detect::smooth(std::int64_t frame, std::int32_t& best) noexcept {
+std::int32_t Detect::smooth(std::int64_t frame) noexcept {
   std::uint32_t* slot = history_ + (frame - first_) % smoothing_frames * classes_;
-  best = -1;
+  now_ = slot;
+  std::int32_t best = -1;
   bool reached = false;                // by the best one so far, its own threshold
   for (std::int32_t c = 0; c < classes_; ++c) {
     // Also right for NaN, which counts as 0.
-    const double posterior = values_[c] > 0 ? std::min(values_[c], 1.0) : 0.0;
-    const auto fixed = static_cast<std::uint32_t>(posterior * kOne + 0.5);
+    const float posterior = values_[c] > 0 ? std::min(values_[c], 1.0f) : 0.0f;
+    const auto fixed = static_cast<std::uint32_t>(posterior * static_cast<float>(kOne));
     if (exponential_) sums_[c] += (static_cast<std::int64_t>(fixed) - sums_[c]) / smoothing_frames;
     else sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
     slot[c] = fixed;
     if (ignored_[c]) continue;
-    const bool reaches = thresholds_ != nullptr && smoothed(c) >= thresholds_[c];
-    if (best < 0 || reaches > reached || (reaches == reached && sums_[c] > sums_[best])) {
+    const bool enough = levels_ != nullptr && reaches(c, levels_[c].threshold);
+    if (best < 0 || enough > reached || (enough == reached && sums_[c] > sums_[best])) {
       best = c;
-      reached = reaches;
+      reached = enough;
     }
   }
-  return smoothed(best);
+  return best;
 }
 
 bool Detect::gate_is_open(std::int64_t frame) noexcept {
   if (gate_ < 0) return true;
-  if (values_[gate_] >= gate_threshold) open_until_ = frame + gate_hold_frames + 1;
+  if (now_[gate_] >= gate_level_) open_until_ = frame + gate_hold_frames + 1;
   return frame < open_until_;
 }
 
-bool Detect::wakes(std::int32_t best, double mean) noexcept {
+bool Detect::wakes(std::int32_t best) noexcept {
   bool quiet = true;
-  for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || !(values_[c] >= release_of(c)));
+  for (std::int32_t c = 0; c < classes_; ++c) quiet = quiet && (ignored_[c] || now_[c] < release_of(c));
   if (quiet && quiet_ < wanted_quiet_) ++quiet_;
-  if (mean < threshold_of(best) || !gate_open_ || quiet_ < wanted_quiet_) return false;
+  if (!reaches(best, threshold_of(best)) || !gate_open_ || quiet_ < wanted_quiet_) return false;
   quiet_ = 0;
   wanted_quiet_ = refractory_frames;
   return true;
 }
 
-bool Detect::rises(std::int64_t frame, std::int32_t best, double mean) noexcept {
-  if (mean < release_of(best)) armed_ = true;
+bool Detect::rises(std::int64_t frame, std::int32_t best) noexcept {
+  if (!reaches(best, release_of(best))) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= refractory_frames;
-  if (mean < threshold_of(best) || !gate_open_ || !ready || (!armed_ && best == last_label_)) return false;
+  if (!reaches(best, threshold_of(best)) || !gate_open_ || !ready || (!armed_ && best == last_label_)) return false;
   armed_ = false;
   last_ = frame;
   last_label_ = best;
@@ -339,12 +349,11 @@ bool Detect::rises(std::int64_t frame, std::int32_t best, double mean) noexcept 
 }
 
 bool Detect::decide(std::int64_t frame, Event& event) noexcept {
-  std::int32_t best = -1;
-  const double mean = smooth(frame, best);
+  const std::int32_t best = smooth(frame);
   gate_open_ = gate_is_open(frame);
   decided_ = best;
-  if (!(wake_word_ ? wakes(best, mean) : rises(frame, best, mean))) return false;
-  event = {names_[best], static_cast<float>(mean), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
+  if (!(wake_word_ ? wakes(best) : rises(frame, best))) return false;
+  event = {names_[best], smoothed(best), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
   if (wake_word_) forget_means();
   return true;
 }
@@ -376,7 +385,7 @@ bool Detect::follow(std::int64_t frame, bool decided, Event& event) noexcept {
   Event next;
   if (decided) next = event;
   if (open_label_ >= 0) {
-    if (smoothed(open_label_) < release_of(open_label_)) ++below_;
+    if (!reaches(open_label_, release_of(open_label_))) ++below_;
     else if (!decided) {
       below_ = 0;
       open_.end = clock_.end_sample(frame);
@@ -405,7 +414,7 @@ Status Detect::process(const Block& in, Output& out) noexcept {
     ++seen_;
     read(frame);
     if (clip_) {
-      for (std::int32_t c = 0; c < classes_; ++c) totals_[c] += values_[c];
+      for (std::int32_t c = 0; c < classes_; ++c) totals_[c] += static_cast<double>(values_[c]);
       continue;
     }
     to_posteriors();
@@ -422,11 +431,11 @@ Status Detect::flush(Output& out) noexcept {
     return {};
   }
   if (seen_ == 0) return {};
-  for (std::int32_t c = 0; c < classes_; ++c) values_[c] = totals_[c] / static_cast<double>(seen_);
+  for (std::int32_t c = 0; c < classes_; ++c) values_[c] = static_cast<float>(totals_[c] / static_cast<double>(seen_));
   const auto best = static_cast<std::int32_t>(std::max_element(values_, values_ + classes_) - values_);
   to_posteriors();
   const std::int64_t last = first_ + seen_ - 1;
-  out.as<Event>()[0] = {names_[best], static_cast<float>(values_[best]), from_zero(clock_.first_sample(first_)), clock_.end_sample(last), last};
+  out.as<Event>()[0] = {names_[best], values_[best], from_zero(clock_.first_sample(first_)), clock_.end_sample(last), last};
   out.count = 1;
   seen_ = 0;
   return {};

@@ -28,8 +28,8 @@
 // mode=clip. One event per recording (or piece between gaps): the label whose mean logit over all frames is highest, ignored labels
 // included. It spans all frames; its score is the softmax of the mean logits. No frames, no event.
 //
-// Posteriors are integers of 30 fractional bits, so that running sums are exact and the result does not depend on how the stream
-// was cut. The exponential is features::exp, which has the same bits on every machine.
+// Posteriors and thresholds (rounded up) are integers of 30 fractional bits, so that running sums are exact and the result does not depend on how
+// the stream was cut. A frame needs no double precision, which small machines do in software; the exponential has the same bits on every machine.
 #pragma once
 
 #include "pipeline/node.h"
@@ -75,21 +75,28 @@ class Detect final : public Node {
   Status no_such_label(std::string_view parameter, std::string_view name) const noexcept;
   void read(const std::byte* frame) noexcept;
   void to_posteriors() noexcept;
-  // The best label's mean; `best` is that label.
-  double smooth(std::int64_t frame, std::int32_t& best) noexcept;
-  [[nodiscard]] double smoothed(std::int32_t label) const noexcept;
+  // The best label.
+  std::int32_t smooth(std::int64_t frame) noexcept;
+  // Whether a label's smoothed posterior is at least `level`.
+  [[nodiscard]] bool reaches(std::int32_t label, std::int64_t level) const noexcept { return sums_[label] >= level * weight_; }
+  [[nodiscard]] float smoothed(std::int32_t label) const noexcept;
   bool decide(std::int64_t frame, Event& event) noexcept;
   bool follow(std::int64_t frame, bool decided, Event& event) noexcept;
   bool extend(const Event& part, std::int32_t label, Event& event) noexcept;
   bool end_word(Event& event) noexcept;
   bool gate_is_open(std::int64_t frame) noexcept;
-  bool wakes(std::int32_t best, double mean) noexcept;
-  bool rises(std::int64_t frame, std::int32_t best, double mean) noexcept;
+  bool wakes(std::int32_t best) noexcept;
+  bool rises(std::int64_t frame, std::int32_t best) noexcept;
   void forget_means() noexcept;
   [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
-  [[nodiscard]] double threshold_of(std::int32_t label) const noexcept { return thresholds_ == nullptr ? threshold : thresholds_[label]; }
-  [[nodiscard]] double release_of(std::int32_t label) const noexcept { return thresholds_ == nullptr ? release_ : release_share_ * thresholds_[label]; }
+  [[nodiscard]] std::int64_t threshold_of(std::int32_t label) const noexcept { return levels_ == nullptr ? level_.threshold : levels_[label].threshold; }
+  [[nodiscard]] std::int64_t release_of(std::int32_t label) const noexcept { return levels_ == nullptr ? level_.release : levels_[label].release; }
   [[nodiscard]] std::int64_t from_zero(std::int64_t sample) const noexcept { return sample < 0 ? 0 : sample; }
+
+  // Posteriors * 2^30.
+  struct Level {
+    std::int64_t threshold = 0, release = 0;
+  };
 
   bool clip_ = false, wake_word_ = false;
   bool softmax_ = true;
@@ -100,14 +107,16 @@ class Detect final : public Node {
   Clock clock_;
   std::string_view* names_ = nullptr;
   bool* ignored_ = nullptr;
-  double* values_ = nullptr;           // [classes]: of the present frame: logits, then posteriors
+  float* values_ = nullptr;            // [classes]: of the present frame: logits, then posteriors
   double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
   std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
+  const std::uint32_t* now_ = nullptr; // [classes]: the present frame in the history
   std::int64_t* sums_ = nullptr;       // [classes]: of the history
-  double release_ = 0;
+  std::int64_t weight_ = 1;            // of the sums: frames that they are of
   bool exponential_ = false;
-  double* thresholds_ = nullptr;       // [classes]; nullptr: all are `threshold`
-  double release_share_ = 0;           // of the threshold, for labels with thresholds of their own
+  Level level_;
+  Level* levels_ = nullptr;            // [classes]; nullptr: all are `level_`
+  std::int64_t gate_level_ = 0;
   std::int32_t gate_ = -1;             // class; -1: no gate
   std::int64_t open_until_ = 0;        // frame behind the last one for which the gate stays open
   std::int32_t* sequence_ = nullptr;   // [sequence_length_]: classes; nullptr: no sequence
