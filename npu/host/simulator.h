@@ -17,7 +17,7 @@ namespace runnel::npu {
 
 struct SimulatorOptions {
   std::uint64_t work = std::uint64_t{1} << 36;   // of one run (bounds.h): a stream with more of it is refused
-  DeviceDescription device;                      // models that were made for another one are refused when they are prepared
+  DeviceDescription device{};                    // models that were made for another one are refused when they are prepared
 };
 
 // After each operation that computes something: the operation and its output, [height][width][depth] as it was stored.
