@@ -2,7 +2,7 @@
 
 add_library(runnel_flags INTERFACE)
 # One order of floating-point operations on every machine: no contraction into fused multiply-add, no fast math.
-target_compile_options(runnel_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+target_compile_options(runnel_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlapping copies in "text" + std::string (GCC bug 105651).
   target_compile_options(runnel_flags INTERFACE -Wno-restrict)

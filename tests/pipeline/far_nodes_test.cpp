@@ -35,7 +35,7 @@ Frames run_node(const std::string& text, std::int32_t channels, const std::vecto
     const auto value = parse_value(**parameter, given.value);
     EXPECT_TRUE(value.ok() && (*parameter)->set(**parameter, *node, *value).ok()) << given.key;
   }
-  PrepareContext context{.memory = memory, .label = node_text.type, .input_label = "test", .input = {}, .operators = {}, .output = {}, .fix = {}};
+  PrepareContext context{.memory = memory, .label = node_text.type, .input_label = "test", .input = {}, .operators = {}, .fast = {}, .output = {}, .fix = {}};
   context.input.kind = channels == 1 ? Kind::audio : Kind::frames;
   context.input.dtype = DType::float32;
   context.input.channels = channels;
