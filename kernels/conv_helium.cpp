@@ -139,7 +139,7 @@ struct Helium {
     }
   }
 
-  [[gnu::always_inline]] static void dense_channels(const Dense<std::int8_t, std::int32_t>& of, const Requant& requant, std::int32_t channel, std::int32_t last) noexcept {
+  [[gnu::always_inline]] static void dense_channels(const DensePosition<std::int8_t, std::int32_t>& of, const Requant& requant, std::int32_t channel, std::int32_t last) noexcept {
     const Scale how(requant);
     const VectorScale vectors(how);
     const std::int8_t *const x = of.x, *weights = of.weights + channel * of.channel_step;

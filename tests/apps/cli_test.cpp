@@ -30,7 +30,7 @@ class Cli : public testing::Test {
 
 TEST_F(Cli, InferTakesRecordingsThroughTheFrontEndOfTheModel) {
   call_well({"infer", model(), "-i", "logmel=" + recording(), "-o", file("direct")});
-  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 298, 12}));
+  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 12, 298})) << "the layout of the source file";
 }
 
 TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
@@ -215,10 +215,10 @@ TEST_F(Cli, InspectTellsOfModelsGraphsAndNodes) {
   EXPECT_EQ(about["memory"]["arena"]["slow"], 0);
   EXPECT_GE(about["memory"]["arena"]["ratio"], 1.0);
   EXPECT_EQ(about["memory"]["constants"]["copied_slow"], 0);
-  const Json small = Json::parse(call_well({"inspect", model(), "--json", "--firmware", "--fast-bytes", "128", "--param-copy"}).out)["memory"];
+  const Json small = Json::parse(call_well({"inspect", model(), "--json", "--firmware", "--fast-bytes", "64", "--param-copy"}).out)["memory"];
   EXPECT_EQ(small["alignment"], 16);
   EXPECT_GT(small["arena"]["fast"], 0);
-  EXPECT_LE(small["arena"]["fast"], 128);
+  EXPECT_LE(small["arena"]["fast"], 64);
   EXPECT_GT(small["arena"]["slow"], 0);
   EXPECT_EQ(small["state"]["tier"], "slow");
   EXPECT_EQ(small["constants"]["in_place"], 0);

@@ -20,6 +20,13 @@ constexpr std::int64_t kFrames = 98, kBins = 40, kClasses = 12;
 
 class InferVerb : public testing::Test {
  protected:
+  static void SetUpTestSuite() {
+    folder_of_model_ = std::make_unique<runnel::test::TemporaryFolder>();
+    call_well({"import", RUNNEL_SOURCE_FOLDER "/models/digits/digits_c_s8.espdl", "-o", frames_first()});
+  }
+  static void TearDownTestSuite() { folder_of_model_.reset(); }
+  // The digits network of a file that has time in front of channels, so that frames are its rows.
+  static std::string frames_first() { return (folder_of_model_->path() / "digits.rnl").string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
   Npy logits(const std::string& folder) const { return runnel::test::read_npy(folder_.path() / folder / "logits.npy"); }
 
@@ -41,10 +48,11 @@ class InferVerb : public testing::Test {
     return write(name, DType::int8, {1, static_cast<std::int64_t>(values.size()) / kBins, kBins}, values);
   }
   void infer(const std::string& from, const std::string& to, std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"infer", model(), "-i", "logmel=" + from, "-o", file(to)});
+    more.insert(more.begin(), {"infer", frames_first(), "-i", "logmel=" + from, "-o", file(to)});
     EXPECT_EQ(call_well(more).out, "") << "results are files; stdout stays empty";
   }
   runnel::test::TemporaryFolder folder_;
+  static inline std::unique_ptr<runnel::test::TemporaryFolder> folder_of_model_;
 };
 
 TEST_F(InferVerb, TakesThreeFormsOfTheSameInput) {
@@ -101,7 +109,7 @@ TEST_F(InferVerb, DumpWritesEveryTensorThatIsComputed) {
   const std::string input = write_frames("x.npy", frames(kFrames));
   infer(input, "plain");
   infer(input, "all", {"--dump", "all"});
-  const Json about = Json::parse(call_well({"inspect", model(), "--json"}).out);
+  const Json about = Json::parse(call_well({"inspect", frames_first(), "--json"}).out);
   std::vector<std::string> expected;
   for (const Json& op : about["operators"]) {
     for (const Json& output : op["outputs"]) expected.push_back(output.get<std::string>() + ".npy");
@@ -132,7 +140,7 @@ TEST_F(InferVerb, DumpsOfAStreamEqualThoseOfTheWholeRun) {
 
 TEST_F(InferVerb, DumpTakesNames) {
   const std::string input = write_frames("x.npy", frames(kFrames));
-  const Json about = Json::parse(call_well({"inspect", model(), "--json"}).out);
+  const Json about = Json::parse(call_well({"inspect", frames_first(), "--json"}).out);
   const std::string first = about["operators"][0]["outputs"][0], second = about["operators"][3]["outputs"][0];
   std::vector<std::string> expected = {first + ".npy", "logits.npy", second + ".npy"};
   std::sort(expected.begin(), expected.end());
@@ -155,7 +163,7 @@ TEST_F(InferVerb, DequantizeWritesFloats) {
   const std::string input = write_frames("x.npy", frames(kFrames));
   infer(input, "integers");
   infer(input, "floats", {"--dequantize"});
-  const Json about = Json::parse(call_well({"inspect", model(), "--json"}).out);
+  const Json about = Json::parse(call_well({"inspect", frames_first(), "--json"}).out);
   int exponent = 0;
   for (const Json& tensor : about["tensors"]) {
     if (tensor["name"] == "logits") exponent = tensor["exponents"][0];
@@ -171,7 +179,7 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   const std::string good = write_frames("x.npy", frames(kFrames));
   const std::string out = file("out");
   const auto refused = [&](std::vector<std::string> more, const std::string& sentence) {
-    more.insert(more.begin(), {"infer", model(), "-o", out});
+    more.insert(more.begin(), {"infer", frames_first(), "-o", out});
     refusal(more, sentence);
     EXPECT_FALSE(fs::exists(out)) << "a refused call leaves a folder";
   };
@@ -196,7 +204,7 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   refused({"-i", "logmel=" + good, "--sequence"}, "rank 3, expected 4");
   // The folder cannot be made: there is a file of this name.
   write_text(file("taken"), "mine");
-  refusal({"infer", model(), "-i", "logmel=" + good, "-o", file("taken")}, "taken");
+  refusal({"infer", frames_first(), "-i", "logmel=" + good, "-o", file("taken")}, "taken");
   EXPECT_EQ(read_text(file("taken")), "mine");
 }
 
