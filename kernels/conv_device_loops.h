@@ -28,11 +28,11 @@ struct TapWindow {
 };
 
 // How the taps of one position lie.
-struct TapRange {
+struct TapsOfPosition {
   std::int32_t top, left;
   TapRange rows, columns;
 };
-[[gnu::always_inline]] inline TapRange taps_at(const ConvSpec& spec, std::int32_t position) noexcept {
+[[gnu::always_inline]] inline TapsOfPosition taps_at(const ConvSpec& spec, std::int32_t position) noexcept {
   const std::int32_t row = spec.out_height == 1 ? 0 : position / spec.out_width, column = position - row * spec.out_width;
   const std::int32_t top = row * spec.stride_height - spec.pad_top, left = column * spec.stride_width - spec.pad_left;
   return {top, left, taps_inside(top, spec.dilation_height, spec.kernel_height, spec.in_height), taps_inside(left, spec.dilation_width, spec.kernel_width, spec.in_width)};
@@ -48,7 +48,7 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
   window.zero_point = spec.in_zero_point;
   const Scale how(spec.requant);
   for (auto at = static_cast<std::int32_t>(part.first); at < part.last; ++at) {
-    const TapRange taps = taps_at(spec, at);
+    const TapsOfPosition taps = taps_at(spec, at);
     const std::int32_t row = taps.top + taps.rows.first * spec.dilation_height, column = taps.left + taps.columns.first * spec.dilation_width;
     window.rows = taps.rows.last - taps.rows.first;
     window.columns = taps.columns.last - taps.columns.first;
@@ -109,7 +109,7 @@ class DenseConv {
     for (auto at = static_cast<std::int32_t>(part.first); at < part.last; ++at) {
       taps_ = taps_at(spec_, at);
       T* const out = y + at * spec_.out_channels;
-      // TapRange side by side are one run in memory, in x and in the weights: usually all that there are.
+      // Taps side by side are one run in memory, in x and in the weights: usually all that there are.
       const bool one_run = taps_.rows.last - taps_.rows.first == 1 && (merge_ ? taps_.columns.last > taps_.columns.first : taps_.columns.last - taps_.columns.first == 1);
       // Channels of a group read the same inputs.
       for (std::int32_t channel = part.first_channel; channel < part.last_channel;) {
@@ -168,7 +168,7 @@ class DenseConv {
   std::int32_t group_inputs_;
   bool merge_;
   std::int32_t row_weights_, channel_weights_;
-  TapRange taps_{};
+  TapsOfPosition taps_{};
 };
 
 template <class Machine, class T, class Bias>
