@@ -34,16 +34,16 @@ using F = typename Lanes<W>::F;
 template <int W>
 using I = typename Lanes<W>::I;
 
-// Unaligned.
+// Aligned as floats are: machines that trap unaligned words would otherwise copy byte by byte.
 template <int W>
 RUNNEL_LANES_INLINE F<W> load(const float* p) {
   F<W> v;
-  __builtin_memcpy(&v, p, sizeof v);
+  __builtin_memcpy(&v, __builtin_assume_aligned(p, alignof(float)), sizeof v);
   return v;
 }
 template <int W>
 RUNNEL_LANES_INLINE void store(float* p, F<W> v) {
-  __builtin_memcpy(p, &v, sizeof v);
+  __builtin_memcpy(__builtin_assume_aligned(p, alignof(float)), &v, sizeof v);
 }
 // The first `count` lanes, 0 < count <= W; the others are 0.
 template <int W>

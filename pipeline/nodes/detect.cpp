@@ -43,7 +43,7 @@ std::int64_t level_of(double share) noexcept {
 // Takes the next piece in front of a comma off the list.
 std::string_view next_piece(std::string_view& list) noexcept {
   const std::size_t comma = std::min(list.find(','), list.size());
-  const std::string_view piece = list.substr(0, comma);
+  const std::string_view piece(list.data(), comma);
   list.remove_prefix(std::min(comma + 1, list.size()));
   return piece;
 }
@@ -138,10 +138,10 @@ Status Detect::set_thresholds(PrepareContext& context) noexcept {
     const std::string_view piece = next_piece(rest);
     // The last colon: labels may have some.
     const std::size_t colon = piece.rfind(':');
-    const std::string_view name = piece.substr(0, colon);
+    const std::string_view name(piece.data(), std::min(colon, piece.size()));
     const std::int32_t label = class_of(name);
     if (label < 0) return no_such_label("thresholds", name);
-    const double value = colon == std::string_view::npos ? -1 : share_from(piece.substr(colon + 1));
+    const double value = colon == std::string_view::npos ? -1 : share_from({piece.data() + colon + 1, piece.size() - colon - 1});
     if (value < 0) return Status(Code::invalid_argument) << "thresholds=" << piece << ": expected LABEL:THRESHOLD with a threshold from 0 to 1, such as 0.85";
     levels_[label] = {level_of(value), level_of(share * value)};
   }
