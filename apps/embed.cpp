@@ -205,6 +205,9 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
 Status run_embed(const EmbedCall& call) {
   // The processors of Cortex-M are this verb's; others say how a foreign file is to be read.
   const bool cortex = call.flags.target.starts_with("cortex-");
+  if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" && call.flags.target != "cortex-m55") {
+    return Status(Code::invalid_argument) << "--target " << call.flags.target << ": expected cortex-m4, cortex-m7 or cortex-m55";
+  }
   ModelFlags flags = call.flags;
   if (cortex) flags.target.clear();
   RUNNEL_ASSIGN(const auto owned, load(call.graph.model, flags));

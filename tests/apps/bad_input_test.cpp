@@ -239,6 +239,11 @@ TEST_F(BadInput, ARecordingShorterThanOneFrameIsNoFailure) {
 
 // ---- outputs -------------------------------------------------------------------------------------------------------
 
+TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
+  refusal({"embed", model(), "-o", file("embedded"), "--target", "cortex-m99"}, "--target cortex-m99: expected cortex-m4, cortex-m7 or cortex-m55");
+  EXPECT_FALSE(fs::exists(file("embedded")));
+}
+
 TEST_F(BadInput, OutputsThatCannotBeWritten) {
   const std::string nowhere = file("nowhere/out");
   fs::create_directory(file("taken"));
