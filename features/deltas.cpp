@@ -51,8 +51,7 @@ void Deltas::advance() noexcept {
 }
 
 Status Deltas::push(const float* frame) noexcept {
-  std::copy_n(frame, in_dims(), level_[0].next());
-  level_[0].push();
+  level_[0].push(frame);
   advance();
   return Status();
 }

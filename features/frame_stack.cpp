@@ -20,8 +20,7 @@ void FrameStack::reset() noexcept {
 }
 
 Status FrameStack::push(const float* frame) noexcept {
-  std::copy_n(frame, in_dims(), history_.next());
-  history_.push();
+  history_.push(frame);
   return Status();
 }
 

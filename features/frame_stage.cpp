@@ -1,5 +1,7 @@
 #include "features/frame_stage.h"
 
+#include <algorithm>
+
 namespace runnel::features {
 
 Status FrameHistory::init(std::size_t dims, std::size_t capacity, Memory& memory) noexcept {
@@ -13,6 +15,11 @@ Status FrameHistory::init(std::size_t dims, std::size_t capacity, Memory& memory
   capacity_ = capacity;
   count_ = 0;
   return Status();
+}
+
+void FrameHistory::push(const float* frame) noexcept {
+  std::copy_n(frame, dims_, next());
+  push();
 }
 
 }  // namespace runnel::features

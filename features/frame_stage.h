@@ -17,7 +17,7 @@ namespace runnel::features {
 // One stream. Not thread-safe. Memory is taken when it is made and must outlive it.
 class FrameStage {
  public:
-  // Takes the next frame, in_dims() values; every frame must be followed by pull() until that gives none. Error:
+  // Takes the next frame, in_dims() finite values (others would stay in sums for ever); every frame must be followed by pull() until that gives none. Error:
   // invalid_data when the recording is longer than this stage can hold.
   virtual Status push(const float* frame) noexcept = 0;
   // The next frame, out_dims() values; false while none is certain.
@@ -50,6 +50,8 @@ class FrameHistory {
   // Room for the next frame, which push() then counts.
   [[nodiscard]] float* next() noexcept { return at(count_); }
   void push() noexcept { ++count_; }
+  // A copy of dims() values as the next frame.
+  void push(const float* frame) noexcept;
   [[nodiscard]] float* at(std::int64_t frame) noexcept { return data_ + static_cast<std::size_t>(static_cast<std::uint64_t>(frame) % capacity_) * dims_; }
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t dims() const noexcept { return dims_; }

@@ -53,8 +53,7 @@ void SlidingCmvn::add(std::int64_t frame, double sign) noexcept {
 }
 
 Status SlidingCmvn::push(const float* frame) noexcept {
-  std::copy_n(frame, in_dims(), history_.next());
-  history_.push();
+  history_.push(frame);
   return Status();
 }
 
@@ -132,8 +131,7 @@ void MirrorCmvn::advance() noexcept {
 }
 
 Status MirrorCmvn::push(const float* frame) noexcept {
-  std::copy_n(frame, in_dims(), frames_.next());
-  frames_.push();
+  frames_.push(frame);
   advance();
   return Status();
 }
@@ -218,8 +216,7 @@ Status UtteranceCmvn::push(const float* frame) noexcept {
   if (frames_.count() == static_cast<std::int64_t>(frames_.capacity())) {
     return Status(Code::invalid_data) << "the recording has more than " << frames_.capacity() << " frames (statistics of the whole); raise max_frames";
   }
-  std::copy_n(frame, in_dims(), frames_.next());
-  frames_.push();
+  frames_.push(frame);
   return Status();
 }
 

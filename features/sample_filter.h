@@ -1,6 +1,6 @@
 // What is done to samples before they are framed: gain, pre-emphasis of the whole stream, a high-pass filter and
 // seeded noise. Samples of several channels alternate; the channels do not influence each other. Everything depends
-// on the samples so far and their number only, never on the sizes of the pieces.
+// on the samples so far and their number only, never on the sizes of the pieces. Samples must be finite: a filter would keep any other for ever.
 #pragma once
 
 #include <cstddef>

@@ -120,7 +120,7 @@ bool MemoryPlan::set_items(const Request& request, bool shrinking, std::span<con
     for (const std::int32_t output : *op.outputs()) add(output, request.alive[static_cast<std::size_t>(i)].first);
     const bool alone = request.alive[static_cast<std::size_t>(i)].first == request.alive[static_cast<std::size_t>(i)].last;
     if (request.share && alone && request.absorbed_by[static_cast<std::size_t>(i)] < 0) {
-      const InPlace in_place = find_operator(request.table, op)->in_place;
+      const InPlace in_place = request.keeps_bytes[static_cast<std::size_t>(i)] ? InPlace::view : find_operator(request.table, op)->in_place;
       if (const std::int32_t x = find_place(op, i, in_place, shrinking, placements); x >= 0) {
         const auto y = static_cast<std::size_t>(op.outputs()->Get(0));
         any_smaller = any_smaller || placements[y].bytes < placements[static_cast<std::size_t>(x)].bytes;

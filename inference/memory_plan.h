@@ -25,6 +25,7 @@ class MemoryPlan {
     OperatorTable table;
     std::span<const Span> alive;                 // per operator: those that it runs together with, itself at least
     std::span<const std::int32_t> absorbed_by;   // per operator: the one in front that computes it along, or -1
+    std::span<const bool> keeps_bytes;           // per operator: BoundOperator::keeps_bytes
     bool share = true;                           // false: every tensor keeps memory of its own
     std::size_t alignment = 16;
     std::size_t tail = 0;                        // bytes that must be readable behind the last tensor of each arena

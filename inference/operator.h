@@ -59,6 +59,9 @@ struct BoundOperator {
   // From an input with as many positions a part reads only those that it computes: no need to wait until all parts of the operator
   // in front are done.
   bool same_positions = false;
+  // In this run the bytes of the output are those of the first input in the same order, although the operator's definition does not promise it:
+  // InPlace::view holds. Set by prepare().
+  bool keeps_bytes = false;
   // The same as run() with one part.
   DirectCall direct;
 };

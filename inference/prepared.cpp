@@ -140,13 +140,14 @@ class Preparation final : public PrepareContext {
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
+    keeps_bytes_ = {memory_.array<bool>(steps), steps};
     for (int i = 0; i < model_.operator_count() && variables_ == nullptr; ++i) {
       if (!is_variable(i)) continue;
       variables_ = memory_.array<std::size_t>(steps);
       if (variables_ == nullptr) return exhausted();
     }
     if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
-        lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr) {
+        lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr || keeps_bytes_.data() == nullptr) {
       return exhausted();
     }
     streams_ = out_.streams_;
@@ -283,6 +284,7 @@ class Preparation final : public PrepareContext {
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
       step.bound = *bound;
+      keeps_bytes_[static_cast<std::size_t>(current_)] = step.bound->keeps_bytes;
       step.direct = step.bound->direct;
       step.parts = step.bound->parts;
       out_.step_info_[out_.step_count_ - 1] = {current_, sum - current_ + 1};
@@ -351,6 +353,7 @@ class Preparation final : public PrepareContext {
     MemoryPlan::Request request;
     request.table = table_;
     request.absorbed_by = absorbed_by_;
+    request.keeps_bytes = keeps_bytes_;
     request.alive = alive_;
     request.share = options_.share;
     request.alignment = alignment_;
@@ -401,6 +404,7 @@ class Preparation final : public PrepareContext {
   MemoryPlan memory_plan_;
   std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
   std::span<MemoryPlan::Span> alive_;     // per operator: from when to when its operands are needed
+  std::span<bool> keeps_bytes_;           // per operator: BoundOperator::keeps_bytes
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
   std::size_t* variables_ = nullptr;      // per operator that was the first to ask for its variable: where it is

@@ -1,12 +1,8 @@
-// Vectors of 1, 4, 8 or 16 floats with the same element-wise meaning, from which the float kernels are instantiated once per instruction set.
-// An element-wise operation, fused multiply-add included, rounds the same way in any lane: the width changes speed and never a bit.
-//
-// Only kernels/float_kernels_*.cpp include this, through the loops. Everything sits in an unnamed namespace on purpose: each of those files is
-// compiled for other instructions, and a shared inline function could otherwise be linked from the wrong one.
+// base/float_lanes.h for the float kernels, with what they need besides: parts of vectors, fused multiply-add (rounded the same way in any lane),
+// square roots, signs. Only kernels/float_kernels_*.cpp include this, through the loops.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "base/float_lanes.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -14,37 +10,11 @@
 #include <arm_neon.h>
 #endif
 
-#define RUNNEL_LANES_INLINE [[gnu::always_inline]] inline
-
 namespace runnel::kernels {
 namespace {
 
-template <int W>
-struct Lanes {
-  typedef float F __attribute__((vector_size(W * 4)));
-  typedef std::int32_t I __attribute__((vector_size(W * 4)));
-};
-template <>
-struct Lanes<1> {
-  using F = float;
-  using I = std::int32_t;
-};
-template <int W>
-using F = typename Lanes<W>::F;
-template <int W>
-using I = typename Lanes<W>::I;
+using namespace lanes;
 
-// Aligned as floats are: machines that trap unaligned words would otherwise copy byte by byte.
-template <int W>
-RUNNEL_LANES_INLINE F<W> load(const float* p) {
-  F<W> v;
-  __builtin_memcpy(&v, __builtin_assume_aligned(p, alignof(float)), sizeof v);
-  return v;
-}
-template <int W>
-RUNNEL_LANES_INLINE void store(float* p, F<W> v) {
-  __builtin_memcpy(__builtin_assume_aligned(p, alignof(float)), &v, sizeof v);
-}
 // The first `count` lanes, 0 < count <= W; the others are 0.
 template <int W>
 RUNNEL_LANES_INLINE F<W> load_some(const float* p, std::size_t count) {
@@ -72,29 +42,6 @@ RUNNEL_LANES_INLINE void store_some(float* p, F<W> v, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) p[i] = lanes[i];
   }
 }
-template <int W>
-RUNNEL_LANES_INLINE F<W> splat(float x) {
-  if constexpr (W == 1) return x;
-  else return x - F<W>{};   // x - 0 is x for every x, also -0 and NaN
-}
-template <int W>
-RUNNEL_LANES_INLINE I<W> splat_int(std::int32_t x) {
-  if constexpr (W == 1) return x;
-  else return x - I<W>{};
-}
-template <int W>
-RUNNEL_LANES_INLINE I<W> bits_of(F<W> v) {
-  I<W> r;
-  __builtin_memcpy(&r, &v, sizeof r);
-  return r;
-}
-template <int W>
-RUNNEL_LANES_INLINE F<W> float_of_bits(I<W> v) {
-  F<W> r;
-  __builtin_memcpy(&r, &v, sizeof r);
-  return r;
-}
-
 // The value, held in a register: compilers would rather read it again for each use.
 template <int W>
 RUNNEL_LANES_INLINE F<W> in_register(F<W> v) {

@@ -12,30 +12,30 @@ struct Complex {
   F<W> re, im;
 };
 template <int W>
-RUNNEL_INLINE Complex<W> operator+(Complex<W> a, Complex<W> b) {
+RUNNEL_LANES_INLINE Complex<W> operator+(Complex<W> a, Complex<W> b) {
   return {a.re + b.re, a.im + b.im};
 }
 template <int W>
-RUNNEL_INLINE Complex<W> operator-(Complex<W> a, Complex<W> b) {
+RUNNEL_LANES_INLINE Complex<W> operator-(Complex<W> a, Complex<W> b) {
   return {a.re - b.re, a.im - b.im};
 }
 template <int W>
-RUNNEL_INLINE Complex<W> operator*(Complex<W> a, Complex<W> b) {
+RUNNEL_LANES_INLINE Complex<W> operator*(Complex<W> a, Complex<W> b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 template <int W>
-RUNNEL_INLINE Complex<W> scaled(Complex<W> a, float s) {
+RUNNEL_LANES_INLINE Complex<W> scaled(Complex<W> a, float s) {
   return {a.re * s, a.im * s};
 }
 // -i a
 template <int W>
-RUNNEL_INLINE Complex<W> minus_i(Complex<W> a) {
+RUNNEL_LANES_INLINE Complex<W> minus_i(Complex<W> a) {
   return {a.im, -a.re};
 }
 
 // DFT of R points, in place.
 template <int W, int R>
-RUNNEL_INLINE void butterfly(Complex<W>* x) {
+RUNNEL_LANES_INLINE void butterfly(Complex<W>* x) {
   if constexpr (R == 2) {
     const Complex<W> a = x[0], b = x[1];
     x[0] = a + b;
@@ -72,14 +72,14 @@ RUNNEL_INLINE void butterfly(Complex<W>* x) {
 }
 
 template <int W, int R>
-RUNNEL_INLINE void gather_points(Complex<W>* x, const float* re, const float* im, std::size_t step) {
+RUNNEL_LANES_INLINE void gather_points(Complex<W>* x, const float* re, const float* im, std::size_t step) {
   for (int k = 0; k < R; ++k) x[k] = {load<W>(re + k * step), load<W>(im + k * step)};
 }
 
 // Passes never write where they read: a last vector that reaches over the end is moved back to end there, and
 // computes a few results twice.
 template <int W>
-RUNNEL_INLINE std::size_t last_start(std::size_t at, std::size_t count) {
+RUNNEL_LANES_INLINE std::size_t last_start(std::size_t at, std::size_t count) {
   return at + W <= count ? at : count - W;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 // Four transforms become one, in place.
 template <int W>
-RUNNEL_INLINE void fixed_butterfly(H<W>* x, const Factor<W>* f) {
+RUNNEL_LANES_INLINE void fixed_butterfly(H<W>* x, const Factor<W>* f) {
   const H<W> a = rounded_product<W>(x[0], 8191);
   const H<W> b = times<W>(rounded_product<W>(x[1], 8191), f[0]), c = times<W>(rounded_product<W>(x[2], 8191), f[1]),
              d = times<W>(rounded_product<W>(x[3], 8191), f[2]);
@@ -22,7 +22,7 @@ RUNNEL_INLINE void fixed_butterfly(H<W>* x, const Factor<W>* f) {
 
 // apart % W == 0: a vector holds neighbours that share their factors.
 template <int W>
-RUNNEL_INLINE void fixed_pass_wide(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) {
+RUNNEL_LANES_INLINE void fixed_pass_wide(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) {
   const std::size_t apart = 2 * pass.apart, step = pass.groups * apart;
   for (std::size_t k = 0; k < pass.groups; ++k) {
     const std::int16_t *x = from + k * pass.radix * apart, *f = pass.factors + 2 * k;
@@ -50,7 +50,7 @@ RUNNEL_INLINE void fixed_pass_wide(const FixedPass& pass, const std::int16_t* fr
 
 // The last pass, apart = 1, groups % W == 0: a vector holds the same point of W groups, which lie four apart.
 template <int W>
-RUNNEL_INLINE void fixed_pass_last(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) {
+RUNNEL_LANES_INLINE void fixed_pass_last(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) {
   const std::size_t step = 2 * pass.groups;
   for (std::size_t k = 0; k < step; k += 2 * W) {
     H<W> even[2], odd[2], v[4];

@@ -24,34 +24,34 @@ template <int W>
 using U = typename IntLanes<W>::U;
 
 template <int W>
-RUNNEL_INLINE H<W> load16(const std::int16_t* p) {
+RUNNEL_LANES_INLINE H<W> load16(const std::int16_t* p) {
   H<W> v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
 template <int W>
-RUNNEL_INLINE void store16(std::int16_t* p, H<W> v) {
+RUNNEL_LANES_INLINE void store16(std::int16_t* p, H<W> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
 // A pair in all places.
 template <int W>
-RUNNEL_INLINE H<W> splat_pair(const std::int16_t* p) {
+RUNNEL_LANES_INLINE H<W> splat_pair(const std::int16_t* p) {
   std::uint32_t both;
   __builtin_memcpy(&both, p, sizeof both);
   return (H<W>)(both + U<W>{});
 }
 template <int W>
-RUNNEL_INLINE H<W> plus(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE H<W> plus(H<W> a, H<W> b) {
   return (H<W>)((Uh<W>)a + (Uh<W>)b);
 }
 template <int W>
-RUNNEL_INLINE H<W> minus(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE H<W> minus(H<W> a, H<W> b) {
   return (H<W>)((Uh<W>)a - (Uh<W>)b);
 }
 
 // a.re * b.re + a.im * b.im of each pair, in 32 bits.
 template <int W>
-RUNNEL_INLINE U<W> pair_products(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE U<W> pair_products(H<W> a, H<W> b) {
   if constexpr (W == 4) return (U<W>)_mm_madd_epi16((__m128i)a, (__m128i)b);
 #if defined(__AVX2__)
   if constexpr (W == 8) return (U<W>)_mm256_madd_epi16((__m256i)a, (__m256i)b);
@@ -62,7 +62,7 @@ RUNNEL_INLINE U<W> pair_products(H<W> a, H<W> b) {
 }
 // The upper and lower halves of products.
 template <int W>
-RUNNEL_INLINE H<W> high_products(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE H<W> high_products(H<W> a, H<W> b) {
   if constexpr (W == 4) return (H<W>)_mm_mulhi_epi16((__m128i)a, (__m128i)b);
 #if defined(__AVX2__)
   if constexpr (W == 8) return (H<W>)_mm256_mulhi_epi16((__m256i)a, (__m256i)b);
@@ -72,12 +72,12 @@ RUNNEL_INLINE H<W> high_products(H<W> a, H<W> b) {
 #endif
 }
 template <int W>
-RUNNEL_INLINE Uh<W> low_products(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE Uh<W> low_products(H<W> a, H<W> b) {
   return (Uh<W>)a * (Uh<W>)b;
 }
 // (x * factor + 2^14) >> 15 for |factor| < 2^14 and more than 1.
 template <int W>
-RUNNEL_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
+RUNNEL_LANES_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
   const H<W> f = factor - H<W>{};
 #if defined(__AVX512BW__)
   if constexpr (W == 16) return (H<W>)_mm512_mulhrs_epi16((__m512i)x, (__m512i)f);
@@ -95,18 +95,18 @@ RUNNEL_INLINE H<W> rounded_product(H<W> x, std::int16_t factor) {
 
 // Halves of a lane exchanged.
 template <int W>
-RUNNEL_INLINE H<W> swapped(H<W> x) {
+RUNNEL_LANES_INLINE H<W> swapped(H<W> x) {
   const U<W> v = (U<W>)x;
   return (H<W>)((v << 16) | (v >> 16));
 }
 template <int W>
-RUNNEL_INLINE H<W> with_minus_im(H<W> x) {
+RUNNEL_LANES_INLINE H<W> with_minus_im(H<W> x) {
   const Uh<W> im = (Uh<W>)(0xFFFF0000U + U<W>{});
   return (H<W>)(((Uh<W>)x ^ im) - im);
 }
 // The real parts of one, the imaginary parts of the other.
 template <int W>
-RUNNEL_INLINE H<W> merged(U<W> re, U<W> im) {
+RUNNEL_LANES_INLINE H<W> merged(U<W> re, U<W> im) {
 #if defined(__AVX512BW__)
   if constexpr (W == 16) return (H<W>)_mm512_mask_blend_epi16(0xAAAAAAAAU, (__m512i)re, (__m512i)im);
 #endif
@@ -120,31 +120,31 @@ RUNNEL_INLINE H<W> merged(U<W> re, U<W> im) {
 template <int W>
 struct Factor {
   H<W> conjugate, swapped_pair;
-  RUNNEL_INLINE static Factor of(H<W> pair) { return {with_minus_im<W>(pair), swapped<W>(pair)}; }
+  RUNNEL_LANES_INLINE static Factor of(H<W> pair) { return {with_minus_im<W>(pair), swapped<W>(pair)}; }
 };
 template <int W>
-RUNNEL_INLINE H<W> times(H<W> x, const Factor<W>& f) {
+RUNNEL_LANES_INLINE H<W> times(H<W> x, const Factor<W>& f) {
   const U<W> re = pair_products<W>(x, f.conjugate) + 16384U, im = pair_products<W>(x, f.swapped_pair) + 16384U;
   return merged<W>(re >> 15, im << 1);
 }
 
 // floor((a + b) / 2) and floor((a - b) / 2), without a 17th bit.
 template <int W>
-RUNNEL_INLINE H<W> half_sum(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE H<W> half_sum(H<W> a, H<W> b) {
   return plus<W>(a & b, (a ^ b) >> 1);
 }
 template <int W>
-RUNNEL_INLINE H<W> half_difference(H<W> a, H<W> b) {
+RUNNEL_LANES_INLINE H<W> half_difference(H<W> a, H<W> b) {
   return minus<W>(minus<W>(a >> 1, b >> 1), ~a & b & 1);
 }
 
 template <int W>
-RUNNEL_INLINE H<W> reversed_pairs(H<W> x) {
+RUNNEL_LANES_INLINE H<W> reversed_pairs(H<W> x) {
   return (H<W>)reverse<W>((F<W>)x);
 }
 // Pairs 0, 2, .. and 1, 3, .. of a, then b.
 template <int W>
-RUNNEL_INLINE void split_even_odd(H<W> a, H<W> b, H<W>& even, H<W>& odd) {
+RUNNEL_LANES_INLINE void split_even_odd(H<W> a, H<W> b, H<W>& even, H<W>& odd) {
   F<W> e, o;
   split_pairs<W>((F<W>)a, (F<W>)b, e, o);
   even = (H<W>)e;

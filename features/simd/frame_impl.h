@@ -13,7 +13,7 @@ namespace {
 
 // Halves added until one is left: the fixed end of every sum.
 template <int N>
-RUNNEL_INLINE float fold(float* lanes) {
+RUNNEL_LANES_INLINE float fold(float* lanes) {
   if constexpr (N > 1) {
     constexpr int kHalf = N / 2;
     for (int i = 0; i < kHalf; ++i) lanes[i] += lanes[i + kHalf];
@@ -25,7 +25,7 @@ RUNNEL_INLINE float fold(float* lanes) {
 constexpr int kSumLanes = 32;
 
 template <int W, class Term>
-RUNNEL_INLINE float sum_lanes(std::size_t count, Term term) {
+RUNNEL_LANES_INLINE float sum_lanes(std::size_t count, Term term) {
   F<W> sums[kSumLanes / W] = {};
   std::size_t i = 0;
   for (; i + kSumLanes <= count; i += kSumLanes) {
@@ -41,7 +41,7 @@ RUNNEL_INLINE float sum_lanes(std::size_t count, Term term) {
 struct PlainTerm {
   const float* x;
   template <int W>
-  RUNNEL_INLINE F<W> at(std::size_t i) const {
+  RUNNEL_LANES_INLINE F<W> at(std::size_t i) const {
     return load<W>(x + i);
   }
 };
@@ -49,7 +49,7 @@ struct SquareTerm {
   const float* x;
   float offset;
   template <int W>
-  RUNNEL_INLINE F<W> at(std::size_t i) const {
+  RUNNEL_LANES_INLINE F<W> at(std::size_t i) const {
     const F<W> d = load<W>(x + i) - offset;
     return d * d;
   }
@@ -66,7 +66,7 @@ float sum_of_squares(const float* x, std::size_t count, float offset) noexcept {
 
 // Calls step<width>(i) with full vectors, then with single elements.
 template <int W, class Step>
-RUNNEL_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step) {
+RUNNEL_LANES_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step) {
   std::size_t i = first;
   if constexpr (W > 1) {
     for (; i + W <= count; i += W) step.template operator()<W>(i);
@@ -101,7 +101,7 @@ void square_root(float* x, std::size_t count) noexcept {
 }
 
 template <int W>
-RUNNEL_INLINE F<W> larger(F<W> x, F<W> floor) {  // NaN gives floor
+RUNNEL_LANES_INLINE F<W> larger(F<W> x, F<W> floor) {  // NaN gives floor
   return x > floor ? x : floor;
 }
 
@@ -121,7 +121,7 @@ constexpr float kLogCoefficients[] = {0.03767276182770729F,  -0.0911617353558540
                                       0.19999605417251587F,  -0.2500016391277313F,  0.33333340287208557F};
 
 template <int W>
-RUNNEL_INLINE F<W> log_of(F<W> x) {
+RUNNEL_LANES_INLINE F<W> log_of(F<W> x) {
   constexpr float kLargest = 3.4028234663852886e38F;
   x = x < splat<W>(kLargest) ? x : splat<W>(kLargest);
   const I<W> bits = bits_of<W>(x), three_quarters = splat_int<W>(0x3f400000);
@@ -154,7 +154,7 @@ void log(float* x, std::size_t count, float floor) noexcept {
 }
 
 template <int W>
-RUNNEL_INLINE F<W> gather(const float* base, const std::int32_t* index) {
+RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
 #if defined(__AVX512F__)
   if constexpr (W == 16) {
     // The masked form, because the plain one reads an uninitialised register as its unused default.
@@ -237,7 +237,7 @@ std::size_t copy_finite(const float* x, std::size_t count, float gain, float* to
 
 // `taps(i)`: W of them from number i on.
 template <int W, class Taps>
-RUNNEL_INLINE float dot_of(const float* x, std::size_t count, Taps taps) {
+RUNNEL_LANES_INLINE float dot_of(const float* x, std::size_t count, Taps taps) {
   F<W> sums[16 / W] = {};
   for (std::size_t i = 0; i < count; i += 16) {
     for (int j = 0; j < 16 / W; ++j) {

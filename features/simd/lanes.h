@@ -1,74 +1,15 @@
-// Vectors of floats of 1, 4, 8 or 16 lanes with the same element-wise meaning, from which every kernel is
-// instantiated once per instruction set. An element-wise operation rounds the same way in any lane, so the
-// width changes speed and never a bit.
-//
-// Only simd/kernels_*.cpp include this header. Everything sits in an unnamed namespace on purpose: each of
-// those files is compiled for another instruction set, and a shared inline function could otherwise be linked
-// from the wrong one.
+// base/float_lanes.h for the features, with what transforms need besides: lanes in another order. Only simd/kernels_*.cpp include this header.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#define RUNNEL_INLINE inline __attribute__((always_inline))
+#include "base/float_lanes.h"
 
 namespace runnel::features {
 namespace {
 
-template <int W>
-struct Lanes {
-  typedef float F __attribute__((vector_size(W * 4)));
-  typedef std::int32_t I __attribute__((vector_size(W * 4)));
-};
-template <>
-struct Lanes<1> {
-  using F = float;
-  using I = std::int32_t;
-};
-template <int W>
-using F = typename Lanes<W>::F;
-template <int W>
-using I = typename Lanes<W>::I;
+using namespace lanes;
 
-// Aligned as floats are: machines that trap unaligned words would otherwise copy byte by byte.
 template <int W>
-RUNNEL_INLINE F<W> load(const float* p) {
-  F<W> v;
-  __builtin_memcpy(&v, __builtin_assume_aligned(p, alignof(float)), sizeof v);
-  return v;
-}
-template <int W>
-RUNNEL_INLINE void store(float* p, F<W> v) {
-  __builtin_memcpy(__builtin_assume_aligned(p, alignof(float)), &v, sizeof v);
-}
-template <int W>
-RUNNEL_INLINE F<W> splat(float x) {
-  if constexpr (W == 1)
-    return x;
-  else
-    return x - F<W>{};  // x - 0 is x for every x, also -0 and NaN
-}
-template <int W>
-RUNNEL_INLINE I<W> splat_int(std::int32_t x) {
-  if constexpr (W == 1)
-    return x;
-  else
-    return x - I<W>{};
-}
-template <int W>
-RUNNEL_INLINE I<W> bits_of(F<W> v) {
-  I<W> r;
-  __builtin_memcpy(&r, &v, sizeof r);
-  return r;
-}
-template <int W>
-RUNNEL_INLINE F<W> float_of_bits(I<W> v) {
-  F<W> r;
-  __builtin_memcpy(&r, &v, sizeof r);
-  return r;
-}
-template <int W>
-RUNNEL_INLINE F<W> to_float(I<W> v) {
+RUNNEL_LANES_INLINE F<W> to_float(I<W> v) {
   if constexpr (W == 1)
     return static_cast<float>(v);
   else
@@ -77,7 +18,7 @@ RUNNEL_INLINE F<W> to_float(I<W> v) {
 
 // Reversed order of lanes.
 template <int W>
-RUNNEL_INLINE F<W> reverse(F<W> v) {
+RUNNEL_LANES_INLINE F<W> reverse(F<W> v) {
   if constexpr (W == 1)
     return v;
   else if constexpr (W == 4)
@@ -90,7 +31,7 @@ RUNNEL_INLINE F<W> reverse(F<W> v) {
 
 // even: a0 a2 .. b0 b2 ..; odd: a1 a3 .. b1 b3 .. (W > 1)
 template <int W>
-RUNNEL_INLINE void split_pairs(F<W> a, F<W> b, F<W>& even, F<W>& odd) {
+RUNNEL_LANES_INLINE void split_pairs(F<W> a, F<W> b, F<W>& even, F<W>& odd) {
   if constexpr (W == 4) {
     even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
     odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
@@ -105,7 +46,7 @@ RUNNEL_INLINE void split_pairs(F<W> a, F<W> b, F<W>& even, F<W>& odd) {
 
 // a0 b0 a1 b1 ... (W > 1)
 template <int W>
-RUNNEL_INLINE void zip(F<W> a, F<W> b, F<W>& low, F<W>& high) {
+RUNNEL_LANES_INLINE void zip(F<W> a, F<W> b, F<W>& low, F<W>& high) {
   if constexpr (W == 4) {
     low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
     high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
@@ -120,7 +61,7 @@ RUNNEL_INLINE void zip(F<W> a, F<W> b, F<W>& low, F<W>& high) {
 
 // The same with groups of four lanes: a0-3 b0-3 a4-7 b4-7 ... (W > 4)
 template <int W>
-RUNNEL_INLINE void zip_quads(F<W> a, F<W> b, F<W>& low, F<W>& high) {
+RUNNEL_LANES_INLINE void zip_quads(F<W> a, F<W> b, F<W>& low, F<W>& high) {
   if constexpr (W == 8) {
     low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
     high = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
@@ -132,7 +73,7 @@ RUNNEL_INLINE void zip_quads(F<W> a, F<W> b, F<W>& low, F<W>& high) {
 
 // W/4 floats from p, each four times: p0 p0 p0 p0 p1 p1 p1 p1 ... (W > 4)
 template <int W>
-RUNNEL_INLINE F<W> load_quadrupled(const float* p) {
+RUNNEL_LANES_INLINE F<W> load_quadrupled(const float* p) {
   if constexpr (W == 8) {
     return F<8>{p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
   } else {

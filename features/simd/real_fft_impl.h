@@ -27,7 +27,7 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
 // Z[k] = E + iO holds the spectra E, O of the even and odd points; X[k] = E[k] + exp(-pi i k / count) O[k],
 // and X[count-k] = conj(E[k] - exp(..) O[k]).
 template <int W>
-RUNNEL_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k,
+RUNNEL_LANES_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k,
                                const float* cosine, const float* sine, float* re, float* im) {
   const std::size_t mirror = count - k - (W - 1);
   const F<W> a = load<W>(z_re + k), b = load<W>(z_im + k);
@@ -58,7 +58,7 @@ void unpack_real(const float* z_re, const float* z_im, std::size_t count, const 
 
 // The way back: E = (X[k] + conj X[count-k]) / 2, O = (X[k] - conj X[count-k]) / 2 * exp(pi i k / count).
 template <int W>
-RUNNEL_INLINE void pack_pair(const float* re, const float* im, std::size_t count, std::size_t k, const float* cosine,
+RUNNEL_LANES_INLINE void pack_pair(const float* re, const float* im, std::size_t count, std::size_t k, const float* cosine,
                              const float* sine, float* z_re, float* z_im) {
   const std::size_t mirror = count - k - (W - 1);
   const F<W> a = load<W>(re + k), b = load<W>(im + k);
@@ -103,7 +103,7 @@ void interleave(const float* re, const float* im, std::size_t count, float facto
 }
 
 template <int W>
-RUNNEL_INLINE void multiply_lanes(const float* a_re, const float* a_im, const float* b_re, const float* b_im,
+RUNNEL_LANES_INLINE void multiply_lanes(const float* a_re, const float* a_im, const float* b_re, const float* b_im,
                                   std::size_t i, float* re, float* im) {
   const Complex<W> product = Complex<W>{load<W>(a_re + i), load<W>(a_im + i)} * Complex<W>{load<W>(b_re + i), load<W>(b_im + i)};
   store<W>(re + i, product.re);

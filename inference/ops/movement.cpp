@@ -12,17 +12,17 @@
 namespace runnel::ops {
 namespace {
 
-// ---- reshape ---------------------------------------------------------------------------------------------------------------
+// ---- reshape, and whatever else moves nothing ---------------------------------------------------------------------------------------------------------------
 
-struct BoundReshape : BoundOperator {
+struct BoundCopy : BoundOperator {
   Operand x;
   std::int32_t y = -1;
   std::size_t bytes = 0, count = 0;
   Rescale rescale;
 };
 
-void run_reshape(const BoundOperator& self, const RunContext& context) noexcept {
-  const auto& op = static_cast<const BoundReshape&>(self);
+void run_copy(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundCopy&>(self);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   if (op.rescale.needed()) {
@@ -66,16 +66,21 @@ Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes,
   return Status(Code::unsupported) << "mixes time (axis " << axis << ") into another axis; a dense layer over time can be one over a window of frames (import --pool-window N)";
 }
 
-Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {
+// The bytes of the input are those of the output.
+Result<BoundCopy*> bind_copy(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundReshape* const bound, allocate<BoundReshape>(context, run_reshape));
+  RUNNEL_ASSIGN(BoundCopy* const bound, allocate<BoundCopy>(context, run_copy));
   const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
   bound->bytes = bound->count * size_of(y.dtype);
   bound->rescale = rescale(context, x, y);
-  return static_cast<const BoundOperator*>(bound);
+  return bound;
+}
+Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {
+  RUNNEL_ASSIGN(const BoundOperator* const bound, bind_copy(context));
+  return bound;
 }
 
 // ---- transpose and slice ------------------------------------------------------------------------------------------------------
@@ -146,7 +151,22 @@ Status stream_transpose(const Model&, const fb::Operator& op, TimeAxes axes, str
   }
   return {};
 }
+// Axes of one element may go anywhere: a frame of channels by time is one of time by channels.
+bool keeps_order(const Shape& x, const flatbuffers::Vector<std::uint8_t>& perm) noexcept {
+  int last = -1;
+  for (const std::uint8_t axis : perm) {
+    if (x[axis] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
 Result<const BoundOperator*> prepare_transpose(PrepareContext& context) noexcept {
+  if (keeps_order(context.shape(input_index(context.op(), 0)), *context.op().options_as_TransposeOptions()->perm())) {
+    RUNNEL_ASSIGN(BoundCopy* const bound, bind_copy(context));
+    bound->keeps_bytes = true;
+    return static_cast<const BoundOperator*>(bound);
+  }
   RUNNEL_ASSIGN(BoundMove* const bound, bind_move(context, run_transpose));
   const auto& perm = *context.op().options_as_TransposeOptions()->perm();
   for (std::uint32_t axis = 0; axis < perm.size(); ++axis) bound->perm[axis] = perm.Get(axis);

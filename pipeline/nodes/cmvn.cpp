@@ -22,6 +22,7 @@ constexpr Parameter kParameters[] = {
     switch_parameter<&Cmvn::center>("center", "sliding: the window lies around the frame"),
     parameter<&Cmvn::frames>("frames", "frames", 1, 1000000, "exponential: a frame that long ago weighs 1/e"),
     parameter<&Cmvn::max_frames>("max_frames", "frames", 1, 16777216, "utterance and range: of the longest recording"),
+    text_parameter<&Cmvn::non_finite>("non_finite", FiniteInput::kChoices, "all modes but fixed, which keeps them: values that are infinite or not a number: read as 0 and counted, or refused"),
 };
 
 // Numbers of a list into `values`; a single one stands for all.
@@ -63,18 +64,17 @@ Status Cmvn::prepare(PrepareContext& context) noexcept {
   const auto dims = static_cast<std::size_t>(context.input.channels);
   if (mode == "sliding") {
     RUNNEL_TRY(sliding_.init({.window = window, .min_window = std::min(min_window, window), .center = center, .variance = variance}, dims, context.memory));
-    start(sliding_, false, context);
+    return start(type.name, sliding_, false, context);
   } else if (mode == "mirror") {
     RUNNEL_TRY(mirror_.init({.window = window, .variance = variance}, dims, context.memory));
-    start(mirror_, false, context);
+    return start(type.name, mirror_, false, context);
   } else if (mode == "exponential") {
     RUNNEL_TRY(exponential_.init({.frames = frames, .variance = variance}, dims, context.memory));
-    start(exponential_, false, context);
+    return start(type.name, exponential_, false, context);
   } else {
     RUNNEL_TRY(utterance_.init({.max_frames = max_frames, .variance = variance, .range = mode == "range"}, dims, context.memory));
-    start(utterance_, true, context);
+    return start(type.name, utterance_, true, context);
   }
-  return {};
 }
 
 std::int64_t Cmvn::reset(std::int64_t first) noexcept {

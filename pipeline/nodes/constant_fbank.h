@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pipeline/nodes/fbank_blocks.h"
+#include "pipeline/nodes/finite_input.h"
 
 namespace runnel::pipeline {
 
@@ -14,6 +15,7 @@ class ConstantFbank final : public Node {
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   Status flush(Output& out) noexcept override { return blocks_.flush(out); }
+  [[nodiscard]] Text note() const noexcept override { return note_of_replaced("fbank", blocks_.replaced()); }
 
  private:
   FbankBlocks blocks_;

@@ -45,6 +45,7 @@ void FbankBlocks::describe_output(PrepareContext& context) noexcept {
 }
 
 std::int64_t FbankBlocks::reset(std::int64_t first) noexcept {
+  replaced_ = replaced();
   fbank_->reset();
   grid_ = ceil_div(first, shift_);
   skip_ = grid_ * shift_ - first;

@@ -18,6 +18,8 @@ class FbankBlocks {
   std::int64_t reset(std::int64_t first) noexcept;
   Status process(const Block& in, Output& out) noexcept;
   Status flush(Output& out) noexcept;
+  // Samples that were not finite and were read as 0, since prepare().
+  [[nodiscard]] std::int64_t replaced() const noexcept { return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0); }
 
  private:
   static Status check_input(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
@@ -27,6 +29,7 @@ class FbankBlocks {
   std::optional<features::Fbank> fbank_;
   std::int64_t shift_ = 1;
   std::size_t dims_ = 0;
+  std::int64_t replaced_ = 0;        // before the last reset
   std::int64_t skip_ = 0;            // input still to be dropped
   std::int64_t grid_ = 0;            // index of the next frame that was number 0 of fbank_
 };

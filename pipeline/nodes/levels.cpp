@@ -10,6 +10,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     parameter<&Levels::frame_length>("frame_length", "ms", 0.01, 100000, "length of a frame"),
     parameter<&Levels::frame_shift>("frame_shift", "ms", 0.01, 100000, "distance of frames"),
+    text_parameter<&Levels::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
 std::int64_t samples_of(std::int64_t rate, float milliseconds) noexcept {
@@ -33,6 +34,7 @@ Status Levels::prepare(PrepareContext& context) noexcept {
   features::FrameGrid grid;
   grid.length = samples_of(rate, frame_length);
   grid.shift = samples_of(rate, frame_shift);
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input), context));
   RUNNEL_TRY(levels_.init(grid, context.isa, context.memory));
   context.output.kind = Kind::frames;
   context.output.dtype = DType::float32;
@@ -54,7 +56,7 @@ Status Levels::process(const Block& in, Output& out) noexcept {
   const std::int64_t dropped = std::min(skip_, in.count);
   skip_ -= dropped;
   out.first = grid_ + levels_.next_frame();
-  const std::span<const float> samples(in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped));
+  RUNNEL_ASSIGN(const std::span<const float> samples, input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)}, in.first + dropped, 1));
   out.count = static_cast<std::int64_t>(levels_.push(samples, {out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}).frames);
   return {};
 }

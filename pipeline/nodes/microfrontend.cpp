@@ -17,6 +17,7 @@ struct Traits {
 constexpr auto kTable = OptionTable<Microfrontend, Traits>::with(std::array{
     text_parameter<&Microfrontend::dtype>("dtype", "uint16|int8|float32",
                                           "of the frames: the library's values; (value * 256 + 333) / 666 - 128, as models with int8 input take them; value * 10/256"),
+    text_parameter<&Microfrontend::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 });
 
 }  // namespace
@@ -41,6 +42,7 @@ Status Microfrontend::prepare(PrepareContext& context) noexcept {
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, who.view(), static_cast<std::int64_t>(options.sample_frequency));
   }
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input), context));
   RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.isa, context.memory));
   const features::FrameGrid& grid = front_end_->grid();
   out_type_ = dtype == "int8" ? DType::int8 : dtype == "float32" ? DType::float32 : DType::uint16;
@@ -70,7 +72,7 @@ Status Microfrontend::process(const Block& in, Output& out) noexcept {
   skip_ -= dropped;
   out.first = grid_ + front_end_->next_frame();
   const std::size_t dims = front_end_->dims();
-  const std::span<const float> samples(in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped));
+  RUNNEL_ASSIGN(const std::span<const float> samples, input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)}, in.first + dropped, 1));
   const std::span<std::uint16_t> values(values_ == nullptr ? out.as<std::uint16_t>() : values_, static_cast<std::size_t>(out.capacity) * dims);
   const std::size_t frames = front_end_->push(samples, values).frames;
   out.count = static_cast<std::int64_t>(frames);

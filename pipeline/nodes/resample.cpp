@@ -11,6 +11,7 @@ namespace {
 constexpr Parameter kParameters[] = {
     parameter<&Resample::rate>("rate", "Hz", 1, 768000, "sample rate of the output"),
     parameter<&Resample::pass_band>("pass_band", "", 0.5, 0.99, "share of the smaller Nyquist frequency that passes unchanged"),
+    text_parameter<&Resample::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
 }  // namespace
@@ -35,6 +36,7 @@ Status Resample::prepare(PrepareContext& context) noexcept {
   spec.out_rate = rate;
   spec.pass_band = pass_band;
   channels_ = static_cast<std::size_t>(context.input.channels);
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input) * channels_, context));
   resamplers_ = context.memory.array<std::optional<features::Resampler>>(channels_);
   if (resamplers_ == nullptr) return out_of_memory("the resamplers");
   for (std::size_t c = 0; c < channels_; ++c) {
@@ -75,10 +77,11 @@ Status Resample::process(const Block& in, Output& out) noexcept {
   skip_ -= dropped;
   out.first = grid_ + resamplers_[0]->next_output();
   const auto count = static_cast<std::size_t>(in.count - dropped);
-  const float* from = in.as<float>() + static_cast<std::size_t>(dropped) * channels_;
+  RUNNEL_ASSIGN(const std::span<const float> from,
+                input_.copy({in.as<float>() + static_cast<std::size_t>(dropped) * channels_, count * channels_}, in.first + dropped, channels_));
   for (std::size_t c = 0; c < channels_; ++c) {
     for (std::size_t i = 0; channels_ > 1 && i < count; ++i) in_[i] = from[i * channels_ + c];
-    const std::span<const float> samples(channels_ > 1 ? in_ : from, count);
+    const std::span<const float> samples(channels_ > 1 ? in_ : from.data(), count);
     out.count = give(out, c, [&](std::span<float> room) { return resamplers_[c]->push(samples, room).outputs; });
   }
   return {};

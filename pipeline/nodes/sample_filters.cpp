@@ -7,10 +7,14 @@ namespace {
 
 constexpr Port kAudio = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"};
 constexpr Parameter kGain[] = {parameter<&Gain::db>("db", "dB", -200, 200, "20 log10 of the factor")};
-constexpr Parameter kPreemphasis[] = {parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1, "c in x[i] - c x[i-1]; 0 stands in front of the stream")};
+constexpr Parameter kPreemphasis[] = {
+    parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1, "c in x[i] - c x[i-1]; 0 stands in front of the stream"),
+    text_parameter<&Preemphasis::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
+};
 constexpr Parameter kHighPass[] = {
     parameter<&HighPass::cutoff>("cutoff", "Hz", 0.001, 384000, "-3 dB there, below half the sample rate"),
     parameter<&HighPass::order>("order", "", 1, 2, "1: 6 dB per octave; 2: 12 dB per octave"),
+    text_parameter<&HighPass::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 constexpr Parameter kDither[] = {
     parameter<&Dither::deviation>("deviation", "", 0, 1, "standard deviation of the noise; samples are in [-1, 1)"),
@@ -23,12 +27,21 @@ std::size_t keep_format(PrepareContext& context) noexcept {
   return static_cast<std::size_t>(context.input.channels);
 }
 
-// Copies the block, which the filter then changes in place.
-std::span<float> copied(const Block& in, Output& out, std::size_t channels) noexcept {
-  const std::span<float> samples(out.as<float>(), static_cast<std::size_t>(in.count) * channels);
-  std::copy_n(in.as<float>(), samples.size(), samples.begin());
+std::span<const float> samples_of(const Block& in, std::size_t channels) noexcept {
+  return {in.as<float>(), static_cast<std::size_t>(in.count) * channels};
+}
+
+// Where the samples of the block go, which a filter then changes in place.
+std::span<float> same_place(const Block& in, Output& out, std::size_t channels) noexcept {
   out.count = in.count;
   out.first = in.first;
+  return {out.as<float>(), static_cast<std::size_t>(in.count) * channels};
+}
+
+// Copies the block, whatever is in it.
+std::span<float> copied(const Block& in, Output& out, std::size_t channels) noexcept {
+  const std::span<float> samples = same_place(in, out, channels);
+  std::copy_n(in.as<float>(), samples.size(), samples.begin());
   return samples;
 }
 
@@ -67,6 +80,7 @@ Status Gain::process(const Block& in, Output& out) noexcept {
 
 Status Preemphasis::prepare(PrepareContext& context) noexcept {
   channels_ = keep_format(context);
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, 0, context));
   return filter_.init(coefficient, channels_, context.memory);
 }
 
@@ -76,12 +90,15 @@ std::int64_t Preemphasis::reset(std::int64_t first) noexcept {
 }
 
 Status Preemphasis::process(const Block& in, Output& out) noexcept {
-  filter_.apply(copied(in, out, channels_));
+  const std::span<float> samples = same_place(in, out, channels_);
+  RUNNEL_TRY(input_.copy_to(samples.data(), samples_of(in, channels_), in.first, channels_));
+  filter_.apply(samples);
   return {};
 }
 
 Status HighPass::prepare(PrepareContext& context) noexcept {
   channels_ = keep_format(context);
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, 0, context));
   return filter_.init({.cutoff_hz = static_cast<double>(cutoff), .rate_hz = static_cast<double>(context.input.clock.rate()), .order = order}, channels_, context.memory);
 }
 
@@ -91,7 +108,9 @@ std::int64_t HighPass::reset(std::int64_t first) noexcept {
 }
 
 Status HighPass::process(const Block& in, Output& out) noexcept {
-  filter_.apply(copied(in, out, channels_));
+  const std::span<float> samples = same_place(in, out, channels_);
+  RUNNEL_TRY(input_.copy_to(samples.data(), samples_of(in, channels_), in.first, channels_));
+  filter_.apply(samples);
   return {};
 }
 

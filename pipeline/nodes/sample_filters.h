@@ -3,6 +3,7 @@
 
 #include "features/sample_filter.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/finite_input.h"
 
 namespace runnel::pipeline {
 
@@ -26,12 +27,15 @@ class Preemphasis final : public Node {
   static const NodeType type;
 
   float coefficient = 0.97F;
+  std::string_view non_finite = "zero";
 
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
+  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
+  FiniteInput input_;
   features::Preemphasis filter_;
   std::size_t channels_ = 1;
 };
@@ -42,12 +46,15 @@ class HighPass final : public Node {
 
   float cutoff = 20;                 // Hz
   std::int32_t order = 2;
+  std::string_view non_finite = "zero";
 
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
+  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
+  FiniteInput input_;
   features::HighPass filter_;
   std::size_t channels_ = 1;
 };

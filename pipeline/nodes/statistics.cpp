@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/suggest.h"
+#include "pipeline/nodes/finite_input.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -125,9 +126,7 @@ Status Statistics::process(const Block& in, Output& out) noexcept {
 }
 
 Text Statistics::note() const noexcept {
-  Text text;
-  if (statistics_ && statistics_->non_finite() > 0) text << "statistics: " << statistics_->non_finite() << " samples were not finite and were read as 0";
-  return text;
+  return note_of_replaced(type.name, statistics_ ? static_cast<std::int64_t>(statistics_->non_finite()) : 0);
 }
 
 }  // namespace runnel::pipeline

@@ -24,6 +24,7 @@ constexpr Parameter kParameters[] = {
     text_parameter<&StftNode::window_type>("window_type", kWindows, "hanning is symmetric, hann periodic"),
     switch_parameter<&StftNode::center>("center", "frames centred on multiples of the hop, as in torch.stft"),
     text_parameter<&StftNode::pad_mode>("pad_mode", kPads, "with center, outside of the recording: edge samples repeated, not repeated, or zeros"),
+    text_parameter<&StftNode::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
 Status wants_floats(const PrepareContext& context) noexcept {
@@ -70,7 +71,8 @@ features::StftOptions StftNode::options() const noexcept {
 }
 
 Status Stft::prepare(PrepareContext& context) noexcept {
-  RUNNEL_ASSIGN(const features::FbankOptions frames, features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
+  RUNNEL_ASSIGN(features::FbankOptions frames, features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
+  frames.non_finite = non_finite == "error" ? features::NonFinite::error : features::NonFinite::zero;
   return blocks_.prepare(frames, context.label, context);
 }
 
@@ -81,6 +83,7 @@ Status InverseStft::prepare(PrepareContext& context) noexcept {
     return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " with n_fft="
                                   << n_fft << " wants frames of " << inverse_->dims() << " values";
   }
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, inverse_->dims(), context));
   // A sample is 1 / hop_length of the distance of frames; sample 0 lies where frame 0 says.
   const features::FrameGrid& grid = inverse_->grid();
   Clock& clock = context.output.clock;
@@ -104,8 +107,9 @@ std::int64_t InverseStft::reset(std::int64_t first) noexcept {
 Status InverseStft::process(const Block& in, Output& out) noexcept {
   out.first = begin_ + inverse_->next_sample();
   for (std::int64_t i = 0; i < in.count; ++i) {
-    const float* frame = in.as<float>() + static_cast<std::size_t>(i) * inverse_->dims();
-    out.count += static_cast<std::int64_t>(inverse_->push(frame, {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
+    const std::size_t dims = inverse_->dims();
+    RUNNEL_ASSIGN(const std::span<const float> frame, input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
+    out.count += static_cast<std::int64_t>(inverse_->push(frame.data(), {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
   }
   return {};
 }

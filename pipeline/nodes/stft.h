@@ -5,6 +5,7 @@
 
 #include "features/stft.h"
 #include "pipeline/nodes/fbank_blocks.h"
+#include "pipeline/nodes/finite_input.h"
 
 namespace runnel::pipeline {
 
@@ -15,6 +16,7 @@ class StftNode : public Node {
   std::string_view window_type = "hann";
   bool center = true;
   std::string_view pad_mode = "reflect";
+  std::string_view non_finite = "zero";
 
   // The texts have been checked against the choices of their parameters.
   [[nodiscard]] features::StftOptions options() const noexcept;
@@ -29,6 +31,7 @@ class Stft final : public StftNode {
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   Status flush(Output& out) noexcept override { return blocks_.flush(out); }
+  [[nodiscard]] Text note() const noexcept override { return note_of_replaced(type.name, blocks_.replaced()); }
 
  private:
   FbankBlocks blocks_;
@@ -42,8 +45,10 @@ class InverseStft final : public StftNode {
   std::int64_t reset(std::int64_t first) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
+  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
 
  private:
+  FiniteInput input_;
   std::optional<features::InverseStft> inverse_;
   std::int64_t begin_ = 0;           // index of the sample that is number 0 of inverse_
 };
