@@ -40,7 +40,8 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
     return Status(Code::invalid_argument) << graph.model << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
                                           << "`runnel import --decision`";
   }
-  return front_end + " ! infer model=" + quote_value(graph.model) + " ! " + decision;
+  const std::string chunk = graph.chunk > 0 ? " chunk=" + std::to_string(graph.chunk) : "";
+  return front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + decision;
 }
 
 void catch_signals() {

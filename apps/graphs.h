@@ -22,6 +22,7 @@ void add_tail_flag(CLI::App* verb, double& tail);
 struct ModelGraph {
   std::string model;                // path
   std::string front_end, decision;  // empty: as stored in the model
+  std::int64_t chunk = 0;           // frames per run of a streamed model; 0: the smallest possible
 };
 
 // "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or decision and none is given.

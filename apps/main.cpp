@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   runnel::apps::add_run(app, exit_code);
   runnel::apps::add_listen(app, exit_code);
+  runnel::apps::add_serve(app, exit_code);
   runnel::apps::add_devices(app, exit_code);
   runnel::apps::add_batch(app, exit_code);
   runnel::apps::add_merge(app, exit_code);

@@ -16,6 +16,7 @@ void add_bench(CLI::App& app, int& exit_code);
 void add_profile(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_listen(CLI::App& app, int& exit_code);
+void add_serve(CLI::App& app, int& exit_code);
 void add_devices(CLI::App& app, int& exit_code);
 void add_batch(CLI::App& app, int& exit_code);
 void add_merge(CLI::App& app, int& exit_code);

@@ -19,6 +19,8 @@ set(RUNNEL_ALSA AUTO CACHE STRING "Live capture through ALSA: ON, OFF or AUTO (w
 set(RUNNEL_MBEDTLS AUTO CACHE STRING "mbedTLS for encrypted models and for the checksums of PDL3 packages: ON, OFF or AUTO (when found)")
 set(RUNNEL_ONNX AUTO CACHE STRING "Reading .onnx files, with protobuf and ONNX's classes: ON, OFF or AUTO (when found)")
 set(RUNNEL_PNG AUTO CACHE STRING "Pictures of features, with libpng: ON, OFF or AUTO (when found)")
+set(RUNNEL_HTTPLIB AUTO CACHE STRING "Pages over HTTP, with cpp-httplib: ON, OFF or AUTO (when found)")
+set_property(CACHE RUNNEL_HTTPLIB PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_MBEDTLS PROPERTY STRINGS AUTO ON OFF)

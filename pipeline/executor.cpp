@@ -77,6 +77,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                            .stop = options.stop,
                            .fast = options.fast,
                            .slack = options.slack,
+                           .shared = options.shared,
                            .output = source ? Format() : input->format,
                            .max_output = 0,
                            .fix = {}};
@@ -224,6 +225,14 @@ Status Executor::step(bool& done) noexcept {
   if (output.end) RUNNEL_TRY(end());
   done = finished_;
   return {};
+}
+
+Status Executor::deliver(int stage) noexcept {
+  Output& output = edges_[stage].output;
+  output.count = 0;
+  if (const Status status = stages_[stage].node->process({}, output); !status.ok()) return failed(stage, status);
+  RUNNEL_TRY(check(stage));
+  return output.count > 0 ? run_behind(stage) : Status();
 }
 
 Status Executor::end() noexcept {

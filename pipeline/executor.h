@@ -39,6 +39,7 @@ struct ExecutorOptions {
   const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
   FastMemory fast{};                 // for models
   bool slack = true;                 // false: models take the least memory, and move their histories in every block
+  SharedSessions* shared = nullptr;  // for nodes that share their models with those of other graphs
 };
 
 // Why two ends did not fit, for programs that insert the node that helps.
@@ -57,6 +58,8 @@ class Executor {
 
   // One tick. Sets `done` after the last one, when everything has been brought out and all sinks are complete.
   Status step(bool& done) noexcept;
+  // For nodes whose results come between two steps: asks `stage` for them with an empty block, and passes them on.
+  Status deliver(int stage) noexcept;
   // Ends the stream here, as if the source had nothing more.
   Status end() noexcept;
   // Back to the beginning, whatever happened before: the next sample is number 0, counters start again.

@@ -51,6 +51,8 @@ struct FastMemory {
   std::size_t bytes = 0;
 };
 
+class SharedSessions;
+
 // The two sides of the negotiation.
 struct PrepareContext {
   // Given.
@@ -66,6 +68,7 @@ struct PrepareContext {
   const std::atomic<bool>* stop = nullptr;   // sources that wait look at it; may be null
   FastMemory fast;                   // for models, which know what they need most
   bool slack = true;                 // of models: PrepareOptions::slack
+  SharedSessions* shared = nullptr;  // of programs that run many graphs (pipeline/host/shared_sessions.h); null: every node has its own
 
   // Set by prepare().
   Format output;                     // starts as a copy of the input

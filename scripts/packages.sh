@@ -8,7 +8,7 @@ packages_for() {
   case $1 in
     build) echo "g++ cmake ninja-build ccache git pkg-config ca-certificates" \
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
-                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libpng-dev" \
+                "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libpng-dev libcpp-httplib-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
     test) echo "binutils libgtest-dev libgmock-dev" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;

@@ -209,7 +209,8 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
                             .models = options_.models,
                             .operators = options_.operators,
                             .ffts = &ffts_,
-                            .stop = options_.stop};
+                            .stop = options_.stop,
+                            .shared = options_.shared};
   for (mismatched = 0; mismatched < sections_.size(); ++mismatched) {
     Section& section = sections_[mismatched];
     if (section.stages[0].type->joins) {
@@ -267,6 +268,11 @@ Result<std::unique_ptr<Graph>> Graph::load(const std::string& path, const GraphO
   return graph;
 }
 
+StepTimes& Graph::times() const {
+  if (!times_) times_ = std::make_unique<StepTimes>();
+  return *times_;
+}
+
 Status Graph::step(bool& done) {
   const auto start = std::chrono::steady_clock::now();
   // A device ends by itself, with what it had captured until then.
@@ -275,7 +281,7 @@ Status Graph::step(bool& done) {
   done = false;
   Status status = stopped ? executor_->end() : executor_->step(done);
   done = done || stopped;
-  times_.add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
+  times().add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
              (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
   failed_ = failed_ || !status.ok();
   return status;
@@ -292,13 +298,13 @@ Status Graph::run() {
 
 std::string Graph::summary() const {
   const double seconds = executor_->seconds();
-  const double busy = static_cast<double>(times_.total_nanoseconds()) * 1e-9;
+  const double busy = static_cast<double>(times().total_nanoseconds()) * 1e-9;
   std::string text = R"({"type":"summary","source":)" + json_string(executor_->format(0).source);
   text += ",\"audio_seconds\":" + json_number(seconds, 3);
   text += ",\"real_time_factor\":" + (seconds > 0 ? json_number(busy / seconds, 6) : "null");
-  text += ",\"step_p50_us\":" + json_number(times_.quantile(0.5), 1);
-  text += ",\"step_p99_us\":" + json_number(times_.quantile(0.99), 1);
-  text += ",\"step_max_us\":" + json_number(times_.largest(), 1);
+  text += ",\"step_p50_us\":" + json_number(times().quantile(0.5), 1);
+  text += ",\"step_p99_us\":" + json_number(times().quantile(0.99), 1);
+  text += ",\"step_max_us\":" + json_number(times().largest(), 1);
   text += ",\"lost_samples\":" + std::to_string(executor_->lost());
   text += ",\"gaps\":" + std::to_string(executor_->gaps());
   text += ",\"failures\":" + std::to_string(failed_ ? 1 : 0);

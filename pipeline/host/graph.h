@@ -35,6 +35,8 @@ struct GraphOptions {
   // Puts `downmix` and `resample` where two ends do not fit otherwise, and says so in a note. For ready-made commands; in a graph
   // that a user wrote a mismatch is an error.
   bool insert_conversions = false;
+  // For programs that run many graphs: nodes that know how take their models from here. Outlives the graph.
+  SharedSessions* shared = nullptr;
   // Talk for people: inserted nodes, files that were cut. May be empty.
   std::function<void(std::string_view)> note{};
 };
@@ -64,6 +66,8 @@ class Graph {
 
   // Of what no join follows; with one source, of everything.
   [[nodiscard]] const Executor& executor() const { return *executor_; }
+  // For programs that run it themselves; steps taken there are not in the summary.
+  [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
   // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their `input` counts from here.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
@@ -107,6 +111,7 @@ class Graph {
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
   void find_live_source();
   [[nodiscard]] std::string live_summary() const;
+  [[nodiscard]] StepTimes& times() const;
   [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
 
   GraphText text_;
@@ -128,7 +133,7 @@ class Graph {
   std::vector<std::string> inserted_;
   Executor* executor_ = nullptr;
   const LiveSource* live_ = nullptr;  // the source, when it is a device
-  StepTimes times_;
+  mutable std::unique_ptr<StepTimes> times_;   // large; made when somebody asks
   bool failed_ = false;
 };
 

@@ -42,8 +42,8 @@ std::string Graph::live_summary() const {
     const double fixed = facts.period_ms + block_ms(clock);
     const auto with_step = [&](double microseconds) { return json_number(fixed + microseconds * 1e-3, 3); };
     text += comma + std::string("{\"output\":") + json_string(stage(i).label) + ",\"device_ms\":" + json_number(facts.period_ms, 3) + ",\"block_ms\":" + json_number(block_ms(clock), 3) +
-            ",\"window_ms\":" + json_number(window_ms(clock), 3) + ",\"p50_ms\":" + with_step(times_.quantile(0.5)) + ",\"p99_ms\":" + with_step(times_.quantile(0.99)) +
-            ",\"max_ms\":" + with_step(times_.largest()) + "}";
+            ",\"window_ms\":" + json_number(window_ms(clock), 3) + ",\"p50_ms\":" + with_step(times().quantile(0.5)) + ",\"p99_ms\":" + with_step(times().quantile(0.99)) +
+            ",\"max_ms\":" + with_step(times().largest()) + "}";
     comma = ",";
   }
   return text + "]";

@@ -59,6 +59,20 @@ Status Infer::give_labels(PrepareContext& context, const Model& loaded) noexcept
   return {};
 }
 
+Result<const Prepared*> Infer::make_prepared(PrepareContext& context, const Model& loaded, const PrepareOptions& options) noexcept {
+  Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
+  return Prepared::make(loaded, context.operators, options, context.memory, fast);
+}
+
+Result<Session> Infer::make_session(PrepareContext& context) noexcept {
+  Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
+  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared_, fast, context.memory));
+  Memory& of_state = prepared_->state_tier() == Tier::fast ? fast : context.memory;
+  auto* state = static_cast<std::byte*>(of_state.allocate(prepared_->state_bytes(), prepared_->alignment()));
+  if (state == nullptr) return out_of_memory("the state of the session");
+  return Session::make(*prepared_, *workspace, {state, prepared_->state_bytes()});
+}
+
 Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexcept {
   if (loaded.inputs().size() != 1) {
     return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size() << " inputs, expected 1";
@@ -66,8 +80,7 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
   const int from = loaded.inputs()[0], to = loaded.outputs()[static_cast<std::size_t>(position_)];
   PrepareOptions options{.mode = RunMode::stream, .frames = chunk, .isa = context.isa, .slack = context.slack};
   if (context.fast.memory != nullptr) options.fast_bytes = context.fast.bytes;
-  Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
-  RUNNEL_ASSIGN(prepared_, Prepared::make(loaded, context.operators, options, context.memory, fast));
+  RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded, options));
   const Placement &in = prepared_->placement(from), &out = prepared_->placement(to);
   in_values_ = static_cast<std::int64_t>(in.frame_bytes / size_of(loaded.tensor(from).dtype));
   in_layout_ = FrameLayout::of(prepared_->shape(from), in.time_axis, loaded.tensor(from).dtype);
@@ -85,11 +98,7 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
   context.output.clock = context.input.clock.every(up_, down_);
   const std::int64_t block = prepared_->block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * out.frames;
-  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared_, fast, context.memory));
-  Memory& of_state = prepared_->state_tier() == Tier::fast ? fast : context.memory;
-  auto* state = static_cast<std::byte*>(of_state.allocate(prepared_->state_bytes(), prepared_->alignment()));
-  if (state == nullptr) return out_of_memory("the state of the session");
-  RUNNEL_ASSIGN(session_, Session::make(*prepared_, *workspace, {state, prepared_->state_bytes()}));
+  RUNNEL_ASSIGN(session_, make_session(context));
   return {};
 }
 
@@ -103,7 +112,7 @@ Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded, cons
   RUNNEL_TRY(input_.prepare(context, loaded, model, from, in_values_));
   RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
   const PrepareOptions options = prepare_options(loaded, usage, {.isa = context.isa, .slack = context.slack});
-  RUNNEL_ASSIGN(prepared_, Prepared::make(loaded, context.operators, options, context.memory));
+  RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded, options));
   RUNNEL_ASSIGN(stepped_, SteppedSession::make(*prepared_, usage, context.memory));
   const int axis = output_time_axis(loaded, usage, to);
   const Shape shape = prepared_->shape(to);
@@ -143,7 +152,7 @@ std::int64_t Infer::reset(std::int64_t first) noexcept {
   return grid_;
 }
 
-// Appends frames to the block that the session will run next; they fit. A frame of the pipeline is dense; in the model, dimensions
+// A frame of the pipeline is dense; in the model, dimensions
 // may stand in front of time (channels first), and a frame is then spread over that many rows.
 void Infer::store(const std::byte* frames, std::int64_t count) noexcept {
   std::byte* block = session_.input(0).data();
@@ -155,10 +164,21 @@ void Infer::store(const std::byte* frames, std::int64_t count) noexcept {
     input_.convert(frames + static_cast<std::size_t>(i * values) * size_of(input_.given()), values, block + static_cast<std::size_t>(place) * in_layout_.inner_bytes);
   }
   pending_ += count;
+  heard_ = true;
 }
 
 void Infer::run(Output& out) noexcept {
   session_.run(pending_);
+  collect(out);
+}
+
+std::int64_t Infer::skip(std::int64_t count) noexcept {
+  const std::int64_t done = std::min(skip_, count);
+  skip_ -= done;
+  return done;
+}
+
+void Infer::collect(Output& out) noexcept {
   pending_ = 0;
   OutputFrames frames = session_.output(position_);
   frames.first += grid_;
@@ -191,8 +211,7 @@ void Infer::copy_out(const OutputFrames& frames, Output& out) noexcept {
 }
 
 Status Infer::process(const Block& in, Output& out) noexcept {
-  std::int64_t done = std::min(skip_, in.count);
-  skip_ -= done;
+  std::int64_t done = skip(in.count);
   while (done < in.count) {
     const std::byte* from = in.data + static_cast<std::size_t>(done) * in_bytes_;
     if (stepped_) {
@@ -209,7 +228,6 @@ Status Infer::process(const Block& in, Output& out) noexcept {
     const std::int64_t count = std::min(prepared_->block() - pending_, in.count - done);
     store(from, count);
     done += count;
-    heard_ = true;
     if (pending_ == prepared_->block()) run(out);
   }
   return {};

@@ -15,7 +15,7 @@ namespace runnel::pipeline {
 // step: a run gives as many frames as it takes new ones, or one frame, which covers them. window, whole: a run gives one frame,
 // which covers all of its own; that of a clip has the index of the clip's first frame.
 // Behind a gap everything starts afresh on the same grid: steps and windows begin at multiples of their distance.
-class Infer final : public Node {
+class Infer : public Node {
  public:
   static const NodeType type;
 
@@ -30,12 +30,27 @@ class Infer final : public Node {
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
+ protected:
+  // Where the prepared model and the session of a stream come from; a program that has many graphs may share them (nodes/host/shared_infer.h).
+  virtual Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded, const PrepareOptions& options) noexcept;
+  virtual Result<Session> make_session(PrepareContext& context) noexcept;
+
+  [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
+  [[nodiscard]] bool streamed() const noexcept { return !stepped_; }
+  // Bytes of a frame as it comes in.
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return in_bytes_; }
+  // Input frames that still have to be dropped: takes as many of them as there are, at most `count`.
+  std::int64_t skip(std::int64_t count) noexcept;
+  // Appends frames to the block that the session will run next; they fit.
+  void store(const std::byte* frames, std::int64_t count) noexcept;
+  // The block has been run, by whomever: its results.
+  void collect(Output& out) noexcept;
+
  private:
   Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;
   Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;
   Status prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
   Status give_labels(PrepareContext& context, const Model& loaded) noexcept;
-  void store(const std::byte* frames, std::int64_t count) noexcept;
   void run(Output& out) noexcept;
   void step(Output& out) noexcept;
   void copy_out(const OutputFrames& frames, Output& out) noexcept;
