@@ -18,11 +18,13 @@ set(RUNNEL_FFTW AUTO CACHE STRING "FFTW single precision as a second FFT back en
 set(RUNNEL_ALSA AUTO CACHE STRING "Live capture through ALSA: ON, OFF or AUTO (when found)")
 set(RUNNEL_MBEDTLS AUTO CACHE STRING "mbedTLS for encrypted models and for the checksums of PDL3 packages: ON, OFF or AUTO (when found)")
 set(RUNNEL_ONNX AUTO CACHE STRING "Reading .onnx files, with protobuf and ONNX's classes: ON, OFF or AUTO (when found)")
+set(RUNNEL_MQTT AUTO CACHE STRING "Publishing events to an MQTT broker, with libmosquitto: ON, OFF or AUTO (when found)")
 set(RUNNEL_PNG AUTO CACHE STRING "Pictures of features, with libpng: ON, OFF or AUTO (when found)")
 set_property(CACHE RUNNEL_FFTW PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ALSA PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_MBEDTLS PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_ONNX PROPERTY STRINGS AUTO ON OFF)
+set_property(CACHE RUNNEL_MQTT PROPERTY STRINGS AUTO ON OFF)
 set_property(CACHE RUNNEL_PNG PROPERTY STRINGS AUTO ON OFF)
 
 set(CMAKE_CXX_STANDARD 20)

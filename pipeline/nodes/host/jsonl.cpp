@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "pipeline/host/json.h"
-
 namespace runnel::pipeline {
 namespace {
 
@@ -25,19 +23,19 @@ const NodeType Jsonl::type = {
 };
 
 Status Jsonl::prepare(PrepareContext& context) noexcept {
-  source_ = json_string(source.empty() ? context.input.source : source);
-  sample_rate_ = context.input.clock.sample_rate;
+  records_ = EventRecords(source, context.input);
   if (path.empty()) return {};
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   return {};
 }
 
-Status Jsonl::write(const std::string& line) {
-  if (!path.empty()) return file_.write(line);
-  if (sink) {
-    sink(std::string_view(line).substr(0, line.size() - 1));
+Status Jsonl::write(std::string line) {
+  if (sink && path.empty()) {
+    sink(line);
     return {};
   }
+  line += '\n';
+  if (!path.empty()) return file_.write(line);
   // A reader of a live stream wants each line at once.
   if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
     return Status(Code::io_error) << "cannot write to standard output: " << std::strerror(errno);
@@ -46,20 +44,11 @@ Status Jsonl::write(const std::string& line) {
 }
 
 Status Jsonl::process(const Block& in, Output&) noexcept {
-  const Event* events = in.as<Event>();
-  for (std::int64_t i = 0; i < in.count; ++i) {
-    const Event& event = events[i];
-    RUNNEL_TRY(write("{\"type\":\"event\",\"source\":" + source_ + ",\"label\":" + json_string(event.label) + ",\"score\":" +
-                     json_number(static_cast<double>(event.score), 4) + ",\"start\":" + json_seconds(event.begin, sample_rate_) +
-                     ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) + "}\n"));
-  }
+  for (std::int64_t i = 0; i < in.count; ++i) RUNNEL_TRY(write(records_.event(in.as<Event>()[i])));
   return {};
 }
 
-Status Jsonl::gap(const Gap& gap) noexcept {
-  return write("{\"type\":\"gap\",\"source\":" + source_ + ",\"start\":" + json_seconds(gap.start, sample_rate_) +
-               ",\"end\":" + json_seconds(gap.end, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) + "}\n");
-}
+Status Jsonl::gap(const Gap& gap) noexcept { return write(records_.gap(gap)); }
 
 Status Jsonl::finish() noexcept { return path.empty() ? Status() : file_.commit(); }
 

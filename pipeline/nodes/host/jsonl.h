@@ -7,6 +7,7 @@
 
 #include "base/host/output_file.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/host/event_record.h"
 
 namespace runnel::pipeline {
 
@@ -26,11 +27,10 @@ class Jsonl final : public Node {
   Status finish() noexcept override;
 
  private:
-  Status write(const std::string& line);
+  Status write(std::string line);
 
   OutputFile file_;
-  std::string source_;               // as a JSON string
-  std::int64_t sample_rate_ = 0;
+  EventRecords records_;
 };
 
 }  // namespace runnel::pipeline

@@ -1,0 +1,37 @@
+// Events and gaps as the records of a run (docs/pipeline.md, events), for all who write or send them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pipeline/block.h"
+#include "pipeline/format.h"
+
+namespace runnel::pipeline {
+
+// What an event is called and says, piece by piece, as text.
+using EventFields = std::vector<std::pair<std::string_view, std::string>>;
+
+class EventRecords {
+ public:
+  EventRecords() = default;
+  // `source`: the name in the records; empty: that of the recording or device.
+  EventRecords(std::string_view source, const Format& input);
+
+  // One line of JSON, without the newline.
+  [[nodiscard]] std::string event(const Event& event) const;
+  [[nodiscard]] std::string gap(const Gap& gap) const;
+  // label, score, start, end, frame, source, and json: the record.
+  [[nodiscard]] EventFields fields(const Event& event) const;
+
+ private:
+  std::string source_, source_json_;
+  std::int64_t sample_rate_ = 0;
+};
+
+// "{label}" in `text` becomes the label, and so on. Braces around anything else stay as they are.
+std::string filled_in(std::string_view text, const EventFields& fields);
+
+}  // namespace runnel::pipeline
