@@ -17,6 +17,9 @@
 #include "pipeline/nodes/host/png.h"
 #include "pipeline/nodes/host/record.h"
 #include "pipeline/nodes/host/send.h"
+#include "pipeline/nodes/host/sensor.h"
+#include "pipeline/nodes/host/stdin_source.h"
+#include "pipeline/nodes/host/tcp_source.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -25,7 +28,7 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type};
+    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type, &Sensor::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
