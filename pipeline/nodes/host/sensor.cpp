@@ -8,7 +8,7 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Sensor::path>("path", "", "serial line, FIFO or file; -: the standard input", true),
-    parameter<&Sensor::rate>("rate", "Hz", 1e-5, 1e9, "rows per second", true),
+    required(parameter<&Sensor::rate>("rate", "Hz", 1e-5, 1e9, "rows per second")),
     parameter<&Sensor::baud>("baud", "", 1200, 3000000, "speed of a serial line"),
     parameter<&Sensor::skip>("skip", "", -1, 1000000, "lines to leave out at the start; -1: one of a serial line, which may have begun before, and else none"),
     text_parameter<&Sensor::columns>("columns", "", "channels, in their order: names, or numbers from 1 and ranges of them (2-4), with commas between them; empty: all but the time stamps"),
