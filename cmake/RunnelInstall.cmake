@@ -25,6 +25,7 @@ set(RUNNEL_FIND_flatbuffers "if(NOT TARGET flatbuffers::flatbuffers)\n  find_dep
 # pkg-config packages have no package file of their own: their imported target is made again in the user's project.
 set(RUNNEL_FIND_PKG_SNDFILE "runnel_find_pkg_config(SNDFILE sndfile)")
 set(RUNNEL_FIND_PKG_HTTPLIB "runnel_find_pkg_config(HTTPLIB cpp-httplib)")
+set(RUNNEL_FIND_PKG_MOSQUITTO "runnel_find_pkg_config(MOSQUITTO libmosquitto)")
 set(RUNNEL_FIND_PKG_FFTW3F "runnel_find_pkg_config(FFTW3F fftw3f)")
 
 # Sets `result` to the lines that find what the libraries link; fails for a package nobody has written a line for.

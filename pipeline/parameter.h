@@ -109,4 +109,10 @@ constexpr Parameter text_parameter(std::string_view name, std::string_view choic
   return entry;
 }
 
+// Without a default: whoever uses the node must say it.
+constexpr Parameter required(Parameter entry) noexcept {
+  entry.required = true;
+  return entry;
+}
+
 }  // namespace runnel::pipeline

@@ -240,6 +240,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
     if (made.ok()) {
       graph->inserted_ = inserted;
       graph->find_live_source();
+      graph->find_actions();
       RUNNEL_TRY(connect_recorders(*graph));
       for (const std::string& what : inserted) {
         if (options.note) options.note(what);
@@ -273,7 +274,17 @@ StepTimes& Graph::times() const {
   return *times_;
 }
 
+void Graph::find_actions() {
+  for (const Placed& placed : stages_) {
+    if (auto* action = dynamic_cast<Action*>(placed.stage.node); action != nullptr) actions_.add(placed.stage.label, *action);
+  }
+}
+
 Status Graph::step(bool& done) {
+  if (Status status = actions_.start(); !status.ok()) {
+    failed_ = true;
+    return status;
+  }
   const auto start = std::chrono::steady_clock::now();
   // A device ends by itself, with what it had captured until then.
   const bool stopped = live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
@@ -283,6 +294,7 @@ Status Graph::step(bool& done) {
   done = done || stopped;
   times().add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
              (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
+  actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
   return status;
 }
@@ -293,7 +305,9 @@ Status Graph::run() {
     const Text note = placed.stage.node->note();
     if (!note.view().empty() && options_.note) options_.note(note.view());
   }
-  return {};
+  Status outcome = actions_.outcome();
+  failed_ = !outcome.ok();
+  return outcome;
 }
 
 std::string Graph::summary() const {
@@ -311,7 +325,7 @@ std::string Graph::summary() const {
   std::int64_t events = 0;
   for (const Section& section : sections_) events += section.executor->events();
   text += ",\"events\":" + std::to_string(events);
-  return text + live_summary() + "}";
+  return text + live_summary() + actions_.summary() + "}";
 }
 
 }  // namespace runnel::pipeline

@@ -14,6 +14,7 @@
 
 #include "base/host/heap_memory.h"
 #include "pipeline/executor.h"
+#include "pipeline/host/actions.h"
 #include "pipeline/host/fftw_maker.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
@@ -53,7 +54,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // To the end of the source, or until the stop flag is set. Once.
+  // To the end of the source, or until the stop flag is set. Once. Fails also when all went well but for an action on an event.
   Status run();
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
@@ -110,6 +111,7 @@ class Graph {
   Status feed_join(int join, int from);
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
   void find_live_source();
+  void find_actions();
   [[nodiscard]] std::string live_summary() const;
   [[nodiscard]] StepTimes& times() const;
   [[nodiscard]] Status at_node(const Status& status, std::string_view source_text, std::size_t index) const;
@@ -134,6 +136,7 @@ class Graph {
   Executor* executor_ = nullptr;
   const LiveSource* live_ = nullptr;  // the source, when it is a device
   mutable std::unique_ptr<StepTimes> times_;   // large; made when somebody asks
+  Actions actions_;
   bool failed_ = false;
 };
 

@@ -11,33 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A stand-in for a model and its decision: an event of [at, at + 800) at the given samples, made 400 samples behind its end.
-class Events final : public Node {
- public:
-  static const NodeType type;
-  static std::vector<std::int64_t> at;
-  static std::string_view label;
-
-  Status prepare(PrepareContext& context) noexcept override {
-    context.output.kind = Kind::events;
-    context.output.dtype = DType::none;
-    context.output.channels = 0;
-    context.max_output = static_cast<std::int64_t>(at.size());
-    return {};
-  }
-  Status process(const Block& in, Output& out) noexcept override {
-    for (const std::int64_t begin : at) {
-      const std::int64_t decided = begin + 1200;
-      if (decided >= in.first && decided < in.first + in.count) out.as<Event>()[out.count++] = {label, 0.9f, begin, begin + 800, decided};
-    }
-    return {};
-  }
-};
-const NodeType Events::type = {.name = "events", .help = "Makes events.", .input = {static_cast<Kinds>(Kind::audio), "test"}, .output = {static_cast<Kinds>(Kind::events), "test"},
-                               .parameters = {}, .make = make_node<Events>};
-std::vector<std::int64_t> Events::at;
-std::string_view Events::label = "yes";
-
 class RecordTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -49,10 +22,8 @@ class RecordTest : public testing::Test {
   }
   void TearDown() override { Lossy::samples.clear(); }
   GraphOptions options(std::int64_t tick) {
-    nodes_.assign(test_nodes().begin(), test_nodes().end());
-    nodes_.push_back(&Events::type);
     GraphOptions result;
-    result.nodes = nodes_;
+    result.nodes = test_nodes();
     result.tick = tick;
     return result;
   }
@@ -75,7 +46,6 @@ class RecordTest : public testing::Test {
 
   runnel::test::TemporaryFolder folder_;
   fs::path heard_ = folder_.path() / "heard";
-  std::vector<const NodeType*> nodes_;
 };
 
 TEST_F(RecordTest, KeepsTheSoundAroundAnEvent) {

@@ -138,6 +138,29 @@ Status Rows::process(const Block&, Output& out) noexcept {
   return {};
 }
 
+// ---- events --------------------------------------------------------------------------------------------------------
+
+const NodeType Events::type = {.name = "events", .help = "Makes events.", .input = {static_cast<Kinds>(Kind::audio), "test"}, .output = {static_cast<Kinds>(Kind::events), "test"},
+                               .parameters = {}, .make = make_node<Events>};
+std::vector<std::int64_t> Events::at;
+std::string_view Events::label = "yes";
+
+Status Events::prepare(PrepareContext& context) noexcept {
+  context.output.kind = Kind::events;
+  context.output.dtype = DType::none;
+  context.output.channels = 0;
+  context.max_output = static_cast<std::int64_t>(at.size());
+  return {};
+}
+
+Status Events::process(const Block& in, Output& out) noexcept {
+  for (const std::int64_t begin : at) {
+    const std::int64_t decided = begin + 1200;
+    if (decided >= in.first && decided < in.first + in.count) out.as<Event>()[out.count++] = {label, 0.9f, begin, begin + 800, decided};
+  }
+  return {};
+}
+
 // ---- keep ----------------------------------------------------------------------------------------------------------
 
 const NodeType Keep::type = {.name = "keep", .help = "Keeps what it gets.", .input = {Kind::audio | Kind::frames | Kind::events, "test"}, .output = {}, .parameters = {}, .make = make_node<Keep>};
@@ -188,7 +211,7 @@ NodeTable test_nodes() {
   static const std::vector<const NodeType*> nodes = [] {
     const NodeTable host = host_nodes();
     std::vector<const NodeType*> all(host.begin(), host.end());
-    all.insert(all.end(), {&Lossy::type, &Rows::type, &Keep::type});
+    all.insert(all.end(), {&Lossy::type, &Rows::type, &Events::type, &Keep::type});
     return all;
   }();
   return nodes;

@@ -66,6 +66,17 @@ class Rows final : public Node {
   std::int64_t position_ = 0;
 };
 
+// A stand-in for a model and its decision: an event of [at, at + 800) at the given samples, made 400 samples behind its end.
+class Events final : public Node {
+ public:
+  static const NodeType type;
+  static std::vector<std::int64_t> at;
+  static std::string_view label;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+};
+
 // A sink that keeps what it got.
 class Keep final : public Node {
  public:
@@ -83,7 +94,7 @@ class Keep final : public Node {
   Status gap(const Gap& gap) noexcept override;
 };
 
-// host_nodes() and the three above: `lossy`, `rows`, `keep`.
+// host_nodes() and the four above: `lossy`, `rows`, `events`, `keep`.
 NodeTable test_nodes();
 
 }  // namespace runnel::pipeline::test

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 namespace runnel::pipeline {
 namespace {
@@ -37,6 +38,11 @@ Status CsvReader::bad() const {
   return std::move(status) << ": ";
 }
 
+void CsvReader::open(ByteInput& input) {
+  path_ = input.name();
+  input_ = &input;
+}
+
 Status CsvReader::open(const std::string& path) {
   path_ = path;
   std::error_code error;
@@ -51,18 +57,41 @@ Status CsvReader::open(const std::string& path) {
   return {};
 }
 
+Result<bool> CsvReader::read_more() {
+  buffer_.erase(0, at_);
+  at_ = 0;
+  const std::size_t before = buffer_.size();
+  buffer_.resize(before + kReadBytes);
+  std::size_t count = 0;
+  if (input_ != nullptr) {
+    RUNNEL_ASSIGN(count, input_->read(std::as_writable_bytes(std::span(buffer_).subspan(before))));
+  } else {
+    in_.read(buffer_.data() + before, static_cast<std::streamsize>(kReadBytes));
+    count = static_cast<std::size_t>(in_.gcount());
+    if (in_.bad()) return Status(Code::io_error) << path_ << ": cannot be read behind line " << line_number_;
+  }
+  buffer_.resize(before + count);
+  return count > 0;
+}
+
+Result<bool> CsvReader::ready() {
+  while (input_ != nullptr && !again_ && buffer_.find('\n', at_) == std::string::npos) {
+    if (buffer_.size() - at_ > kLongestLine || !input_->ready()) return false;
+    RUNNEL_ASSIGN(const bool more, read_more());
+    if (!more) return true;
+  }
+  return true;
+}
+
 Result<bool> CsvReader::read_line() {
   line_.clear();
   cells_.clear();
   for (;;) {
     if (at_ == buffer_.size()) {
-      buffer_.resize(kReadBytes);
-      in_.read(buffer_.data(), static_cast<std::streamsize>(kReadBytes));
-      buffer_.resize(static_cast<std::size_t>(in_.gcount()));
-      at_ = 0;
-      if (in_.bad()) return Status(Code::io_error) << path_ << ": cannot be read behind line " << line_number_;
-      if (buffer_.empty()) {
-        if (line_.empty()) return false;
+      RUNNEL_ASSIGN(const bool more, read_more());
+      if (!more) {
+        // A row that was still coming when the stream was stopped is none.
+        if (line_.empty() || (input_ != nullptr && input_->was_stopped())) return false;
         break;
       }
     }
@@ -82,6 +111,11 @@ Result<bool> CsvReader::read_line() {
   if (line_number_ == 1 && line_.starts_with("\xEF\xBB\xBF")) line_.erase(0, 3);
   if (!line_.empty() && line_.back() == '\r') line_.pop_back();
   return true;
+}
+
+Status CsvReader::skip(std::int64_t lines) {
+  for (; lines > 0; --lines) RUNNEL_TRY(read_line().status());
+  return {};
 }
 
 Status CsvReader::split() {

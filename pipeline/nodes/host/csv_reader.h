@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "pipeline/nodes/host/byte_input.h"
 
 namespace runnel::pipeline {
 
@@ -20,10 +21,16 @@ class CsvReader {
 
   // Errors: not_found, invalid_argument (a folder); they name the file.
   Status open(const std::string& path);
+  // Rows that come one by one, e.g. over a serial line; `input` outlives the reader.
+  void open(ByteInput& input);
   void set_separator(char separator) { separator_ = separator; }
 
+  // Leaves out so many lines, whatever is in them.
+  Status skip(std::int64_t lines);
   // The next row; false at the end of the file. Errors: invalid_data with file and line. Cells are valid until the next call.
   Result<bool> next();
+  // Whether next() would not wait: all but true for rows that come one by one.
+  [[nodiscard]] Result<bool> ready();
   // The present row again: next() gives it once more. Used when it turned out to be data and not a header.
   void again() { again_ = true; }
 
@@ -33,6 +40,8 @@ class CsvReader {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  // Gets more bytes behind those that are there; false: there are none any more.
+  Result<bool> read_more();
   Result<bool> read_line();
   Status split();
   // "a.csv, line 7, column 3: ", to be gone on with.
@@ -40,6 +49,7 @@ class CsvReader {
 
   std::string path_;
   std::ifstream in_;
+  ByteInput* input_ = nullptr;       // instead of the file
   std::string buffer_, line_;
   std::size_t at_ = 0;               // in buffer_
   std::int64_t line_number_ = 0;     // from 1

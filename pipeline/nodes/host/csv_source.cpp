@@ -40,9 +40,6 @@ const NodeType CsvSource::type = {
     .make = make_node<CsvSource>,
 };
 
-Status CsvSource::open() { return table_.open(path, {.separator = separator, .header = header, .decimal_comma = decimal == "comma"}); }
-
-// The table stands at its first row afterwards.
 Status CsvSource::find_rate() {
   if (rate > 0) {
     grid_rate_ = rate_of(rate, 1e-9);
@@ -105,6 +102,7 @@ Result<bool> CsvSource::place_row() {
     ++dropped_rows_;
     return false;
   }
+  if (place.verdict == TimeGrid::Verdict::irregular) ++irregular_rows_;
   if (place.verdict == TimeGrid::Verdict::irregular && irregular == "error") {
     return table_.at_cell(time_column_) << "expected one row every " << shortest_text(static_cast<float>(1e3 / grid_rate_.hz())).view() << " ms, within "
                                  << shortest_text(tolerance).view() << " of that, found '" << found << "', which is off by "
@@ -146,14 +144,19 @@ Result<bool> CsvSource::fill_cells() {
   return true;
 }
 
+Result<bool> CsvSource::take_row() {
+  RUNNEL_ASSIGN(placed_, place_row());
+  if (!placed_) return false;
+  RUNNEL_ASSIGN(held_, fill_cells());
+  return held_;
+}
+
 Result<bool> CsvSource::read_row() {
   for (;;) {
     RUNNEL_ASSIGN(const bool more, table_.next());
     if (!more) return false;
-    RUNNEL_ASSIGN(const bool placed, place_row());
-    if (!placed) continue;
-    RUNNEL_ASSIGN(held_, fill_cells());
-    if (held_) return true;
+    RUNNEL_ASSIGN(const bool taken, take_row());
+    if (taken) return true;
   }
 }
 
@@ -162,6 +165,11 @@ Status CsvSource::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity) {
     bool more = true;
     if (!held_) {
+      // What came goes on before more is waited for.
+      if (out.count > 0) {
+        RUNNEL_ASSIGN(const bool ready, table_.ready());
+        if (!ready) return {};
+      }
       RUNNEL_ASSIGN(more, read_row());
     }
     if (pending_lost_ > 0) {
@@ -198,6 +206,7 @@ Text CsvSource::note() const noexcept {
   say(filled_cells_, "missing values were made up");
   say(filled_rows_, "missing rows were made up");
   say(dropped_rows_, "rows out of order were left out");
+  say(irregular_rows_, "rows were off their place in time by more than the tolerance");
   const double drift = grid_ ? grid_->drift() * 1e6 : 0;
   if (std::fabs(drift) >= 100) {
     text << (text.view().empty() ? std::string_view(path) : std::string_view()) << (text.view().empty() ? ": " : ", ") << "the time stamps drift against "

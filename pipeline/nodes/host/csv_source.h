@@ -12,7 +12,7 @@ namespace runnel::pipeline {
 
 // Gives the values as they are written, float32. With a column of time stamps, sample i is the i-th place on the grid of the rate, rows
 // that are missing are counted, and the format says when sample 0 was taken. Reads row by row: memory does not grow with the file.
-class CsvSource final : public Node {
+class CsvSource : public Node {
  public:
   static const NodeType type;
 
@@ -36,27 +36,36 @@ class CsvSource final : public Node {
   Status process(const Block& in, Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
- private:
-  Status open();
-  Status find_rate();
+ protected:
+  [[nodiscard]] CsvTable::Settings settings() const { return {.separator = separator, .header = header, .decimal_comma = decimal == "comma"}; }
+  // The table stands at its first row afterwards.
+  virtual Status open() { return table_.open(path, settings()); }
   // False at the end of the file. Sets held_ and what lies in front of the row.
-  Result<bool> read_row();
+  virtual Result<bool> read_row();
+  // Places the table's present row. False when it is left out; then it may count as lost.
+  Result<bool> take_row();
+
+  CsvTable table_;
+  Rate grid_rate_;
+  std::optional<TimeGrid> grid_;
+  std::int64_t pending_lost_ = 0;    // samples to report as lost in front of row_
+  std::int64_t dropped_rows_ = 0;
+  bool placed_ = false;              // the present row has its place in time
+
+ private:
+  Status find_rate();
   Result<bool> place_row();
   Result<bool> fill_cells();
 
-  CsvTable table_;
   std::vector<std::size_t> channels_;
   std::size_t time_column_ = static_cast<std::size_t>(-1);
   TimeUnit unit_ = TimeUnit::s;
-  Rate grid_rate_;
-  std::optional<TimeGrid> grid_;
 
   std::vector<float> row_, previous_;
   bool held_ = false;                // row_ waits to be given
   bool any_ = false;                 // previous_ is a row
-  std::int64_t pending_lost_ = 0;    // samples to report as lost in front of row_
   std::int64_t pending_fill_ = 0;    // rows to make up in front of row_
-  std::int64_t filled_cells_ = 0, filled_rows_ = 0, dropped_rows_ = 0;
+  std::int64_t filled_cells_ = 0, filled_rows_ = 0, irregular_rows_ = 0;
 };
 
 }  // namespace runnel::pipeline

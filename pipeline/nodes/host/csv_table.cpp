@@ -36,8 +36,20 @@ bool is_number(std::string_view text, bool decimal_comma) {
 Status CsvTable::open(std::string_view path, const Settings& settings) {
   settings_ = settings;
   RUNNEL_TRY(reader_.open(std::string(path)));
+  return begin();
+}
+
+Status CsvTable::open(ByteInput& input, const Settings& settings, std::int64_t skip) {
+  settings_ = settings;
+  reader_.open(input);
+  RUNNEL_TRY(reader_.skip(skip));
+  return begin();
+}
+
+Status CsvTable::begin() {
+  const Settings& settings = settings_;
   RUNNEL_ASSIGN(const bool any, reader_.next());
-  if (!any) return Status(Code::invalid_data) << path << ": is empty, expected rows of numbers";
+  if (!any) return Status(Code::invalid_data) << path() << ": is empty, expected rows of numbers";
   constexpr std::pair<std::string_view, char> kSeparators[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"space", ' '}};
   char between = guess_separator(reader_.text(), settings.decimal_comma);
   for (const auto& known : kSeparators) {

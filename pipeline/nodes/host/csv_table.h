@@ -27,9 +27,13 @@ class CsvTable {
 
   // Stands in front of the first row of numbers. May be called again, to read from there once more.
   Status open(std::string_view path, const Settings& settings);
+  // The same for rows that come one by one; once. Waits for the first one, in front of which `skip` lines are left out.
+  Status open(ByteInput& input, const Settings& settings, std::int64_t skip);
   // False at the end. Error: also a row that is wider than the first one.
   Result<bool> next();
   void again() { reader_.again(); }
+  // Whether next() would not wait.
+  Result<bool> ready() { return reader_.ready(); }
 
   // `what`: the parameter that says so, for messages. A name, or a number from 1. Errors: not_found, invalid_argument.
   Status find_column(std::string_view what, std::string_view name, std::size_t& index) const;
@@ -46,6 +50,8 @@ class CsvTable {
   [[nodiscard]] const std::string& path() const { return reader_.path(); }
 
  private:
+  Status begin();
+
   CsvReader reader_;
   Settings settings_;
   std::vector<std::string> names_;   // of the columns; empty without a header

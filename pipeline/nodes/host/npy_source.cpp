@@ -12,11 +12,6 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr Parameter required(Parameter parameter) {
-  parameter.required = true;
-  return parameter;
-}
-
 constexpr Parameter kParameters[] = {
     text_parameter<&NpySource::path>("path", "", "file to read, [time, channels] or [time]", true),
     required(parameter<&NpySource::rate>("rate", "Hz", 1e-5, 1e9, "rows per second")),

@@ -1,0 +1,46 @@
+#include "pipeline/nodes/host/action.h"
+
+#include <chrono>
+#include <utility>
+
+namespace runnel::pipeline {
+
+ActionFacts ActionBook::facts() const {
+  const std::lock_guard lock(mutex_);
+  return facts_;
+}
+
+void ActionBook::add(std::int64_t ActionFacts::* count, std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  if (count != nullptr) ++(facts_.*count);
+  if (why.empty()) return;
+  news_ = why;
+  ++untold_;
+}
+
+std::string ActionBook::take_news() {
+  const std::lock_guard lock(mutex_);
+  if (untold_ == 0) return {};
+  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (told_at_ >= 0 && now - told_at_ < kQuietSeconds) return {};
+  told_at_ = now;
+  std::string text = std::exchange(news_, {});
+  if (untold_ > 1) text += " (and " + std::to_string(untold_ - 1) + " more since then)";
+  untold_ = 0;
+  return text;
+}
+
+Status Action::prepare(PrepareContext& context) noexcept {
+  records_ = EventRecords(source, context.input);
+  return configure();
+}
+
+Status Action::process(const Block& in, Output&) noexcept {
+  for (std::int64_t i = 0; i < in.count; ++i) {
+    book_.taken();
+    act(in.as<Event>()[i]);
+  }
+  return {};
+}
+
+}  // namespace runnel::pipeline
