@@ -52,6 +52,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
   auto* self = new (place) Executor();
   self->count_ = static_cast<int>(stages.size());
   self->on_gap_ = options.on_gap;
+  self->now_ = options.now;
   self->stages_ = memory.array<Stage>(stages.size());
   self->edges_ = memory.array<Edge>(stages.size());
   if (self->stages_ == nullptr || self->edges_ == nullptr) return out_of_memory("the executor");
@@ -113,7 +114,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
 void Executor::restart() noexcept {
   finished_ = false;
   next_ = samples_ = lost_ = gaps_ = events_ = 0;
-  for (int i = 0; i < count_; ++i) edges_[i].produced = 0;
+  for (int i = 0; i < count_; ++i) edges_[i].produced = edges_[i].busy = 0;
   reset(0);
 }
 
@@ -139,6 +140,14 @@ Status Executor::check(int stage) const noexcept {
                                         << " were announced";
 }
 
+Status Executor::process(int stage, const Block& in) noexcept {
+  const std::int64_t start = now_ != nullptr ? now_() : 0;
+  const Status status = stages_[stage].node->process(in, edges_[stage].output);
+  if (now_ != nullptr) edges_[stage].busy += now_() - start;
+  if (!status.ok()) return failed(stage, status);
+  return check(stage);
+}
+
 // The block in the output of `stage` passes through everything behind it.
 Status Executor::run_behind(int stage) noexcept {
   const auto count_events = [this](const Edge& edge) {
@@ -152,10 +161,7 @@ Status Executor::run_behind(int stage) noexcept {
     const int input = stages_[i].input;
     const Output& from = edges_[input].output;
     if (input < stage || from.count == 0) continue;
-    if (const Status status = stages_[i].node->process({from.data, from.count, from.first}, edge.output); !status.ok()) {
-      return failed(i, status);
-    }
-    RUNNEL_TRY(check(i));
+    RUNNEL_TRY(process(i, {from.data, from.count, from.first}));
     edge.produced += edge.output.count;
     count_events(edge);
   }
@@ -215,8 +221,7 @@ Status Executor::step(bool& done) noexcept {
   output.count = 0;
   output.lost = 0;
   output.end = false;
-  if (const Status status = stages_[0].node->process({}, output); !status.ok()) return failed(0, status);
-  RUNNEL_TRY(check(0));
+  RUNNEL_TRY(process(0, {}));
   if (output.lost > 0) RUNNEL_TRY(lose(output.lost));
   output.first = next_;
   next_ += output.count;
@@ -230,8 +235,7 @@ Status Executor::step(bool& done) noexcept {
 Status Executor::deliver(int stage) noexcept {
   Output& output = edges_[stage].output;
   output.count = 0;
-  if (const Status status = stages_[stage].node->process({}, output); !status.ok()) return failed(stage, status);
-  RUNNEL_TRY(check(stage));
+  RUNNEL_TRY(process(stage, {}));
   return output.count > 0 ? run_behind(stage) : Status();
 }
 

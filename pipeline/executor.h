@@ -39,6 +39,7 @@ struct ExecutorOptions {
   const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
   FastMemory fast{};                 // for models
   bool slack = true;                 // false: models take the least memory, and move their histories in every block
+  std::int64_t (*now)() noexcept = nullptr;  // nanoseconds on a clock that only goes forward; null: nodes are not timed
   SharedSessions* shared = nullptr;  // for nodes that share their models with those of other graphs
 };
 
@@ -71,6 +72,8 @@ class Executor {
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   [[nodiscard]] std::int64_t gaps() const noexcept { return gaps_; }
   [[nodiscard]] std::int64_t events() const noexcept { return events_; }
+  // Nanoseconds that a stage has spent in process(); 0 without ExecutorOptions::now.
+  [[nodiscard]] std::int64_t busy_nanoseconds(int stage) const noexcept { return edges_[stage].busy; }
   // Frames that a stage has written, and what they are.
   [[nodiscard]] std::int64_t produced(int stage) const noexcept { return edges_[stage].produced; }
   [[nodiscard]] const Format& format(int stage) const noexcept { return edges_[stage].format; }
@@ -81,8 +84,10 @@ class Executor {
     Format format;
     Output output;
     std::int64_t produced = 0;
+    std::int64_t busy = 0;           // nanoseconds
   };
 
+  Status process(int stage, const Block& in) noexcept;
   Status run_behind(int stage) noexcept;
   Status flush() noexcept;
   Status lose(std::int64_t lost) noexcept;
@@ -94,6 +99,7 @@ class Executor {
   Edge* edges_ = nullptr;
   int count_ = 0;
   OnGap on_gap_ = OnGap::reset;
+  std::int64_t (*now_)() noexcept = nullptr;
   std::byte* zeros_ = nullptr;
   bool finished_ = false;
   std::int64_t next_ = 0;            // index of the next source sample

@@ -33,6 +33,10 @@ NodeText node_for(const Fix& fix) {
   return node;
 }
 
+std::int64_t steady_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 // More than any chain of conversions needs.
 constexpr int kMaxInsertions = 16;
 
@@ -210,6 +214,7 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
                             .operators = options_.operators,
                             .ffts = &ffts_,
                             .stop = options_.stop,
+                            .now = options_.time_nodes ? steady_nanoseconds : nullptr,
                             .shared = options_.shared};
   for (mismatched = 0; mismatched < sections_.size(); ++mismatched) {
     Section& section = sections_[mismatched];
@@ -227,6 +232,7 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
 
 Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOptions& options) {
   RUNNEL_ASSIGN(GraphText parsed, parse_graph(text));
+  if (options.amend) options.amend(parsed);
   RUNNEL_TRY(replace_statistics_files(parsed, text));
   std::vector<std::string> inserted;
   for (;;) {
@@ -296,7 +302,13 @@ Status Graph::step(bool& done) {
              (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
   actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
+  if (stepped_) stepped_(*this);
   return status;
+}
+
+std::int64_t Graph::busy_nanoseconds(int index) const {
+  const std::int64_t busy = executor_of(index).busy_nanoseconds(stages_[static_cast<std::size_t>(index)].place);
+  return index == 0 && live_ != nullptr ? busy - live_->waited_nanoseconds() : busy;
 }
 
 Status Graph::run() {

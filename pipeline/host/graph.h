@@ -38,6 +38,9 @@ struct GraphOptions {
   bool insert_conversions = false;
   // For programs that run many graphs: nodes that know how take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
+  // Changes what was read before it is built, for programs that put nodes of their own into it. May be empty.
+  std::function<void(GraphText&)> amend{};
+  bool time_nodes = false;           // measures what each node takes: about 50 ns per node and step
   // Talk for people: inserted nodes, files that were cut. May be empty.
   std::function<void(std::string_view)> note{};
 };
@@ -58,6 +61,8 @@ class Graph {
   Status run();
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
+  // Called behind every step, for programs that show what happens.
+  void on_step(std::function<void(const Graph&)> stepped) { stepped_ = std::move(stepped); }
 
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
@@ -76,6 +81,9 @@ class Graph {
   // What a stage gives, and how many frames of it at most at once.
   [[nodiscard]] const Format& format(int index) const { return executor_of(index).format(stages_[static_cast<std::size_t>(index)].place); }
   [[nodiscard]] std::int64_t capacity(int index) const { return executor_of(index).capacity(stages_[static_cast<std::size_t>(index)].place); }
+  // Nanoseconds that a stage has worked, with GraphOptions::time_nodes; the wait of a source for its device is not work.
+  [[nodiscard]] std::int64_t busy_nanoseconds(int index) const;
+  [[nodiscard]] const StepTimes& step_times() const { return times(); }
   // The stages that a stage reads: none, one, or those that it joins.
   [[nodiscard]] const std::vector<int>& inputs(int index) const { return stages_[static_cast<std::size_t>(index)].inputs; }
   // Bytes that the nodes and their buffers took.
@@ -137,6 +145,7 @@ class Graph {
   const LiveSource* live_ = nullptr;  // the source, when it is a device
   mutable std::unique_ptr<StepTimes> times_;   // large; made when somebody asks
   Actions actions_;
+  std::function<void(const Graph&)> stepped_;
   bool failed_ = false;
 };
 

@@ -71,7 +71,8 @@ Status Record::begin_clip(const Event& event) {
   Clip& clip = clips_.emplace_back();
   clip.next = std::max(begin, history_->begin());
   clip.end = end;
-  return clip.file.create(free_path(fs::path(folder), std::string(seconds) + "-" + name_from(event.label), format), static_cast<int>(clock.rate()), history_->format().channels, format, encoding);
+  clip.path = free_path(fs::path(folder), std::string(seconds) + "-" + name_from(event.label), format);
+  return clip.file.create(clip.path, static_cast<int>(clock.rate()), history_->format().channels, format, encoding);
 }
 
 Status Record::write(Clip& clip) {
@@ -82,6 +83,12 @@ Status Record::write(Clip& clip) {
     RUNNEL_TRY(clip.file.write(samples.data(), frames));
     clip.next += frames;
   }
+  return {};
+}
+
+Status Record::complete(Clip& clip) {
+  RUNNEL_TRY(clip.file.complete());
+  if (completed_) completed_(clip.path);
   return {};
 }
 
@@ -99,7 +106,7 @@ Status Record::heard() noexcept {
       ++clip;
       continue;
     }
-    RUNNEL_TRY(clip->file.complete());
+    RUNNEL_TRY(complete(*clip));
     clip = clips_.erase(clip);
   }
   return {};
@@ -107,7 +114,7 @@ Status Record::heard() noexcept {
 
 Status Record::complete_all() noexcept {
   RUNNEL_TRY(heard());
-  for (Clip& clip : clips_) RUNNEL_TRY(clip.file.complete());
+  for (Clip& clip : clips_) RUNNEL_TRY(complete(clip));
   clips_.clear();
   return {};
 }

@@ -1,6 +1,8 @@
 // Keeps the sound around each event as a file.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <list>
 #include <string>
 #include <vector>
@@ -26,6 +28,8 @@ class Record final : public Node, public HistoryListener {
 
   // The history that it takes its samples from. Without one, nothing can be recorded.
   void connect(History& history);
+  // Called with each file when it is complete.
+  void tell(std::function<void(const std::filesystem::path&)> completed) { completed_ = std::move(completed); }
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
@@ -37,14 +41,17 @@ class Record final : public Node, public HistoryListener {
  private:
   struct Clip {
     SoundFile file;
+    std::filesystem::path path;
     std::int64_t next = 0, end = 0;  // samples of the history: to write next, and behind the last one
   };
 
   Status begin_clip(const Event& event);
   Status write(Clip& clip);
+  Status complete(Clip& clip);
   Status complete_all() noexcept;
 
   History* history_ = nullptr;
+  std::function<void(const std::filesystem::path&)> completed_;
   std::int64_t sample_rate_ = 0;     // of the source
   std::list<Clip> clips_;            // that are not complete
   std::int64_t left_out_ = 0;

@@ -1,0 +1,12 @@
+# cmake -D FROM=page.html -D TO=document.cpp -P EmbedText.cmake: the file as pipeline/host/page/document.h declares it. Compilers take no literal of any length:
+# it is cut into pieces.
+file(READ ${FROM} text)
+string(LENGTH "${text}" length)
+set(pieces "")
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${text}" ${at} 8000 piece)
+  string(APPEND pieces "\n    R\"page(${piece})page\"")
+  math(EXPR at "${at} + 8000")
+endwhile()
+file(WRITE ${TO} "#include \"pipeline/host/page/document.h\"\n\nnamespace runnel::page {\n\nconst std::string_view kDocument =${pieces};\n\n}  // namespace runnel::page\n")
