@@ -15,7 +15,7 @@ namespace runnel::pipeline {
 // step: a run gives as many frames as it takes new ones, or one frame, which covers them. window, whole: a run gives one frame,
 // which covers all of its own; that of a clip has the index of the clip's first frame.
 // Behind a gap everything starts afresh on the same grid: steps and windows begin at multiples of their distance.
-class Infer final : public Node {
+class Infer : public Node {
  public:
   static const NodeType type;
 
