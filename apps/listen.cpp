@@ -1,18 +1,71 @@
-// runnel listen: live decisions of a model, one JSON object per line.
+// runnel listen: live decisions of a model, one JSON object per line, and what is to be done about them.
 #include <cstdio>
 
 #include "apps/graphs.h"
 #include "apps/verbs.h"
+#include "base/number_text.h"
 
 namespace runnel::apps {
 namespace {
 
 struct ListenCall {
   ModelGraph graph;
-  std::string device = "default", wav, on_gap = "reset";
+  std::string device = "default", wav, on_gap = "reset", overload = "block", record;
+  std::string stdin_format = "s16", tcp;
+  std::vector<std::string> commands, sends, topics;
+  std::string broker = "127.0.0.1:1883";
   ModelFlags flags;
-  double duration = 0, tail = 0;
+  double duration = 0, tail = 0, period = 10, buffer = 200, replug = 0, threshold = -1, before = 1, after = 1;
+  std::int64_t rate = 16000, channels = 1;
+  bool from_stdin = false, no_json = false;
 };
+
+std::string with(std::string_view key, std::string_view value) { return " " + std::string(key) + "=" + quote_value(value); }
+std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
+std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
+
+std::string source_of(const ListenCall& call) {
+  if (!call.wav.empty()) return wav_text(call.wav, call.tail);
+  const std::string shape = with("rate", call.rate) + with("channels", call.channels);
+  if (call.from_stdin) return "stdin" + with("format", call.stdin_format) + shape;
+  if (!call.tcp.empty()) return "tcp" + with("address", call.tcp) + with("format", call.stdin_format) + shape;
+  return "alsa" + with("device", call.device) + shape + with("period", call.period) + with("buffer", call.buffer) + with("overload", call.overload) + with("replug", call.replug) +
+         with("duration", call.duration);
+}
+
+// The model's own decision with another threshold: what stands last holds.
+Result<std::string> with_threshold(const std::string& around, double threshold) {
+  if (threshold < 0) return around;
+  RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
+  for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
+    if (node->type != "detect") continue;
+    std::erase_if(node->parameters, [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
+    node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
+    const std::string all = to_text(text);
+    return all.substr(all.find('!') + 2);
+  }
+  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view() << ": the model's decision has no detect whose threshold it could be";
+}
+
+// Everything that hears of the events.
+std::string sinks_of(const ListenCall& call) {
+  std::string text = call.no_json ? "null" : "jsonl";
+  const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
+  for (const std::string& command : call.commands) add("command" + with("run", command));
+  for (const std::string& to : call.sends) add("send" + with("to", to));
+  for (const std::string& topic : call.topics) add("mqtt" + with("broker", call.broker) + with("topic", topic));
+  if (!call.record.empty()) add("record" + with("folder", call.record) + with("before", call.before) + with("after", call.after));
+  return text;
+}
+
+// The whole graph. The last element of what stands around the model gets a name, for those who read it besides.
+Result<std::string> graph_text(const ListenCall& call, const Model& model) {
+  RUNNEL_ASSIGN(const std::string own, text_around(call.graph, model));
+  RUNNEL_ASSIGN(const std::string around, with_threshold(own, call.threshold));
+  const bool alone = call.commands.empty() && call.sends.empty() && call.topics.empty() && call.record.empty();
+  const std::string history = call.record.empty() ? "" : " ! history" + with("seconds", call.before + 10);
+  return source_of(call) + history + " ! " + around + (alone ? "" : " name=events") + " ! " + sinks_of(call);
+}
 
 Status run_listen(const ListenCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
@@ -20,19 +73,44 @@ Status run_listen(const ListenCall& call) {
   const auto model = loader.load(call.graph.model);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
-  RUNNEL_ASSIGN(const std::string around, text_around(call.graph, **model));
-  std::string source = "alsa device=" + quote_value(call.device);
-  if (call.duration > 0) source += " duration=" + std::to_string(call.duration);
-  if (!call.wav.empty()) source = wav_text(call.wav, call.tail);
+  RUNNEL_ASSIGN(const std::string text, graph_text(call, **model));
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
-  RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(source + " ! " + around + " ! jsonl", options));
+  RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
   catch_signals();
   if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
   const Status status = graph->run();
   std::printf("%s\n", graph->summary().c_str());
   return status;
+}
+
+void add_source_flags(CLI::App* verb, ListenCall& call) {
+  CLI::Option* device = verb->add_option("--device", call.device, "ALSA capture device");
+  CLI::Option* wav = verb->add_option("--wav", call.wav, "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")->excludes(device);
+  CLI::Option* standard = verb->add_flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")->excludes(device)->excludes(wav);
+  verb->add_option("--tcp", call.tcp, "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH to listen at")->excludes(device)->excludes(wav)->excludes(standard);
+  verb->add_option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")->check(CLI::IsMember({"s16", "s32", "s24", "s24_3", "float"}));
+  verb->add_option("--rate", call.rate, "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")->check(CLI::Range(1000, 768000));
+  verb->add_option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")->check(CLI::Range(1, 64));
+  verb->add_option("--period", call.period, "How often the device gives sound, ms")->check(CLI::Range(1.0, 1000.0));
+  verb->add_option("--buffer", call.buffer, "Sound that the device's buffer holds, ms")->check(CLI::Range(2.0, 10000.0));
+  verb->add_option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--overload", call.overload, "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+      ->check(CLI::IsMember({"block", "drop-oldest", "drop-newest", "skip-inference"}));
+  verb->add_option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")->check(CLI::NonNegativeNumber);
+  add_tail_flag(verb, call.tail);
+}
+
+void add_action_flags(CLI::App* verb, ListenCall& call) {
+  verb->add_option("--command", call.commands, "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, {json} stand for what it says (again for more)")->take_all();
+  verb->add_option("--send", call.sends, "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")->take_all();
+  verb->add_option("--mqtt", call.topics, "Publish events under this topic; {label} and the others may be part of it (again for more)")->take_all();
+  verb->add_option("--broker", call.broker, "MQTT broker, HOST:PORT");
+  verb->add_option("--record", call.record, "Keep the sound around every event in this folder");
+  verb->add_option("--before", call.before, "Seconds of sound to keep in front of an event")->check(CLI::Range(0.0, 3600.0));
+  verb->add_option("--after", call.after, "Seconds of sound to keep behind an event")->check(CLI::Range(0.0, 3600.0));
+  verb->add_flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
 }  // namespace
@@ -41,12 +119,11 @@ void add_listen(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
   CLI::App* verb = app.add_subcommand("listen", "Listen with a model: its decisions as JSON lines");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("--device", call->device, "ALSA capture device");
-  verb->add_option("--wav", call->wav, "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)");
-  add_tail_flag(verb, call->tail);
-  verb->add_option("--duration", call->duration, "Seconds to listen to a device (0: until interrupted)")->check(CLI::NonNegativeNumber);
+  add_source_flags(verb, *call);
+  add_action_flags(verb, *call);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb->add_option("--threshold", call->threshold, "Posterior at which there is an event, instead of the decision's own")->check(CLI::Range(0.0, 1.0))->default_str("");
   add_model_flags(verb, call->flags);
   verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));

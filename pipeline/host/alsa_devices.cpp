@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "pipeline/host/capture_devices.h"
-#include "pipeline/nodes/host/alsa_device.h"
+#include "pipeline/nodes/host/alsa_open.h"
 
 namespace runnel::pipeline {
 namespace {

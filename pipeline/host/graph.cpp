@@ -291,6 +291,7 @@ Status Graph::step(bool& done) {
     failed_ = true;
     return status;
   }
+  relieve_models();
   const auto start = std::chrono::steady_clock::now();
   // A device ends by itself, with what it had captured until then.
   const bool stopped = live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);

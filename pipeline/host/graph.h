@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,10 @@
 #include "pipeline/executor.h"
 #include "pipeline/host/actions.h"
 #include "pipeline/host/fftw_maker.h"
+#include "pipeline/host/latency.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/host/live_infer.h"
 #include "pipeline/nodes/host/live_source.h"
 #include "pipeline/nodes/host/nodes.h"
 #include "pipeline/nodes/join.h"
@@ -67,7 +70,7 @@ class Graph {
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
 
-  // What a device adds to the time from a sound to each output, for people, one line; empty for recordings.
+  // How late each output is behind the sound that it is about, for people, one line; empty for recordings. The first call takes a dry run.
   [[nodiscard]] std::string latency() const;
 
   // Of what no join follows; with one source, of everything.
@@ -75,6 +78,7 @@ class Graph {
   // For programs that run it themselves; steps taken there are not in the summary.
   [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
+  [[nodiscard]] const GraphOptions& options() const { return options_; }
   // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their `input` counts from here.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
   [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)].stage; }
@@ -119,6 +123,8 @@ class Graph {
   Status feed_join(int join, int from);
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
   void find_live_source();
+  void relieve_models();
+  [[nodiscard]] const std::vector<OutputDelay>& delays() const;
   void find_actions();
   [[nodiscard]] std::string live_summary() const;
   [[nodiscard]] StepTimes& times() const;
@@ -145,6 +151,8 @@ class Graph {
   const LiveSource* live_ = nullptr;  // the source, when it is a device
   mutable std::unique_ptr<StepTimes> times_;   // large; made when somebody asks
   Actions actions_;
+  std::vector<LiveInfer*> models_;
+  mutable std::optional<std::vector<OutputDelay>> delays_;   // of outputs of a live source
   std::function<void(const Graph&)> stepped_;
   bool failed_ = false;
 };

@@ -1,49 +1,83 @@
-// What graphs tell about a device that they listen to.
+// What graphs tell about a device that they listen to, and how late they are.
 #include "pipeline/host/graph.h"
 #include "pipeline/host/json.h"
+#include "pipeline/host/latency.h"
 
 namespace runnel::pipeline {
 namespace {
 
 // Milliseconds of what one frame looks at, and from one frame to the next.
 double window_ms(const Clock& clock) { return 1e3 * static_cast<double>(clock.span) / static_cast<double>(clock.denominator) / static_cast<double>(clock.sample_rate); }
-double block_ms(const Clock& clock) { return 1e3 / clock.hz(); }
+double frame_ms(const Clock& clock) { return 1e3 / clock.hz(); }
 
 }  // namespace
 
 void Graph::find_live_source() {
-  if (sections_.size() == 1) live_ = dynamic_cast<const LiveSource*>(stages_[0].stage.node);
+  if (sections_.size() != 1) return;
+  live_ = dynamic_cast<const LiveSource*>(stages_[0].stage.node);
+  for (const Placed& placed : stages_) {
+    if (auto* model = dynamic_cast<LiveInfer*>(placed.stage.node); model != nullptr) models_.push_back(model);
+  }
+}
+
+// Overload in front of the models is theirs to bear, where the source says so.
+void Graph::relieve_models() {
+  if (live_ == nullptr) return;
+  const bool overloaded = live_->overloaded();
+  for (LiveInfer* model : models_) model->skip(overloaded);
+}
+
+const std::vector<OutputDelay>& Graph::delays() const {
+  if (delays_) return *delays_;
+  delays_.emplace();
+  const CaptureFacts facts = live_->capture_facts();
+  if (auto found = output_delays(*this, facts.period > 0 ? facts.period : 1); found.ok()) delays_ = *found;
+  return *delays_;
 }
 
 std::string Graph::latency() const {
   if (live_ == nullptr) return {};
   const CaptureFacts facts = live_->capture_facts();
-  std::string text = "latency: device period " + json_number(facts.period_ms, 2) + " ms (its buffer holds " + json_number(facts.buffer_ms, 2) + " ms)";
-  for (int i = 1; i < size(); ++i) {
-    if (stage(i).type->output.kinds != 0) continue;
-    const Clock& clock = format(inputs(i)[0]).clock;
-    text += "; " + std::string(stage(i).label) + ": + a frame every " + json_number(block_ms(clock), 2) + " ms that looks at " + json_number(window_ms(clock), 2) + " ms";
+  const auto ms = [this](std::int64_t units) { return json_number(1e3 * static_cast<double>(units) / static_cast<double>(format(0).clock.sample_rate), 2); };
+  std::string text = "latency: ";
+  for (const OutputDelay& delay : delays()) {
+    const Clock& clock = format(inputs(delay.stage)[0]).clock;
+    text += std::string(stage(delay.stage).label) + ": ";
+    if (delay.known) {
+      text += "at most " + ms(delay.total()) + " ms of sound behind the end of what it is about (look-ahead " + ms(delay.lookahead) + " + block " + ms(delay.block) + " + device " +
+              ms(delay.device) + "), a frame every " + json_number(frame_ms(clock), 2) + " ms that looks at " + json_number(window_ms(clock), 2) + " ms; ";
+    } else {
+      text += "at the end of the stream; ";
+    }
   }
-  return text + "; + the time of a step";
+  text += "+ the time of a step";
+  if (facts.period > 0) text += "; the device gives sound every " + json_number(facts.period_ms, 2) + " ms, its buffer holds " + json_number(facts.buffer_ms, 2) + " ms";
+  return text;
 }
 
 std::string Graph::live_summary() const {
   if (live_ == nullptr) return {};
   const CaptureFacts facts = live_->capture_facts();
-  std::string text = ",\"device\":{\"period_ms\":" + json_number(facts.period_ms, 3) + ",\"buffer_ms\":" + json_number(facts.buffer_ms, 3) +
-                     ",\"lost_samples\":" + std::to_string(facts.device_lost) + ",\"overruns\":" + std::to_string(facts.overruns) +
-                     ",\"suspends\":" + std::to_string(facts.suspends) + ",\"unplugs\":" + std::to_string(facts.unplugs) + ",\"replugs\":" + std::to_string(facts.replugs) +
-                     "},\"overload\":{\"lost_samples\":" + std::to_string(facts.overload_lost) + ",\"largest_backlog_ms\":" + json_number(facts.largest_backlog_ms, 3) +
-                     "},\"latency\":[";
+  std::int64_t skipped = 0;
+  for (const LiveInfer* model : models_) skipped += model->skipped();
+  std::string text;
+  if (facts.period > 0) {
+    text = ",\"device\":{\"period_ms\":" + json_number(facts.period_ms, 3) + ",\"buffer_ms\":" + json_number(facts.buffer_ms, 3) + ",\"lost_samples\":" + std::to_string(facts.device_lost) +
+           ",\"overruns\":" + std::to_string(facts.overruns) + ",\"suspends\":" + std::to_string(facts.suspends) + ",\"unplugs\":" + std::to_string(facts.unplugs) +
+           ",\"replugs\":" + std::to_string(facts.replugs) + "},\"overload\":{\"lost_samples\":" + std::to_string(facts.overload_lost) + ",\"skipped_frames\":" + std::to_string(skipped) +
+           ",\"largest_backlog_ms\":" + json_number(facts.largest_backlog_ms, 3) + "}";
+  }
+  text += ",\"latency\":[";
   const char* comma = "";
-  for (int i = 1; i < size(); ++i) {
-    if (stage(i).type->output.kinds != 0) continue;
-    const Clock& clock = format(inputs(i)[0]).clock;
-    const double fixed = facts.period_ms + block_ms(clock);
-    const auto with_step = [&](double microseconds) { return json_number(fixed + microseconds * 1e-3, 3); };
-    text += comma + std::string("{\"output\":") + json_string(stage(i).label) + ",\"device_ms\":" + json_number(facts.period_ms, 3) + ",\"block_ms\":" + json_number(block_ms(clock), 3) +
-            ",\"window_ms\":" + json_number(window_ms(clock), 3) + ",\"p50_ms\":" + with_step(times().quantile(0.5)) + ",\"p99_ms\":" + with_step(times().quantile(0.99)) +
-            ",\"max_ms\":" + with_step(times().largest()) + "}";
+  for (const OutputDelay& delay : delays()) {
+    const Clock& clock = format(inputs(delay.stage)[0]).clock;
+    const auto ms = [this](std::int64_t units) { return 1e3 * static_cast<double>(units) / static_cast<double>(format(0).clock.sample_rate); };
+    const auto number = [&](const char* name, double value) { return std::string(",\"") + name + "\":" + (delay.known ? json_number(value, 3) : "null"); };
+    const auto with_step = [&](double microseconds) { return ms(delay.total()) + microseconds * 1e-3; };
+    text += comma + std::string("{\"output\":") + json_string(stage(delay.stage).label) + number("lookahead_ms", ms(delay.lookahead)) + number("block_ms", ms(delay.block)) +
+            number("device_ms", ms(delay.device)) + number("delay_ms", ms(delay.total())) + ",\"frame_ms\":" + json_number(frame_ms(clock), 3) +
+            ",\"window_ms\":" + json_number(window_ms(clock), 3) + number("p50_ms", with_step(times().quantile(0.5))) + number("p99_ms", with_step(times().quantile(0.99))) +
+            number("max_ms", with_step(times().largest())) + "}";
     comma = ",";
   }
   return text + "]";

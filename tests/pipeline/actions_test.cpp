@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -106,10 +107,9 @@ TEST_F(Actions, NewsOfAFailureComeDuringTheRun) {
   const auto graph = build("command run='" + script("exit 3") + "'");
   bool done = false;
   while (graph->executor().samples() < 3200) ASSERT_TRUE(graph->step(done).ok());
-  for (int i = 0; i < 500 && notes_.empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!done) ASSERT_TRUE(graph->step(done).ok());
-    if (graph->executor().samples() > 31000) break;
+  while (graph->executor().samples() < 31000 && notes_.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(graph->step(done).ok());
   }
   EXPECT_THAT(notes_, HasSubstr("ended with exit code 3"));
 }

@@ -19,8 +19,8 @@ constexpr Parameter kParameters[] = {
     parameter<&Alsa::duration>("duration", "s", 0, 1e9, "when to stop; 0: when the program is stopped or the device is unplugged"),
     parameter<&Alsa::replug>("replug", "s", 0, 1e9, "how long to wait for a device that was unplugged; 0: the stream ends"),
     parameter<&Alsa::queue>("queue", "ms", 10, 600000, "how long processing may stall before overload= decides"),
-    text_parameter<&Alsa::overload>("overload", "block|drop-oldest|drop-newest",
-                                    "what happens when processing does not keep up and the queue is full: capture waits and the device loses samples, or the oldest or newest ones of the queue are dropped"),
+    text_parameter<&Alsa::overload>("overload", "block|drop-oldest|drop-newest|skip-inference",
+                                    "what happens when processing does not keep up and the queue is full: capture waits and the device loses samples, or the oldest or newest ones of the queue are dropped; skip-inference: from a queue that is half full on, models are left out"),
     switch_parameter<&Alsa::realtime>("realtime", "capture with real-time priority and locked memory where the system allows it"),
 };
 
@@ -49,7 +49,7 @@ Status Alsa::prepare(PrepareContext& context) noexcept {
   settings.format = format;
   settings.access = access;
   settings.replug = replug;
-  RUNNEL_TRY(capture_.open(settings, queue, overload == "block" ? Overload::block : overload == "drop-oldest" ? Overload::drop_oldest : Overload::drop_newest));
+  RUNNEL_TRY(capture_.open(settings, queue, overload == "drop-oldest" ? Overload::drop_oldest : overload == "drop-newest" ? Overload::drop_newest : Overload::block));
   rate = capture_.device().rate();
   channels = capture_.device().channels();
   samples_.resize(static_cast<std::size_t>(capture_.slot_frames() * channels));
@@ -78,6 +78,13 @@ bool Alsa::refill(Output& out) noexcept {
   return out.count == 0;
 }
 
+// From half full until it is nearly empty again.
+void Alsa::look_at_queue() noexcept {
+  if (overload != "skip-inference") return;
+  const std::size_t filled = capture_.ring().filled(), slots = capture_.ring().slots();
+  overloaded_ = 2 * filled >= slots || (overloaded_ && 8 * filled > slots);
+}
+
 void Alsa::give(Output& out) noexcept {
   const std::int64_t count = std::min(out.capacity - out.count, held_ - given_);
   std::copy_n(samples_.data() + given_ * channels, count * channels, out.as<float>() + out.count * channels);
@@ -96,6 +103,7 @@ void Alsa::wait() noexcept {
 
 Status Alsa::process(const Block&, Output& out) noexcept {
   if (!capture_.running()) RUNNEL_TRY(capture_.start(std::llround(duration * rate), realtime));
+  look_at_queue();
   while (out.count < out.capacity) {
     if (held_ == given_) {
       // In this order: what was put into the ring before the thread ended is there when it has ended.
@@ -145,7 +153,8 @@ Text Alsa::note() const noexcept {
 CaptureFacts Alsa::capture_facts() const {
   const AlsaDevice& from = capture_.device();
   const double ms = 1e3 / from.rate();
-  return {.period_ms = static_cast<double>(from.period_frames()) * ms,
+  return {.period = from.period_frames(),
+          .period_ms = static_cast<double>(from.period_frames()) * ms,
           .buffer_ms = static_cast<double>(from.buffer_frames()) * ms,
           .device_lost = from.troubles().lost,
           .overload_lost = capture_.dropped(),

@@ -35,8 +35,10 @@ class Alsa final : public Node, public LiveSource {
   Text note() const noexcept override;
   CaptureFacts capture_facts() const override;
   std::int64_t waited_nanoseconds() const noexcept override { return waited_; }
+  bool overloaded() const noexcept override { return overloaded_; }
 
  private:
+  void look_at_queue() noexcept;
   bool refill(Output& out) noexcept;
   void give(Output& out) noexcept;
   void wait() noexcept;
@@ -45,6 +47,7 @@ class Alsa final : public Node, public LiveSource {
   const std::atomic<bool>* stop_ = nullptr;
   std::int64_t position_ = 0;        // of the next sample to give
   std::int64_t waited_ = 0;          // ns
+  bool overloaded_ = false;
   std::int64_t pending_lost_ = 0;    // in front of the slot that is held
   std::vector<float> samples_;       // of one slot
   std::int64_t given_ = 0, held_ = 0;   // frames of it: given already, in it

@@ -18,75 +18,22 @@ double now(clockid_t clock) {
 
 double time_asleep() { return now(CLOCK_BOOTTIME) - now(CLOCK_MONOTONIC); }
 
-// alsa-lib tells its inner troubles on stderr; a failure has its one sentence without them.
-void say_nothing(const char*, int, const char*, int, const char*, ...) {}
-
 constexpr timespec kMoment{0, 1000000};
 constexpr timespec kBetweenAttempts{0, 250000000};
 
 }  // namespace
 
-snd_pcm_format_t alsa_format(SampleCode code) noexcept {
-  switch (code) {
-    case SampleCode::s16: return SND_PCM_FORMAT_S16_LE;
-    case SampleCode::s32: return SND_PCM_FORMAT_S32_LE;
-    case SampleCode::s24: return SND_PCM_FORMAT_S24_LE;
-    case SampleCode::s24_3: return SND_PCM_FORMAT_S24_3LE;
-    case SampleCode::float32: break;
-  }
-  return SND_PCM_FORMAT_FLOAT_LE;
-}
-
 AlsaDevice::~AlsaDevice() {
   if (pcm_ != nullptr) snd_pcm_close(pcm_);
 }
 
-Status AlsaDevice::refused(const char* what, int error) const noexcept {
-  const Code code = error == -ENOENT || error == -ENODEV || error == -ENXIO ? Code::not_found : Code::io_error;
-  return Status(code) << "device " << settings_.name << ": cannot " << what << ": " << snd_strerror(error);
-}
-
-Status AlsaDevice::set_format(snd_pcm_hw_params_t* params) noexcept {
-  int error = -EINVAL;
-  for (const SampleCode code : kSampleCodes) {
-    if (settings_.format != "auto" && settings_.format != name_of(code)) continue;
-    error = snd_pcm_hw_params_set_format(pcm_, params, alsa_format(code));
-    if (error < 0) continue;
-    code_ = code;
-    return {};
-  }
-  Status status(Code::io_error);
-  status << "device " << settings_.name << ": gives no samples of format " << (settings_.format == "auto" ? "s16, s32, s24, s24_3 or float" : settings_.format) << ": "
-         << snd_strerror(error);
-  return status;
-}
-
-Status AlsaDevice::set_hardware() noexcept {
-  snd_pcm_hw_params_t* params = nullptr;
-  snd_pcm_hw_params_alloca(&params);
-  auto rate = static_cast<unsigned>(settings_.rate), channels = static_cast<unsigned>(settings_.channels);
-  mmap_ = settings_.access == "mmap";
-  const snd_pcm_access_t access = mmap_ ? SND_PCM_ACCESS_MMAP_INTERLEAVED : SND_PCM_ACCESS_RW_INTERLEAVED;
-  if (const int error = snd_pcm_hw_params_any(pcm_, params); error < 0) return refused("be configured", error);
-  if (const int error = snd_pcm_hw_params_set_access(pcm_, params, access); error < 0) return refused(mmap_ ? "give interleaved samples through mmap" : "give interleaved samples", error);
-  RUNNEL_TRY(set_format(params));
-  if (const int error = snd_pcm_hw_params_set_channels_near(pcm_, params, &channels); error < 0) return refused("set the channels", error);
-  if (const int error = snd_pcm_hw_params_set_rate_near(pcm_, params, &rate, nullptr); error < 0) return refused("set the rate", error);
-  period_ = std::max<snd_pcm_uframes_t>(1, static_cast<snd_pcm_uframes_t>(settings_.period * 1e-3 * rate));
-  if (const int error = snd_pcm_hw_params_set_period_size_near(pcm_, params, &period_, nullptr); error < 0) return refused("set the period", error);
-  buffer_ = std::max<snd_pcm_uframes_t>(2 * period_, static_cast<snd_pcm_uframes_t>(settings_.buffer * 1e-3 * rate));
-  if (const int error = snd_pcm_hw_params_set_buffer_size_near(pcm_, params, &buffer_); error < 0) return refused("set the buffer", error);
-  if (const int error = snd_pcm_hw_params(pcm_, params); error < 0) return refused("be configured", error);
-  rate_ = static_cast<std::int32_t>(rate);
-  channels_ = static_cast<std::int32_t>(channels);
-  return {};
-}
+Status AlsaDevice::refused(const char* what, int error) const noexcept { return alsa_refuses(settings_.name, what, error); }
 
 Status AlsaDevice::set_software() noexcept {
   snd_pcm_sw_params_t* params = nullptr;
   snd_pcm_sw_params_alloca(&params);
   if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0) return refused("be configured", error);
-  snd_pcm_sw_params_set_avail_min(pcm_, params, period_);
+  snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
   // Devices without time stamps are served by our own clock.
   snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
   snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
@@ -95,14 +42,8 @@ Status AlsaDevice::set_software() noexcept {
 }
 
 Status AlsaDevice::open_device() noexcept {
-  snd_lib_error_set_handler(say_nothing);
-  const int error = snd_pcm_open(&pcm_, settings_.name.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK);
-  snd_lib_error_set_handler(nullptr);
-  if (error < 0) {
-    pcm_ = nullptr;
-    return refused("open", error);
-  }
-  RUNNEL_TRY(set_hardware());
+  mmap_ = settings_.access == "mmap";
+  RUNNEL_ASSIGN(shape_, open_alsa(settings_, SND_PCM_STREAM_CAPTURE, pcm_));
   return set_software();
 }
 
@@ -139,7 +80,7 @@ std::int64_t AlsaDevice::captured_until_restart() const noexcept {
   double elapsed = stamped ? seconds(trigger) - device_time_ : now(CLOCK_MONOTONIC) - host_time_;
   // Below a millisecond it is only the two clocks read one after the other.
   if (const double slept = time_asleep() - asleep_; slept > 1e-3) elapsed += slept;
-  return reference_ + std::llround(elapsed * rate_);
+  return reference_ + std::llround(elapsed * shape_.rate);
 }
 
 void AlsaDevice::count_lost() noexcept {
@@ -186,18 +127,18 @@ Status AlsaDevice::unplugged() noexcept {
 
 // One attempt to get a device back that was unplugged; it must then give what it gave before.
 Status AlsaDevice::come_back() noexcept {
-  const std::int32_t rate = rate_, channels = channels_;
-  const SampleCode code = code_;
+  const AlsaShape before = shape_;
   if (pcm_ != nullptr) snd_pcm_close(pcm_);
   pcm_ = nullptr;
   if (!open_device().ok() || snd_pcm_start(pcm_) < 0) {
+    shape_ = before;
     nanosleep(&kBetweenAttempts, nullptr);
     gone_ = now(CLOCK_MONOTONIC) - left_ > settings_.replug;
     return {};
   }
-  if (rate_ != rate || channels_ != channels || code_ != code) {
-    return Status(Code::io_error) << "device " << settings_.name << " came back with " << rate_ << " Hz, " << channels_ << " channels, " << name_of(code_) << ": expected " << rate
-                                  << " Hz, " << channels << " channels, " << name_of(code);
+  if (shape_.rate != before.rate || shape_.channels != before.channels || shape_.code != before.code) {
+    return Status(Code::io_error) << "device " << settings_.name << " came back with " << shape_.rate << " Hz, " << shape_.channels << " channels, " << name_of(shape_.code)
+                                  << ": expected " << before.rate << " Hz, " << before.channels << " channels, " << name_of(before.code);
   }
   away_ = false;
   if (++recoveries_ > kMostRecoveries) return Status(Code::io_error) << "device " << settings_.name << ": comes back again and again without giving a sample";

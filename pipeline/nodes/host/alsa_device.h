@@ -9,21 +9,9 @@
 #include <string>
 
 #include "base/status.h"
-#include "pipeline/nodes/host/sample_code.h"
+#include "pipeline/nodes/host/alsa_open.h"
 
 namespace runnel::pipeline {
-
-// What alsa-lib calls it.
-snd_pcm_format_t alsa_format(SampleCode code) noexcept;
-
-struct AlsaSettings {
-  std::string name = "default";
-  std::int32_t rate = 16000, channels = 1;   // wanted; the nearest that the device has are taken
-  double period = 10, buffer = 200;          // ms
-  std::string format = "auto";               // or the name of a SampleCode
-  std::string access = "read";               // or mmap
-  double replug = 0;                         // s to wait for a device that was unplugged to come back
-};
 
 // How often what happened. Written by the thread that reads, read by any.
 struct AlsaTroubles {
@@ -53,12 +41,12 @@ class AlsaDevice {
   [[nodiscard]] bool gone() const noexcept { return gone_; }
 
   [[nodiscard]] std::int64_t position() const noexcept { return position_; }
-  [[nodiscard]] std::int32_t rate() const noexcept { return rate_; }
-  [[nodiscard]] std::int32_t channels() const noexcept { return channels_; }
-  [[nodiscard]] SampleCode code() const noexcept { return code_; }
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return bytes_of(code_) * static_cast<std::size_t>(channels_); }
-  [[nodiscard]] std::int64_t period_frames() const noexcept { return static_cast<std::int64_t>(period_); }
-  [[nodiscard]] std::int64_t buffer_frames() const noexcept { return static_cast<std::int64_t>(buffer_); }
+  [[nodiscard]] std::int32_t rate() const noexcept { return shape_.rate; }
+  [[nodiscard]] std::int32_t channels() const noexcept { return shape_.channels; }
+  [[nodiscard]] SampleCode code() const noexcept { return shape_.code; }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return bytes_of(shape_.code) * static_cast<std::size_t>(shape_.channels); }
+  [[nodiscard]] std::int64_t period_frames() const noexcept { return static_cast<std::int64_t>(shape_.period); }
+  [[nodiscard]] std::int64_t buffer_frames() const noexcept { return static_cast<std::int64_t>(shape_.buffer); }
   [[nodiscard]] const AlsaTroubles& troubles() const noexcept { return troubles_; }
 
   static constexpr int kMostRecoveries = 5;
@@ -68,8 +56,6 @@ class AlsaDevice {
  private:
   Status refused(const char* what, int error) const noexcept;
   Status open_device() noexcept;
-  Status set_hardware() noexcept;
-  Status set_format(snd_pcm_hw_params_t* params) noexcept;
   Status set_software() noexcept;
   Status recover(int error) noexcept;
   Status restart() noexcept;
@@ -82,11 +68,9 @@ class AlsaDevice {
 
   snd_pcm_t* pcm_ = nullptr;
   AlsaSettings settings_;
-  SampleCode code_ = SampleCode::s16;
+  AlsaShape shape_;
   bool mmap_ = false, away_ = false, gone_ = false;   // away: unplugged, and may come back
   double left_ = 0;                          // when it went away
-  std::int32_t rate_ = 0, channels_ = 0;
-  snd_pcm_uframes_t period_ = 0, buffer_ = 0;
   std::int64_t position_ = 0;
   int recoveries_ = 0;                       // since the last sample
   int silent_waits_ = 0;

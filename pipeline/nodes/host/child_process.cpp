@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +96,8 @@ Result<ChildProcess> ChildProcess::run(const ChildCall& call) {
   }
   close(ends[0]);
   if (error == 0) {
-    child.descriptor_ = pidfd_open(child.id_, 0);
+    // (The header of glibc 2.36 cannot be used from C++.)
+    child.descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, child.id_, 0));
     if (child.descriptor_ < 0) error = errno;
   }
   if (error != 0) return Status(error == ENOENT ? Code::not_found : Code::io_error) << program << ": cannot be run: " << std::strerror(error);

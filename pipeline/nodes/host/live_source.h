@@ -1,4 +1,4 @@
-// What sources that capture from a device tell about themselves.
+// What sources whose samples come in their own time tell about themselves.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@ namespace runnel::pipeline {
 
 // Losses are samples, counted where they were lost.
 struct CaptureFacts {
+  std::int64_t period = 0;                   // samples that the device gives at once; 0: no device, they are given as they come
   double period_ms = 0, buffer_ms = 0;       // of the device
   std::int64_t device_lost = 0;              // never read from the device
   std::int64_t overload_lost = 0;            // read, and dropped because processing did not keep up
@@ -20,6 +21,8 @@ class LiveSource {
   [[nodiscard]] virtual CaptureFacts capture_facts() const = 0;
   // Time that its process() has spent waiting for samples.
   [[nodiscard]] virtual std::int64_t waited_nanoseconds() const noexcept = 0;
+  // Whether models should be skipped now, because processing does not keep up and the source was told to do that about it.
+  [[nodiscard]] virtual bool overloaded() const noexcept { return false; }
 
  protected:
   ~LiveSource() = default;

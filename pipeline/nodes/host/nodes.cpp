@@ -4,11 +4,13 @@
 
 #ifdef RUNNEL_HAVE_ALSA
 #include "pipeline/nodes/host/alsa.h"
+#include "pipeline/nodes/host/alsa_sink.h"
 #endif
 #include "pipeline/nodes/host/command.h"
 #include "pipeline/nodes/host/csv_source.h"
 #include "pipeline/nodes/host/history.h"
 #include "pipeline/nodes/host/jsonl.h"
+#include "pipeline/nodes/host/live_infer.h"
 #ifdef RUNNEL_HAVE_MQTT
 #include "pipeline/nodes/host/mqtt.h"
 #endif
@@ -33,8 +35,11 @@ NodeTable host_nodes() noexcept {
     all.push_back(&Alsa::type);
 #endif
     const NodeTable device = device_nodes();
-    all.insert(all.end(), device.begin(), device.end());
+    for (const NodeType* type : device) all.push_back(type == &Infer::type ? &LiveInfer::type : type);
     all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type, &Record::type, &Command::type, &Send::type});
+#ifdef RUNNEL_HAVE_ALSA
+    all.push_back(&AlsaSink::type);
+#endif
 #ifdef RUNNEL_HAVE_MQTT
     all.push_back(&Mqtt::type);
 #endif

@@ -29,6 +29,14 @@ float one(SampleCode code, const std::byte* from) noexcept {
   return std::isfinite(value) ? value : 0.0F;
 }
 
+// `bytes` little-endian bytes of what a sample is as an integer of so many bits.
+void store(float sample, int bits, std::size_t bytes, std::byte* to) noexcept {
+  const double full = std::ldexp(1.0, bits - 1);
+  const double value = std::isnan(sample) ? 0 : std::clamp(std::nearbyint(static_cast<double>(sample) * full), -full, full - 1);
+  const auto integer = static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(integer >> (8 * i) & 0xFF);
+}
+
 }  // namespace
 
 std::string_view name_of(SampleCode code) noexcept {
@@ -47,6 +55,16 @@ std::size_t bytes_of(SampleCode code) noexcept { return code == SampleCode::s16 
 void to_float(SampleCode code, const std::byte* from, std::span<float> to) noexcept {
   const std::size_t bytes = bytes_of(code);
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = one(code, from + i * bytes);
+}
+
+void from_float(SampleCode code, std::span<const float> from, std::byte* to) noexcept {
+  const std::size_t bytes = bytes_of(code);
+  const int bits = code == SampleCode::s16 ? 16 : code == SampleCode::s32 ? 32 : 24;
+  for (const float sample : from) {
+    if (code != SampleCode::float32) store(sample, bits, bytes, to);
+    else std::memcpy(to, &sample, sizeof sample);
+    to += bytes;
+  }
 }
 
 }  // namespace runnel::pipeline

@@ -23,4 +23,7 @@ std::size_t bytes_of(SampleCode code) noexcept;
 // what is infinite or not a number becomes 0. `from` has bytes_of(code) * to.size() bytes at any alignment.
 void to_float(SampleCode code, const std::byte* from, std::span<float> to) noexcept;
 
+// The other way round: integers are rounded and saturate; what is not a number becomes 0. `to` has bytes_of(code) * from.size() bytes.
+void from_float(SampleCode code, std::span<const float> from, std::byte* to) noexcept;
+
 }  // namespace runnel::pipeline
