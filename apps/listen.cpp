@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "apps/graphs.h"
+#include "apps/page.h"
 #include "apps/verbs.h"
 #include "base/number_text.h"
 
@@ -15,6 +16,7 @@ struct ListenCall {
   std::vector<std::string> commands, sends, topics;
   std::string broker = "127.0.0.1:1883";
   ModelFlags flags;
+  PageFlags page;
   double duration = 0, tail = 0, period = 10, buffer = 200, replug = 0, threshold = -1, before = 1, after = 1;
   std::int64_t rate = 16000, channels = 1;
   bool from_stdin = false, no_json = false;
@@ -77,9 +79,11 @@ Status run_listen(const ListenCall& call) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
+  RUNNEL_ASSIGN(const std::unique_ptr<page::LivePage> page, start_page(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
   catch_signals();
   if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
+  if (page != nullptr) page->show(*graph);
   const Status status = graph->run();
   std::printf("%s\n", graph->summary().c_str());
   return status;
@@ -124,6 +128,7 @@ void add_listen(CLI::App& app, int& exit_code) {
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
   verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
   verb->add_option("--threshold", call->threshold, "Posterior at which there is an event, instead of the decision's own")->check(CLI::Range(0.0, 1.0))->default_str("");
+  add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
   verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));

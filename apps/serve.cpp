@@ -3,11 +3,9 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "apps/graphs.h"
+#include "apps/page.h"
 #include "apps/verbs.h"
 #include "pipeline/host/json.h"
 #include "pipeline/host/serve/metrics_page.h"
@@ -30,13 +28,6 @@ serve::Server* running = nullptr;
 // A text with a "!" or a file of one is a graph; anything else is a model file.
 bool is_graph(const std::string& text) { return text.find('!') != std::string::npos || text.ends_with(".rnlg"); }
 
-Result<std::string> read_small_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return Status(Code::not_found) << path << ": cannot be read";
-  return text;
-}
-
 Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader) {
   if (is_graph(call.graph.model)) {
     if (!call.graph.front_end.empty() || !call.graph.decision.empty() || call.graph.chunk > 0) {
@@ -48,21 +39,6 @@ Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader)
   for (const std::string& note : loader.take_notes()) say(note);
   if (!model.ok()) return model.status();
   return text_around(call.graph, **model);
-}
-
-// From a file or the environment: other users can read command lines.
-Result<std::string> token_of(const ServeCall& call) {
-  std::string token;
-  if (!call.token_file.empty()) {
-    RUNNEL_ASSIGN(token, read_small_file(call.token_file));
-  } else if (const char* const variable = std::getenv("RUNNEL_TOKEN"); variable != nullptr) {
-    token = variable;
-  }
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
-  const std::string_view from = call.token_file.empty() ? "RUNNEL_TOKEN" : std::string_view(call.token_file);
-  if (token.empty() && !call.token_file.empty()) return Status(Code::invalid_data) << from << ": the token is empty";
-  if (!token.empty() && (token.size() < 16 || token.size() > 1000)) return Status(Code::invalid_data) << from << ": a token of " << token.size() << " bytes, expected 16 to 1000";
-  return token;
 }
 
 // As many sockets as the system lets this program have.
@@ -88,7 +64,7 @@ Status run_serve(const ServeCall& call) {
   serve::ServerOptions options = call.server;
   RUNNEL_ASSIGN(options.around, text_of(call, loader));
   RUNNEL_ASSIGN(options.address, serve::Address::parse(call.listen));
-  RUNNEL_ASSIGN(options.token, token_of(call));
+  RUNNEL_ASSIGN(options.token, token_of(call.token_file));
   const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); };
   options.gather = milliseconds(call.gather / 1000);
   options.greeting = milliseconds(call.greeting);

@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 
 #include "kernels/affine.h"
 #include "kernels/elementwise.h"
@@ -11,6 +13,13 @@ namespace runnel::apps {
 int fail(const Status& status) {
   say(status.text());
   return 1;
+}
+
+Result<std::string> read_small_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in) return Status(Code::not_found) << path << ": cannot be read";
+  return text;
 }
 
 void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "pipeline/host/json.h"
 #include "pipeline/host/recorders.h"
@@ -286,6 +287,18 @@ void Graph::find_actions() {
   }
 }
 
+// Not before the sound that has been given is over.
+void Graph::keep_pace() {
+  if (started_ == 0) started_ = steady_nanoseconds();
+  const auto due = started_ + static_cast<std::int64_t>(1e9 * executor_->seconds() / options_.speed);
+  constexpr std::int64_t kMost = 50'000'000;   // between two looks at the stop flag
+  while (options_.stop == nullptr || !options_.stop->load(std::memory_order_relaxed)) {
+    const std::int64_t left = due - steady_nanoseconds();
+    if (left <= 0) return;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kMost)));
+  }
+}
+
 Status Graph::step(bool& done) {
   if (Status status = actions_.start(); !status.ok()) {
     failed_ = true;
@@ -304,6 +317,7 @@ Status Graph::step(bool& done) {
   actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
   if (stepped_) stepped_(*this);
+  if (options_.speed > 0 && live_ == nullptr && !done && status.ok()) keep_pace();
   return status;
 }
 

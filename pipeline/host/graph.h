@@ -41,6 +41,8 @@ struct GraphOptions {
   bool insert_conversions = false;
   // For programs that run many graphs: nodes that know how take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
+  // Recordings at most so many times as fast as they were made, for demonstrations; 0: as fast as possible. Devices have their own pace.
+  double speed = 0;
   // Changes what was read before it is built, for programs that put nodes of their own into it. May be empty.
   std::function<void(GraphText&)> amend{};
   bool time_nodes = false;           // measures what each node takes: about 50 ns per node and step
@@ -123,6 +125,7 @@ class Graph {
   Status feed_join(int join, int from);
   Status make_executors(Mismatch& mismatch, std::size_t& mismatched);
   void find_live_source();
+  void keep_pace();
   void relieve_models();
   [[nodiscard]] const std::vector<OutputDelay>& delays() const;
   void find_actions();
@@ -154,6 +157,7 @@ class Graph {
   std::vector<LiveInfer*> models_;
   mutable std::optional<std::vector<OutputDelay>> delays_;   // of outputs of a live source
   std::function<void(const Graph&)> stepped_;
+  std::int64_t started_ = 0;         // nanoseconds, of the first step; with a speed
   bool failed_ = false;
 };
 

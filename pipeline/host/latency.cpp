@@ -7,6 +7,7 @@
 #include "pipeline/host/promise.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/nodes/detect.h"
+#include "pipeline/nodes/host/watch.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -118,6 +119,8 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   options.tick = 1;
   options.stop = nullptr;
   options.note = {};
+  options.amend = {};                // its text has been amended already
+  options.time_nodes = false;
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> dry_graph, Graph::build(text, options));
   struct Watched {
     OutputDelay delay;
@@ -128,7 +131,8 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   };
   std::vector<Watched> outputs;
   for (int i = 1; i < graph.size(); ++i) {
-    if (graph.stage(i).type->output.kinds != 0) continue;
+    // Who only watches is no output.
+    if (graph.stage(i).type->output.kinds != 0 || graph.stage(i).type == &Watch::type) continue;
     Watched& output = outputs.emplace_back();
     output.delay.stage = i;
     std::int64_t more_frames = 0;

@@ -22,6 +22,7 @@
 #include "pipeline/nodes/host/sensor.h"
 #include "pipeline/nodes/host/stdin_source.h"
 #include "pipeline/nodes/host/tcp_source.h"
+#include "pipeline/nodes/host/watch.h"
 #include "pipeline/nodes/host/wav_sink.h"
 #include "pipeline/nodes/host/wav_source.h"
 #include "pipeline/nodes/nodes.h"
@@ -36,7 +37,7 @@ NodeTable host_nodes() noexcept {
 #endif
     const NodeTable device = device_nodes();
     for (const NodeType* type : device) all.push_back(type == &Infer::type ? &LiveInfer::type : type);
-    all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type, &Record::type, &Command::type, &Send::type});
+    all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type, &Record::type, &Command::type, &Send::type, &Watch::type});
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&AlsaSink::type);
 #endif
