@@ -48,7 +48,9 @@ class Alsa : public testing::Test {
 TEST_F(Alsa, PlaysWhatItGets) {
   write_recording(folder_.path() / "a.wav", samples_);
   const auto graph = run_graph("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=speaker format=s16", options());
-  EXPECT_EQ(read_text(played()), std::string(reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2));
+  const std::string heard = read_text(played()), expected(reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2);
+  EXPECT_EQ(heard.size(), expected.size());
+  EXPECT_TRUE(heard == expected);
   EXPECT_NE(failure_of("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=nowhere", options()).find("alsa: device nowhere: cannot open: "), std::string::npos);
 }
 
