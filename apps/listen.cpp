@@ -107,9 +107,9 @@ void add_source_flags(CLI::App* verb, ListenCall& call) {
 }
 
 void add_action_flags(CLI::App* verb, ListenCall& call) {
-  verb->add_option("--command", call.commands, "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, {json} stand for what it says (again for more)")->take_all();
-  verb->add_option("--send", call.sends, "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")->take_all();
-  verb->add_option("--mqtt", call.topics, "Publish events under this topic; {label} and the others may be part of it (again for more)")->take_all();
+  verb->add_option("--command", call.commands, "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, {json} stand for what it says (again for more)")->take_all()->default_str("");
+  verb->add_option("--send", call.sends, "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")->take_all()->default_str("");
+  verb->add_option("--mqtt", call.topics, "Publish events under this topic; {label} and the others may be part of it (again for more)")->take_all()->default_str("");
   verb->add_option("--broker", call.broker, "MQTT broker, HOST:PORT");
   verb->add_option("--record", call.record, "Keep the sound around every event in this folder");
   verb->add_option("--before", call.before, "Seconds of sound to keep in front of an event")->check(CLI::Range(0.0, 3600.0));

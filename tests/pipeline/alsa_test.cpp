@@ -30,6 +30,7 @@ class Alsa : public testing::Test {
     std::ofstream(configuration) << "</usr/share/alsa/alsa.conf>\n"
                                  << "pcm.filecap { type file slave.pcm \"null\" file \"/dev/null\" infile \"" << raw.string() << "\" format \"raw\" }\n"
                                  << "pcm.quiet { type null }\n"
+                                 << "pcm.speaker { type file slave.pcm \"null\" file \"" << played().string() << "\" format \"raw\" }\n"
                                  << "pcm.plugged { type plug slave { pcm \"filecap\" rate 16000 channels 1 format S16_LE } }\n";
     setenv("ALSA_CONFIG_PATH", configuration.c_str(), 1);
   }
@@ -39,9 +40,19 @@ class Alsa : public testing::Test {
     result.tick = tick;
     return result;
   }
+  [[nodiscard]] fs::path played() const { return folder_.path() / "played.raw"; }
   runnel::test::TemporaryFolder folder_;
   std::vector<std::int16_t> samples_;
 };
+
+TEST_F(Alsa, PlaysWhatItGets) {
+  write_recording(folder_.path() / "a.wav", samples_);
+  const auto graph = run_graph("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=speaker format=s16", options());
+  const std::string heard = read_text(played()), expected(reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2);
+  EXPECT_EQ(heard.size(), expected.size());
+  EXPECT_TRUE(heard == expected);
+  EXPECT_NE(failure_of("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=nowhere", options()).find("alsa: device nowhere: cannot open: "), std::string::npos);
+}
 
 TEST_F(Alsa, GivesTheSamplesOfTheDevice) {
   for (const std::int64_t tick : {7, 160, 4096}) {

@@ -205,9 +205,18 @@ TEST_F(MqttTest, TheQueueHasAnEndAndSaysWhatItDrops) {
     broker_.start();
     Subscriber subscriber(broker_.port());
     EXPECT_THAT(graph->run().text(), HasSubstr("mqtt: of 60 records, 0 failed and 50 were dropped"));
-    const auto heard = subscriber.heard(10);
-    EXPECT_EQ(heard.size(), 10u);
-    EXPECT_EQ(heard.begin()->first.second, full == "drop-oldest" ? 7.5 : 0.0);
+    // The session of the subscriber may bring some of the round before once more.
+    const std::string topic = "heard/" + full;
+    std::vector<double> starts;
+    for (int i = 0; i < 500 && starts.size() < 10; ++i) {
+      starts.clear();
+      for (const auto& [what, times] : subscriber.heard(10)) {
+        if (what.first == topic) starts.push_back(what.second);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_EQ(starts.size(), 10u);
+    EXPECT_EQ(starts.front(), full == "drop-oldest" ? 7.5 : 0.0);
     EXPECT_THAT(notes_, HasSubstr("are waiting for 127.0.0.1"));
     broker_.kill_it();
   }

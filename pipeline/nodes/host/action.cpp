@@ -10,24 +10,33 @@ ActionFacts ActionBook::facts() const {
   return facts_;
 }
 
-void ActionBook::add(std::int64_t ActionFacts::* count, std::string_view why) {
+void ActionBook::add(std::int64_t ActionFacts::* count, std::string_view why, News& news) {
   const std::lock_guard lock(mutex_);
   if (count != nullptr) ++(facts_.*count);
   if (why.empty()) return;
-  news_ = why;
-  ++untold_;
+  news.latest = why;
+  ++news.untold;
+}
+
+std::string ActionBook::News::take() {
+  if (untold == 0) return {};
+  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (told_at >= 0 && now - told_at < kQuietSeconds) return {};
+  told_at = now;
+  std::string text = std::exchange(latest, {});
+  if (untold > 1) text += " (and " + std::to_string(untold - 1) + " more since then)";
+  untold = 0;
+  return text;
 }
 
 std::string ActionBook::take_news() {
   const std::lock_guard lock(mutex_);
-  if (untold_ == 0) return {};
-  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  if (told_at_ >= 0 && now - told_at_ < kQuietSeconds) return {};
-  told_at_ = now;
-  std::string text = std::exchange(news_, {});
-  if (untold_ > 1) text += " (and " + std::to_string(untold_ - 1) + " more since then)";
-  untold_ = 0;
-  return text;
+  std::string all;
+  for (News* news : {&troubles_, &failures_, &drops_}) {
+    const std::string text = news->take();
+    if (!text.empty()) all += (all.empty() ? "" : "; ") + text;
+  }
+  return all;
 }
 
 Status Action::prepare(PrepareContext& context) noexcept {

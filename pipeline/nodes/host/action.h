@@ -19,30 +19,35 @@ struct ActionFacts {
   std::int64_t dropped = 0;          // never tried: the queue was full, or the time was up
 };
 
-// Counts, and says what went wrong: the first time at once, then at most once in kQuietSeconds with how often. Thread-safe.
+// Counts, and says what went wrong: of each kind the first time at once, then at most once in kQuietSeconds with how often. Thread-safe.
 class ActionBook {
  public:
   static constexpr int kQuietSeconds = 60;
 
-  void taken() { add(&ActionFacts::events); }
-  void done() { add(&ActionFacts::done); }
-  void failed(std::string_view why) { add(&ActionFacts::failed, why); }
-  void dropped(std::string_view why) { add(&ActionFacts::dropped, why); }
+  void taken() { add(&ActionFacts::events, {}, troubles_); }
+  void done() { add(&ActionFacts::done, {}, troubles_); }
+  void failed(std::string_view why) { add(&ActionFacts::failed, why, failures_); }
+  void dropped(std::string_view why) { add(&ActionFacts::dropped, why, drops_); }
   // Something that is no loss (yet).
-  void say(std::string_view what) { add(nullptr, what); }
+  void say(std::string_view what) { add(nullptr, what, troubles_); }
 
   [[nodiscard]] ActionFacts facts() const;
   // What is to be told to people now; empty: nothing.
   std::string take_news();
 
  private:
-  void add(std::int64_t ActionFacts::* count, std::string_view why = {});
+  // News of one kind.
+  struct News {
+    std::string latest;
+    std::int64_t untold = 0;         // since the last one that was told
+    double told_at = -1;             // s; negative: never
+    std::string take();
+  };
+  void add(std::int64_t ActionFacts::* count, std::string_view why, News& news);
 
   mutable std::mutex mutex_;
   ActionFacts facts_;
-  std::string news_;                 // the latest
-  std::int64_t untold_ = 0;          // pieces of news since the last one that was told
-  double told_at_ = -1;              // s; negative: never
+  News failures_, drops_, troubles_;
 };
 
 // A sink of events that does something about each in a thread of its own. The graph starts it before the first sample; the destructor of the node

@@ -111,6 +111,8 @@ Status AlsaSink::finish() noexcept {
     const timespec time{0, static_cast<long>(std::min(left, 0.1) * 1e9)};
     nanosleep(&time, nullptr);
   }
+  // Plug-ins that write files have kept something back until now. On a sound card all was heard, or it does not play and is not waited for.
+  snd_pcm_drain(pcm_);
   snd_pcm_drop(pcm_);
   return {};
 }

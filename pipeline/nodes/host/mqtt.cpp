@@ -1,12 +1,14 @@
 #include "pipeline/nodes/host/mqtt.h"
 
 #include <mosquitto.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <system_error>
 
 #include "base/crc32c.h"
 #include "pipeline/nodes/host/socket.h"
@@ -32,6 +34,8 @@ constexpr Parameter kParameters[] = {
 };
 
 constexpr int kDefaultPort = 1883;
+constexpr int kLoopMilliseconds = 500;
+constexpr int kGoodbyeLoops = 4;
 // The library's own queue stays short, so that what is dropped is dropped here.
 constexpr std::size_t kMostSent = 20;
 
@@ -108,15 +112,32 @@ Status Mqtt::start() noexcept {
   mosquitto_connect_callback_set(session_, Callbacks::connect);
   mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
   mosquitto_publish_callback_set(session_, Callbacks::publish);
-  mosquitto_reconnect_delay_set(session_, 1, static_cast<unsigned>(retry), true);
-  if (const int code = mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive)); code == MOSQ_ERR_INVAL) return refused(broker, code);
-  if (const int code = mosquitto_loop_start(session_); code != MOSQ_ERR_SUCCESS) return refused("cannot start a thread", code);
+  mosquitto_threaded_set(session_, true);
+  if (leave_.descriptor() < 0) return Status(Code::io_error) << "the system gives no event descriptor";
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    return Status(Code::io_error) << "cannot start a thread: " << error.what();
+  }
   return {};
+}
+
+// (The library's own thread gives up when the broker is away at the start.)
+void Mqtt::work() {
+  for (bool again = false; !leaving_; again = true) {
+    int code = again ? mosquitto_reconnect_async(session_) : mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive));
+    for (int rest = kGoodbyeLoops; code == MOSQ_ERR_SUCCESS && rest > 0; rest -= leaving_ ? 1 : 0) code = mosquitto_loop(session_, kLoopMilliseconds, 1);
+    if (leaving_) return;
+    pause_ = static_cast<int>(std::clamp<std::int64_t>(2 * pause_, 1, retry));
+    pollfd polled{leave_.descriptor(), POLLIN, 0};
+    poll(&polled, 1, 1000 * pause_);
+  }
 }
 
 void Mqtt::connected(int code) {
   const std::lock_guard lock(mutex_);
   connected_ = code == 0;
+  if (connected_) pause_ = 0;
   if (connected_) publish_waiting();
   else book_.say(std::string(broker) + " refuses the connection: " + mosquitto_connack_string(code) + "; trying again");
 }
@@ -183,7 +204,9 @@ Status Mqtt::gap(const Gap& gap) noexcept {
 void Mqtt::stop() noexcept {
   if (session_ == nullptr) return;
   mosquitto_disconnect(session_);
-  mosquitto_loop_stop(session_, false);
+  leaving_ = true;
+  leave_.up();
+  if (thread_.joinable()) thread_.join();
   mosquitto_destroy(session_);
   session_ = nullptr;
 }

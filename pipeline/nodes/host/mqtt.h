@@ -1,12 +1,15 @@
 // Publishes events to an MQTT broker.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "pipeline/nodes/host/action.h"
+#include "pipeline/nodes/host/wake.h"
 
 struct mosquitto;
 
@@ -49,6 +52,7 @@ class Mqtt final : public Action {
 
   [[nodiscard]] std::string topic_of(const Event& event) const;
   void put(Message message);
+  void work();
   void publish_waiting();
   void connected(int code);
   void disconnected(int code);
@@ -58,6 +62,10 @@ class Mqtt final : public Action {
   std::string host_, client_;
   int port_ = 1883;
   mosquitto* session_ = nullptr;
+  Wake leave_;
+  std::atomic<bool> leaving_{false};
+  std::thread thread_;
+  int pause_ = 0;                    // s until the next attempt to connect; of the thread
   std::mutex mutex_;                 // of all below
   std::condition_variable all_done_;
   bool connected_ = false;

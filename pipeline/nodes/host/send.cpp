@@ -162,6 +162,7 @@ Status Send::finish() noexcept {
   leaving_ = true;
   leave_.up();
   if (thread_.joinable()) thread_.join();
+  socket_.close();
   for (; !lines_.empty(); lines_.pop_front()) book_.dropped("the time to wait for " + std::string(to) + " (linger) was up");
   return {};
 }

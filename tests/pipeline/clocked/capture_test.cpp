@@ -2,6 +2,7 @@
 #include <alsa/asoundlib.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -9,9 +10,11 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "pipeline/host/latency.h"
 #include "pipeline/nodes/host/live_source.h"
 #include "tests/pipeline/clocked/virtual_clock.h"
 #include "tests/pipeline/support.h"
@@ -22,12 +25,13 @@ runnel::pipeline::test::VirtualClock runnel_virtual_clock;   // its linkage is t
 namespace {
 
 // The thread that reads a device, from its first read on; and whether it is inside the device.
-thread_local bool is_capture = false, in_device = false;
+thread_local bool is_capture = false, in_device = false, is_processing = false;
 std::atomic<bool> counting{false};
-std::atomic<std::int64_t> allocations{0}, locks{0}, calls{0}, reads{0};
+std::atomic<std::int64_t> allocations{0}, locks{0}, calls{0}, reads{0}, processing_allocations{0};
 
 void count(std::atomic<std::int64_t>& what, bool also_in_device = false) {
   if (is_capture && counting && (also_in_device || !in_device)) ++what;
+  if (is_processing && counting && &what == &allocations) ++processing_allocations;
 }
 
 struct InDevice {
@@ -272,25 +276,75 @@ TEST_F(Capture, StopsWithWhatWasCaptured) {
 
 TEST_F(Capture, StartsAndStopsAThousandTimes) {
   plug_in("");
+  const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()); };
+  std::size_t bytes = 0;
+  std::ptrdiff_t open = 0;
   for (int i = 0; i < 1000; ++i) {
+    // What is there after some rounds is there after all.
+    if (i == 100) {
+      bytes = mallinfo2().uordblks;
+      open = descriptors();
+    }
     auto graph = Graph::build("alsa device=mic period=2 duration=0.02 realtime=no ! null", options());
     ASSERT_TRUE(graph.ok()) << graph.status().text();
     ASSERT_TRUE((*graph)->run().ok());
+  }
+  EXPECT_EQ(descriptors(), open);
+  EXPECT_LT(mallinfo2().uordblks, bytes + 100000) << "900 rounds later";
+}
+
+// From the last sample of what a frame looks at to the frame, in samples that the device had given by then: the longest is what was foretold.
+TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
+  const struct {
+    const char* text;
+    double period;
+    std::int64_t samples;            // that the device gives at once
+  } cases[] = {{"framing window=25ms hop=10ms ! keep", 10, 160}, {"framing window=25ms hop=10ms ! keep", 16, 256}, {"fbank preset=kaldi ! keep", 10, 160},
+               {"resample rate=8000 ! framing window=32ms hop=20ms ! keep", 10, 160}, {"fbank preset=kaldi ! keep", 30, 480}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(std::string(one.text) + ", a period of " + std::to_string(one.period) + " ms");
+    plug_in("");
+    GraphOptions by_periods = options();
+    by_periods.tick = one.samples;
+    auto graph = Graph::build("alsa device=mic duration=20 buffer=2000 period=" + std::to_string(one.period) + " ! " + one.text, by_periods);
+    ASSERT_TRUE(graph.ok()) << graph.status().text();
+    ASSERT_EQ(facts(**graph).period, one.samples);
+    const auto delays = output_delays(**graph, one.samples);
+    ASSERT_TRUE(delays.ok()) << delays.status().text();
+    ASSERT_EQ(delays->size(), 1u);
+    ASSERT_TRUE((*delays)[0].known);
+    EXPECT_LT((*delays)[0].device, one.samples);
+    Keep::clear();
+    const int deciding = (*graph)->inputs((*delays)[0].stage)[0];
+    const Clock clock = (*graph)->format(deciding).clock;
+    std::int64_t longest = 0, seen = 0;
+    for (bool done = false; (*graph)->executor().samples() < kSamples - 1600 && !done;) {
+      ASSERT_TRUE((*graph)->step(done).ok());
+      for (; seen < (*graph)->executor().produced(deciding); ++seen) {
+        if (seen >= 16) longest = std::max(longest, (*graph)->executor().samples() - clock.end_sample(seen));
+      }
+    }
+    EXPECT_GT(seen, 400);
+    EXPECT_EQ(longest, (*delays)[0].total());
+    char said[64];
+    std::snprintf(said, sizeof said, "keep: at most %.2f ms of sound behind", static_cast<double>(longest) / 16);
+    EXPECT_NE((*graph)->latency().find(said), std::string::npos) << (*graph)->latency();
   }
 }
 
 // A card of 100,000 blocks, and nothing but the device is called.
 TEST_F(Capture, TheThreadNeitherAllocatesNorLocksNorCalls) {
   plug_in("");
-  auto graph = Graph::build("alsa device=mic period=2 buffer=500 queue=600000 ! null", options());
+  auto graph = Graph::build("alsa device=mic period=2 buffer=500 queue=600000 name=mic ! history ! fbank preset=kaldi ! null mic. ! framing window=25ms hop=10ms ! null", options());
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   bool done = false;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE((*graph)->step(done).ok());
-  allocations = locks = calls = reads = 0;
-  counting = true;
+  allocations = locks = calls = reads = processing_allocations = 0;
+  is_processing = counting = true;
   while (reads < 100000) ASSERT_TRUE((*graph)->step(done).ok());
-  counting = false;
+  is_processing = counting = false;
   EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(processing_allocations, 0);
   EXPECT_EQ(locks, 0);
   EXPECT_EQ(calls, 0);
   EXPECT_EQ((*graph)->executor().lost(), 0);
