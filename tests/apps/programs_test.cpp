@@ -41,16 +41,6 @@ std::vector<float> floats_of(const fs::path& raw) {
   return values;
 }
 
-// The 16-bit samples of a WAV file whose data is its last chunk.
-std::vector<std::int16_t> wav_samples(const fs::path& path) {
-  const std::string text = read_text(path);
-  const std::size_t at = text.find("data");
-  EXPECT_NE(at, std::string::npos) << path;
-  std::vector<std::int16_t> samples((text.size() - at - 8) / 2);
-  std::memcpy(samples.data(), text.data() + at + 8, samples.size() * 2);
-  return samples;
-}
-
 // Against the enhancement that is published with the network: the same recording, through torch's transform and ONNX Runtime, rounded to 16 bits.
 TEST(Programs, NoiseSuppressionGivesThePublishedEnhancement) {
   RUNNEL_NEEDS_DATA();
@@ -60,7 +50,7 @@ TEST(Programs, NoiseSuppressionGivesThePublishedEnhancement) {
              "inter_cache_out=inter_cache"});
   const fs::path graph = example_that_writes("noise_suppression", "cleaned.wav", out, folder.path());
   call_well({"run", graph, "--model", model, "--source", "wav path=" + (data() / "models/gtcrn/mix.wav").string()});
-  const auto expected = wav_samples(data() / "models/gtcrn/enh_stream.wav"), got = wav_samples(out);
+  const auto expected = runnel::test::read_wav(data() / "models/gtcrn/enh_stream.wav").samples, got = runnel::test::read_wav(out).samples;
   ASSERT_EQ(got.size(), expected.size());
   int largest = 0, loudest = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
