@@ -9,7 +9,7 @@
 
 namespace runnel::features {
 
-// With W points and a = 2 pi / (W - 1); hann is the periodic form, a = 2 pi / W. i counts from 0.
+// With W points and a = 2 pi / (W - 1); hann and sqrt_hann are periodic, a = 2 pi / W. i counts from 0.
 enum class WindowType : std::uint8_t {
   povey,        // (0.5 - 0.5 cos(a i))^0.85
   hamming,      // 0.54 - 0.46 cos(a i)
@@ -18,13 +18,14 @@ enum class WindowType : std::uint8_t {
   blackman,     // c - 0.5 cos(a i) + (0.5 - c) cos(2 a i)
   sine,         // sin(a i / 2)
   rectangular,  // 1
+  sqrt_hann,    // sin(a i / 2), periodic: analysis and synthesis together are hann (spectra that come back, stft.h)
 };
 
 // Point i of a window of `count` points; `blackman_coeff` is c, the others do not use it. A window of one point is 1.
 constexpr double window_at(WindowType type, double blackman_coeff, std::int64_t i, std::int64_t count) noexcept {
   using exact::constant::turn;
   if (count <= 1) return 1;
-  const std::int64_t period = type == WindowType::hann ? count : count - 1;
+  const std::int64_t period = type == WindowType::hann || type == WindowType::sqrt_hann ? count : count - 1;
   const double cosine = turn(i, period).cos;
   switch (type) {
     case WindowType::povey:
@@ -37,6 +38,7 @@ constexpr double window_at(WindowType type, double blackman_coeff, std::int64_t 
     case WindowType::blackman:
       return blackman_coeff - 0.5 * cosine + (0.5 - blackman_coeff) * turn(2 * i, period).cos;
     case WindowType::sine:
+    case WindowType::sqrt_hann:
       return turn(i, 2 * period).sin;
     case WindowType::rectangular:
       break;

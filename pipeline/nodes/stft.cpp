@@ -8,7 +8,7 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr std::string_view kWindows = "povey|hamming|hanning|hann|blackman|sine|rectangular", kPads = "mirror|reflect|zero";
+constexpr std::string_view kWindows = "povey|hamming|hanning|hann|blackman|sine|rectangular|sqrt_hann", kPads = "mirror|reflect|zero";
 
 std::uint8_t index_of(std::string_view choices, std::string_view name) noexcept {
   for (std::size_t i = 0;; ++i) {
@@ -21,9 +21,10 @@ constexpr Parameter kParameters[] = {
     parameter<&StftNode::n_fft>("n_fft", "samples", 2, 1048576, "size of the transform"),
     parameter<&StftNode::win_length>("win_length", "samples", 0, 1048576, "length of the window, in the middle of the transform; 0: n_fft"),
     parameter<&StftNode::hop_length>("hop_length", "samples", 0, 1048576, "distance of frames; 0: n_fft / 4"),
-    text_parameter<&StftNode::window_type>("window_type", kWindows, "hanning is symmetric, hann periodic"),
+    text_parameter<&StftNode::window_type>("window_type", kWindows, "hanning is symmetric, hann and sqrt_hann periodic"),
     switch_parameter<&StftNode::center>("center", "frames centred on multiples of the hop, as in torch.stft"),
     text_parameter<&StftNode::pad_mode>("pad_mode", kPads, "with center, outside of the recording: edge samples repeated, not repeated, or zeros"),
+    switch_parameter<&StftNode::pairs>("pairs", "real and imaginary part of a bin side by side, as many networks have them; false: all real parts, then all imaginary parts"),
     text_parameter<&StftNode::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
@@ -36,7 +37,7 @@ Status wants_floats(const PrepareContext& context) noexcept {
 
 const NodeType Stft::type = {
     .name = "stft",
-    .help = "Complex spectra: of all n_fft/2 + 1 bins the real parts, then the imaginary parts.",
+    .help = "Complex spectra: of all n_fft/2 + 1 bins the real parts, then the imaginary parts, or pairs of both.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
     .parameters = kParameters,
@@ -73,7 +74,38 @@ features::StftOptions StftNode::options() const noexcept {
 Status Stft::prepare(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(features::FbankOptions frames, features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
   frames.non_finite = non_finite == "error" ? features::NonFinite::error : features::NonFinite::zero;
-  return blocks_.prepare(frames, context.label, context);
+  RUNNEL_TRY(blocks_.prepare(frames, context.label, context));
+  bins_ = static_cast<std::size_t>(context.output.channels) / 2;
+  return prepare_pairs(context, 2 * bins_);
+}
+
+Status Stft::process(const Block& in, Output& out) noexcept {
+  RUNNEL_TRY(blocks_.process(in, out));
+  pair(out);
+  return {};
+}
+
+Status Stft::flush(Output& out) noexcept {
+  RUNNEL_TRY(blocks_.flush(out));
+  pair(out);
+  return {};
+}
+
+void Stft::pair(Output& out) noexcept {
+  for (std::int64_t i = 0; pairs && i < out.count; ++i) {
+    float* const frame = out.as<float>() + static_cast<std::size_t>(i) * 2 * bins_;
+    std::copy_n(frame, 2 * bins_, frame_);
+    for (std::size_t k = 0; k < bins_; ++k) {
+      frame[2 * k] = frame_[k];
+      frame[2 * k + 1] = frame_[bins_ + k];
+    }
+  }
+}
+
+Status StftNode::prepare_pairs(PrepareContext& context, std::size_t values) noexcept {
+  if (!pairs) return {};
+  frame_ = context.memory.array<float>(values);
+  return frame_ == nullptr ? out_of_memory("a spectrum") : Status();
 }
 
 Status InverseStft::prepare(PrepareContext& context) noexcept {
@@ -84,6 +116,7 @@ Status InverseStft::prepare(PrepareContext& context) noexcept {
                                   << n_fft << " wants frames of " << inverse_->dims() << " values";
   }
   RUNNEL_TRY(input_.prepare(type.name, non_finite, inverse_->dims(), context));
+  RUNNEL_TRY(prepare_pairs(context, inverse_->dims()));
   // A sample is 1 / hop_length of the distance of frames; sample 0 lies where frame 0 says.
   const features::FrameGrid& grid = inverse_->grid();
   Clock& clock = context.output.clock;
@@ -107,9 +140,17 @@ std::int64_t InverseStft::reset(std::int64_t first) noexcept {
 Status InverseStft::process(const Block& in, Output& out) noexcept {
   out.first = begin_ + inverse_->next_sample();
   for (std::int64_t i = 0; i < in.count; ++i) {
-    const std::size_t dims = inverse_->dims();
-    RUNNEL_ASSIGN(const std::span<const float> frame, input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
-    out.count += static_cast<std::int64_t>(inverse_->push(frame.data(), {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
+    const std::size_t dims = inverse_->dims(), bins = dims / 2;
+    RUNNEL_ASSIGN(const std::span<const float> given, input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
+    const float* frame = given.data();
+    if (pairs) {
+      for (std::size_t k = 0; k < bins; ++k) {
+        frame_[k] = frame[2 * k];
+        frame_[bins + k] = frame[2 * k + 1];
+      }
+      frame = frame_;
+    }
+    out.count += static_cast<std::int64_t>(inverse_->push(frame, {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
   }
   return {};
 }

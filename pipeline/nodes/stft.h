@@ -16,25 +16,34 @@ class StftNode : public Node {
   std::string_view window_type = "hann";
   bool center = true;
   std::string_view pad_mode = "reflect";
+  bool pairs = false;                // real and imaginary part of a bin side by side
   std::string_view non_finite = "zero";
 
   // The texts have been checked against the choices of their parameters.
   [[nodiscard]] features::StftOptions options() const noexcept;
+
+ protected:
+  // Room for one frame, where pairs are made or taken apart.
+  Status prepare_pairs(PrepareContext& context, std::size_t values) noexcept;
+  float* frame_ = nullptr;
 };
 
-// Frames of n_fft/2 + 1 real parts, then as many imaginary parts.
+// Frames of n_fft/2 + 1 real parts, then as many imaginary parts; with `pairs`, bin for bin both.
 class Stft final : public StftNode {
  public:
   static const NodeType type;
 
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
-  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
-  Status flush(Output& out) noexcept override { return blocks_.flush(out); }
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override { return note_of_replaced(type.name, blocks_.replaced()); }
 
  private:
+  void pair(Output& out) noexcept;
+
   FbankBlocks blocks_;
+  std::size_t bins_ = 0;
 };
 
 class InverseStft final : public StftNode {

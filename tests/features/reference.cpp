@@ -46,7 +46,7 @@ Signal transform(const Signal& x) {
 }
 
 double window_at(WindowType type, double i, double n, double c) {
-  const double a = 2 * kPi / (type == WindowType::hann ? n : n - 1);
+  const double a = 2 * kPi / (type == WindowType::hann || type == WindowType::sqrt_hann ? n : n - 1);
   switch (type) {
     case WindowType::povey:
       return std::pow(std::max(0.5 - 0.5 * std::cos(a * i), 0.0), 0.85);
@@ -58,6 +58,7 @@ double window_at(WindowType type, double i, double n, double c) {
     case WindowType::blackman:
       return c - 0.5 * std::cos(a * i) + (0.5 - c) * std::cos(2 * a * i);
     case WindowType::sine:
+    case WindowType::sqrt_hann:
       return std::sin(0.5 * a * i);
     case WindowType::rectangular:
       break;

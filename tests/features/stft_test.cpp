@@ -51,13 +51,14 @@ std::vector<StftOptions> all_options() {
           {.n_fft = 512, .win_length = 400, .hop_length = 100, .window_type = WindowType::hamming},
           {.n_fft = 480, .hop_length = 240, .window_type = WindowType::sine, .pad_mode = Padding::zero},
           {.n_fft = 33, .win_length = 32, .hop_length = 7, .pad_mode = Padding::mirror},
+          {.n_fft = 512, .hop_length = 256, .window_type = WindowType::sqrt_hann},   // as GTCRN cuts
           {.n_fft = 37, .hop_length = 11, .window_type = WindowType::povey},
           {.n_fft = 64, .hop_length = 64, .window_type = WindowType::rectangular, .center = false}};
 }
 
 // Like torch.stft: pad by half the transform, window in its middle, DFT.
 TEST(Stft, IsItsDefinition) {
-  for (const StftOptions& o : {StftOptions{.n_fft = 64, .win_length = 50, .hop_length = 20}, StftOptions{.n_fft = 63, .hop_length = 16}}) {
+  for (const StftOptions& o : {StftOptions{.n_fft = 64, .win_length = 50, .hop_length = 20}, StftOptions{.n_fft = 63, .hop_length = 16}, StftOptions{.n_fft = 64, .hop_length = 32, .window_type = WindowType::sqrt_hann}}) {
     const std::vector<float> x = noise(300, 1), got = spectra(o, x);
     const std::int64_t n = 300, size = o.n_fft, window = o.win_length > 0 ? o.win_length : size;
     const std::int64_t frames = 1 + (n - size % 2) / o.hop_length, bins = size / 2 + 1;

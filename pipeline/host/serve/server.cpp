@@ -36,6 +36,8 @@ Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
   return server;
 }
 
+Server::Server(ServerOptions options) : options_(std::move(options)) {}
+
 Server::~Server() {
   loops_.clear();
   if (listener_ >= 0) close(listener_);

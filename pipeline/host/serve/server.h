@@ -63,7 +63,7 @@ class Server {
   [[nodiscard]] std::string summary() const;
 
  private:
-  explicit Server(ServerOptions options) : options_(std::move(options)) {}
+  explicit Server(ServerOptions options);
 
   ServerOptions options_;
   Metrics metrics_;

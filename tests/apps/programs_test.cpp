@@ -1,0 +1,127 @@
+// The ready-made programs of examples/: each graph as it stands there, with recordings in place of a device and networks as they are published.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tests/apps/support.h"
+#include "tests/support/npy.h"
+#include "tests/support/wav.h"
+
+namespace runnel::apps::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path data() { return runnel::test::data_folder(); }
+fs::path example(const std::string& name) { return fs::path(RUNNEL_SOURCE_FOLDER) / "examples" / (name + ".rnlg"); }
+
+// The example with another name for a file that it writes.
+fs::path example_that_writes(const std::string& name, const std::string& from, const fs::path& to, const fs::path& folder) {
+  std::string text = read_text(example(name));
+  const std::size_t at = text.find("path=" + from);
+  EXPECT_NE(at, std::string::npos) << name << " writes no " << from;
+  text.replace(at, 5 + from.size(), "path=" + to.string());
+  write_text(folder / (name + ".rnlg"), text);
+  return folder / (name + ".rnlg");
+}
+
+std::vector<std::int16_t> samples_of(const fs::path& raw) {
+  const auto bytes = runnel::test::read_file(raw);
+  std::vector<std::int16_t> samples(bytes.size() / 2);
+  std::memcpy(samples.data(), bytes.data(), bytes.size());
+  return samples;
+}
+
+std::vector<float> floats_of(const fs::path& raw) {
+  const auto bytes = runnel::test::read_file(raw);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// Against the enhancement that is published with the network: the same recording, through torch's transform and ONNX Runtime, rounded to 16 bits.
+TEST(Programs, NoiseSuppressionGivesThePublishedEnhancement) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = folder.path() / "gtcrn.rnl", out = folder.path() / "clean.wav";
+  call_well({"import", data() / "models/gtcrn/gtcrn_simple.onnx", "-o", model, "--step", "1", "--state", "conv_cache_out=conv_cache", "--state", "tra_cache_out=tra_cache", "--state",
+             "inter_cache_out=inter_cache"});
+  const fs::path graph = example_that_writes("noise_suppression", "cleaned.wav", out, folder.path());
+  call_well({"run", graph, "--model", model, "--source", "wav path=" + (data() / "models/gtcrn/mix.wav").string()});
+  const auto expected = runnel::test::read_wav(data() / "models/gtcrn/enh_stream.wav").samples, got = runnel::test::read_wav(out).samples;
+  ASSERT_EQ(got.size(), expected.size());
+  int largest = 0, loudest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(got[i] - expected[i]));
+    loudest = std::max(loudest, std::abs(static_cast<int>(expected[i])));
+  }
+  EXPECT_GT(loudest, 3000) << "speech";
+  // The published tolerance of the network's outputs is 1e-4 of the largest; both files are rounded to integers, perhaps to different sides.
+  EXPECT_LE(largest, 1 + static_cast<int>(std::ceil(1e-4 * loudest)));
+}
+
+TEST(Programs, WakeWordsFireOnTheirRecordings) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = folder.path() / "alexa.rnl";
+  call_well({"import", data() / "models/mww/alexa.json", "-o", model});
+  const auto events = [&](const std::string& chain) {
+    write_wav(folder.path() / (chain + ".wav"), samples_of(data() / "oracles/chains" / (chain + ".audio.s16")));
+    return events_of(call_well({"run", example("wake_word"), "--model", model, "--source", "wav path=" + (folder.path() / (chain + ".wav")).string()}).out);
+  };
+  const std::vector<Json> said = events("alexa__alexa_test");
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0]["label"], "Alexa");
+  EXPECT_EQ(said[0]["end"], 2.72);   // 43520 samples, where the reference detector decides
+  EXPECT_TRUE(events("alexa__hey_mycroft_test").empty());
+}
+
+// The reference's first step has a past of 64 samples that a recording from its start has not; its trace in the state fades.
+TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = folder.path() / "vad.rnl", out = folder.path() / "voice.npy";
+  write_text(folder.path() / "labels.txt", "voice\n");
+  call_well({"import", data() / "models/silero-vad/silero_vad_openvino_16k.onnx", "-o", model, "--step", "512", "--context", "64", "--state", "stateN=state", "--labels",
+             folder.path() / "labels.txt"});
+  const fs::path graph = example_that_writes("voice_activity", "voice.npy", out, folder.path());
+  const fs::path oracle = data() / "oracles/onnx/models__silero-vad__silero_vad_openvino_16k";
+  int speech = 0;
+  for (const std::string id : {"c0", "c1"}) {
+    const std::vector<float> steps = floats_of(oracle / (id + ".in0.bin")), expected = floats_of(oracle / (id + ".out0.bin"));
+    std::string samples;
+    for (std::size_t at = 0; at < steps.size(); at += 576) samples.append(reinterpret_cast<const char*>(steps.data() + at + 64), 512 * sizeof(float));
+    write_text(folder.path() / "in.wav", wav_bytes(samples, 16000, 1, 32, 3, static_cast<std::uint32_t>(samples.size())));
+    call_well({"run", graph, "--model", model, "--source", "wav path=" + (folder.path() / "in.wav").string()});
+    const auto found = runnel::test::read_npy(out);
+    std::vector<float> got(found.bytes.size() / sizeof(float));
+    std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], expected[i], i < 4 ? 0.05 : 0.005) << id << " " << i;
+      speech += expected[i] > 0.5F ? 1 : 0;
+    }
+  }
+  EXPECT_GT(speech, 0) << "recordings without speech prove little";
+}
+
+TEST(Programs, DigitsGiveWhatTheModelGives) {
+  const runnel::test::TemporaryFolder folder;
+  const fs::path wav = folder.path() / "a.wav";
+  write_wav(wav, tone_words(3, 8000), 8000);
+  const auto run = call({"run", example("digits"), "--model", model(), "--source", "wav path=" + wav.string()});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.err.find("put `resample rate=16000` in front of fbank"), std::string::npos);
+  EXPECT_EQ(events_of(run.out), events_of(call_well({"listen", model(), "--wav", wav}).out));
+}
+
+TEST(Programs, ReplacementsAreChecked) {
+  refusal({"run", "wav path=a.wav ! null", "--model", "a.rnl"}, "--model: the graph has 0 of what it replaces");
+  refusal({"run", "wav path=a.wav ! null", "--source", "wav path=a.wav ! fbank"}, "expected one source");
+  refusal({"run", "nowhere.rnlg", "--source", "wav path=a.wav"}, "nowhere.rnlg: cannot be read");
+}
+
+}  // namespace
+}  // namespace runnel::apps::test
