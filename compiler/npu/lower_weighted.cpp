@@ -87,7 +87,8 @@ void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad, taps = (lead + columns.taps + stride - 1) / stride;
   if (steps_of(window.rows.taps, taps, channels * stride) >= steps_of(window.rows.taps, columns.taps, channels)) return;
   std::vector<std::int16_t> weights;
-  const auto kernel_row = static_cast<std::ptrdiff_t>(columns.taps * channels), folded_row = static_cast<std::size_t>(taps * stride * channels);
+  const auto kernel_row = static_cast<std::ptrdiff_t>(columns.taps * channels);
+  const auto folded_row = static_cast<std::size_t>(taps * stride * channels);
   for (auto row = step.weights.begin(); row != step.weights.end(); row += kernel_row) {
     const std::size_t end = weights.size() + folded_row;
     weights.insert(weights.end(), static_cast<std::size_t>(lead * channels), 0);
