@@ -55,22 +55,30 @@ class FirstViolation final : public npu::ViolationSink {
   Status status;
 };
 
+Status judge_segment(const npu::Segment& segment) {
+  FirstViolation sink;
+  const auto sizes = segment.region_sizes();
+  npu::ValidatorLimits limits;
+  limits.regions = sizes;
+  npu::Validator validator(*segment.accelerator, limits, sink);
+  npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
+  for (npu::Operation op;;) {
+    RUNNEL_ASSIGN(const bool more, decoder.next(op));
+    if (!more) break;
+    validator.check(op);
+  }
+  return sink.status;
+}
+// The programs that step streams, too.
 Status judge_segments(const Model& model) {
   for (int i = 0; i < model.operator_count(); ++i) {
-    if (model.op(i).code() != fb::OpCode::delegate) continue;
-    RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(model, model.op(i)));
-    FirstViolation sink;
-    const auto sizes = segment.region_sizes();
-    npu::ValidatorLimits limits;
-    limits.regions = sizes;
-    npu::Validator validator(*segment.accelerator, limits, sink);
-    npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
-    for (npu::Operation op;;) {
-      RUNNEL_ASSIGN(const bool more, decoder.next(op));
-      if (!more) break;
-      validator.check(op);
-    }
-    RUNNEL_TRY(sink.status);
+    const fb::Operator& op = model.op(i);
+    if (op.code() != fb::OpCode::delegate) continue;
+    RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(model, op));
+    RUNNEL_TRY(judge_segment(segment));
+    if (!npu::is_stepped(model, op)) continue;
+    RUNNEL_ASSIGN(const npu::SteppedSegment stepped, npu::read_stepped_segment(model, op));
+    RUNNEL_TRY(judge_segment(stepped.segment));
   }
   return {};
 }
