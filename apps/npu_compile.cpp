@@ -64,6 +64,12 @@ Status run_compile(const CompileCall& call) {
   compiler::WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(compiled->graph, write));
+  if (call.block != ethos_u::Options::kWholeClips && !written.refusals.empty()) {
+    Status status(Code::unsupported);
+    status << "the compiled model cannot be streamed";
+    for (const std::string& refusal : written.refusals) status << "; " << refusal;
+    return status.at(call.model);
+  }
   return write_file(call.output, written.bytes);
 }
 

@@ -30,6 +30,11 @@ Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags&
     auto segment = npu::read_segment(model, op);
     if (!segment.ok()) return segment.status().at(path + ": " + name);
     out.list.emplace_back(name, *std::move(segment));
+    if (!npu::is_stepped(model, op)) continue;
+    auto stepped = npu::read_stepped_segment(model, op);
+    const std::string block = name + ", block";
+    if (!stepped.ok()) return stepped.status().at(path + ": " + block);
+    out.list.emplace_back(block, std::move(stepped->segment));
   }
   if (out.list.empty()) return Status(Code::invalid_data) << path << ": no operator is computed by an Ethos-U";
   return out;

@@ -218,6 +218,20 @@ Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const
   return out;
 }
 
+// Whether time is in front of everything else in all streams that a node reads and writes.
+bool frames_lie_together(const Graph& graph, const GraphStreams& streams, const Node& node) {
+  for (const auto* const tensors : {&node.inputs, &node.outputs}) {
+    for (const TensorId id : *tensors) {
+      if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].data) continue;
+      const Dims& shape = graph.tensors[static_cast<std::size_t>(id)].shape;
+      for (int axis = 0; axis < streams.tensor(id).time_axis; ++axis) {
+        if (shape[static_cast<std::size_t>(axis)] != 1) return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
@@ -226,7 +240,12 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
   options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;
   std::shared_ptr<const GraphStreams> streams;
-  if (options.block != Options::kWholeClips) { RUNNEL_ASSIGN(streams, GraphStreams::make(graph)); }
+  if (options.block != Options::kWholeClips) {
+    RUNNEL_ASSIGN(streams, GraphStreams::make(graph));
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (!frames_lie_together(graph, *streams, graph.nodes[n])) refused[static_cast<int>(n)] = "frames of a stream that do not lie behind each other";
+    }
+  }
   // Each round either ends or takes one node back to the CPU.
   for (;;) {
     const Partition parts = partition(graph, options, refused);

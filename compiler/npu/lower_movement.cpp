@@ -6,10 +6,46 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
+constexpr std::int64_t kMostSize = 65536, kMostMoves = 256;
+
 std::size_t axis_of(const Node& node, std::size_t rank) {
   const int axis = std::get<AxisOptions>(node.options).axis;
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<int>(rank) : axis);
 }
+
+// Elements in two places, axis by axis.
+struct Walk {
+  struct Axis {
+    std::int64_t size = 1, from = 0, to = 0;               // strides in bytes
+  };
+  std::vector<Axis> axes;                                  // the outermost one first
+
+  Walk(const Operand& from, const Operand& to) {
+    for (std::size_t i = 0; i < from.shape.size(); ++i) {
+      if (from.shape[i] == 1) continue;
+      const Axis axis{from.shape[i], from.place.strides[i], to.place.strides[i]};
+      const bool follows = !axes.empty() && axes.back().from == axis.size * axis.from && axes.back().to == axis.size * axis.to && axes.back().size * axis.size <= kMostSize;
+      if (follows) axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
+      else axes.push_back(axis);
+    }
+  }
+  // The axis that lies side by side in both places, or one of one element.
+  Axis take_depth(std::int64_t element) {
+    const auto found = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.from == element && axis.to == element; });
+    return found == axes.end() ? Axis{1, element, element} : take(found);
+  }
+  Axis take_longest() {
+    const auto found = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.size < b.size; });
+    return found == axes.end() ? Axis() : take(found);
+  }
+
+ private:
+  Axis take(std::vector<Axis>::iterator axis) {
+    const Axis out = *axis;
+    axes.erase(axis);
+    return out;
+  }
+};
 
 bool is_dense(const Operand& operand) {
   const std::vector<std::int64_t> dense = dense_strides(operand.shape, size_of(operand.tensor->dtype));
@@ -62,6 +98,59 @@ Status Lowering::concat(const Node& node) {
     const bool there = x.place.buffer == part.place.buffer && x.place.offset == part.place.offset && x.place.strides == part.place.strides;
     if (!there) RUNNEL_TRY(copy(x, part));
   }
+  return {};
+}
+
+// Height, width and channels are axes of one operation; further axes are operations of their own.
+Status Lowering::move(const Operand& from, const Operand& to) {
+  const auto element = static_cast<std::int64_t>(size_of(from.tensor->dtype));
+  Walk walk(from, to);
+  const Walk::Axis depth = walk.take_depth(element), height = walk.take_longest(), width = walk.take_longest();
+  std::int64_t moves = 1;
+  for (const Walk::Axis& axis : walk.axes) moves *= axis.size;
+  if (moves > kMostMoves) return refuse() << "a copy that takes " << moves << " operations, expected at most " << kMostMoves;
+  const Dims shape{static_cast<std::int32_t>(height.size), static_cast<std::int32_t>(width.size), static_cast<std::int32_t>(depth.size)};
+  for (std::int64_t i = 0; i < moves; ++i) {
+    Operand source{from.tensor, {from.place.buffer, from.place.offset, {height.from, width.from, element}}, shape};
+    Operand target{to.tensor, {to.place.buffer, to.place.offset, {height.to, width.to, element}}, shape};
+    std::int64_t rest = i;
+    for (const Walk::Axis& axis : walk.axes) {
+      source.place.offset += rest % axis.size * axis.from;
+      target.place.offset += rest % axis.size * axis.to;
+      rest /= axis.size;
+    }
+    npu::Step step;
+    RUNNEL_ASSIGN(step.op.ifm, spatial(source));
+    RUNNEL_ASSIGN(step.op.ofm, spatial(target));
+    step.op.kind = npu::OperationKind::pool;
+    step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
+    set_limits(step.op, to, fb::Activation::none);
+    step.op.ifm.zero_point = step.op.ofm.zero_point = 0;
+    step.ifm = from.place.buffer;
+    step.ofm = to.place.buffer;
+    program_.add(std::move(step));
+  }
+  return {};
+}
+
+// Whatever is there, limited to the value.
+Status Lowering::fill(const Operand& place, std::int32_t value) {
+  npu::Step step;
+  npu::Operation& op = step.op;
+  std::vector<npu::FeatureMap> maps;
+  RUNNEL_TRY(flatten({&place}, maps));
+  op.kind = npu::OperationKind::elementwise;
+  op.mode = static_cast<std::uint8_t>(npu::ElementwiseMode::min);
+  op.ifm = op.ofm = maps[0];
+  op.ifm.zero_point = op.ofm.zero_point = 0;
+  op.has_ifm2 = op.scalar = true;
+  op.ifm2_scalar = value;
+  op.ifm2.element = op.ifm.element;
+  op.ifm2.is_signed = true;
+  op.opa_scale = op.opb_scale = op.ofm_scale = {1, 0};
+  op.activation.low = op.activation.high = value;
+  step.ifm = step.ofm = place.place.buffer;
+  program_.add(std::move(step));
   return {};
 }
 
@@ -128,6 +217,46 @@ Status Lowering::reshape(const Node& node) {
     moved.place.strides[axis] = x.place.strides[axes[next++]];
   }
   return take_view(id, moved);
+}
+
+bool Lowering::read_by_windows(TensorId id) const {
+  return std::all_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
+    const bool window = node.code == fb::OpCode::conv || node.code == fb::OpCode::average_pool || node.code == fb::OpCode::max_pool;
+    return window || std::count(node.inputs.begin(), node.inputs.end(), id) == 0;
+  });
+}
+
+Status Lowering::transpose(const Node& node) {
+  const Operand x = input(node, 0);
+  const TensorId id = node.outputs[0];
+  if (!same_scale(at(id), *x.tensor)) return refuse() << "a transposition that changes its scale";
+  const auto& perm = std::get<TransposeOptions>(node.options).perm;
+  Operand moved{&at(id), x.place, shape_of(id)};
+  for (std::size_t axis = 0; axis < perm.size(); ++axis) moved.place.strides[axis] = x.place.strides[perm[axis]];
+  // Windows read rows and columns in any order; others want to have axes behind each other.
+  if (perm.back() + std::size_t{1} == perm.size() && read_by_windows(id)) return take_view(id, moved);
+  return copy(moved, output(node));
+}
+
+Status Lowering::pad(const Node& node) {
+  const Operand x = input(node, 0), y = output(node);
+  const auto& o = std::get<PadOptions>(node.options);
+  if (o.mode != fb::PadMode::zero) return refuse() << "padding by elements of the input";
+  if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "padding that changes its scale";
+  // Of each axis what is in front and behind, over what is inside along the axes before it.
+  Operand inside = y;
+  for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
+    const std::int64_t stride = y.place.strides[axis];
+    for (const bool front : {true, false}) {
+      Operand border = inside;
+      border.shape[axis] = front ? o.before[axis] : o.after[axis];
+      if (!front) border.place.offset += (o.before[axis] + x.shape[axis]) * stride;
+      if (border.shape[axis] > 0) RUNNEL_TRY(fill(border, o.value));
+    }
+    inside.shape[axis] = x.shape[axis];
+    inside.place.offset += o.before[axis] * stride;
+  }
+  return copy(x, inside);
 }
 
 }  // namespace runnel::compiler::ethos_u

@@ -12,6 +12,7 @@ namespace runnel::compiler::ethos_u {
 namespace {
 
 constexpr std::int32_t kMostRows = 256, kMostElements = 65536, kMostConvolved = 64;
+constexpr int kMostShift = 63, kMostLeft = 31;
 
 // As kernels/pool.cpp divides.
 std::int64_t integer_mean(std::int64_t sum, std::int64_t count, bool half_up) {
@@ -90,45 +91,70 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
   return this->window(std::move(step), read, written, window);
 }
 
-// Over rows and columns, or one of them.
-Status Lowering::mean(const Node& node) {
+// Over rows and columns, or one of them, or over channels.
+Status Lowering::reduce(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<ReduceOptions>(node.options);
-  if (x.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
-  if (node.version != 1 && node.version != 3) return refuse() << "a mean over windows";
+  const bool mean = node.code == fb::OpCode::reduce_mean;
+  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  if (node.version != 1 && node.version != 3) return refuse() << "sums over windows of a stream";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   Window window;
+  bool channels = false;
   const auto rank = static_cast<int>(x.shape.size());
   for (const std::uint8_t axis : o.axes) {
     if (x.shape[axis] == 1) continue;
-    if (axis == rank - 2) window.columns.taps = in.width;
+    if (axis == rank - 1) channels = true;
+    else if (axis == rank - 2) window.columns.taps = in.width;
     else if (axis == rank - 3) window.rows.taps = in.height;
-    else return refuse() << "a mean over axis " << int{axis} << " of " << rank;
+    else return refuse() << "sums over axis " << int{axis} << " of " << rank;
   }
-  const std::int32_t elements = window.rows.taps * window.columns.taps;
-  if (window.rows.taps > kMostRows) return refuse() << "a mean over " << window.rows.taps << " rows, expected at most " << kMostRows;
+  if (channels && window.rows.taps * window.columns.taps > 1) return refuse() << "sums over channels and positions";
+  const std::int32_t elements = channels ? in.depth : window.rows.taps * window.columns.taps;
+  if (window.rows.taps > kMostRows || elements > kMostElements) {
+    return refuse() << "sums over " << elements << " values in " << window.rows.taps << " rows, expected at most " << kMostElements << " and " << kMostRows;
+  }
   npu::FeatureMap out = in;
   out.height = out.height0 = out.height1 = in.height - window.rows.taps + 1;
   out.width = out.width0 = in.width - window.columns.taps + 1;
+  out.depth = channels ? 1 : in.depth;
   out.base[0] = y.place.offset;
-  out.stride_x = in.depth;
-  out.stride_y = out.stride_x * out.width;
+  // Axes that were summed are gone, or have one element.
+  const bool gone = y.shape.size() != x.shape.size();
+  if (gone && y.shape.size() + o.axes.size() != x.shape.size()) return refuse() << "a result of rank " << y.shape.size();
+  std::size_t place = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    const bool summed = std::count(o.axes.begin(), o.axes.end(), axis) > 0;
+    if (summed && gone) continue;
+    const std::int64_t stride = y.place.strides[place++];
+    if (axis == rank - 3) out.stride_y = stride;
+    if (axis == rank - 2) out.stride_x = stride;
+    if (axis == rank - 1 && stride != out.element && out.depth != 1) return refuse() << "channels that are not side by side";
+  }
   npu::Step step;
   npu::Operation& op = step.op;
   op.kind = npu::OperationKind::pool;
-  op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
+  op.mode = static_cast<std::uint8_t>(channels ? npu::PoolMode::reduce_sum : npu::PoolMode::average);
   op.global_scale = true;
   set_limits(op, y, fb::Activation::none);
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
   if (node.version == 3) {
-    // The count is part of the multiplier, zero points are taken off in front.
+    // The count of a mean is part of the multiplier, zero points are taken off in front.
     if (node.rounding != kernels::Rounding::tflite_double) return refuse() << "another rounding than TensorFlow Lite's";
     out.zero_point = y.zero_point();
     const kernels::Multiplier ratio = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) / static_cast<double>(y.tensor->scales[0]));
-    const kernels::Multiplier multiplier = ops::mean_multiplier(ratio, elements);
-    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(31 + multiplier.shift)};
+    const kernels::Multiplier multiplier = mean ? ops::mean_multiplier(ratio, elements) : ratio;
     if (multiplier.shift < -31 || multiplier.shift > 32) return refuse() << "a shift of " << multiplier.shift << ", expected -31 to 32";
+    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(31 + multiplier.shift)};
+    return this->window(std::move(step), in, out, window);
+  }
+  if (!mean) {
+    const int shift = y.exponent() - x.exponent();
+    if (shift > 0 && node.rounding != kernels::Rounding::half_up) return refuse() << "rounds ties to even, which the NPU does not do";
+    if (shift < -kMostLeft) return refuse() << "a shift of " << shift;
+    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0} : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+    op.rounding = npu::Rounding::natural;
     return this->window(std::move(step), in, out, window);
   }
   const ExpectedAverage expected = [&](std::int64_t sum, std::int64_t count) -> std::int64_t {

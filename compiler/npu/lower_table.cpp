@@ -50,7 +50,11 @@ Status Lowering::look_up(const Operand& x, const Operand& y, std::vector<std::by
   return {};
 }
 
-Status Lowering::copy(const Operand& from, const Operand& to) { return look_up(from, to, {}); }
+Status Lowering::copy(const Operand& from, const Operand& to) {
+  if (size_of(from.tensor->dtype) > 2) return refuse() << "copies values of " << name_of(from.tensor->dtype) << ", expected int8 or int16";
+  if (look_up(from, to, {}).ok()) return {};
+  return move(from, to);
+}
 
 Status Lowering::table(const Node& node) {
   const Operand x = input(node, 0), y = output(node);

@@ -9,7 +9,7 @@
 namespace runnel::compiler::ethos_u {
 namespace {
 
-constexpr std::int32_t kMostKernel = 64, kMostTaps = 4096;
+constexpr std::int32_t kMostKernel = 64, kMostTaps = 4096, kMostNativeDilation = 2;
 constexpr int kMostShift = 63, kMostLeft = 31, kMultiplierBits = 31;
 
 std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
@@ -67,6 +67,41 @@ class ChannelScales {
   const Tensor &x_, &w_, &y_;
 };
 
+// Steps of the multipliers for one position and eight channels of input and output each: parts of 8 x 8 taps, four taps at a time.
+std::int64_t steps_of(std::int32_t rows, std::int32_t columns, std::int32_t channels) {
+  constexpr std::int32_t kPart = 8, kTaps = 4;
+  std::int64_t steps = 0;
+  for (std::int32_t y = 0; y < rows; y += kPart) {
+    for (std::int32_t x = 0; x < columns; x += kPart) steps += (std::min(rows - y, kPart) * std::min(columns - x, kPart) + kTaps - 1) / kTaps;
+  }
+  return steps * ((channels + kPart - 1) / kPart);
+}
+
+// Columns that a stride goes over together become channels of one column: few channels do not fill the multipliers. What is in front of the first tap and
+// behind the last one gets weights of 0.
+void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
+  WindowAxis& columns = window.columns;
+  const std::int32_t stride = columns.stride, channels = in.depth;
+  const bool behind_each_other = in.stride_x == std::int64_t{channels} * in.element && in.width % std::max(stride, 1) == 0;
+  if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMostNativeDilation) return;
+  const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad, taps = (lead + columns.taps + stride - 1) / stride;
+  if (steps_of(window.rows.taps, taps, channels * stride) >= steps_of(window.rows.taps, columns.taps, channels)) return;
+  std::vector<std::int16_t> weights;
+  const auto kernel_row = static_cast<std::ptrdiff_t>(columns.taps * channels);
+  const auto folded_row = static_cast<std::size_t>(taps * stride * channels);
+  for (auto row = step.weights.begin(); row != step.weights.end(); row += kernel_row) {
+    const std::size_t end = weights.size() + folded_row;
+    weights.insert(weights.end(), static_cast<std::size_t>(lead * channels), 0);
+    weights.insert(weights.end(), row, row + kernel_row);
+    weights.resize(end);
+  }
+  step.weights = std::move(weights);
+  in.depth *= stride;
+  in.width = in.width0 = in.width / stride;
+  in.stride_x *= stride;
+  columns = {taps, 1, 1, pad};
+}
+
 }  // namespace
 
 // Weights [channels][each], biases and scales into the step.
@@ -103,7 +138,7 @@ Status Lowering::convolution(const Node& node) {
   const auto& o = std::get<ConvOptions>(node.options);
   const Dims& shape = at(node.inputs[1]).shape;
   if (shape.size() != 4) return refuse() << "weights of rank " << shape.size() << ", expected 4";
-  RUNNEL_ASSIGN(const npu::FeatureMap in, spatial(x));
+  RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   RUNNEL_ASSIGN(const npu::FeatureMap out, spatial(y));
   Window window{{shape[1], o.stride_height, o.dilation_height, o.pad_top}, {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
   if (form_ != nullptr) form_->adapt_window(node, window);
@@ -118,6 +153,10 @@ Status Lowering::convolution(const Node& node) {
     return this->window(std::move(step), in, out, window);
   }
   step.op.kind = npu::OperationKind::conv;
+  if (groups == 1) {
+    fold_columns(step, in, window);
+    return this->window(std::move(step), in, out, window);
+  }
   // Each group reads and writes channels of its own.
   for (std::int32_t group = 0; group < groups; ++group) {
     npu::Step part = step;

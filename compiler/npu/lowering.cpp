@@ -107,7 +107,9 @@ Status Lowering::lower(const Node& node) {
     case fb::OpCode::fully_connected: return fully_connected(node);
     case fb::OpCode::average_pool:
     case fb::OpCode::max_pool: return pool(node);
-    case fb::OpCode::reduce_mean: return mean(node);
+    case fb::OpCode::reduce_mean:
+    case fb::OpCode::reduce_sum: return reduce(node);
+    case fb::OpCode::softmax: return softmax(node);
     case fb::OpCode::add:
     case fb::OpCode::sub:
     case fb::OpCode::mul:
@@ -121,6 +123,8 @@ Status Lowering::lower(const Node& node) {
     case fb::OpCode::split: return split(node);
     case fb::OpCode::slice: return slice(node);
     case fb::OpCode::reshape: return reshape(node);
+    case fb::OpCode::transpose: return transpose(node);
+    case fb::OpCode::pad: return pad(node);
     default: break;
   }
   if (is_function(node.code)) return table(node);

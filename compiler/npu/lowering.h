@@ -104,7 +104,8 @@ class Lowering {
   Status fully_connected(const Node& node);
   Status weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step, std::int32_t channels, std::int32_t each);
   Status pool(const Node& node);
-  Status mean(const Node& node);
+  Status reduce(const Node& node);
+  Status softmax(const Node& node);
   Status average(const Node& node, const Operand& x, const Operand& y, const Window& window, const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding);
   Status binary(const Node& node);
   Status sum(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
@@ -117,6 +118,12 @@ class Lowering {
   Status split(const Node& node);
   Status slice(const Node& node);
   Status reshape(const Node& node);
+  Status transpose(const Node& node);
+  Status pad(const Node& node);
+  // Elements of one shape in any two places.
+  Status move(const Operand& from, const Operand& to);
+  Status fill(const Operand& place, std::int32_t value);
+  [[nodiscard]] bool read_by_windows(TensorId id) const;
 
   const Graph& graph_;
   npu::Program& program_;

@@ -6,6 +6,7 @@
 #include "npu/bounds.h"
 #include "npu/host/block_choice.h"
 #include "npu/host/schedule.h"
+#include "npu/host/step_plan.h"
 #include "npu/host/weight_encoder.h"
 
 namespace runnel::npu {
@@ -50,15 +51,54 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
   return found->second;
 }
 
+// Blocks and slices of all steps, one behind the other.
+Status Program::plan() {
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  std::vector<Step> planned;
+  std::vector<Operation> previous;
+  for (Step& step : steps_) {
+    Operation& op = step.op;
+    if (!op.computes()) {
+      planned.push_back(std::move(step));
+      continue;
+    }
+    op.cores = convolves(op) ? options_.accelerator->cores : 1;
+    op.ofm.region = kScratch;
+    op.ifm.region = region_or_scratch(step.ifm);
+    if (op.has_ifm2 && !op.scalar) op.ifm2.region = region_or_scratch(step.ifm2);
+    op.has_scales = convolves(op);
+    RUNNEL_ASSIGN(const StepPlan plan, plan_step(op, previous, expected_bytes(step.weights), model));
+    if (plan.exchanged && convolves(op)) step.weights = exchange_weights(op, step.weights);
+    previous.clear();
+    std::size_t first = 0;
+    const std::size_t each = convolves(op) ? step.weights.size() / static_cast<std::size_t>(op.ofm.depth) : 0;
+    for (const std::int32_t channels : plan.slices) {
+      const auto count = static_cast<std::size_t>(channels);
+      Step slice;
+      slice.op = slice_of(plan.op, static_cast<std::int32_t>(first), channels);
+      slice.ifm = step.ifm;
+      slice.ifm2 = step.ifm2;
+      slice.ofm = step.ofm;
+      slice.table = step.table;
+      slice.copied = plan.copied;
+      if (convolves(op)) {
+        const auto at = [](auto& values, std::size_t index) { return values.begin() + static_cast<std::ptrdiff_t>(index); };
+        slice.weights.assign(at(step.weights, first * each), at(step.weights, (first + count) * each));
+        slice.scales.assign(at(step.scales, first), at(step.scales, first + count));
+      }
+      first += count;
+      previous.push_back(slice.op);
+      planned.push_back(std::move(slice));
+    }
+  }
+  steps_ = std::move(planned);
+  return {};
+}
+
 // Scales and weights of each core, one behind the other.
 Status Program::pack(Step& step, Streams& streams) {
   Operation& op = step.op;
-  op.cores = convolves(op) ? options_.accelerator->cores : 1;
-  op.ifm.region = op.ofm.region = kScratch;
-  if (op.has_ifm2 && !op.scalar) op.ifm2.region = kScratch;
-  op.has_scales = convolves(op);
-  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
-  RUNNEL_TRY(choose_block(op, model));
+  for (Bytes* stream : {&op.weights[0], &op.scales[0]}) *stream = {};
   if (!convolves(op)) return {};
   std::vector<std::byte> all;
   const std::size_t each = step.weights.size() / static_cast<std::size_t>(op.ofm.depth);
@@ -86,16 +126,12 @@ Status Program::pack(Step& step, Streams& streams) {
   return {};
 }
 
-// Worth it where weights are read once for each of several blocks of positions.
-bool Program::copied(const Step& step) const {
-  const Operation& op = step.op;
-  return options_.mode->constants_outside && convolves(op) && (op.ofm.height > op.block_height || op.ofm.width > op.block_width);
-}
-
 std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
   return buffers_[index].is_constant ? kConstants : fast_[index] ? kFastScratch : kScratch;
 }
+// Before it is known what lies in the fast memory.
+std::uint8_t Program::region_or_scratch(BufferId id) const { return buffers_[static_cast<std::size_t>(id)].is_constant ? kConstants : kScratch; }
 void Program::place(FeatureMap& map, BufferId id) const {
   map.region = region_of(id);
   for (std::int64_t& base : map.base) base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
@@ -149,11 +185,12 @@ void Program::allocate() {
 }
 
 Result<CompiledProgram> Program::finish() {
+  RUNNEL_TRY(plan());
   streams_.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].op.computes()) continue;
     RUNNEL_TRY(pack(steps_[i], streams_[i]));
-    if (copied(steps_[i])) streams_[i].copy = buffer(streams_[i].bytes);
+    if (steps_[i].copied) streams_[i].copy = buffer(streams_[i].bytes);
   }
   out_.offsets.assign(buffers_.size(), 0);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {

@@ -18,8 +18,8 @@
 
 namespace runnel::npu {
 
-// Where constants and maps lie follows from the memory mode: constants outside of the memory on the chip are copied first where they are read more than
-// once; maps outside of it as far as the fast memory has no room for them.
+// Where constants and maps lie follows from the memory mode: weights outside of the memory on the chip are copied first where that takes less time; maps
+// lie outside of it as far as the fast memory has no room for them.
 struct ProgramOptions {
   const Accelerator* accelerator = nullptr;    // U55 or U65
   const SystemConfiguration* system = nullptr; // null: the product's default
@@ -36,6 +36,7 @@ struct Step {
   std::vector<std::int16_t> weights;           // by position, [outs][height][width][depth]
   std::vector<ScaleRecord> scales;             // one per output channel
   std::vector<std::byte> table;                // of the activation; its slot is not set yet
+  bool copied = false;                         // the program's: whether weights are copied into the memory on the chip first
 };
 
 struct CompiledProgram {
@@ -78,11 +79,12 @@ class Program {
     BufferId copy = kNoBuffer;                 // where they are copied to
   };
 
+  Status plan();
   Status pack(Step& step, Streams& streams);
-  bool copied(const Step& step) const;
   std::size_t append(std::span<const std::byte> bytes);
   void allocate();
   [[nodiscard]] std::uint8_t region_of(BufferId id) const;
+  [[nodiscard]] std::uint8_t region_or_scratch(BufferId id) const;
   void place(FeatureMap& map, BufferId id) const;
 
   ProgramOptions options_;

@@ -8,7 +8,7 @@ namespace runnel::npu {
 namespace {
 
 constexpr int kInternal = -1, kMostDependency = 3;
-constexpr std::size_t kMostKernels = 2;
+constexpr std::size_t kMostKernels = 2, kTableBytes = 2048;
 
 bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
 bool overlap(const FeatureMap& a, const FeatureMap& b) {
@@ -153,27 +153,27 @@ void Schedule::add(Operation op) {
     previous_ = op;
     kernels_.push_back(access);
     if (kernels_.size() > kMostKernels) kernels_.pop_front();
-    if (accelerator_.banks <= 16 && !op.activation.table()) tables_ = {};
+    if (accelerator_.banks <= 16 && !op.activation.table()) tables_.clear();
   }
   emit(op);
 }
 
 void Schedule::add_with_table(Operation op, std::size_t offset, const std::vector<std::byte>& table) {
-  const auto slots = static_cast<int>(2048 / table_bytes(op.ofm.element));
-  const int usable = std::min<int>(slots, Activation::kTables);
-  const auto found = std::find(tables_.begin(), tables_.end(), table);
-  int slot = static_cast<int>(found - tables_.begin());
+  auto found = std::find_if(tables_.begin(), tables_.end(), [&](const Held& held) { return held.bytes == table; });
   if (found == tables_.end()) {
-    slot = next_slot_++ % usable;
-    tables_[static_cast<std::size_t>(slot)] = table;
+    const std::size_t size = table.size(), place = (next_table_ + size - 1) / size * size + size > kTableBytes ? 0 : (next_table_ + size - 1) / size * size;
+    next_table_ = place + size;
+    const auto covered = [&](const Held& held) { return held.place < place + size && place < held.place + held.bytes.size(); };
+    tables_.erase(std::remove_if(tables_.begin(), tables_.end(), covered), tables_.end());
+    found = tables_.insert(tables_.end(), {place, table});
     Operation copy;
     copy.kind = OperationKind::dma;
-    copy.dma.length = static_cast<std::int64_t>(table.size());
+    copy.dma.length = static_cast<std::int64_t>(size);
     copy.dma.source = {0, false, 1, static_cast<std::int64_t>(offset)};
-    copy.dma.target = {0, true, 1, static_cast<std::int64_t>(accelerator_.table_base() + table.size() * static_cast<std::size_t>(slot))};
+    copy.dma.target = {0, true, 1, static_cast<std::int64_t>(accelerator_.table_base() + place)};
     add(copy);
   }
-  op.activation.function = static_cast<std::uint16_t>(Activation::kFirstTable + slot);
+  op.activation.function = static_cast<std::uint16_t>(Activation::kFirstTable + found->place / table.size());
   add(std::move(op));
 }
 

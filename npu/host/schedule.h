@@ -2,7 +2,6 @@
 // still be on their way.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -44,8 +43,13 @@ class Schedule {
   std::vector<Operation> operations_;
   std::deque<Access> kernels_, copies_;          // that may not be finished, the oldest first
   Operation previous_;                           // the last one that computes; STOP: there is none
-  std::array<std::vector<std::byte>, Activation::kTables> tables_;   // by slot
-  int next_slot_ = 0;
+  // Tables of all sizes that are there, none over another one.
+  struct Held {
+    std::size_t place = 0;             // bytes behind the first table
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Held> tables_;
+  std::size_t next_table_ = 0;
 };
 
 // How many blocks of `previous`, at most 3, need not be finished when `op` begins.

@@ -271,6 +271,7 @@ Result<const BoundOperator*> prepare_simulated(PrepareContext& context) noexcept
 
 // For whoever asks, one that nobody takes away.
 Result<const BoundOperator*> prepare_anywhere(PrepareContext& context) noexcept {
+  registry();                          // must be there when the last of these goes
   static std::deque<SimulatedNpu> all;
   SimulatedNpu* npu = nullptr;
   {

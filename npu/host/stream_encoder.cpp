@@ -8,6 +8,7 @@ namespace {
 
 std::int32_t width_field(std::uint8_t element) { return element == 1 ? 0 : element == 2 ? 1 : 2; }
 std::int32_t layout_field(const FeatureMap& map) { return map.layout == Layout::nhcwb16 ? 1 << 6 : 0; }
+std::int32_t precision_field(const FeatureMap& map) { return (map.is_signed ? 1 : 0) | width_field(map.element) << 2 | layout_field(map); }
 Long plus(Long code, int count) { return static_cast<Long>(static_cast<int>(code) + count); }
 
 }  // namespace
@@ -39,55 +40,51 @@ void StreamEncoder::set(Long code, const Scale& scale) { set_long(code, scale.sh
 
 void StreamEncoder::command(OpCode code, std::uint16_t param) { words_.push_back(static_cast<std::uint32_t>(code) | std::uint32_t{param} << 16); }
 
+// Registers of a map that all three have.
+struct StreamEncoder::MapCodes {
+  Short region, height0, height1, width0, zero_point;
+  Long base0, stride_x, stride_y, stride_c;
+};
+void StreamEncoder::map(const FeatureMap& map, const MapCodes& codes) {
+  set(codes.region, map.region);
+  for (int tile = 0; tile < 4; ++tile) set(plus(codes.base0, tile), map.base[tile]);
+  set(codes.height0, map.height0 - 1);
+  set(codes.height1, map.height1 - 1);
+  set(codes.width0, map.width0 - 1);
+  set(codes.stride_x, map.stride_x);
+  set(codes.stride_y, map.stride_y);
+  set(codes.stride_c, map.stride_c);
+  set(codes.zero_point, map.zero_point);
+}
+
 void StreamEncoder::ifm(const Operation& op) {
-  const FeatureMap& map = op.ifm;
-  set(Short::ifm_region, map.region);
-  for (int tile = 0; tile < 4; ++tile) set(plus(Long::ifm_base0, tile), map.base[tile]);
-  set(Short::ifm_height0_m1, map.height0 - 1);
-  set(Short::ifm_height1_m1, map.height1 - 1);
-  set(Short::ifm_width0_m1, map.width0 - 1);
-  set(Short::ifm_depth_m1, map.depth - 1);
-  set(Long::ifm_stride_x, map.stride_x);
-  set(Long::ifm_stride_y, map.stride_y);
-  set(Long::ifm_stride_c, map.stride_c);
-  set(Short::ifm_zero_point, map.zero_point);
-  set(Short::ifm_precision, (map.is_signed ? 1 : 0) | width_field(map.element) << 2 | layout_field(map) | op.operand_to_scale << 8);
+  map(op.ifm, {Short::ifm_region, Short::ifm_height0_m1, Short::ifm_height1_m1, Short::ifm_width0_m1, Short::ifm_zero_point, Long::ifm_base0, Long::ifm_stride_x, Long::ifm_stride_y,
+               Long::ifm_stride_c});
+  set(Short::ifm_depth_m1, op.ifm.depth - 1);
+  set(Short::ifm_precision, precision_field(op.ifm) | op.operand_to_scale << 8);
   set(Short::ifm_upscale, static_cast<int>(op.upscale));
 }
 
 void StreamEncoder::ifm2(const Operation& op) {
   if (!op.has_ifm2) return;
-  const FeatureMap& map = op.ifm2;
   set(Short::ifm2_broadcast, op.broadcast | (op.reversed ? 1 << 6 : 0) | (op.scalar ? 1 << 7 : 0));
-  set(Short::ifm2_precision, (map.is_signed ? 1 : 0) | width_field(map.element) << 2 | layout_field(map));
-  set(Short::ifm2_zero_point, map.zero_point);
-  if (op.scalar) return set(Short::ifm2_scalar, op.ifm2_scalar);
-  set(Short::ifm2_region, map.region);
-  for (int tile = 0; tile < 4; ++tile) set(plus(Long::ifm2_base0, tile), map.base[tile]);
-  set(Short::ifm2_height0_m1, map.height0 - 1);
-  set(Short::ifm2_height1_m1, map.height1 - 1);
-  set(Short::ifm2_width0_m1, map.width0 - 1);
-  set(Long::ifm2_stride_x, map.stride_x);
-  set(Long::ifm2_stride_y, map.stride_y);
-  set(Long::ifm2_stride_c, map.stride_c);
+  set(Short::ifm2_precision, precision_field(op.ifm2));
+  if (op.scalar) {
+    set(Short::ifm2_zero_point, op.ifm2.zero_point);
+    return set(Short::ifm2_scalar, op.ifm2_scalar);
+  }
+  map(op.ifm2, {Short::ifm2_region, Short::ifm2_height0_m1, Short::ifm2_height1_m1, Short::ifm2_width0_m1, Short::ifm2_zero_point, Long::ifm2_base0, Long::ifm2_stride_x,
+                Long::ifm2_stride_y, Long::ifm2_stride_c});
   set(Short::ifm2_ib_start, op.ifm2_ib_start);
 }
 
 void StreamEncoder::ofm(const Operation& op) {
-  const FeatureMap& map = op.ofm;
-  set(Short::ofm_region, map.region);
-  for (int tile = 0; tile < 4; ++tile) set(plus(Long::ofm_base0, tile), map.base[tile]);
-  set(Short::ofm_height0_m1, map.height0 - 1);
-  set(Short::ofm_height1_m1, map.height1 - 1);
-  set(Short::ofm_width0_m1, map.width0 - 1);
-  set(Short::ofm_height_m1, map.height - 1);
-  set(Short::ofm_width_m1, map.width - 1);
-  set(Short::ofm_depth_m1, map.depth - 1);
-  set(Long::ofm_stride_x, map.stride_x);
-  set(Long::ofm_stride_y, map.stride_y);
-  set(Long::ofm_stride_c, map.stride_c);
-  set(Short::ofm_zero_point, map.zero_point);
-  set(Short::ofm_precision, (map.is_signed ? 1 : 0) | width_field(map.element) << 1 | layout_field(map) | (op.global_scale ? 1 << 8 : 0) | static_cast<int>(op.rounding) << 14);
+  map(op.ofm, {Short::ofm_region, Short::ofm_height0_m1, Short::ofm_height1_m1, Short::ofm_width0_m1, Short::ofm_zero_point, Long::ofm_base0, Long::ofm_stride_x, Long::ofm_stride_y,
+               Long::ofm_stride_c});
+  set(Short::ofm_height_m1, op.ofm.height - 1);
+  set(Short::ofm_width_m1, op.ofm.width - 1);
+  set(Short::ofm_depth_m1, op.ofm.depth - 1);
+  set(Short::ofm_precision, (op.ofm.is_signed ? 1 : 0) | width_field(op.ofm.element) << 1 | layout_field(op.ofm) | (op.global_scale ? 1 << 8 : 0) | static_cast<int>(op.rounding) << 14);
   set(Short::ofm_block_height_m1, op.block_height - 1);
   set(Short::ofm_block_width_m1, op.block_width - 1);
   set(Short::ofm_block_depth_m1, op.block_depth - 1);

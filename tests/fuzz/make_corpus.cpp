@@ -1,4 +1,5 @@
-// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte, tflite, recording and graph.
+// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte, tflite, recording, graph and npu.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "compiler/writer.h"
 #include "tests/compiler/espdl/tiny_model.h"
 #include "tests/compiler/pte/program_maker.h"
+#include "tests/npu/feed.h"
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"
 
@@ -42,6 +44,11 @@ int main(int count, char** arguments) {
   good = good && write(folder / "pte" / "tiny.pte", program.file()) && write(folder / "pte" / "tiny.bpte", bundled.bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
   for (const test::ForeignFile& file : test::onnx_originals()) good = good && write(folder / "onnx" / file.name, file.bytes);
   for (const test::ForeignFile& file : test::tflite_originals()) good = good && write(folder / "tflite" / file.name, file.bytes);
+  for (const test::Program& payload : test::made_programs()) {
+    std::string name = payload.name;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    good = good && write(folder / "npu" / name, payload.payload);
+  }
   int number = 0;
   for (const std::string& text : test::graph_texts()) {
     good = good && write(folder / "graph" / std::to_string(number++), std::as_bytes(std::span(text.data(), text.size())));

@@ -2,6 +2,7 @@
 
 #include "npu/decoder.h"
 #include "npu/host/disassemble.h"
+#include "npu/host/program.h"
 #include "npu/host/simulator.h"
 #include "npu/validate.h"
 #include "tests/npu/stream_maker.h"
@@ -45,9 +46,81 @@ Program several() {
   return program;
 }
 
+// A convolution of each channel by itself with a table behind it, and the way to a reciprocal: powers of e through a table of 32 bits, shifted, summed, their leading
+// zeros counted, and shifted by those.
+Program tables() {
+  npu::ProgramOptions options;
+  options.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
+  npu::Program made(options);
+  const auto shape = [](std::int32_t width, std::int32_t depth, std::uint8_t element) {
+    npu::FeatureMap map;
+    map.height = map.height0 = map.height1 = 1;
+    map.width = map.width0 = width;
+    map.depth = depth;
+    map.element = element;
+    map.is_signed = true;
+    map.stride_c = element;
+    map.stride_x = std::int64_t{element} * depth;
+    map.stride_y = map.stride_x * width;
+    return map;
+  };
+  const auto buffer = [&](const npu::FeatureMap& map) { return made.buffer(static_cast<std::size_t>(map.stride_y), npu::Program::Lifetime::always); };
+  const npu::FeatureMap bytes = shape(6, 12, 1), words = shape(6, 12, 4), one = shape(6, 1, 4);
+  const npu::BufferId x = buffer(bytes), y = buffer(bytes), power = buffer(words), sum = buffer(one), zeros = buffer(one);
+  const auto start = [&](npu::OperationKind kind, int mode, const npu::FeatureMap& in, npu::BufferId from, const npu::FeatureMap& out, npu::BufferId to) {
+    npu::Step step;
+    step.op.kind = kind;
+    step.op.mode = static_cast<std::uint8_t>(mode);
+    step.op.ifm = in;
+    step.op.ofm = out;
+    step.op.opa_scale = step.op.opb_scale = step.op.ofm_scale = {1, 0};
+    step.op.activation.low = -128;
+    step.op.activation.high = 127;
+    step.ifm = from;
+    step.ofm = to;
+    return step;
+  };
+  const auto two = [](npu::Step step, const npu::FeatureMap& map, npu::BufferId from, int broadcast) {
+    step.op.has_ifm2 = true;
+    step.op.ifm2 = map;
+    step.op.broadcast = static_cast<std::uint8_t>(broadcast);
+    step.ifm2 = from;
+    return step;
+  };
+  using npu::OperationKind;
+  npu::Step depthwise = start(OperationKind::depthwise, 0, bytes, x, bytes, y);
+  depthwise.op.kernel.width = 3;
+  depthwise.op.kernel.left = depthwise.op.kernel.right = 1;
+  for (std::int16_t i = 0; i < 36; ++i) depthwise.weights.push_back(static_cast<std::int16_t>(i - 18));
+  depthwise.scales.assign(12, {5, 1u << 30, 34});
+  depthwise.op.activation.function = npu::Activation::kFirstTable;
+  for (int i = 0; i < 256; ++i) depthwise.table.push_back(static_cast<std::byte>(255 - i));
+  made.add(depthwise);
+  npu::Step powers = two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::sub), bytes, y, words, power), bytes, x, 0);
+  powers.op.activation.function = npu::Activation::kFirstTable;
+  for (int i = 0; i < 1024; ++i) powers.table.push_back(static_cast<std::byte>(i % 4 == 3 ? 0 : i / 3));
+  made.add(powers);
+  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::mul), words, power, words, power), words, power, 0));
+  npu::Step add = start(OperationKind::pool, static_cast<int>(npu::PoolMode::reduce_sum), words, power, one, sum);
+  add.op.global_scale = true;
+  made.add(add);
+  made.add(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::clz), one, sum, one, zeros));
+  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shl), words, power, words, power), one, zeros, 1 << 2));
+  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shr), words, power, bytes, y), one, zeros, 1 << 2));
+  Program program;
+  program.name = "tables and words";
+  auto compiled = made.finish();
+  if (!compiled.ok()) return program;
+  program.payload = std::move(compiled->payload);
+  program.constants = std::move(compiled->constants);
+  program.scratch = compiled->scratch;
+  program.fast_scratch = compiled->fast_scratch;
+  return program;
+}
+
 }  // namespace
 
-std::vector<Program> made_programs() { return {several()}; }
+std::vector<Program> made_programs() { return {several(), tables()}; }
 
 Status feed_payload(const Program& beside, std::span<const std::byte> payload) {
   RUNNEL_ASSIGN(npu::Segment segment, segment_of(payload, beside.constants, beside.scratch));

@@ -3,6 +3,7 @@
 
 #include "npu/decoder.h"
 #include "tests/npu/feed.h"
+#include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/mutate.h"
 #include "tests/support/data.h"
 
@@ -66,6 +67,18 @@ TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
       ASSERT_FALSE(more.ok()) << program.name << " of " << words << " words";
     }
   }
+}
+
+// What the fuzzer starts from, and payloads that once took another way (tests/corpus/npu).
+TEST(NpuMutations, CorpusIsRefusedOrRun) {
+  const Program beside = made_programs().front();
+  int run = 0, refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus/npu")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    ++(failed_with_a_sentence(feed_payload(beside, read_file(entry.path()))) ? refused : run);
+  }
+  EXPECT_GT(run, 0);
+  EXPECT_GT(refused, 0);
 }
 
 // Constants are damaged, too: weight streams and scales.

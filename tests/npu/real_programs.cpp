@@ -1,6 +1,7 @@
 #include "compiler/load.h"
 #include "npu/host/segment.h"
 #include "tests/npu/feed.h"
+#include "tests/support/data.h"
 
 namespace runnel::test {
 
@@ -27,7 +28,12 @@ std::vector<Program> programs_of(const std::filesystem::path& data, std::initial
 }  // namespace
 
 std::vector<Program> real_programs(const std::filesystem::path& data) {
-  return programs_of(data, {"u55-128/hello_world_int8", "u65-256/hello_world_int8", "u55-128/seanet_add0_int16", "u55-128/keyword_scrambled_8bit", "u65-256/dtln_noise_suppression"});
+  std::vector<Program> programs =
+      programs_of(data, {"u55-128/hello_world_int8", "u65-256/hello_world_int8", "u55-128/seanet_add0_int16", "u55-128/keyword_scrambled_8bit", "u65-256/dtln_noise_suppression"});
+  // Of a U85: listed and judged, never run.
+  const std::filesystem::path u85 = data / "executorch/armex_ethosu_minimal_278c8132.vela_bin_stream";
+  if (!data.empty() && std::filesystem::exists(u85)) programs.push_back({"u85-256/minimal", read_file(u85), {}, 4096, 0});
+  return programs;
 }
 std::vector<Program> large_programs(const std::filesystem::path& data) {
   return programs_of(data, {"u55-128/ad01_int8", "u55-128/kws_ref_model", "u55-128/micro_speech_quantized", "u55-128/person_detect", "u55-128/str_ww_ref_model", "u65-256/ad01_int8",

@@ -7,6 +7,7 @@
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
+#include "npu/host/cycles.h"
 #include "npu/host/simulated_npu.h"
 #include "npu/validate.h"
 
@@ -54,22 +55,30 @@ class FirstViolation final : public npu::ViolationSink {
   Status status;
 };
 
+Status judge_segment(const npu::Segment& segment) {
+  FirstViolation sink;
+  const auto sizes = segment.region_sizes();
+  npu::ValidatorLimits limits;
+  limits.regions = sizes;
+  npu::Validator validator(*segment.accelerator, limits, sink);
+  npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
+  for (npu::Operation op;;) {
+    RUNNEL_ASSIGN(const bool more, decoder.next(op));
+    if (!more) break;
+    validator.check(op);
+  }
+  return sink.status;
+}
+// The programs that step streams, too.
 Status judge_segments(const Model& model) {
   for (int i = 0; i < model.operator_count(); ++i) {
-    if (model.op(i).code() != fb::OpCode::delegate) continue;
-    RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(model, model.op(i)));
-    FirstViolation sink;
-    const auto sizes = segment.region_sizes();
-    npu::ValidatorLimits limits;
-    limits.regions = sizes;
-    npu::Validator validator(*segment.accelerator, limits, sink);
-    npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
-    for (npu::Operation op;;) {
-      RUNNEL_ASSIGN(const bool more, decoder.next(op));
-      if (!more) break;
-      validator.check(op);
-    }
-    RUNNEL_TRY(sink.status);
+    const fb::Operator& op = model.op(i);
+    if (op.code() != fb::OpCode::delegate) continue;
+    RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(model, op));
+    RUNNEL_TRY(judge_segment(segment));
+    if (!npu::is_stepped(model, op)) continue;
+    RUNNEL_ASSIGN(const npu::SteppedSegment stepped, npu::read_stepped_segment(model, op));
+    RUNNEL_TRY(judge_segment(stepped.segment));
   }
   return {};
 }
@@ -86,6 +95,26 @@ compiler::ethos_u::Options npu_options(const std::string& accelerator, const cha
 Status judge(const std::vector<std::byte>& bytes) {
   RUNNEL_ASSIGN(const auto owned, OwnedModel::from_bytes(bytes));
   return judge_segments(owned->model());
+}
+
+Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled, const npu::ProgramOptions& options) {
+  RUNNEL_ASSIGN(const auto owned, written(compiled.graph));
+  const npu::Program program(options);                     // knows what is meant where nothing is said
+  double cycles = 0;
+  for (int i = 0; i < owned->model().operator_count(); ++i) {
+    if (owned->model().op(i).code() != fb::OpCode::delegate) continue;
+    RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(owned->model(), owned->model().op(i)));
+    RUNNEL_ASSIGN(const npu::CycleModel model, npu::CycleModel::make(*segment.accelerator, *program.options().system, *program.options().mode));
+    std::vector<npu::Operation> operations;
+    npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
+    for (npu::Operation op;;) {
+      RUNNEL_ASSIGN(const bool more, decoder.next(op));
+      if (!more) break;
+      operations.push_back(op);
+    }
+    cycles += npu::estimate(operations, model).total;
+  }
+  return cycles;
 }
 
 Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds, compiler::ethos_u::CompiledGraph* compiled) {

@@ -17,6 +17,9 @@ compiler::ethos_u::Options npu_options(const std::string& accelerator, const cha
 // A written model's segments by our own validator. Ok, or the first violation.
 Status judge(const std::vector<std::byte>& model);
 
+// Of all segments of a compiled graph, by the model of cycles.
+Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled, const npu::ProgramOptions& options);
+
 // What differs between the CPU and the simulated NPU over whole clips of random bytes; ok: nothing. `compiled`, when given, receives the result.
 Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds = 2,
                      compiler::ethos_u::CompiledGraph* compiled = nullptr);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
@@ -68,6 +69,27 @@ TEST(NpuPartition, LeavesWhatTheNpuCannotRoundToTheCpu) {
     for (const auto& node : compiled->nodes) said = said || node.reason.find("ties to even") != std::string::npos;
   }
   EXPECT_TRUE(said) << text;
+}
+
+// Models of several segments in a program that runs any model: simulators last as long as it does, and end with it.
+TEST(NpuDevice, SimulatorsOfSeveralSegmentsEndWithTheProgram) {
+  const compiler::Graph graph = all_on_npu();
+  auto options = npu_options("ethos-u55-128");
+  options.forbidden_names = {graph.nodes[1].name};
+  const auto compiled = ethos_u::compile(graph, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().text();
+  ASSERT_GE(compiled->segments.size(), 2u);
+  compiler::WriteOptions write;
+  write.blocks.clear();
+  const auto written = compiler::write_model(compiled->graph, write);
+  ASSERT_TRUE(written.ok()) << written.status().text();
+  const auto prepare_and_end = [&] {
+    const auto owned = OwnedModel::from_bytes(written->bytes);
+    PrepareOptions whole;
+    whole.mode = RunMode::whole;
+    std::exit(owned.ok() && Engine::make(*owned, whole, npu::simulating_operators()).ok() ? 0 : 1);
+  };
+  EXPECT_EXIT(prepare_and_end(), testing::ExitedWithCode(0), "");
 }
 
 TEST(NpuDevice, RefusesModelsOfAnotherOne) {

@@ -1,6 +1,7 @@
 #include "tests/compiler/npu/random_network.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -274,7 +275,76 @@ class Maker {
     return y;
   }
 
+  // Fractions of 256 along the last axis.
+  TensorId softmax(TensorId x) {
+    const TensorId y = tensor("q", shape(x));
+    at(y).scales = {1.0f / 256};
+    at(y).zero_points = {-128};
+    node(OpCode::softmax, 3, {x}, y).options = compiler::FunctionOptions{of(2) == 0 ? 1.0f : 0.5f + static_cast<float>(of(30)) / 10.0f};
+    return y;
+  }
+
+  // Sums or means over channels, or over some of the other axes.
+  TensorId reduce(TensorId x) {
+    Shape out = shape(x);
+    const auto last = static_cast<std::uint8_t>(out.size() - 1);
+    compiler::ReduceOptions options;
+    if (of(3) == 0) options.axes = {last};
+    else if (last == 2) options.axes = {1};
+    else options.axes = of(2) == 0 ? std::vector<std::uint8_t>{1, 2} : std::vector<std::uint8_t>{static_cast<std::uint8_t>(1 + of(2))};
+    std::int32_t count = 1;
+    for (const std::uint8_t axis : options.axes) {
+      count *= out[axis];
+      out[axis] = 1;
+    }
+    const TensorId y = tensor("u", out);
+    const bool mean = choice_.affine && of(2) == 0;
+    if (choice_.affine) at(y).scales[0] = at(x).scales[0] * (mean ? 1.0f : static_cast<float>(count)) * (0.5f + static_cast<float>(of(100)) / 100.0f);
+    else at(y).exponents[0] = static_cast<std::int8_t>(at(x).exponents[0] + std::bit_width(static_cast<std::uint32_t>(count)) - of(2));
+    node(mean ? OpCode::reduce_mean : OpCode::reduce_sum, choice_.affine ? 3 : 1, {x}, y).options = options;
+    return y;
+  }
+
+  // Two axes change places, or all of them move on.
+  TensorId transpose(TensorId x) {
+    const Shape in = shape(x);
+    std::vector<std::uint8_t> perm(in.size());
+    for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::uint8_t>(i);
+    if (of(3) == 0) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+    else std::swap(perm[1], perm[of(2) == 0 ? 2 : perm.size() - 1]);
+    Shape out(in.size());
+    for (std::size_t i = 0; i < perm.size(); ++i) out[i] = in[perm[i]];
+    const TensorId y = like(x, "v", out);
+    node(OpCode::transpose, 1, {x}, y).options = compiler::TransposeOptions{perm};
+    return y;
+  }
+
+  TensorId pad(TensorId x) {
+    Shape out = shape(x);
+    compiler::PadOptions options;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      options.before.push_back(i == 0 ? 0 : of(3));
+      options.after.push_back(i == 0 ? 0 : of(3));
+      out[i] += options.before.back() + options.after.back();
+    }
+    options.value = of(256) - 128;
+    const TensorId y = like(x, "w", out);
+    node(OpCode::pad, 1, {x}, y).options = options;
+    return y;
+  }
+
+  // What is for whole clips here.
+  TensorId whole_layer(TensorId x) {
+    switch (of(3)) {
+      case 0: return reduce(x);
+      case 1: return transpose(x);
+      default: return pad(x);
+    }
+  }
+
   TensorId layer(TensorId x) {
+    if (choice_.affine && of(10) == 0) return softmax(x);
+    if (!choice_.stream && of(6) == 0) return whole_layer(x);
     switch (of(8)) {
       case 0:
       case 1:
