@@ -12,6 +12,7 @@
 #include "compiler/quantize/evaluate.h"
 #include "compiler/quantize/report.h"
 #include "compiler/quantize/search.h"
+#include "compiler/quantize/sums.h"
 #include "compiler/run_whole.h"
 #include "tests/compiler/quantize/small_graph.h"
 #include "tests/compiler/run_graph.h"
@@ -205,6 +206,45 @@ TEST(QuantizeMethods, EqualizationAndSplittingKeepTheFunction) {
   }
 }
 
+TEST(QuantizeMethods, SumsGetOneScaleWhereItCostsNothing) {
+  SmallGraph small;
+  Options options = options_for("esp32");
+  options.methods = Methods{};
+  const auto exponents_of = [&](const Graph& graph) {
+    const Node& sum = named(graph, "sum");
+    return std::vector<int>{at(graph, sum.inputs[0]).exponents[0], at(graph, sum.inputs[1]).exponents[0], at(graph, sum.outputs[0]).exponents[0]};
+  };
+  const Quantized apart = made(small, options, 24);
+  const std::vector<int> before = exponents_of(apart.graph);
+  ASSERT_FALSE(before[0] == before[2] && before[1] == before[2]) << "nothing to do";
+  options.methods->sums = true;
+  small = SmallGraph();
+  const Quantized together = made(small, options, 24);
+  const std::vector<int> after = exponents_of(together.graph);
+  if (together.plan.groups != apart.plan.groups) {
+    EXPECT_EQ(after[0], after[2]);
+    EXPECT_EQ(after[1], after[2]);
+  }
+  EXPECT_LT(together.error, 1.05 * apart.error);
+
+  // A sum of which one operand is far smaller than the other loses too much.
+  Options plain = options_for("esp32");
+  Plan plan = *make_plan(small.graph, plain);
+  const MemoryClips data(small.clips(8));
+  const auto histograms = observe(small.graph, plan, data, all_of(8), plain);
+  ASSERT_TRUE(histograms.ok());
+  set_ranges(small.graph, *histograms, Calibration::mse, tensor_types(small.graph, plan), plan);
+  const Node& sum = named(small.graph, "sum");
+  plan.range(sum.outputs[0]) = {-4000, 4000};
+  const auto yardstick = Yardstick::make(small.graph, data, all_of(8), 1);
+  ASSERT_TRUE(yardstick.ok());
+  const auto wide = emit(small.graph, plan);
+  ASSERT_TRUE(wide.ok());
+  const double error = *yardstick->error(*wide);
+  ASSERT_TRUE(tie_sums(small.graph, *yardstick, {}, plan).ok());
+  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * error);
+}
+
 TEST(QuantizeMixed, OperatorsByNameAndByError) {
   SmallGraph small;
   Options options = options_for("esp32p4");
@@ -238,7 +278,7 @@ TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
   const Options options = options_for("generic");
   const auto quantized = quantize(small.graph, data, options);
   ASSERT_TRUE(quantized.ok());
-  EXPECT_EQ(quantized->trials.size(), 3u);
+  EXPECT_EQ(quantized->trials.size(), 4u);   // three sets, and the best of them with equal scales at the sum
   const auto report = report_on(*quantized, data, all_of(16), options);
   ASSERT_TRUE(report.ok()) << report.status().text();
   ASSERT_EQ(report->operators.size(), 6u);
@@ -258,10 +298,26 @@ TEST(QuantizeErrors, BadDataIsRefusedByName) {
   const auto status_of = [&](std::vector<Clip> clips) { return text_of(quantize(small.graph, MemoryClips(std::move(clips)), options).status()); };
   EXPECT_THAT(status_of({}), HasSubstr("no calibration data"));
   EXPECT_THAT(status_of({{std::vector<float>(95)}}), HasSubstr("95 values, expected 96 for input x"));
-  EXPECT_THAT(status_of({{std::vector<float>(96)}, {std::vector<float>(96)}}), HasSubstr("clip 0: the same value throughout"));
+  EXPECT_THAT(status_of({{std::vector<float>(96)}, {std::vector<float>(96)}}), HasSubstr("clip 0: the same value throughout, as all 2 clips"));
   std::vector<Clip> clips = small.clips(2);
   clips[1][0][7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(status_of(clips), HasSubstr("clip 1: value 7 of input x is not a finite number"));
+}
+
+TEST(QuantizeErrors, SilentClipsAreLeftOutAndCounted) {
+  SmallGraph small;
+  const std::vector<Clip> speaking = small.clips(4);
+  std::vector<Clip> most(9, Clip{std::vector<float>(96, 0.0f)});
+  for (std::size_t i = 0; i < 4; ++i) most[2 * i + 1] = speaking[i];
+  Options options = options_for("generic");
+  options.methods = none();
+  const auto with = quantize(small.graph, MemoryClips(most), options), without = quantize(small.graph, MemoryClips(speaking), options);
+  ASSERT_TRUE(with.ok()) << with.status().text();
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(with->clips, (std::vector<std::size_t>{1, 3, 5, 7}));
+  ASSERT_EQ(with->notes.size(), 1u);
+  EXPECT_EQ(with->notes[0], "5 of 9 clips hold one value throughout and were left out");
+  EXPECT_EQ(with->error, without->error);
 }
 
 TEST(QuantizeErrors, WeightsThatAreNoNumbersAreNamedAllAtOnce) {
