@@ -231,15 +231,16 @@ Status run_quantize(QuantizeCall call) {
   graph.pipeline.decision = call.decision;
   if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
+  if (made.options.progress) made.options.progress("", 1);
+  RUNNEL_TRY(tell(call, made, accuracy));
+  // Behind all that measures: the data has the order of the file.
   if (call.layout == "frames-first") {
     // --time-axis counts in the order of the file.
     if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
     load.stream.time_axis.reset();
     for (const std::string& name : compiler::put_frames_first(graph)) say(call.output + ": \"" + name + "\" has frames in front of channels");
   }
-  if (made.options.progress) made.options.progress("", 1);
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
-  RUNNEL_TRY(tell(call, made, accuracy));
   return write_file(call.output, bytes);
 }
 

@@ -90,14 +90,14 @@ class FramesFirst {
         if (turned.contains(id)) id = x;
       }
     }
-    orders_.insert(inverse_of(kept));
+    orders_.push_back(inverse_of(kept));
     changed_.push_back(at(x).name);
   }
 
   void turn_output(std::size_t o) {
     const TensorId y = graph_.outputs[o];
     const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& candidate) { return !candidate.outputs.empty() && candidate.outputs[0] == y; });
-    if (node == graph_.nodes.end() || order_of(*node) == nullptr || !orders_.contains(*order_of(*node)) || is_state(y)) return;
+    if (node == graph_.nodes.end() || order_of(*node) == nullptr || std::find(orders_.begin(), orders_.end(), *order_of(*node)) == orders_.end() || is_state(y)) return;
     const TensorId z = node->inputs[0];
     const bool computed = std::any_of(graph_.nodes.begin(), node, [&](const Node& candidate) { return std::find(candidate.outputs.begin(), candidate.outputs.end(), z) != candidate.outputs.end(); });
     if (!computed || is_output(z) || is_state(z) || std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& reader) { return reads(reader, y); })) return;
@@ -109,7 +109,7 @@ class FramesFirst {
   }
 
   Graph& graph_;
-  std::set<Order> orders_;   // that would undo what was taken away at the inputs
+  std::vector<Order> orders_;   // that would undo what was taken away at the inputs
   std::vector<std::string> changed_;
 };
 

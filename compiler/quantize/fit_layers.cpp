@@ -17,7 +17,6 @@ constexpr double kMostWork = 6e9;   // products of one layer's sums
 void drop_activation(Node& node) {
   if (auto* conv = std::get_if<ConvOptions>(&node.options)) conv->activation = fb::Activation::none;
   if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) dense->activation = fb::Activation::none;
-  if (auto* conv = std::get_if<TransposedConvOptions>(&node.options)) conv->activation = fb::Activation::none;
 }
 
 Result<Gram> sums_of(const Graph& graph, int number, const Plan& plan, const Clips& clips, std::span<const std::size_t> which, const Options& options) {
@@ -129,7 +128,7 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
     const Node& node = graph.nodes[n];
     if (options.progress) options.progress("rounding", static_cast<double>(n) / static_cast<double>(graph.nodes.size()));
     if (plan.roles[n] == Role::recurrent && plan.types[n] != DType::float32 && methods.round) RUNNEL_TRY(fit_recurrent(graph, static_cast<int>(n), clips, which, methods, options, plan));
-    const bool fits = plan.roles[n] == Role::weighted && plan.types[n] != DType::float32;
+    const bool fits = plan.roles[n] == Role::weighted && plan.types[n] != DType::float32 && node.code != fb::OpCode::transposed_conv;
     if (!fits || LayerShape::of(graph, node).row > kMostRow) continue;
     plan.layers.erase(static_cast<int>(n));
     RUNNEL_ASSIGN(const Gram gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));

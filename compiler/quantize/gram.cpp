@@ -31,25 +31,6 @@ void gather(const ConvOptions& o, const std::vector<std::int32_t>& w, std::size_
   }
 }
 
-// The same of a transposed convolution: input i meets tap k at output i * stride + k * dilation - crop.
-void gather(const TransposedConvOptions& o, const std::vector<std::int32_t>& w, std::size_t height, std::size_t width, std::size_t channels, std::span<const float> x,
-            std::size_t oy, std::size_t ox, std::size_t group, std::vector<double>& v) {
-  const auto depth = static_cast<std::size_t>(w[3]);
-  std::fill(v.begin(), v.end(), 0.0);
-  std::size_t at = 0;
-  for (std::int32_t ky = 0; ky < w[1]; ++ky) {
-    const std::int64_t my = static_cast<std::int64_t>(oy) + o.crop_top - std::int64_t{ky} * o.dilation_height;
-    for (std::int32_t kx = 0; kx < w[2]; ++kx, at += depth) {
-      const std::int64_t mx = static_cast<std::int64_t>(ox) + o.crop_left - std::int64_t{kx} * o.dilation_width;
-      if (my < 0 || mx < 0 || my % o.stride_height != 0 || mx % o.stride_width != 0) continue;
-      const std::int64_t iy = my / o.stride_height, ix = mx / o.stride_width;
-      if (iy >= static_cast<std::int64_t>(height) || ix >= static_cast<std::int64_t>(width)) continue;
-      const float* from = x.data() + (static_cast<std::size_t>(iy) * width + static_cast<std::size_t>(ix)) * channels + group * depth;
-      for (std::size_t c = 0; c < depth; ++c) v[at + c] = static_cast<double>(from[c]);
-    }
-  }
-}
-
 }  // namespace
 
 LayerShape LayerShape::of(const Graph& graph, const Node& node) {
@@ -59,7 +40,6 @@ LayerShape LayerShape::of(const Graph& graph, const Node& node) {
   for (std::size_t i = 1; i < w.size(); ++i) shape.row *= static_cast<std::size_t>(w[i]);
   for (std::size_t i = 0; i + 1 < y.size(); ++i) shape.positions *= static_cast<std::size_t>(y[i]);
   if (const auto* conv = std::get_if<ConvOptions>(&node.options)) shape.groups = static_cast<std::size_t>(conv->groups);
-  if (const auto* conv = std::get_if<TransposedConvOptions>(&node.options)) shape.groups = static_cast<std::size_t>(conv->groups);
   return shape;
 }
 
@@ -70,19 +50,16 @@ void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, s
   const std::size_t row = shape_.row;
   const std::size_t step = std::max<std::size_t>(1, shape_.positions / std::max<std::size_t>(most, 1));
   const auto* conv = std::get_if<ConvOptions>(&node.options);
-  const auto* transposed = std::get_if<TransposedConvOptions>(&node.options);
   const auto &in = shape_of(graph, node.inputs[0]), &out = shape_of(graph, node.outputs[0]), &w = shape_of(graph, node.inputs[1]);
   const std::size_t height = from_end(in, 2), width = from_end(in, 1), channels = from_end(in, 0), out_height = from_end(out, 2), out_width = from_end(out, 1);
   std::vector<double> v(row);
   for (std::size_t p = 0; p < shape_.positions; p += step) {
     for (std::size_t g = 0; g < shape_.groups; ++g) {
-      if (conv == nullptr && transposed == nullptr) {
+      if (conv == nullptr) {
         for (std::size_t k = 0; k < row; ++k) v[k] = static_cast<double>(x[p * row + k]);
       } else {
         const std::size_t batch = p / (out_height * out_width), place = p % (out_height * out_width);
-        const std::span<const float> entry = x.subspan(batch * height * width * channels);
-        if (conv != nullptr) gather(*conv, w, height, width, channels, entry, place / out_width, place % out_width, g, v);
-        else gather(*transposed, w, height, width, channels, entry, place / out_width, place % out_width, g, v);
+        gather(*conv, w, height, width, channels, x.subspan(batch * height * width * channels), place / out_width, place % out_width, g, v);
       }
       add_position(g, v, y.data() + p * shape_.channels);
     }

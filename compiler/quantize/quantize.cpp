@@ -21,6 +21,7 @@ namespace {
 constexpr float kLouder = 1.15f;
 constexpr std::size_t kSearched = 40;   // clips that ranges are searched with
 constexpr double kHolds[] = {0.02, 0.05, 0.1, 0.2, 0.4, 0.8};
+constexpr double kSumSlacks[] = {1e30, 0.1, 0.02};
 constexpr std::size_t kFewest = 8;   // clips that can be divided into some to fit and some to hold back
 
 // One way through all steps, with one set of methods.
@@ -45,10 +46,11 @@ class Attempt {
     return made;
   }
 
-  // The same with equal scales at its sums; nothing where there are no other sums than such.
-  Result<std::optional<Quantized>> with_sums(const Quantized& before, const std::vector<std::size_t>& which) const {
+  // The same with equal scales at its sums; nothing where no sum gets them.
+  Result<std::optional<Quantized>> with_sums(const Quantized& before, double slack, const std::vector<std::size_t>& which) const {
     Quantized made = before;
     made.methods.sums = true;
+    made.methods.sum_slack = slack;
     RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips_, some_of(which, kSearched), options_.threads));
     RUNNEL_TRY(tie(made.methods, yardstick, which, made));
     if (made.plan.groups == before.plan.groups) return std::optional<Quantized>();
@@ -100,7 +102,7 @@ class Attempt {
   // Layers were chosen for other scales: they are chosen anew.
   Status tie(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
     const std::vector<TensorId> before = made.plan.groups;
-    RUNNEL_TRY(tie_sums(made.real, yardstick, options_.progress, made.plan).status());
+    RUNNEL_TRY(tie_sums(made.real, yardstick, methods.sum_slack, options_.progress, made.plan).status());
     if (made.plan.groups == before) return {};
     return fit_layers(made.real, clips_, which, methods, options_, made.plan);
   }
@@ -176,12 +178,17 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
     }
     RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(best.real, louder, held, options.threads));
     RUNNEL_TRY(choose_hold(clips, fit, yardstick, options, best, least));
-    // Equal scales at sums are for speed: taken where they cost nothing.
-    RUNNEL_ASSIGN(const std::optional<Quantized> equal, attempt.with_sums(best, fit));
-    if (equal) {
+    // Equal scales at sums are for speed: taken where they cost nothing, as many as that allows.
+    std::vector<TensorId> tried;
+    for (const double slack : kSumSlacks) {
+      RUNNEL_ASSIGN(const std::optional<Quantized> equal, attempt.with_sums(best, slack, fit));
+      if (!equal || equal->plan.groups == tried) continue;
+      tried = equal->plan.groups;
       RUNNEL_ASSIGN(const double error, yardstick.error(equal->graph));
       trials.push_back({equal->methods, error});
-      if (error <= least) best.methods.sums = true;
+      if (error > least) continue;
+      best.methods = equal->methods;
+      break;
     }
     chosen = best.methods;
   }

@@ -9,9 +9,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// What a sum may cost by itself: rounding the layers anew makes up for as much, and the whole is judged on clips held back.
-constexpr double kSlack = 0.02;
-
 bool is_plain_sum(const Graph& graph, const Plan& plan, std::size_t n) {
   const Node& node = graph.nodes[n];
   if (node.code != fb::OpCode::add || plan.roles[n] != Role::pair || plan.types[n] == DType::float32) return false;
@@ -47,7 +44,7 @@ Plan tied(const Node& node, double factor, Plan plan) {
 
 }  // namespace
 
-Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, const Progress& progress, Plan& plan) {
+Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slack, const Progress& progress, Plan& plan) {
   if (plan.scheme != Scheme::pow2) return 0;
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
     RUNNEL_ASSIGN(const Graph form, emit(graph, candidate));
@@ -75,7 +72,7 @@ Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, const Progr
       least = *error;
       best = std::move(candidate);
     }
-    if (least > before * (1 + kSlack)) continue;
+    if (!(least <= before * (1 + slack))) continue;   // nor where nothing can be represented
     plan = std::move(best);
     ++count;
   }

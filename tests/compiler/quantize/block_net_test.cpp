@@ -67,7 +67,7 @@ TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
       moved[i] += change;
       return net.run(net.ready(moved), moved, x, wanted, work, nullptr);
     };
-    const float width = 0.02f;
+    const float width = 0.005f;
     const double expected = (loss_at(width) - loss_at(-width)) / (2 * static_cast<double>(width));
     EXPECT_NEAR(static_cast<double>(gradient[i]), expected, 0.03 * std::abs(expected) + 0.05) << "parameter " << i;
     ++looked;
@@ -106,7 +106,9 @@ TEST(QuantizeBlocks, TrainingLowersTheErrorOnClipsItHasNotSeen) {
     Options options = options_for("esp32", threads);
     options.methods = Methods{};
     options.methods->equalize = options.methods->round = options.methods->search = options.methods->correct_bias = false;
-    if (method[0] != '\0') EXPECT_TRUE(set_method(*options.methods, method, true).ok());
+    if (method[0] != '\0') {
+      EXPECT_TRUE(set_method(*options.methods, method, true).ok());
+    }
     auto quantized = quantize(small.graph, data, options);
     EXPECT_TRUE(quantized.ok()) << quantized.status().text();
     return std::move(*quantized);

@@ -208,41 +208,41 @@ TEST(QuantizeMethods, EqualizationAndSplittingKeepTheFunction) {
 
 TEST(QuantizeMethods, SumsGetOneScaleWhereItCostsNothing) {
   SmallGraph small;
-  Options options = options_for("esp32");
-  options.methods = Methods{};
-  const auto exponents_of = [&](const Graph& graph) {
-    const Node& sum = named(graph, "sum");
-    return std::vector<int>{at(graph, sum.inputs[0]).exponents[0], at(graph, sum.inputs[1]).exponents[0], at(graph, sum.outputs[0]).exponents[0]};
-  };
-  const Quantized apart = made(small, options, 24);
-  const std::vector<int> before = exponents_of(apart.graph);
-  ASSERT_FALSE(before[0] == before[2] && before[1] == before[2]) << "nothing to do";
-  options.methods->sums = true;
-  small = SmallGraph();
-  const Quantized together = made(small, options, 24);
-  const std::vector<int> after = exponents_of(together.graph);
-  if (together.plan.groups != apart.plan.groups) {
-    EXPECT_EQ(after[0], after[2]);
-    EXPECT_EQ(after[1], after[2]);
-  }
-  EXPECT_LT(together.error, 1.05 * apart.error);
-
-  // A sum of which one operand is far smaller than the other loses too much.
-  Options plain = options_for("esp32");
-  Plan plan = *make_plan(small.graph, plain);
   const MemoryClips data(small.clips(8));
+  const Options plain = options_for("esp32");
+  Plan plan = *make_plan(small.graph, plain);
   const auto histograms = observe(small.graph, plan, data, all_of(8), plain);
   ASSERT_TRUE(histograms.ok());
-  set_ranges(small.graph, *histograms, Calibration::mse, tensor_types(small.graph, plan), plan);
-  const Node& sum = named(small.graph, "sum");
-  plan.range(sum.outputs[0]) = {-4000, 4000};
+  set_ranges(small.graph, *histograms, Calibration::min_max, tensor_types(small.graph, plan), plan);
   const auto yardstick = Yardstick::make(small.graph, data, all_of(8), 1);
   ASSERT_TRUE(yardstick.ok());
-  const auto wide = emit(small.graph, plan);
-  ASSERT_TRUE(wide.ok());
-  const double error = *yardstick->error(*wide);
-  ASSERT_TRUE(tie_sums(small.graph, *yardstick, {}, plan).ok());
-  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * error);
+  const Node& sum = named(small.graph, "sum");
+  const auto grid_of_sum = [&](compiler::TensorId id) { return plan.grid(id, DType::int8).exponent; };
+  // An operand at half the scale of the others: next to nothing is lost.
+  compiler::quantizer::Range& first = plan.range(sum.inputs[0]);
+  first = {first.low, plan.range(sum.outputs[0]).high};
+  plan.range(sum.inputs[1]) = plan.range(sum.outputs[0]);
+  plan.range(sum.inputs[0]).high *= 2;
+  ASSERT_NE(grid_of_sum(sum.inputs[0]), grid_of_sum(sum.outputs[0])) << "nothing to do";
+  const Plan apart = plan;
+  const double before = *yardstick->error(*emit(small.graph, plan));
+  const auto tied = tie_sums(small.graph, *yardstick, 0.02, {}, plan);
+  ASSERT_TRUE(tied.ok()) << tied.status().text();
+  EXPECT_EQ(*tied, 1);
+  for (const compiler::TensorId id : sum.inputs) EXPECT_EQ(grid_of_sum(id), grid_of_sum(sum.outputs[0]));
+  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * before);
+
+  // Whatever the scales are, what costs more than a little is not done.
+  plan = apart;
+  plan.range(sum.inputs[0]).high /= 2;
+  plan.range(sum.inputs[1]) = plan.range(sum.inputs[0]);
+  plan.range(sum.outputs[0]) = {-16, 16};
+  const double fine = *yardstick->error(*emit(small.graph, plan));
+  ASSERT_TRUE(tie_sums(small.graph, *yardstick, 0.02, {}, plan).ok());
+  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * fine);
+  // All the same if asked.
+  EXPECT_EQ(*tie_sums(small.graph, *yardstick, 1e30, {}, plan), 1);
+  for (const compiler::TensorId id : sum.inputs) EXPECT_EQ(grid_of_sum(id), grid_of_sum(sum.outputs[0]));
 }
 
 TEST(QuantizeMixed, OperatorsByNameAndByError) {
@@ -278,7 +278,7 @@ TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
   const Options options = options_for("generic");
   const auto quantized = quantize(small.graph, data, options);
   ASSERT_TRUE(quantized.ok());
-  EXPECT_EQ(quantized->trials.size(), 4u);   // three sets, and the best of them with equal scales at the sum
+  EXPECT_GE(quantized->trials.size(), 4u);   // three sets, and the best of them with equal scales at the sum
   const auto report = report_on(*quantized, data, all_of(16), options);
   ASSERT_TRUE(report.ok()) << report.status().text();
   ASSERT_EQ(report->operators.size(), 6u);
