@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "compiler/graph_editor.h"
 #include "compiler/run_whole.h"
 #include "tests/compiler/quantize/small_graph.h"

@@ -43,7 +43,8 @@ TEST(QuantizeBlocks, ASumIsInOneBlockWithItsOperands) {
   EXPECT_EQ(blocks_of(small.graph, mixed, 1).back().first, 5u);
 }
 
-// On the fine grids of 16 bits rounding hardly shows, and derivatives are those of the float network.
+// On the fine grids of 16 bits rounding hardly shows, and derivatives are those of the float network; a difference of losses still has the noise of rounding and the bends of
+// ReLU in it, which come and go from one parameter to the next.
 TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
   const SmallGraph small;
   const Plan plan = wide_plan(small.graph, "generic", DType::int16);
@@ -60,6 +61,7 @@ TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
   net.run(ready, parameters, x, wanted, work, &gradient);
   net.pass_rounding(ready, parameters, gradient);
   int looked = 0;
+  double difference = 0, size = 0;
   for (std::size_t i = 0; i < parameters.size(); i += 3) {
     if (net.rates()[i] == 0) continue;   // scales that are fixed
     const auto loss_at = [&](float change) {
@@ -67,11 +69,15 @@ TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
       moved[i] += change;
       return net.run(net.ready(moved), moved, x, wanted, work, nullptr);
     };
-    const float width = 0.005f;
+    const float width = 0.02f;
     const double expected = (loss_at(width) - loss_at(-width)) / (2 * static_cast<double>(width));
-    EXPECT_NEAR(static_cast<double>(gradient[i]), expected, 0.03 * std::abs(expected) + 0.05) << "parameter " << i;
+    const double found = static_cast<double>(gradient[i]);
+    EXPECT_NEAR(found, expected, 0.1 * std::abs(expected) + 0.1) << "parameter " << i;
+    difference += (found - expected) * (found - expected);
+    size += expected * expected;
     ++looked;
   }
+  EXPECT_LT(difference, 0.0025 * size);   // 5 %, all together
   EXPECT_GT(looked, 50);
 }
 
