@@ -27,7 +27,7 @@ std::map<std::string, std::vector<std::string>> by_input(const std::vector<std::
   return paths;
 }
 
-Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files, const FrontEnd& front_end, std::size_t& channels) {
+Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end, std::size_t& channels) {
   std::size_t shortest = std::numeric_limits<std::size_t>::max();
   for (const auto& file : files) {
     RUNNEL_ASSIGN(const Features features, features_of(file, front_end));
@@ -40,10 +40,10 @@ Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files,
 
 }  // namespace
 
-Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::Graph& graph) {
+Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEndFlags& front_end, const compiler::Graph& graph) {
   if (!front_end.text.empty()) {
     if (graph.inputs.size() != 1) return Status(Code::unsupported) << "a front end for a model with " << graph.inputs.size() << " inputs, expected 1";
-    RUNNEL_ASSIGN(const auto files, list_recordings(data));
+    RUNNEL_ASSIGN(const auto files, recording_files(data));
     return recording_clips(files, front_end, graph.tensors[static_cast<std::size_t>(graph.inputs[0])]);
   }
   auto paths = by_input(data);
@@ -68,14 +68,14 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   return quantizer::sequence_clips(graph, std::move(clips));
 }
 
-Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEnd& front_end, const compiler::UsageOptions& usage,
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEndFlags& front_end, const compiler::UsageOptions& usage,
                                         compiler::LoadOptions options) {
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
   if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
   bool again = false;
   if (!front_end.text.empty()) {
     const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];
-    RUNNEL_ASSIGN(const auto files, list_recordings(data));
+    RUNNEL_ASSIGN(const auto files, recording_files(data));
     std::size_t channels = 0, frames = 0;
     RUNNEL_ASSIGN(const std::size_t shortest, shortest_of(files, front_end, channels));
     RUNNEL_ASSIGN(const bool rows, frames_are_rows(input, channels, frames));

@@ -11,6 +11,7 @@
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
 #include "compiler/espdl/target.h"
+#include "compiler/frames_first.h"
 #include "compiler/quantize/calibration_table.h"
 #include "compiler/quantize/evaluate.h"
 #include "compiler/quantize/quantize.h"
@@ -23,14 +24,14 @@ namespace {
 namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
-  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table;
+  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table, layout = "source";
   std::vector<std::string> calib, eval, types, with, without, states;
   int bits = 8, threads = 2, chunk = 0;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
   double max_error = 0, budget = 0;
   bool quiet = false;
-  FrontEnd front_end;
+  FrontEndFlags front_end;
   ModelFlags flags;
 };
 
@@ -122,7 +123,7 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
     RUNNEL_TRY(write_file(call.save_table, std::as_bytes(std::span(text.data(), text.size()))));
   }
   made.clips = std::move(loaded.clips);
-  RUNNEL_TRY(made.clips->read(0, made.self_test));
+  RUNNEL_TRY(made.clips->read(made.quantized.clips[0], made.self_test));
   return made;
 }
 
@@ -153,7 +154,7 @@ Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
 Status tell(const QuantizeCall& call, const Made& made, const std::optional<quantizer::Accuracy>& accuracy) {
   const quantizer::Quantized& quantized = made.quantized;
   if (made.clips) {
-    const std::vector<std::size_t> few = quantizer::some_of(made.clips->size(), 32);
+    const std::vector<std::size_t> few = quantizer::some_of(quantized.clips, 32);
     RUNNEL_ASSIGN(const quantizer::Report report, quantizer::report_on(quantized, *made.clips, few, made.options));
     if (made.options.progress) made.options.progress("", 1);
     if (!call.report.empty()) {
@@ -208,7 +209,7 @@ Status run_quantize(QuantizeCall call) {
   RUNNEL_TRY(check_call(call));
   ModelFlags flags = call.flags;
   flags.target.clear();
-  RUNNEL_ASSIGN(const compiler::LoadOptions load, load_options(flags));
+  RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
   Made made;
   if (call.table.empty()) { RUNNEL_ASSIGN(made, from_recordings(call, load)); }
   else { RUNNEL_ASSIGN(made, from_table(call, load)); }
@@ -231,8 +232,15 @@ Status run_quantize(QuantizeCall call) {
   if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
-  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
   RUNNEL_TRY(tell(call, made, accuracy));
+  // Behind all that measures: the data has the order of the file.
+  if (call.layout == "frames-first") {
+    // --time-axis counts in the order of the file.
+    if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
+    load.stream.time_axis.reset();
+    for (const std::string& name : compiler::put_frames_first(graph)) say(call.output + ": \"" + name + "\" has frames in front of channels");
+  }
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
   return write_file(call.output, bytes);
 }
 
@@ -255,11 +263,13 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then steps that follow one another")->default_str("");
+  verb->add_option("--layout", call->layout, "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where the file has [1, C, T], so that a stream moves no data at its ends")
+      ->check(CLI::IsMember({"source", "frames-first"}));
   verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
   verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
   verb->add_option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
-  verb->add_option("--with", call->with, "Methods to use besides the usual ones: equalize, round, bias, search, split (default: chosen by the error on clips held back)")->default_str("");
+  verb->add_option("--with", call->with, "Methods to use besides the usual ones (equalize, round, bias, search): split, sums, blocks, tqt (default: chosen by the error on clips held back)")->default_str("");
   verb->add_option("--without", call->without, "Methods not to use")->default_str("");
   verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
   verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: the most sensitive operators become int16 until it is kept (0: none)")->check(CLI::NonNegativeNumber);
@@ -269,7 +279,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
   auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
   eval->needs(labels);
-  verb->add_option("--seed", call->seed, "Of the self-test's input, where there is no recording (--table)");
+  verb->add_option("--seed", call->seed, "Of the order in which blocks and tqt see the clips, and of the self-test's input where there is no recording (--table)");
   verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")->check(CLI::Range(1, 32));
   verb->add_flag("--quiet", call->quiet, "No progress on stderr");
   verb->callback([call, &exit_code] {

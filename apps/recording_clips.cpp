@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "apps/front_end.h"
+#include "pipeline/host/batch/recording_list.h"
 #include "pipeline/host/front_end.h"
 
 namespace runnel::apps {
@@ -19,7 +19,7 @@ struct Piece {
 
 class RecordingClips final : public compiler::quantizer::Clips {
  public:
-  RecordingClips(std::vector<fs::path> files, FrontEnd front_end, std::size_t frames, bool rows) : files_(std::move(files)), front_end_(std::move(front_end)), frames_(frames), rows_(rows) {}
+  RecordingClips(std::vector<fs::path> files, FrontEndFlags front_end, std::size_t frames, bool rows) : files_(std::move(files)), front_end_(std::move(front_end)), frames_(frames), rows_(rows) {}
 
   Status look() {
     kept_.resize(files_.size());
@@ -54,7 +54,7 @@ class RecordingClips final : public compiler::quantizer::Clips {
 
  private:
   std::vector<fs::path> files_;
-  FrontEnd front_end_;
+  FrontEndFlags front_end_;
   std::size_t frames_;
   bool rows_;
   std::vector<Piece> pieces_;
@@ -63,7 +63,7 @@ class RecordingClips final : public compiler::quantizer::Clips {
 
 }  // namespace
 
-Result<Features> features_of(const fs::path& path, const FrontEnd& front_end) {
+Result<Features> features_of(const fs::path& path, const FrontEndFlags& front_end) {
   RUNNEL_ASSIGN(const pipeline::FrontEndFrames frames, pipeline::run_front_end(front_end.text, path));
   if (frames.format.dtype != DType::float32) {
     return Status(Code::mismatch) << path.string() << ": the front end gives " << name_of(frames.format.dtype) << ", expected float32 frames";
@@ -75,22 +75,13 @@ Result<Features> features_of(const fs::path& path, const FrontEnd& front_end) {
   return features;
 }
 
-Result<std::vector<fs::path>> list_recordings(const std::vector<std::string>& paths) {
+Result<std::vector<fs::path>> recording_files(const std::vector<std::string>& paths) {
+  RUNNEL_ASSIGN(const std::vector<batch::Recording> recordings, batch::list_recordings(paths));
   std::vector<fs::path> files;
-  for (const std::string& given : paths) {
-    std::error_code error;
-    if (!fs::exists(given, error)) return Status(Code::not_found) << given << ": there is no such file or folder";
-    if (!fs::is_directory(given)) {
-      files.emplace_back(given);
-      continue;
-    }
-    std::vector<fs::path> inside;
-    for (const auto& entry : fs::recursive_directory_iterator(given)) {
-      if (entry.is_regular_file() && is_recording(entry.path())) inside.push_back(entry.path());
-    }
-    if (inside.empty()) return Status(Code::not_found) << given << ": no recordings in it (.wav, .flac, .ogg, .aiff)";
-    std::sort(inside.begin(), inside.end());
-    files.insert(files.end(), inside.begin(), inside.end());
+  for (const batch::Recording& recording : recordings) {
+    if (Status status = batch::check_file(recording); !status.ok()) return status;
+    if (recording.offset > 0 || recording.duration > 0) return Status(Code::unsupported) << recording.path << ": a piece of a recording, expected a whole one";
+    files.emplace_back(recording.path);
   }
   return files;
 }
@@ -108,7 +99,7 @@ Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels
   return Status(Code::mismatch) << "the front end gives " << channels << " values per frame, input " << input.name << " is " << text << "]";
 }
 
-Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<fs::path>& files, const FrontEnd& front_end, const compiler::Tensor& input) {
+Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<fs::path>& files, const FrontEndFlags& front_end, const compiler::Tensor& input) {
   RUNNEL_ASSIGN(const Features first, features_of(files[0], front_end));
   std::size_t frames = 0;
   RUNNEL_ASSIGN(const bool rows, frames_are_rows(input, first.channels, frames));

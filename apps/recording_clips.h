@@ -19,14 +19,15 @@ struct Features {
 };
 
 // What the front end makes of a recording. Errors: those of the graph, naming the file; mismatch when no float32 frames come out.
-Result<Features> features_of(const std::filesystem::path& path, const FrontEnd& front_end);
+Result<Features> features_of(const std::filesystem::path& path, const FrontEndFlags& front_end);
 
-// Recordings below these paths, folders searched throughout, in order of their names. Errors: not_found.
-Result<std::vector<std::filesystem::path>> list_recordings(const std::vector<std::string>& paths);
+// The whole recordings that these folders, patterns, lists and files name (pipeline/host/batch/recording_list.h). Errors: those of the list; not_found for
+// a file that is not there; unsupported for pieces of recordings.
+Result<std::vector<std::filesystem::path>> recording_files(const std::vector<std::string>& paths);
 
 // A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier. Errors: mismatch for a front end with another number of
 // values per frame, and for recordings that are too short.
-Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<std::filesystem::path>& files, const FrontEnd& front_end, const compiler::Tensor& input);
+Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end, const compiler::Tensor& input);
 
 // Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([.., T, C]), false when those of a channel are
 // ([.., C, T]); `frames`: how many the input has. Errors: mismatch.

@@ -17,7 +17,7 @@ endfunction()
 
 # runnel_model(NAME SOURCE FILE GRAPH FILE LABELS FILE [TABLE FILE | RECORDINGS FOLDER] [DEPENDS TARGET...]): makes NAME.rnl of SOURCE with the front end and
 # decision of GRAPH and the labels, one per line, of LABELS: quantized as a calibration TABLE says, quantized with RECORDINGS (which the targets of DEPENDS
-# make), or imported as it is. Part of the target runnel_models, which is built by default.
+# make), or imported as it is; quantized models take and give frames in front of channels. Part of the target runnel_models, which is built by default.
 function(runnel_model name)
   cmake_parse_arguments(ARG "" "SOURCE;GRAPH;LABELS;TABLE;RECORDINGS" "DEPENDS" ${ARGN})
   foreach(file SOURCE GRAPH LABELS)
@@ -29,9 +29,9 @@ function(runnel_model name)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/models/${name})
   if(ARG_TABLE)
     cmake_path(ABSOLUTE_PATH ARG_TABLE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
+    set(call quantize ${ARG_SOURCE} --table ${ARG_TABLE} --layout frames-first --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
   elseif(ARG_RECORDINGS)
-    set(call quantize ${ARG_SOURCE} --calib ${ARG_RECORDINGS} --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
+    set(call quantize ${ARG_SOURCE} --calib ${ARG_RECORDINGS} --layout frames-first --frontend "${front_end}" --classes ${ARG_LABELS} --quiet)
   else()
     set(call import ${ARG_SOURCE} --front-end "${front_end}" --labels ${ARG_LABELS})
   endif()

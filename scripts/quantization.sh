@@ -14,6 +14,9 @@ rows=$(mktemp)
 trap 'rm -f "$rows" "$page.part"' EXIT
 # Lines that begin with | are rows of the first table, those with ! of the second.
 "$program" | tee /dev/stderr | grep '^[|!] ' > "$rows"
+# The digits network from its recordings, with the program itself.
+digits=$(find "$build" -name apps_quantize_digits_tests -type f | head -n 1)
+if [ -n "$digits" ]; then RUNNEL_PROGRAM="$build/runnel" "$digits" | tee /dev/stderr | grep '^| ' >> "$rows"; fi
 if [ ! -s "$rows" ]; then
   echo "quantization.sh: nothing was measured; is RUNNEL_TEST_DATA set?" >&2
   exit 1

@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "compiler/quantize/emit.h"
+#include "compiler/quantize/random.h"
 #include "kernels/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -76,13 +77,14 @@ std::vector<std::int32_t> nearest(const std::vector<float>& weights, const std::
   return integers;
 }
 
-Json json_of(const Graph& graph, const Plan& plan, int number, const Layer& layer) {
+// `input`: which input of the node has the weights.
+Json json_of(const Graph& graph, const Plan& plan, int number, std::size_t input, const Layer& layer) {
   const Node& node = graph.nodes[static_cast<std::size_t>(number)];
   Json json;
   if (plan.scheme == Scheme::pow2) json["exponents"] = layer.exponents;
   else json["steps"] = layer.steps;
   if (!layer.bias.empty()) json["bias"] = layer.bias;
-  std::vector<std::int32_t> offsets = nearest(floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]), layer.steps, plan.types[static_cast<std::size_t>(number)]);
+  std::vector<std::int32_t> offsets = nearest(floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[input])]), layer.steps, plan.types[static_cast<std::size_t>(number)]);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = layer.integers[i] - offsets[i];
   if (std::any_of(offsets.begin(), offsets.end(), [](std::int32_t offset) { return offset != 0; })) json["weights"] = offsets;
   return json;
@@ -186,11 +188,15 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
   json["factors"] = Json::array();
   for (std::size_t n = 0; n < real.nodes.size(); ++n) json["types"][nodes[n]] = runnel::name_of(plan.types[n]);
   for (const Scaling& scaling : quantized.scalings) json["factors"].push_back({{"makers", scaling.makers}, {"readers", scaling.readers}, {"factors", scaling.factors}});
+  // Per group as make_plan has them: sums may have brought several together.
+  RUNNEL_ASSIGN(const Plan plain, make_plan(real, options));
   for (std::size_t id = 0; id < plan.ranges.size(); ++id) {
-    if (plan.groups[id] == static_cast<TensorId>(id) && plan.ranges[id].high > plan.ranges[id].low) json["ranges"][tensors[id]] = {plan.ranges[id].low, plan.ranges[id].high};
+    const Range& range = plan.range(static_cast<TensorId>(id));
+    if (plain.groups[id] == static_cast<TensorId>(id) && range.high > range.low) json["ranges"][tensors[id]] = {range.low, range.high};
   }
   for (const auto& gate : plan.gate_exponents) json["gates"][nodes[static_cast<std::size_t>(gate.first)]] = gate.second;
-  for (const auto& layer : plan.layers) json["layers"][nodes[static_cast<std::size_t>(layer.first)]] = json_of(real, plan, layer.first, layer.second);
+  for (const auto& layer : plan.layers) json["layers"][nodes[static_cast<std::size_t>(layer.first)]] = json_of(real, plan, layer.first, 1, layer.second);
+  for (const auto& [place, layer] : plan.matrices) json["matrices"][nodes[static_cast<std::size_t>(place.first)]][std::to_string(place.second)] = json_of(real, plan, place.first, static_cast<std::size_t>(place.second), layer);
   // One line for each entry, so that changes can be read.
   std::string text = "{\n";
   for (const auto& [key, value] : json.items()) {
@@ -268,40 +274,53 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   RUNNEL_ASSIGN(const Reader gates, root["gates"]);
   RUNNEL_ASSIGN(const auto gate_entries, gates.entries());
   for (const auto& entry : gate_entries) { RUNNEL_ASSIGN(table.gates_[entry.first], entry.second.integer(-30, 0)); }
-  RUNNEL_ASSIGN(const Reader layers, root["layers"]);
-  RUNNEL_ASSIGN(const auto layer_entries, layers.entries());
-  for (const auto& entry : layer_entries) {
+  const auto read_layer = [&](const Reader& reader) -> Result<LayerEntry> {
     LayerEntry layer;
     if (table.options_.scheme == Scheme::pow2) {
-      RUNNEL_ASSIGN(const Reader exponents, entry.second["exponents"]);
+      RUNNEL_ASSIGN(const Reader exponents, reader["exponents"]);
       RUNNEL_ASSIGN(layer.exponents, exponents.integers(kLowestExponent, kHighestExponent));
       for (const int exponent : layer.exponents) layer.steps.push_back(std::ldexp(1.0, exponent));
     } else {
-      RUNNEL_ASSIGN(const Reader steps, entry.second["steps"]);
+      RUNNEL_ASSIGN(const Reader steps, reader["steps"]);
       RUNNEL_ASSIGN(layer.steps, steps.numbers());
       if (std::any_of(layer.steps.begin(), layer.steps.end(), [](double step) { return !(step > 1e-30); })) return steps.wrong("positive steps");
     }
-    if (entry.second.has("bias")) {
-      RUNNEL_ASSIGN(const Reader bias, entry.second["bias"]);
+    if (reader.has("bias")) {
+      RUNNEL_ASSIGN(const Reader bias, reader["bias"]);
       RUNNEL_ASSIGN(layer.bias, bias.numbers());
     }
-    if (entry.second.has("weights")) {
-      RUNNEL_ASSIGN(const Reader weights, entry.second["weights"]);
+    if (reader.has("weights")) {
+      RUNNEL_ASSIGN(const Reader weights, reader["weights"]);
       RUNNEL_ASSIGN(layer.offsets, weights.integers<std::int32_t>(-65535, 65535));
     }
-    table.layers_[entry.first] = std::move(layer);
+    return layer;
+  };
+  RUNNEL_ASSIGN(const Reader layers, root["layers"]);
+  RUNNEL_ASSIGN(const auto layer_entries, layers.entries());
+  for (const auto& entry : layer_entries) { RUNNEL_ASSIGN(table.layers_[entry.first], read_layer(entry.second)); }
+  // Tables of models without recurrent operators have none.
+  if (!root.has("matrices")) return table;
+  RUNNEL_ASSIGN(const Reader matrices, root["matrices"]);
+  RUNNEL_ASSIGN(const auto matrix_entries, matrices.entries());
+  for (const auto& node : matrix_entries) {
+    RUNNEL_ASSIGN(const auto places, node.second.entries());
+    for (const auto& entry : places) {
+      if (entry.first != "1" && entry.first != "2") return entry.second.wrong("the matrices 1 and 2");
+      RUNNEL_ASSIGN(table.matrices_[node.first][entry.first[0] - '0'], read_layer(entry.second));
+    }
   }
   return table;
 }
 
-Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry& entry, const Graph& graph, std::size_t number, Plan& plan) {
-  if (plan.roles[number] != Role::weighted || plan.types[number] == DType::float32) return Status(Code::mismatch) << "calibration table: \"" << name << "\" is no quantized layer";
+Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry& entry, Role role, std::size_t input, const Graph& graph, std::size_t number, Plan& plan) {
+  if (plan.roles[number] != role || plan.types[number] == DType::float32) return Status(Code::mismatch) << "calibration table: \"" << name << "\" is no quantized layer";
   const Node& node = graph.nodes[number];
-  const Tensor& weights = graph.tensors[static_cast<std::size_t>(node.inputs[1])];
+  const Tensor& weights = graph.tensors[static_cast<std::size_t>(node.inputs[input])];
   const std::vector<float> values = floats_of(weights);
-  const auto channels = static_cast<std::size_t>(weights.shape[0]);
+  // A matrix of a recurrent operator has one scale and no bias.
+  const std::size_t channels = role == Role::weighted ? static_cast<std::size_t>(weights.shape[0]) : 1;
   const auto fits = [&](std::size_t found, std::size_t one, std::size_t other) { return found == one || found == other; };
-  if (!fits(entry.steps.size(), 1, channels) || !fits(entry.bias.size(), 0, channels) || !fits(entry.offsets.size(), 0, values.size())) {
+  if (!fits(entry.steps.size(), 1, channels) || !fits(entry.bias.size(), 0, role == Role::weighted ? channels : 0) || !fits(entry.offsets.size(), 0, values.size())) {
     return Status(Code::mismatch) << "calibration table: layer \"" << name << "\" has " << channels << " channels and " << values.size() << " weights, found " << entry.steps.size()
                                   << " scales, " << entry.bias.size() << " biases and " << entry.offsets.size() << " weights";
   }
@@ -313,7 +332,8 @@ Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry&
       return Status(Code::mismatch) << "calibration table: weight " << i << " of layer \"" << name << "\" becomes " << layer.integers[i] << ", which is no " << runnel::name_of(type);
     }
   }
-  plan.layers[static_cast<int>(number)] = std::move(layer);
+  if (role == Role::weighted) plan.layers[static_cast<int>(number)] = std::move(layer);
+  else plan.matrices[{static_cast<int>(number), static_cast<int>(input)}] = std::move(layer);
   return {};
 }
 
@@ -355,7 +375,11 @@ Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
   }
   for (const auto& layer : layers_) {
     RUNNEL_ASSIGN(const std::size_t number, number_of(layer.first));
-    RUNNEL_TRY(decide_layer(layer.first, layer.second, made.real, number, plan));
+    RUNNEL_TRY(decide_layer(layer.first, layer.second, Role::weighted, 1, made.real, number, plan));
+  }
+  for (const auto& [name, inputs] : matrices_) {
+    RUNNEL_ASSIGN(const std::size_t number, number_of(name));
+    for (const auto& entry : inputs) RUNNEL_TRY(decide_layer(name, entry.second, Role::recurrent, static_cast<std::size_t>(entry.first), made.real, number, plan));
   }
   RUNNEL_ASSIGN(made.graph, emit(made.real, plan));
   return made;
@@ -363,20 +387,13 @@ Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
 
 Clip noise_clip(const Quantized& quantized, std::uint32_t seed) {
   Clip clip;
-  std::uint64_t state = seed;
-  // SplitMix64.
-  const auto uniform = [&] {
-    std::uint64_t z = state += 0x9E3779B97F4A7C15ull;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  };
+  Random random(seed);
   for (const TensorId id : quantized.real.inputs) {
     const Range range = quantized.plan.range(id);
     std::size_t count = 1;
     for (const std::int32_t dim : quantized.real.tensors[static_cast<std::size_t>(id)].shape) count *= static_cast<std::size_t>(dim);
     std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(range.low + (range.high - range.low) * uniform());
+    for (float& value : values) value = static_cast<float>(range.low + (range.high - range.low) * random.uniform());
     clip.push_back(std::move(values));
   }
   return clip;

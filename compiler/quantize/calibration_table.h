@@ -35,7 +35,7 @@ class CalibrationTable {
     std::vector<int> exponents;
     std::vector<std::int32_t> offsets;   // from the nearest integers; none: all are nearest
   };
-  static Status decide_layer(const std::string& name, const LayerEntry& entry, const Graph& graph, std::size_t number, Plan& plan);
+  static Status decide_layer(const std::string& name, const LayerEntry& entry, Role role, std::size_t input, const Graph& graph, std::size_t number, Plan& plan);
 
   std::uint32_t checksum_ = 0;
   std::map<std::string, std::vector<std::int64_t>> shapes_;
@@ -48,6 +48,7 @@ class CalibrationTable {
   std::map<std::string, Range> ranges_;
   std::map<std::string, int> gates_;
   std::map<std::string, LayerEntry> layers_;
+  std::map<std::string, std::map<int, LayerEntry>> matrices_;
 };
 
 // A clip of uniform noise over the ranges of the inputs, for self-tests where there is no recording. The same for the same seed.

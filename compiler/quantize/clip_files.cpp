@@ -23,6 +23,9 @@ std::size_t elements_of(const Tensor& tensor) {
 bool is_raw(const fs::path& path) { return path.extension() == ".bin" || path.extension() == ".f32" || path.extension() == ".raw"; }
 bool is_known(const fs::path& path) { return is_raw(path) || path.extension() == ".npy" || path.extension() == ".csv"; }
 
+bool is_archive(const fs::path& path) { return path.extension() == ".npz"; }
+Status archive_status(const fs::path& path) { return Status(Code::unsupported) << path.string() << ": an archive of arrays; expected the .npy files in it, as unzip takes them out"; }
+
 std::string text_of(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(shape[i]);
@@ -209,6 +212,7 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
     std::error_code error;
     if (!fs::exists(given, error)) return Status(Code::not_found) << given << ": there is no such file or folder";
     if (!fs::is_directory(given)) {
+      if (is_archive(given)) return archive_status(given);
       if (!is_known(given)) return Status(Code::unsupported) << given << ": expected .npy, .csv, .bin or .f32";
       files.emplace_back(given);
       continue;
@@ -216,6 +220,8 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
     std::vector<fs::path> inside;
     for (const auto& entry : fs::directory_iterator(given)) {
       if (entry.is_regular_file() && is_known(entry.path())) inside.push_back(entry.path());
+      // Not passed over in silence: somebody took it for data.
+      else if (is_archive(entry.path())) return archive_status(entry.path());
     }
     std::sort(inside.begin(), inside.end());
     if (inside.empty()) return Status(Code::not_found) << given << ": no .npy, .csv, .bin or .f32 files in it";

@@ -5,7 +5,7 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-// Nothing but one value: a microphone that was switched off, a file of zeros.
+// Nothing but one value.
 bool is_constant(const std::vector<float>& values) {
   for (const float value : values) {
     if (value != values[0]) return false;
@@ -15,10 +15,9 @@ bool is_constant(const std::vector<float>& values) {
 
 }  // namespace
 
-Status check_clips(const Graph& graph, const Clips& clips) {
+Result<std::vector<std::size_t>> usable_clips(const Graph& graph, const Clips& clips) {
   if (clips.size() == 0) return Status(Code::invalid_argument) << "no calibration data";
-  std::size_t silent = 0;
-  std::string first_silent;
+  std::vector<std::size_t> usable;
   for (std::size_t i = 0; i < clips.size(); ++i) {
     Clip clip;
     RUNNEL_TRY(clips.read(i, clip));
@@ -36,15 +35,12 @@ Status check_clips(const Graph& graph, const Clips& clips) {
       }
       all = all && is_constant(clip[k]);
     }
-    if (!all) continue;
-    if (silent++ == 0) first_silent = clips.name(i);
+    if (!all) usable.push_back(i);
   }
-  // A few silent recordings belong to some data; nothing else in them means that something is wrong with it.
-  if (silent * 2 > clips.size()) {
-    return Status(Code::invalid_data) << first_silent << ": the same value throughout, as " << silent << " of " << clips.size()
-                                      << " clips: silent data calibrates nothing";
+  if (usable.empty()) {
+    return Status(Code::invalid_data) << clips.name(0) << ": the same value throughout, as all " << clips.size() << " clips: silent data calibrates nothing";
   }
-  return {};
+  return usable;
 }
 
 }  // namespace runnel::compiler::quantizer

@@ -59,8 +59,9 @@ class LouderClips final : public Clips {
   float factor_;
 };
 
-// Every clip must fit the graph's inputs, hold finite numbers, and not be silent throughout. Errors: mismatch, invalid_data, naming the
-// clip; invalid_argument when there is none.
-Status check_clips(const Graph& graph, const Clips& clips);
+// Clips that say something, in order: those of which every input holds one value throughout are left out (windows between words, a microphone that was switched off).
+// Every clip must fit the graph's inputs and hold finite numbers. Errors: mismatch, invalid_data, naming the clip, also when all are silent; invalid_argument when
+// there is none.
+Result<std::vector<std::size_t>> usable_clips(const Graph& graph, const Clips& clips);
 
 }  // namespace runnel::compiler::quantizer

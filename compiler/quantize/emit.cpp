@@ -235,7 +235,10 @@ class Emission {
     const int gates = found == plan_.gate_exponents.end() ? kGateExponent : found->second;
     const TensorId h = node.outputs[0];
     node.inputs[0] = own(node, node.inputs[0], type);
-    for (const std::size_t i : {1u, 2u}) node.inputs[i] = own(node, node.inputs[i], type);
+    for (const std::size_t i : {1u, 2u}) {
+      const auto decided = plan_.matrices.find({number_, static_cast<int>(i)});
+      node.inputs[i] = decided == plan_.matrices.end() ? own(node, node.inputs[i], type) : matrix(node.inputs[i], decided->second, type);
+    }
     if (node.inputs.size() > 3 && node.inputs[3] >= 0) node.inputs[3] = constant(node.inputs[3], grid_of_exponent(gates, DType::int16));
     if (node.inputs.size() > 4 && node.inputs[4] >= 0) node.inputs[4] = operand(node, node.inputs[4], type, grid(h, type));
     const int outputs = std::get<RecurrentOptions>(node.options).outputs;
@@ -245,6 +248,14 @@ class Emission {
     node.rounding = plan_.target.rounding;
     graph_.nodes.push_back(std::move(node));
     return {};
+  }
+
+  TensorId matrix(TensorId id, const Layer& layer, DType type) {
+    Tensor made = before(id);
+    set_grid(made, grid_of_exponent(layer.exponents[0], type));
+    made.data.emplace(layer.integers.size() * size_of(type));
+    for (std::size_t i = 0; i < layer.integers.size(); ++i) kernels::store(type, made.data->data(), i, layer.integers[i]);
+    return add(std::move(made));
   }
 
   static constexpr int kGateExponent = -11;

@@ -47,7 +47,7 @@ Gram::Gram(const LayerShape& shape)
     : shape_(shape), products_(shape.groups * shape.row * shape.row), sums_(shape.groups * shape.row), cross_(shape.channels * shape.row), results_(shape.channels) {}
 
 void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y, std::size_t most) {
-  const std::size_t row = shape_.row, per_group = shape_.channels / shape_.groups;
+  const std::size_t row = shape_.row;
   const std::size_t step = std::max<std::size_t>(1, shape_.positions / std::max<std::size_t>(most, 1));
   const auto* conv = std::get_if<ConvOptions>(&node.options);
   const auto &in = shape_of(graph, node.inputs[0]), &out = shape_of(graph, node.outputs[0]), &w = shape_of(graph, node.inputs[1]);
@@ -61,20 +61,34 @@ void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, s
         const std::size_t batch = p / (out_height * out_width), place = p % (out_height * out_width);
         gather(*conv, w, height, width, channels, x.subspan(batch * height * width * channels), place / out_width, place % out_width, g, v);
       }
-      double* const products = products_.data() + g * row * row;
-      for (std::size_t i = 0; i < row; ++i) {
-        const double vi = v[i];
-        if (vi == 0) continue;
-        sums_[g * row + i] += vi;
-        for (std::size_t j = 0; j <= i; ++j) products[i * row + j] += vi * v[j];
-      }
-      for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
-        const double value = static_cast<double>(y[p * shape_.channels + n]);
-        results_[n] += value;
-        for (std::size_t i = 0; i < row; ++i) cross_[n * row + i] += value * v[i];
-      }
+      add_position(g, v, y.data() + p * shape_.channels);
     }
     count_ += 1;
+  }
+}
+
+void Gram::add_rows(std::span<const float> v, std::span<const float> y) {
+  std::vector<double> wide(shape_.row);
+  for (std::size_t p = 0; p * shape_.row < v.size(); ++p) {
+    for (std::size_t k = 0; k < shape_.row; ++k) wide[k] = static_cast<double>(v[p * shape_.row + k]);
+    add_position(0, wide, y.data() + p * shape_.channels);
+    count_ += 1;
+  }
+}
+
+void Gram::add_position(std::size_t group, std::span<const double> v, const float* y) {
+  const std::size_t row = shape_.row, per_group = shape_.channels / shape_.groups;
+  double* const products = products_.data() + group * row * row;
+  for (std::size_t i = 0; i < row; ++i) {
+    const double vi = v[i];
+    if (vi == 0) continue;
+    sums_[group * row + i] += vi;
+    for (std::size_t j = 0; j <= i; ++j) products[i * row + j] += vi * v[j];
+  }
+  for (std::size_t n = group * per_group; n < (group + 1) * per_group; ++n) {
+    const double value = static_cast<double>(y[n]);
+    results_[n] += value;
+    for (std::size_t i = 0; i < row; ++i) cross_[n * row + i] += value * v[i];
   }
 }
 

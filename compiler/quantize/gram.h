@@ -25,6 +25,8 @@ class Gram {
   // One clip: the operator's input and the results that it should have, both as the graph stores them. Positions are skipped where a clip has
   // more of them than `most`.
   void add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y, std::size_t most);
+  // Rows of v and of results, one after the other.
+  void add_rows(std::span<const float> v, std::span<const float> y);
   void add(const Gram& other);
 
   [[nodiscard]] double count() const { return count_; }
@@ -39,6 +41,7 @@ class Gram {
   double count_ = 0;
   std::vector<double> products_;   // per group: lower triangle is filled
   std::vector<double> sums_, cross_, results_;
+  void add_position(std::size_t group, std::span<const double> v, const float* y);
 };
 
 }  // namespace runnel::compiler::quantizer

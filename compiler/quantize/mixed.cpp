@@ -27,7 +27,7 @@ std::string short_number(double value) {
 
 Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Options& options, Quantized& made) {
   if (made.error <= options.max_error) return {};
-  const std::vector<std::size_t> few = some_of(clips.size(), 16);
+  const std::vector<std::size_t> few = some_of(made.clips, 16);
   std::vector<Candidate> candidates;
   std::int64_t all_products = 0;
   for (std::size_t n = 0; n < made.plan.types.size(); ++n) {
@@ -38,7 +38,7 @@ Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Op
     candidates.push_back({n, error, products_of(made.real, made.real.nodes[n])});
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.error > b.error; });
-  RUNNEL_ASSIGN(const std::vector<Histogram> histograms, observe(made.real, made.plan, clips, all_of(clips.size()), options));
+  RUNNEL_ASSIGN(const std::vector<Histogram> histograms, observe(made.real, made.plan, clips, made.clips, options));
   RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips, which, options.threads));
   const double room = options.budget > 0 ? options.budget * static_cast<double>(all_products) : static_cast<double>(all_products) + 1;
   double used = 0;
@@ -54,6 +54,7 @@ Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Op
     propagate_types(wider.real, wider.plan);
     set_ranges(wider.real, histograms, options.calibration, tensor_types(wider.real, wider.plan), wider.plan);
     wider.plan.layers.clear();
+    wider.plan.matrices.clear();
     avoid_left_shifts(wider.real, wider.plan);
     RUNNEL_TRY(fit_layers(wider.real, clips, which, made.methods, options, wider.plan));
     RUNNEL_ASSIGN(wider.graph, emit(wider.real, wider.plan));

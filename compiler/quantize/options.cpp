@@ -28,7 +28,8 @@ struct MethodName {
   bool Methods::*field;
 };
 constexpr MethodName kMethods[] = {{"equalize", &Methods::equalize}, {"round", &Methods::round}, {"bias", &Methods::correct_bias},
-                                   {"search", &Methods::search},     {"split", &Methods::split}};
+                                   {"search", &Methods::search},     {"split", &Methods::split},
+                                   {"sums", &Methods::sums},         {"blocks", &Methods::blocks},  {"tqt", &Methods::tqt}};
 
 }  // namespace
 
@@ -61,7 +62,7 @@ Status set_method(Methods& methods, std::string_view name, bool on) {
     methods.*method.field = on;
     return {};
   }
-  return Status(Code::invalid_argument) << "method \"" << name << "\", expected equalize, round, bias, search or split";
+  return Status(Code::invalid_argument) << "method \"" << name << "\", expected equalize, round, bias, search, split, sums, blocks or tqt";
 }
 
 std::string names_of(const Methods& methods) {

@@ -45,11 +45,16 @@ struct Methods {
   bool correct_bias = true;    // biases take over the mean error of their layer
   bool search = true;          // ranges of activations are searched jointly, by the error of the outputs
   bool split = false;          // layers with few large weights become two whose sum is the layer
+  bool sums = false;           // the operands of sums and their result have one scale: such a sum costs nothing behind a convolution
+  bool blocks = false;         // the weights of several layers are trained together, for the float results of the last one
+  bool tqt = false;            // the same, and with them the scales of weights and activations (trained thresholds)
   // How strongly `round` holds weights at their float values, as a share of the mean square of what they multiply: directions that the clips say little about stay as trained.
   // Chosen by the error on clips held back where the methods are.
   double hold = 0.2;
+  // By how much of the outputs' error a single sum may make it worse to get one scale. Chosen by the error on clips held back where the methods are.
+  double sum_slack = 1e30;
 };
-// "equalize", "round", "bias", "search", "split". Errors: invalid_argument with the list.
+// The names are those of the fields, "bias" for correct_bias. Errors: invalid_argument with the list.
 Status set_method(Methods& methods, std::string_view name, bool on);
 std::string names_of(const Methods& methods);
 // What names_of said. Errors: those of set_method.

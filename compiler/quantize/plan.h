@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph.h"
@@ -42,6 +43,7 @@ struct Plan {
   std::vector<Range> ranges;               // per tensor; that of its group counts
   std::map<int, Layer> layers;             // per node: weights that were decided; others are rounded to nearest
   std::map<int, int> gate_exponents;       // of recurrent nodes
+  std::map<std::pair<int, int>, Layer> matrices;   // of recurrent nodes, by node and place of the input (1, 2); others are rounded to nearest
 
   [[nodiscard]] const Range& range(TensorId id) const { return ranges[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])]; }
   [[nodiscard]] Range& range(TensorId id) { return ranges[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])]; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "compiler/quantize/calibrate.h"
 #include "compiler/quantize/emit.h"
@@ -9,6 +10,8 @@
 #include "compiler/quantize/mixed.h"
 #include "compiler/quantize/round.h"
 #include "compiler/quantize/search.h"
+#include "compiler/quantize/sums.h"
+#include "compiler/quantize/train_blocks.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 constexpr float kLouder = 1.15f;
 constexpr std::size_t kSearched = 40;   // clips that ranges are searched with
 constexpr double kHolds[] = {0.02, 0.05, 0.1, 0.2, 0.4, 0.8};
+constexpr double kSumSlacks[] = {1e30, 0.1, 0.02};
 constexpr std::size_t kFewest = 8;   // clips that can be divided into some to fit and some to hold back
 
 // One way through all steps, with one set of methods.
@@ -29,8 +33,7 @@ class Attempt {
     Quantized made;
     made.methods = methods;
     made.real = given_;
-    std::vector<std::size_t> searched;
-    for (const std::size_t i : some_of(which.size(), kSearched)) searched.push_back(which[i]);
+    const std::vector<std::size_t> searched = some_of(which, kSearched);
     if (methods.equalize || methods.split) {
       RUNNEL_TRY(prepare(methods, all, searched, made));
     }
@@ -41,6 +44,18 @@ class Attempt {
     RUNNEL_ASSIGN(made.graph, emit(made.real, made.plan));
     RUNNEL_ASSIGN(made.error, yardstick.error(made.graph));
     return made;
+  }
+
+  // The same with equal scales at its sums; nothing where no sum gets them.
+  Result<std::optional<Quantized>> with_sums(const Quantized& before, double slack, const std::vector<std::size_t>& which) const {
+    Quantized made = before;
+    made.methods.sums = true;
+    made.methods.sum_slack = slack;
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, clips_, some_of(which, kSearched), options_.threads));
+    RUNNEL_TRY(tie(made.methods, yardstick, which, made));
+    if (made.plan.groups == before.plan.groups) return std::optional<Quantized>();
+    RUNNEL_ASSIGN(made.graph, emit(made.real, made.plan));
+    return std::optional<Quantized>(std::move(made));
   }
 
  private:
@@ -75,9 +90,21 @@ class Attempt {
       return search_ranges(made.real, yardstick, 1, options_.progress, made.plan).status();
     };
     RUNNEL_TRY(search());
-    if (!methods.round && !methods.correct_bias) return {};
-    RUNNEL_TRY(fit_layers(made.real, clips_, which, methods, options_, made.plan));
-    return search();
+    if (methods.round || methods.correct_bias) {
+      RUNNEL_TRY(fit_layers(made.real, clips_, which, methods, options_, made.plan));
+      RUNNEL_TRY(search());
+    }
+    if (methods.sums) RUNNEL_TRY(tie(methods, yardstick, which, made));
+    if (methods.blocks || methods.tqt) RUNNEL_TRY(train_blocks(made.real, clips_, which, yardstick, methods, options_, made.plan));
+    return {};
+  }
+
+  // Layers were chosen for other scales: they are chosen anew.
+  Status tie(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
+    const std::vector<TensorId> before = made.plan.groups;
+    RUNNEL_TRY(tie_sums(made.real, yardstick, methods.sum_slack, options_.progress, made.plan).status());
+    if (made.plan.groups == before) return {};
+    return fit_layers(made.real, clips_, which, methods, options_, made.plan);
   }
 
   const Graph& given_;
@@ -94,24 +121,22 @@ std::vector<Methods> sets_to_try(DType type) {
   return {all, no_equalization, no_rounding};
 }
 
-// How strongly rounding holds weights, by the error on clips held back.
-Result<double> chosen_hold(const Quantized& made, const Clips& clips, std::span<const std::size_t> fit, std::span<const std::size_t> held, const Options& options) {
-  double chosen = made.methods.hold, least = std::numeric_limits<double>::infinity();
-  if (!made.methods.round) return chosen;
-  const LouderClips louder(clips, kLouder);
-  RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, louder, held, options.threads));
+// How strongly rounding holds weights, by the error on clips held back, which becomes `least`.
+Status choose_hold(const Clips& clips, std::span<const std::size_t> fit, const Yardstick& yardstick, const Options& options, Quantized& made, double& least) {
+  if (!made.methods.round) return {};
+  const Quantized before = made;
+  least = std::numeric_limits<double>::infinity();
   for (const double hold : kHolds) {
-    Methods methods = made.methods;
-    methods.hold = hold;
-    Plan plan = made.plan;
-    RUNNEL_TRY(fit_layers(made.real, clips, fit, methods, options, plan));
-    RUNNEL_ASSIGN(const Graph form, emit(made.real, plan));
-    RUNNEL_ASSIGN(const double error, yardstick.error(form));
+    Quantized tried = before;
+    tried.methods.hold = hold;
+    RUNNEL_TRY(fit_layers(tried.real, clips, fit, tried.methods, options, tried.plan));
+    RUNNEL_ASSIGN(tried.graph, emit(tried.real, tried.plan));
+    RUNNEL_ASSIGN(const double error, yardstick.error(tried.graph));
     if (error >= least) continue;
     least = error;
-    chosen = hold;
+    made = std::move(tried);
   }
-  return chosen;
+  return {};
 }
 
 }  // namespace
@@ -123,10 +148,16 @@ std::vector<std::size_t> some_of(std::size_t count, std::size_t most) {
   return which;
 }
 
+std::vector<std::size_t> some_of(std::span<const std::size_t> clips, std::size_t most) {
+  std::vector<std::size_t> which;
+  for (const std::size_t i : some_of(clips.size(), most)) which.push_back(clips[i]);
+  return which;
+}
+
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options) {
   RUNNEL_TRY(make_plan(graph, options).status());   // weights, names of operators
-  RUNNEL_TRY(check_clips(graph, clips));
-  const std::vector<std::size_t> all = all_of(clips.size()), which = some_of(clips.size(), options.most_clips);
+  RUNNEL_ASSIGN(const std::vector<std::size_t> all, usable_clips(graph, clips));
+  const std::vector<std::size_t> which = some_of(all, options.most_clips);
   const Attempt attempt(graph, clips, options);
   Methods chosen = options.methods.value_or(Methods{});
   std::vector<Trial> trials;
@@ -143,13 +174,28 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
       trials.push_back({methods, error});
       if (error >= least) continue;
       least = error;
-      chosen = methods;
       best = std::move(tried);
     }
-    RUNNEL_ASSIGN(chosen.hold, chosen_hold(best, clips, fit, held, options));
+    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(best.real, louder, held, options.threads));
+    RUNNEL_TRY(choose_hold(clips, fit, yardstick, options, best, least));
+    // Equal scales at sums are for speed: taken where they cost nothing, as many as that allows.
+    std::vector<TensorId> tried;
+    for (const double slack : kSumSlacks) {
+      RUNNEL_ASSIGN(const std::optional<Quantized> equal, attempt.with_sums(best, slack, fit));
+      if (!equal || equal->plan.groups == tried) continue;
+      tried = equal->plan.groups;
+      RUNNEL_ASSIGN(const double error, yardstick.error(equal->graph));
+      trials.push_back({equal->methods, error});
+      if (error > least) continue;
+      best.methods = equal->methods;
+      break;
+    }
+    chosen = best.methods;
   }
   RUNNEL_ASSIGN(Quantized made, attempt.run(chosen, all, which));
   made.trials = std::move(trials);
+  made.clips = all;
+  if (all.size() < clips.size()) made.notes.push_back(std::to_string(clips.size() - all.size()) + " of " + std::to_string(clips.size()) + " clips hold one value throughout and were left out");
   if (options.max_error > 0 && options.type == DType::int8) {
     RUNNEL_TRY(widen(clips, which, options, made));
   }

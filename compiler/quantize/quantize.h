@@ -30,17 +30,20 @@ struct Quantized {
   Methods methods;                   // those used
   std::vector<Trial> trials;         // what the choice was made from; empty: the methods were given
   double error = 0;                  // of the outputs, on all clips that were used
+  std::vector<std::size_t> clips;    // that ranges were taken from: all but silent ones; empty: from a table
   std::vector<std::string> notes;    // one sentence each
 };
 
 // `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips. Deterministic for any number of threads. Errors: those of
-// make_plan, check_clips, observe and emit; unsupported when the error asked for cannot be reached.
+// make_plan, usable_clips, observe and emit; unsupported when the error asked for cannot be reached.
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
 
 // Noise at the outputs when only this operator is quantized. Errors: those of the runs.
 Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips, std::span<const std::size_t> which, int threads);
 
-// Clips for everything but ranges: at most `most`, spread evenly.
+// At most `most` of `count` clips, spread evenly.
 std::vector<std::size_t> some_of(std::size_t count, std::size_t most);
+// The same of these.
+std::vector<std::size_t> some_of(std::span<const std::size_t> clips, std::size_t most);
 
 }  // namespace runnel::compiler::quantizer

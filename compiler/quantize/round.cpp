@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "kernels/affine.h"
@@ -107,7 +108,57 @@ double hold_of(const Gram& gram, std::size_t group, double share) {
   return share * sum / static_cast<double>(row) + 1e-12;
 }
 
+// Chooses the integers of all rows together, on the grids that `layer` has or finer ones where `fits` (entry, step) allows.
+// `shifts`: results in which the weights have no part, per channel.
+void round_rows(const Gram& gram, const std::vector<float>& weights, const std::vector<double>& shifts, bool free_bias, double hold_share, Scheme scheme, DType type,
+                const std::function<bool(std::size_t, double)>& fits, Layer& layer) {
+  const std::size_t row = gram.shape().row, channels = gram.shape().channels, per_group = channels / gram.shape().groups, entries = layer.steps.size();
+  const double low = kernels::lowest(type), high = kernels::highest(type);
+  // The finest grid that holds every weight, and the one below, which clips the largest.
+  const std::vector<double> shares = scheme == Scheme::pow2 ? std::vector<double>{1, 0.5} : std::vector<double>{1, 0.9, 0.8};
+  std::vector<std::vector<double>> errors(shares.size(), std::vector<double>(entries, 0));
+  std::vector<std::vector<std::int32_t>> integers(shares.size(), std::vector<std::int32_t>(weights.size()));
+  for (std::size_t g = 0; g < gram.shape().groups; ++g) {
+    const double hold = hold_of(gram, g, hold_share);
+    const Quadratic quadratic(quadratic_of(gram, g, free_bias, hold), row);
+    for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
+      std::vector<double> c(row);
+      for (std::size_t i = 0; i < row; ++i) c[i] = gram.cross(n)[i] - shifts[n] * gram.sums(g)[i] + hold * static_cast<double>(weights[n * row + i]);
+      const std::vector<double> best = quadratic.solve(c);
+      for (std::size_t s = 0; s < shares.size(); ++s) {
+        const double step = layer.steps[entries == 1 ? 0 : n] * shares[s];
+        const std::vector<std::int32_t> found = quadratic.round(best, c, step, low, high);
+        errors[s][entries == 1 ? 0 : n] += quadratic.error(found, c, step);
+        std::copy(found.begin(), found.end(), integers[s].begin() + static_cast<std::ptrdiff_t>(n * row));
+      }
+    }
+  }
+  for (std::size_t e = 0; e < entries; ++e) {
+    std::size_t chosen = 0;
+    for (std::size_t s = 1; s < shares.size(); ++s) {
+      if (fits(e, layer.steps[e] * shares[s]) && errors[s][e] < errors[chosen][e]) chosen = s;
+    }
+    layer.steps[e] *= shares[chosen];
+    if (scheme == Scheme::affine) layer.steps[e] = static_cast<double>(static_cast<float>(layer.steps[e]));
+    if (!layer.exponents.empty() && chosen > 0) --layer.exponents[e];
+    const std::size_t first = entries == 1 ? 0 : e * row, last = entries == 1 ? weights.size() : first + row;
+    std::copy(integers[chosen].begin() + static_cast<std::ptrdiff_t>(first), integers[chosen].begin() + static_cast<std::ptrdiff_t>(last), layer.integers.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+}
+
 }  // namespace
+
+Layer fit_matrix(const Tensor& weights, DType type, const Gram& gram, double hold) {
+  const std::vector<float> values = floats_of(weights);
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  Layer layer;
+  layer.exponents = {grid_of({-largest, largest}, type, Scheme::pow2).exponent};
+  layer.steps = {std::ldexp(1.0, layer.exponents[0])};
+  layer.integers.resize(values.size());
+  round_rows(gram, values, std::vector<double>(gram.shape().channels, 0.0), false, hold, Scheme::pow2, type, [](std::size_t, double) { return true; }, layer);
+  return layer;
+}
 
 Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram, const Methods& methods) {
   const bool rounds = methods.round, corrects = methods.correct_bias;
@@ -115,48 +166,22 @@ Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gr
   Layer layer = nearest_layer(graph, node, plan, x);
   const std::vector<float> weights = floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]);
   const std::size_t row = gram.shape().row, channels = gram.shape().channels, per_group = channels / gram.shape().groups;
-  const double low = kernels::lowest(x.dtype), high = kernels::highest(x.dtype);
   const bool had_bias = !layer.bias.empty();
   if (!had_bias) layer.bias.assign(channels, 0.0);
   if (rounds) {
     const std::size_t entries = layer.steps.size();
-    // The finest grid that holds every weight, and the one below, which clips the largest.
-    const std::vector<double> shares = plan.scheme == Scheme::pow2 ? std::vector<double>{1, 0.5} : std::vector<double>{1, 0.9, 0.8};
-    std::vector<std::vector<double>> errors(shares.size(), std::vector<double>(entries, 0));
-    std::vector<std::vector<std::int32_t>> integers(shares.size(), std::vector<std::int32_t>(weights.size()));
-    for (std::size_t g = 0; g < gram.shape().groups; ++g) {
-      const double hold = hold_of(gram, g, methods.hold);
-      const Quadratic quadratic(quadratic_of(gram, g, corrects, hold), row);
-      for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
-        std::vector<double> c(row);
-        const double shift = corrects ? gram.result_sum(n) / gram.count() : layer.bias[n];
-        for (std::size_t i = 0; i < row; ++i) c[i] = gram.cross(n)[i] - shift * gram.sums(g)[i] + hold * static_cast<double>(weights[n * row + i]);
-        const std::vector<double> best = quadratic.solve(c);
-        for (std::size_t s = 0; s < shares.size(); ++s) {
-          const double step = layer.steps[entries == 1 ? 0 : n] * shares[s];
-          const std::vector<std::int32_t> found = quadratic.round(best, c, step, low, high);
-          errors[s][entries == 1 ? 0 : n] += quadratic.error(found, c, step);
-          std::copy(found.begin(), found.end(), integers[s].begin() + static_cast<std::ptrdiff_t>(n * row));
-        }
-      }
-    }
     const int bits = x.dtype == DType::int8 ? plan.target.bias_bits_int8 : plan.target.bias_bits_int16;
-    for (std::size_t e = 0; e < entries; ++e) {
-      std::size_t chosen = 0;
-      for (std::size_t s = 1; s < shares.size(); ++s) {
-        // A finer grid needs room for the bias, with some to spare for its correction.
-        bool fits = true;
-        for (std::size_t n = entries == 1 ? 0 : e; n < (entries == 1 ? channels : e + 1); ++n) {
-          fits = fits && 1.5 * std::abs(layer.bias[n]) < std::ldexp(layer.steps[e] * shares[s] * x.step, std::min(bits, 62) - 1);
-        }
-        if (fits && errors[s][e] < errors[chosen][e]) chosen = s;
+    // A finer grid needs room for the bias, with some to spare for its correction.
+    const auto fits = [&](std::size_t e, double step) {
+      bool all = true;
+      for (std::size_t n = entries == 1 ? 0 : e; n < (entries == 1 ? channels : e + 1); ++n) {
+        all = all && 1.5 * std::abs(layer.bias[n]) < std::ldexp(step * x.step, std::min(bits, 62) - 1);
       }
-      layer.steps[e] *= shares[chosen];
-      if (plan.scheme == Scheme::affine) layer.steps[e] = static_cast<double>(static_cast<float>(layer.steps[e]));
-      if (!layer.exponents.empty() && chosen > 0) --layer.exponents[e];
-      const std::size_t first = entries == 1 ? 0 : e * row, last = entries == 1 ? weights.size() : first + row;
-      std::copy(integers[chosen].begin() + static_cast<std::ptrdiff_t>(first), integers[chosen].begin() + static_cast<std::ptrdiff_t>(last), layer.integers.begin() + static_cast<std::ptrdiff_t>(first));
-    }
+      return all;
+    };
+    std::vector<double> shifts = layer.bias;
+    for (std::size_t n = 0; n < channels && corrects; ++n) shifts[n] = gram.result_sum(n) / gram.count();
+    round_rows(gram, weights, shifts, corrects, methods.hold, plan.scheme, x.dtype, fits, layer);
   }
   if (corrects) {
     for (std::size_t n = 0; n < channels; ++n) {

@@ -105,8 +105,9 @@ class QuantizedAccuracy : public testing::TestWithParam<Network> {
     ASSERT_EQ(calibration_->size(), 64u);
   }
   // Quantizes and prints a row; what was measured comes back.
-  Accuracy measure(const char* name, const char* target, int bits) const {
+  Accuracy measure(const char* name, const char* target, int bits, std::optional<Methods> methods = {}) const {
     Options options = options_for(target, 2);
+    options.methods = methods;
     options.type = bits == 8 ? DType::int8 : DType::int16;
     const auto quantized = quantize(graph_, *calibration_, options);
     EXPECT_TRUE(quantized.ok()) << quantized.status().text();
@@ -143,6 +144,20 @@ TEST_P(QuantizedAccuracy, Int16DecidesAsFloatDoes) {
   }
 }
 
+// M1 with everything that there is.
+class AllMethods : public QuantizedAccuracy {};
+
+TEST_P(AllMethods, AreRightInAtMostTwoClipsFewerThanFloat) {
+  Methods all;
+  all.sums = all.blocks = all.tqt = all.split = true;
+  for (const auto& [name, target] : {std::pair("c", "esp32"), {"esp32p4", "esp32p4"}}) {
+    const Accuracy eight = measure(name, target, 8, all), sixteen = measure(name, target, 16, all);
+    EXPECT_GE(eight.correct + 2, eight.real_correct) << name;
+    EXPECT_GE(sixteen.correct, sixteen.real_correct) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, AllMethods, testing::Values(kNetworks[0]), [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Networks, QuantizedAccuracy, testing::ValuesIn(kNetworks), [](const auto& test) { return test.param.name; });
 
 }  // namespace

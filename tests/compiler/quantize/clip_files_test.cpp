@@ -81,6 +81,10 @@ TEST_F(ClipFiles, FoldersAreSortedAndMustHoldSomething) {
   ASSERT_TRUE(files.ok());
   ASSERT_EQ(files->size(), 2u);
   EXPECT_EQ((*files)[0].filename(), "a.npy");
+  text("c.npz", "PK");
+  for (const auto& given : {folder_.path(), folder_.path() / "c.npz"}) {
+    EXPECT_THAT(std::string(list_clip_files({given.string()}).status().text()), HasSubstr("c.npz: an archive of arrays; expected the .npy files in it"));
+  }
   EXPECT_FALSE(list_clip_files({"/nowhere/at/all"}).ok());
   EXPECT_FALSE(list_clip_files({(folder_.path() / "notes.txt").string()}).ok());
 }

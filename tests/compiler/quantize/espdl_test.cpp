@@ -31,6 +31,10 @@ class QuantizedEspdl : public testing::TestWithParam<Case> {
     const MemoryClips clips(small.clips(16));
     Options options = options_for(GetParam().target);
     options.type = GetParam().type;
+    if (options.type == DType::int16) {   // sums keep scales of their own, so that operands are brought to the result's
+      options.methods = Methods{};
+      options.methods->equalize = false;
+    }
     const auto made = quantize(small.graph, clips, options);
     ASSERT_TRUE(made.ok()) << made.status().text();
     graph_ = made->graph;
