@@ -22,6 +22,8 @@ class Worker {
   virtual ~Worker() = default;
   // A recording that fails is an outcome, too. Of a worker that was told to stop, nothing is used.
   virtual Outcome process(const Recording& recording) = 0;
+  // What process() wrote for this recording beside its outcome is not to be kept.
+  virtual void forget(const Recording&) {}
 };
 using MakeWorker = std::function<std::unique_ptr<Worker>()>;
 
@@ -44,7 +46,7 @@ struct RunOptions {
 // Takes the outcomes in order. A failure of it ends the run.
 using Take = std::function<Status(const Recording&, const Outcome&)>;
 
-// Works through recordings[first..]. Holds at most 64 outcomes per thread that wait for an earlier one. Errors: those of `take`;
+// Works through recordings[first..]. Holds at most 4096 outcomes, and 64 MiB and one for each thread, that wait for an earlier one. Errors: those of `take`;
 // with `strict` that of the recording; io_error when it was stopped.
 Status work(const std::vector<Recording>& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take);
 

@@ -32,6 +32,8 @@ Status Jsonl::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
+void Jsonl::name_source(std::string_view name) { source_ = json_string(name); }
+
 Status Jsonl::write(const std::string& line) {
   if (!path.empty()) return file_.write(line);
   if (sink) {
