@@ -94,7 +94,7 @@ std::string to_line(const JournalEntry& entry) {
                 ",\"crc\":" + std::to_string(entry.crc) + ",\"code\":" + pipeline::json_string(name_of(entry.counts.code)) +
                 ",\"audio_seconds\":" + exact(entry.counts.audio_seconds) + ",\"busy_seconds\":" + exact(entry.counts.busy_seconds) +
                 ",\"events\":" + std::to_string(entry.counts.events) + ",\"lost\":" + std::to_string(entry.counts.lost) +
-                (entry.index.empty() ? "" : ",\"index\":" + pipeline::json_string(entry.index)) + "}");
+                (entry.line.empty() ? "" : ",\"line\":" + pipeline::json_string(entry.line)) + "}");
 }
 
 std::string end_line(std::int64_t bytes) { return sealed("{\"end\":" + std::to_string(bytes) + "}"); }
@@ -150,8 +150,8 @@ bool JournalReader::next(JournalEntry& entry) {
       !take(object, "events", entry.counts.events) || !take(object, "lost", entry.counts.lost)) {
     return false;
   }
-  entry.index.clear();
-  (void)take(object, "index", entry.index);   // not every format has one
+  entry.line.clear();
+  (void)take(object, "line", entry.line);   // not every format has one
   entry.counts.code = code_named(code);
   sound_ = read_;
   return true;

@@ -38,7 +38,7 @@ struct JournalEntry {
   std::int64_t at = 0, length = 0;   // where its records lie in the output, in bytes
   std::uint32_t crc = 0;       // of these bytes
   Counts counts;
-  std::string index;           // Outcome::index
+  std::string line;            // Outcome::index
 };
 
 std::filesystem::path journal_path(const std::filesystem::path& output);

@@ -141,7 +141,7 @@ Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status
     next.pop();
     if (place != totals.recordings) return Status(Code::invalid_data) << shards[i].path.string() << ": recording " << place << " where " << totals.recordings << " was expected";
     RUNNEL_TRY(write(waiting[i]));
-    if (!is_lines(head.format) && index) RUNNEL_TRY(index(head.format, shards[i].entry.index, at));
+    if (!is_lines(head.format) && index) RUNNEL_TRY(index(head.format, shards[i].entry.line, at));
     at += static_cast<std::int64_t>(waiting[i].size());
     totals.add(shards[i].entry.counts);
     RUNNEL_TRY(advance(i));

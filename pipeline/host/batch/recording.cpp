@@ -42,6 +42,11 @@ int hex_digit(char letter) {
   return letter >= 'A' && letter <= 'F' ? letter - 'A' + 10 : -1;
 }
 
+std::size_t file_name_at(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? 0 : slash + 1;
+}
+
 // "file:///a%20b" or "file:a%20b" (a relative one, which only runnel writes).
 Result<std::string> path_of(std::string text) {
   if (!text.starts_with("file:")) return text;
@@ -129,11 +134,6 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   recording.named = static_cast<std::size_t>(std::clamp<std::int64_t>(named, 0, static_cast<std::int64_t>(recording.path.size())));
   if (const auto fields = more.find("fields"); fields != more.end() && fields->is_object()) recording.fields = fields->dump();
   return recording;
-}
-
-std::size_t file_name_at(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? 0 : slash + 1;
 }
 
 std::string number(double value) {

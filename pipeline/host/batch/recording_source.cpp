@@ -46,7 +46,7 @@ Status RecordingSource::process(const pipeline::Block& in, pipeline::Output& out
   return recording_->process(in, out);
 }
 
-pipeline::Text RecordingSource::note() const noexcept { return recording_ == nullptr ? pipeline::Text() : recording_->note(); }
+Text RecordingSource::note() const noexcept { return recording_ == nullptr ? Text() : recording_->note(); }
 
 std::string text_of_source(const OpenRecording& recording) {
   const pipeline::Clock& clock = recording.format().clock;

@@ -43,7 +43,7 @@ class RecordingSource final : public pipeline::Node {
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
-  [[nodiscard]] pipeline::Text note() const noexcept override;
+  [[nodiscard]] Text note() const noexcept override;
 
  private:
   pipeline::Node* recording_ = nullptr;

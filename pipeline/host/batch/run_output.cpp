@@ -147,7 +147,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
     if (entry.index != recording.index || entry.at != at || entry.length < 0 || entry.length > bytes - at) break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
-    if (!fits(entry.index) || (head_.format == OutputFormat::files && !has_files(records))) break;
+    if (!fits(entry.line) || (head_.format == OutputFormat::files && !has_files(records))) break;
     if (const Status now = check_file(recording); now.code() == Code::mismatch) changed_.push_back(recording.path);
     at += entry.length;
     totals_.add(entry.counts);
@@ -232,7 +232,7 @@ Status RunOutput::write_header() {
 Status RunOutput::write_index() {
   RUNNEL_ASSIGN(JournalReader reader, JournalReader::open(journal_path(output_)));
   RUNNEL_ASSIGN(IndexFiles index, IndexFiles::create(output_, head_.format));
-  for (JournalEntry entry; reader.next(entry);) RUNNEL_TRY(index.add(entry.index, entry.at));
+  for (JournalEntry entry; reader.next(entry);) RUNNEL_TRY(index.add(entry.line, entry.at));
   return index.commit(totals_, head_.timing);
 }
 
@@ -256,7 +256,7 @@ Status RunOutput::append(Outcome outcome) {
                            .length = static_cast<std::int64_t>(outcome.records.size()),
                            .crc = crc_of(outcome.records),
                            .counts = outcome.counts,
-                           .index = outcome.index};
+                           .line = outcome.index};
   RUNNEL_TRY(part_.append(outcome.records));
   RUNNEL_TRY(journal_.append(to_line(entry)));
   totals_.add(outcome.counts);
