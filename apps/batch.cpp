@@ -65,6 +65,7 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   if (!gives_frames(call) && format != batch::OutputFormat::jsonl && format != batch::OutputFormat::csv) {
     return Status(Code::invalid_argument) << "--format " << batch::name_of(format) << " holds arrays: expected --give posteriors, outputs or features";
   }
+  if (call.output == "-" && format == batch::OutputFormat::files) return Status(Code::invalid_argument, "-o -: --format files needs a folder");
   return format;
 }
 

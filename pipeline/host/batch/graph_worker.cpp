@@ -21,7 +21,7 @@ std::string seconds_text(const char* key, double seconds) {
 }
 
 // Formats of recordings that are remembered: more than a corpus has, and few megabytes.
-constexpr std::size_t kMostLines = 16;
+constexpr std::size_t kMostLines = 32;
 
 bool is_raw_name(const std::filesystem::path& path) { return path.extension() == ".raw" || path.extension() == ".pcm"; }
 
