@@ -107,6 +107,9 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal({"batch", model(), "-o", file("x")}, "expected INPUT... and -o OUT, or --pipe");
   write_text(file("plain"), "");
   refusal({"batch", model(), file("set"), "-o", file("plain/out.jsonl")}, "cannot create: Not a directory");
+  // A folder in which nothing can be made, whoever runs this.
+  refusal({"batch", model(), file("set"), "-o", "/proc/out.jsonl"}, "/proc/out.jsonl: cannot create: ");
+  refusal({"batch", model(), file("set"), "-o", "/proc/arrays", "--format", "files", "--give", "features"}, "cannot create: ");
   call_well(arguments("out.jsonl"));
   refusal(arguments("out.jsonl", {"--resume", "--tail", "1"}), "with another model, other inputs or other options");
   write_text(file("set/000.wav"), "broken");
