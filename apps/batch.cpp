@@ -18,6 +18,7 @@ struct BatchCall : RecordingsCall {
   ModelGraph graph;
   ModelFlags flags;
   std::string give = "events";
+  double piece_seconds = 60;
   bool pipe = false;
 };
 
@@ -69,18 +70,24 @@ Result<batch::OutputFormat> format_of(const BatchCall& call) {
   return format;
 }
 
-// What follows the source.
-Result<std::string> text_behind(const BatchCall& call, const Model& model, batch::OutputFormat format, const std::string& folder) {
+// What follows the source: what remembers nothing, perhaps, and what remembers.
+struct Behind {
+  std::string front, rest;
+  std::string name;            // of what is between them; empty: none is needed
+  [[nodiscard]] std::string whole() const { return front + (name.empty() ? "" : " name=" + name) + " ! " + rest; }
+  [[nodiscard]] std::string from_pieces() const { return "pieces" + (name.empty() ? "" : " name=" + name) + " ! " + rest; }
+};
+Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::OutputFormat format, const std::string& folder) {
   RUNNEL_ASSIGN(const GraphParts parts, graph_parts(call.graph, model, gives_frames(call) && format != batch::OutputFormat::jsonl));
   const std::string activation = call.give == "posteriors" && parts.logits ? "softmax" : "none";
   const std::string rows = "frame_rows to=" + std::string(batch::name_of(format)) + " activation=" + activation + (folder.empty() ? "" : " folder=" + quote_value(folder));
-  if (call.give == "features") return parts.front_end + " ! " + rows;
+  if (call.give == "features") return Behind{parts.front_end, rows, ""};
   const std::int64_t block = block_of(model);
-  const std::string infer = "infer model=" + quote_value(call.graph.model) + (block > 0 ? " chunk=" + std::to_string(block) : std::string());
-  if (call.give == "events") return parts.front_end + " ! " + infer + " ! " + parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl");
-  if (format != batch::OutputFormat::jsonl) return parts.front_end + " ! " + infer + " ! " + rows;
+  const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) + (block > 0 ? " chunk=" + std::to_string(block) : std::string());
+  if (call.give == "events") return Behind{front, parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
+  if (format != batch::OutputFormat::jsonl) return Behind{front, rows, ""};
   // Among JSON lines there is room for both.
-  return parts.front_end + " ! " + infer + " name=given_frames ! " + parts.decision + " ! jsonl given_frames. ! " + rows;
+  return Behind{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
 }
 
 Status run_batch(BatchCall& call) {
@@ -107,7 +114,8 @@ Status run_batch(BatchCall& call) {
     folder = output;
     RUNNEL_ASSIGN(output, index_of_folder(folder, shard));
   }
-  RUNNEL_ASSIGN(const std::string behind, text_behind(call, **model, format, folder));
+  RUNNEL_ASSIGN(const Behind texts, text_behind(call, **model, format, folder));
+  const std::string behind = texts.whole();
   // What is wrong with the graph is wrong for every recording.
   RUNNEL_TRY(check_behind(behind, loader));
   Notes notes;
@@ -121,7 +129,11 @@ Status run_batch(BatchCall& call) {
   if (format == batch::OutputFormat::csv && gives_frames(call)) {
     RUNNEL_ASSIGN(work.prefix, batch::frame_header(behind, options));
   }
-  work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options); };
+  batch::SpareThreads spare;
+  call.run.spare = &spare;
+  const bool splits = !call.pipe && call.run.jobs != 1;
+  const batch::SplitGraph split{texts.front, texts.from_pieces(), splits ? &spare : nullptr, call.piece_seconds};
+  work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options, split); };
   if (call.pipe) {
     catch_signals();
     return run_pipe(*work.make());
@@ -144,6 +156,7 @@ void add_batch(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
   add_run_flags(verb, *call);
   verb->add_flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
+  verb->add_option("--piece", call->piece_seconds, "With several threads: recordings at least twice as long are worked on in pieces of so many seconds, with the same results")->check(CLI::Range(1.0, 86400.0));
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);
   verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");

@@ -30,6 +30,10 @@ class Infer final : public Node {
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
+  // Once prepared, of a model that runs as a stream: how, and which tensor is given. Null for other usages.
+  [[nodiscard]] const Prepared* streamed() const noexcept { return stepped_ ? nullptr : prepared_; }
+  [[nodiscard]] int output_tensor() const noexcept { return prepared_->model().outputs()[static_cast<std::size_t>(position_)]; }
+
  private:
   Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;
   Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;

@@ -76,7 +76,8 @@ TEST_F(BatchOutputs, ATableHasARowForEachEvent) {
   EXPECT_EQ(index[4], lines("events.jsonl").back()) << "the summary";
   // A row can be found by its place.
   const std::string text = read_text(file("events.csv"));
-  if (index[2]["rows"] > 0) EXPECT_EQ(text.find(file("set/deep/c.wav")), index[2]["at"].get<std::size_t>());
+  ASSERT_GT(index[2]["rows"], 0);
+  EXPECT_EQ(text.find(file("set/deep/c.wav")), index[2]["at"].get<std::size_t>());
 }
 
 TEST_F(BatchOutputs, PosteriorsAreOneArrayOrAFileEach) {
@@ -113,8 +114,11 @@ TEST_F(BatchOutputs, PosteriorsAreOneArrayOrAFileEach) {
   std::vector<Json> events;
   std::vector<float> frames;
   for (const Json& record : lines("both.jsonl")) {
-    if (record["type"] != "frame") events.push_back(record);
-    else for (const Json& value : record["values"]) frames.push_back(value.get<float>());
+    if (record["type"] != "frame") {
+      events.push_back(record);
+      continue;
+    }
+    for (const Json& value : record["values"]) frames.push_back(value.get<float>());
   }
   EXPECT_EQ(events, lines("events.jsonl"));
   EXPECT_EQ(frames, values);
@@ -168,6 +172,25 @@ TEST_F(BatchOutputs, ArraysSurviveKills) {
       fs::rename(file("killed.index.jsonl"), file("killed.index.jsonl.part"));
       EXPECT_EQ(call(arguments(killed, resume)).exit_code, 1);
       EXPECT_EQ(apart(killed), apart(output));
+    }
+  }
+}
+
+TEST_F(BatchOutputs, PiecesOfLongRecordingsChangeNothing) {
+  fs::remove(file("set/b.wav"));
+  int number = 0;
+  for (const int rate : {16000, 8000, 44100}) {
+    write_wav(file("set/long" + std::to_string(number) + ".wav"), tone_words(17.3 + number, rate), rate);
+    ++number;
+  }
+  write_wav(file("set/stereo.wav"), tone_words(25, 16000), 16000, 2);
+  for (const char* give : {"events", "posteriors", "outputs", "features"}) {
+    SCOPED_TRACE(give);
+    const std::string whole = std::string("whole-") + give + ".jsonl", pieces = std::string("pieces-") + give + ".jsonl";
+    call_well(arguments(whole, {"--give", give, "--jobs", "1", "--tail", "0.7"}));
+    for (const char* seconds : {"1", "3.3", "5"}) {
+      call_well(arguments(pieces, {"--give", give, "--jobs", "3", "--tail", "0.7", "--piece", seconds}));
+      EXPECT_TRUE(read_text(file(pieces)) == read_text(file(whole))) << seconds;
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "pipeline/host/batch/pieces.h"
 #include "pipeline/host/batch/recording_list.h"
 #include "pipeline/host/json.h"
 #include "pipeline/host/promise.h"
@@ -55,9 +56,9 @@ Result<std::string> frame_header(const std::string& behind, const pipeline::Grap
   return Status(Code::invalid_argument, "the graph gives no frames");
 }
 
-GraphWorker::GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options)
+GraphWorker::GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options, SplitGraph split)
     : behind_(std::move(behind)), sources_(std::move(sources)), options_(options),
-      nodes_(pipeline::with_nodes(options.nodes, {&RecordingSource::type, &EventRows::type, &FrameRows::type})) {
+      nodes_(pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type, &FrameRows::type})), split_(std::move(split)) {
   options_.nodes = nodes_;
 }
 
@@ -68,9 +69,16 @@ Result<GraphWorker::Line*> GraphWorker::line_for(const OpenRecording& recording)
     std::rotate(known, known + 1, lines_.end());
     return lines_.back().get();
   }
-  auto line = std::make_unique<Line>();
+  RUNNEL_ASSIGN(auto line, make_line(source + " ! " + behind_));
   line->source = source;
-  RUNNEL_ASSIGN(line->graph, pipeline::Graph::build(source + " ! " + behind_, options_));
+  if (lines_.size() == kMostLines) lines_.erase(lines_.begin());
+  lines_.push_back(std::move(line));
+  return lines_.back().get();
+}
+
+Result<std::unique_ptr<GraphWorker::Line>> GraphWorker::make_line(const std::string& text) {
+  auto line = std::make_unique<Line>();
+  RUNNEL_ASSIGN(line->graph, pipeline::Graph::build(text, options_));
   ++graphs_made_;
   line->again = true;
   for (int i = 0; i < line->graph->size(); ++i) {
@@ -82,9 +90,30 @@ Result<GraphWorker::Line*> GraphWorker::line_for(const OpenRecording& recording)
     else if (line->graph->stage(i).type->output.kinds == 0) line->again = false;   // it writes something of its own
   }
   if (line->frames != nullptr) folder_ = line->frames->folder;
-  if (lines_.size() == kMostLines) lines_.erase(lines_.begin());
-  lines_.push_back(std::move(line));
-  return lines_.back().get();
+  return line;
+}
+
+bool GraphWorker::process_split(const Recording& recording, Outcome& outcome) {
+  if (split_.spare == nullptr || is_sensor_name(recording.path) || recording.offset > 0 || recording.duration > 0) return false;
+  // Not one byte per sample: certainly too short.
+  if (static_cast<double>(recording.bytes) < 2 * split_.seconds * 1000) return false;
+  SourceOptions bare = sources_;
+  bare.tail = 0;
+  const auto source = source_text(recording, bare);
+  if (!source.ok()) return false;
+  PieceRunner runner(*source, split_.front, split_.seconds, options_);
+  if (!runner.prepare(sources_.tail).ok()) return false;
+  PieceSource::use(&runner, split_.spare);
+  const auto line = make_line(split_.rest);
+  PieceSource::use(nullptr, nullptr);
+  // A graph with ends of its own would write twice what is tried twice.
+  if (!line.ok() || !(*line)->again) return false;
+  Outcome found;
+  if (!run(**line, recording, found).ok()) return false;
+  found.counts.audio_seconds = runner.seconds();
+  outcome = std::move(found);
+  ++split_count_;
+  return true;
 }
 
 Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome) {
@@ -116,6 +145,7 @@ Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome
 
 Status GraphWorker::process(const Recording& recording, Outcome& outcome) {
   RUNNEL_ASSIGN(const std::string source, source_text(recording, sources_));
+  if (process_split(recording, outcome)) return {};
   RUNNEL_ASSIGN(const auto opened, OpenRecording::open(source, options_));
   RUNNEL_ASSIGN(Line* const line, line_for(*opened));
   line->play->play(&opened->node());

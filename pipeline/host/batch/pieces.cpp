@@ -8,6 +8,8 @@
 
 #include "features/resampler.h"
 #include "inference/host/receptive_field.h"
+#include "pipeline/host/promise.h"
+#include "pipeline/nodes/cmvn.h"
 #include "pipeline/nodes/downmix.h"
 #include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/host/wav_source.h"
@@ -78,6 +80,7 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
     if (stage.type->output.kinds == 0) continue;
     last = i;
     if (dynamic_cast<pipeline::Downmix*>(stage.node) != nullptr) continue;
+    if (const auto* const cmvn = dynamic_cast<pipeline::Cmvn*>(stage.node); cmvn != nullptr && cmvn->mode == "fixed") continue;
     if (const auto* const resample = dynamic_cast<pipeline::Resample*>(stage.node); resample != nullptr) {
       features::ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(in.clock.rate()), .out_rate = resample->rate};
       spec.pass_band = resample->pass_band;
@@ -116,15 +119,6 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
   return context;
 }
 
-int SpareThreads::take(int wanted) noexcept {
-  int spare = spare_.load();
-  while (spare > 0 && wanted > 0) {
-    const int taken = std::min(spare, wanted);
-    if (spare_.compare_exchange_weak(spare, spare - taken)) return taken;
-  }
-  return 0;
-}
-
 // One thread's graph, made once.
 struct PieceRunner::Lane {
   std::unique_ptr<pipeline::Graph> graph;
@@ -138,7 +132,6 @@ PieceRunner::PieceRunner(std::string source, std::string front, double seconds, 
     : source_(std::move(source)), front_(std::move(front)), piece_seconds_(seconds), options_(options),
       nodes_(pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSink::type})) {
   options_.nodes = nodes_;
-  options_.note = {};   // told once is enough
 }
 PieceRunner::~PieceRunner() = default;
 

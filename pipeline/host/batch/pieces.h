@@ -4,13 +4,13 @@
 // everything. Pieces overlap by that context, each is cut out exactly, and what follows (decisions, which do remember) reads them one after the other.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/host/batch/recording_source.h"
+#include "pipeline/host/batch/spare_threads.h"
 #include "pipeline/host/graph.h"
 
 namespace runnel::batch {
@@ -24,17 +24,6 @@ struct PieceContext {
 
 // Of a graph for sound files that ends in frames. Nothing: it remembers everything, or that is not known of a node.
 std::optional<PieceContext> piece_context(const pipeline::Graph& graph);
-
-// How many threads have nothing to do.
-class SpareThreads {
- public:
-  void give(int count) noexcept { spare_ += count; }
-  // At most `wanted`, without waiting; give them back.
-  int take(int wanted) noexcept;
-
- private:
-  std::atomic<int> spare_{0};
-};
 
 // The front part over a recording, piece by piece.
 class PieceRunner {

@@ -146,6 +146,7 @@ Status work(const std::vector<Recording>& recordings, std::size_t first, const M
     threads.emplace_back([&] {
       const std::unique_ptr<Worker> worker = make();
       crew.work(*worker);
+      if (options.spare != nullptr) options.spare->give(1);
     });
   }
   Status status;

@@ -13,6 +13,7 @@
 #include "pipeline/host/batch/outcome.h"
 #include "pipeline/host/batch/recording.h"
 #include "pipeline/host/batch/run_output.h"
+#include "pipeline/host/batch/spare_threads.h"
 
 namespace runnel::batch {
 
@@ -38,6 +39,7 @@ struct ProgressState {
 struct RunOptions {
   unsigned jobs = 0;                 // threads; 0: one for each processor
   bool strict = false;               // the first recording that fails ends the run
+  SpareThreads* spare = nullptr;     // told of every thread that finds no recording any more; may be null
   const std::atomic<bool>* stop = nullptr;   // set from elsewhere: what is finished is kept
   // Called about ten times a second, on the calling thread. May be empty.
   std::function<void(const ProgressState&)> progress{};
