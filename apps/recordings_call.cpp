@@ -95,9 +95,9 @@ Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::stri
                           .prefix = work.prefix,
                           .timing = !call.no_timing,
                           .format = work.format};
-  const auto list = batch::share_of(std::move(all), shard);
+  auto list = batch::share_of(std::move(all), shard);
   head.here = static_cast<std::int64_t>(list.size());
-  return batch::RunOutput::create(path, head, list);
+  return batch::RunOutput::create(path, head, std::move(list));
 }
 
 Status run_to_file(const RecordingsCall& call, const batch::Shard& shard, const std::string& path, std::uint32_t checksum, const RecordingsWork& work) {

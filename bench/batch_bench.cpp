@@ -1,6 +1,6 @@
 // The speed and memory of `runnel batch`, as ratios of what was measured in the same run:
 //   batch_bench RUNNEL DIGITS.rnl [FILES [HOURS [ROUNDS]]]
-// FILES: recordings of 10 s (default 400). HOURS: of the long recording (24). ROUNDS: every ratio is the median of so many (5). Files go below TMPDIR.
+// FILES: recordings of 10 s (default 1,000). HOURS: of the long recording (24). ROUNDS: every ratio is the median of so many (5). Files go below TMPDIR.
 // stdout: Markdown, as in docs/batch.md.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -119,7 +119,7 @@ int main(int count, char** values) {
     return 2;
   }
   const std::string runnel = values[1], model = values[2];
-  const int files = count > 3 ? std::atoi(values[3]) : 400, rounds = count > 5 ? std::atoi(values[5]) : 5;
+  const int files = count > 3 ? std::atoi(values[3]) : 1000, rounds = count > 5 ? std::atoi(values[5]) : 5;
   const double hours = count > 4 ? std::atof(values[4]) : 24;
   std::string name = (fs::temp_directory_path() / "runnel-batch-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) return 1;

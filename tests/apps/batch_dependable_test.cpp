@@ -116,6 +116,22 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal(arguments("strict.jsonl", {"--strict"}), "recording 1 of 3 failed");
 }
 
+TEST_F(BatchDependable, ABarOnATerminalPlainLinesElsewhere) {
+  make_set(8);
+  const Output plain = call(arguments("plain.jsonl", {"--progress", "0.001"}));
+  EXPECT_THAT(plain.err, HasSubstr("runnel: 8 of 8 recordings, 1 failed, "));
+  EXPECT_THAT(plain.err, testing::Not(HasSubstr("\r")));
+  EXPECT_THAT(call(arguments("none.jsonl", {"--progress", "0"})).err, testing::Not(HasSubstr("of 8 recordings, ")));
+  // `script` is a terminal for the program that it runs.
+  std::string command = "exec";
+  for (const std::string& argument : arguments("terminal.jsonl")) command += " '" + argument + "'";
+  command.replace(0, 4, "exec '" + runnel::test::program() + "'");
+  const Output terminal = runnel::test::run_program({"script", "-qec", command, "/dev/null"});
+  EXPECT_EQ(terminal.exit_code, 1) << terminal.err;
+  EXPECT_THAT(terminal.out, HasSubstr("\r[########################] 100 % 8 of 8 recordings, 1 failed"));
+  EXPECT_EQ(timeless(read_text(file("terminal.jsonl"))), timeless(read_text(file("plain.jsonl"))));
+}
+
 TEST_F(BatchDependable, APipeAnswersEveryLine) {
   make_set(5);
   write_text(file("in"), file("set/100.wav") + "\n{\"path\":\"" + file("set/104.wav") + "\",\"id\":\"b\"}\n\n{\n" + file("gone.wav") + "\n");

@@ -50,11 +50,11 @@ class Lister {
 
  private:
   // `named`: where the name below the folder of the call begins; npos: that of the file.
-  void add_path(const std::string& path, std::size_t named = std::string::npos) {
+  void add_path(std::string path, std::size_t named = std::string::npos) {
     list_.emplace_back();
-    list_.back().path = path;
     const std::size_t slash = path.rfind('/');
     list_.back().named = named != std::string::npos ? named : slash == std::string::npos ? 0 : slash + 1;
+    list_.back().path = std::move(path);
   }
 
   // Without recursion of this program: as deep as the file system allows.
@@ -87,7 +87,9 @@ class Lister {
     if (found.empty()) return Status(Code::not_found) << folder << ": no recordings in this folder";
     std::sort(found.begin(), found.end());
     const std::size_t named = folder.size() + (folder.ends_with('/') ? 0 : 1);
-    for (const std::string& path : found) add_path(path, named);
+    // A folder can be most of what there is: the list holds it once.
+    if (found.size() > list_.size()) list_.reserve(list_.size() + found.size());
+    for (std::string& path : found) add_path(std::move(path), named);
     return {};
   }
 

@@ -101,10 +101,10 @@ Status AppendFile::sync_all() { return syncfs(file_) == 0 ? Status() : failed("w
 
 Status AppendFile::sync() { return fdatasync(file_) == 0 ? Status() : failed("write"); }
 
-Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, const std::vector<Recording>& recordings) {
+Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, std::vector<Recording> recordings) {
   RunOutput run;
   run.output_ = output;
-  run.recordings_ = recordings;
+  run.recordings_ = std::move(recordings);
   run.head_ = head;
   std::error_code ignored;
   if (fs::is_directory(output, ignored)) return Status(Code::io_error) << output.string() << ": cannot create: it is a folder";
@@ -115,7 +115,7 @@ Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& h
   RUNNEL_TRY(run.part_.truncate(0));
   RUNNEL_TRY(run.part_.append(head.prefix));
   std::string lines = to_line(head);
-  for (const Recording& recording : recordings) {
+  for (const Recording& recording : run.recordings_) {
     lines += sealed(to_line(recording));
     if (lines.size() < (1 << 20)) continue;
     RUNNEL_TRY(run.journal_.append(lines));

@@ -47,7 +47,7 @@ class AppendFile {
 class RunOutput {
  public:
   // Begins afresh; an earlier journal and OUT.part go, an earlier OUT stays until finish(). Errors name OUT.
-  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, const std::vector<Recording>& recordings);
+  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, std::vector<Recording> recordings);
   // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what they must be. Errors:
   // not_found without a journal, invalid_data for one in which nothing had begun; mismatch when the call is another one.
   static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call, const Shard& shard);
