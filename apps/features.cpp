@@ -1,8 +1,8 @@
 // runnel features: recordings of sound and tables of sensors to feature matrices.
 #include <algorithm>
-#include <map>
 
 #include "apps/graphs.h"
+#include "apps/recordings_call.h"
 #include "apps/verbs.h"
 #include "features/fbank_parameters.h"
 #include "features/microfrontend_options.h"
@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct FeaturesCall {
-  std::vector<std::string> inputs, set, source;
-  std::string output, preset = "kaldi", kind, png;
+struct FeaturesCall : RecordingsCall {
+  std::vector<std::string> set, source;
+  std::string preset = "kaldi", kind, png;
 };
 
 // Presets of the fixed-point front end belong to a node of their own.
@@ -98,32 +98,70 @@ std::string source_of(const std::string& input) {
   return node + (" path=" + quote_value(input));
 }
 
-Status run_features(const FeaturesCall& call) {
-  RUNNEL_ASSIGN(const std::string node, nodes_of(call));
-  RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
-  const bool many = call.inputs.size() > 1 || fs::is_directory(call.output);
-  if (many && !call.png.empty()) return Status(Code::invalid_argument) << "--png " << call.png << ": expected one recording, found " << call.inputs.size();
-  const auto output_of = [&](const std::string& input) { return many ? (fs::path(call.output) / (fs::path(input).stem().string() + ".npy")).string() : call.output; };
-  std::map<std::string, std::string> made_of;
-  for (const std::string& input : call.inputs) {
-    const auto [other, fresh] = made_of.emplace(output_of(input), input);
-    if (!fresh) return Status(Code::invalid_argument) << other->second << " and " << input << " would both become " << other->first;
-  }
-  if (many) {
-    std::error_code error;
-    fs::create_directories(call.output, error);
-    if (error) return Status(Code::io_error) << call.output << ": cannot be created: " << error.message();
+// One recording into one file, perhaps with a picture.
+Status run_one(const FeaturesCall& call, const std::string& node, const std::string& source_settings) {
+  compiler::FileLoader loader;
+  pipeline::GraphOptions options = graph_options(loader);
+  options.insert_conversions = true;
+  const bool picture = !call.png.empty();
+  RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(source_of(call.inputs[0]) + source_settings + " ! " + node + (picture ? " name=features" : "") + " ! npy path=" + quote_value(call.output) +
+                                                             (picture ? " features. ! " + picture_of(call, call.png) : ""), options));
+  return graph->run();
+}
+
+// Whether an input stands for several recordings.
+bool names_many(const std::string& input) {
+  std::error_code error;
+  const std::string extension = fs::path(input).extension().string();
+  const bool there = fs::exists(input, error);
+  return input.starts_with('@') || fs::is_directory(input, error) || extension == ".jsonl" || extension == ".ndjson" || (!there && input.find_first_of("*?[") != std::string::npos);
+}
+
+// Many recordings, with the machinery of a batch: into a folder, into one array, or into an archive of Kaldi.
+Status run_many(FeaturesCall& call, const std::string& node, const std::string& source_settings) {
+  batch::OutputFormat format = batch::format_of_name(call.output);
+  if (!call.format.empty() && !batch::parse_format(call.format, format)) return Status(Code::invalid_argument) << "--format " << call.format;
+  if (call.format.empty() && format == batch::OutputFormat::jsonl) format = batch::OutputFormat::files;
+  for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy}) *text = source_settings.empty() ? "" : source_settings.substr(1);
+  const bool sensors = is_of_windows(call.kind);
+  call.list.is_recording = sensors ? batch::is_sensor_name : batch::is_sound_name;
+  RUNNEL_ASSIGN(const batch::Shard shard, choose_shard(call.shard));
+  std::string output = output_name(call.output, shard);
+  std::string behind = node + " ! frame_rows to=" + std::string(batch::name_of(format));
+  if (format == batch::OutputFormat::files) {
+    behind += " folder=" + quote_value(output);
+    RUNNEL_ASSIGN(output, index_of_folder(output, shard));
   }
   compiler::FileLoader loader;
-  for (const std::string& input : call.inputs) {
-    const std::string output = output_of(input);
-    pipeline::GraphOptions options = graph_options(loader);
-    options.insert_conversions = true;
-    RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(source_of(input) + source_settings + " ! " + node + (call.png.empty() ? "" : " name=features") + " ! npy path=" + quote_value(output) +
-                                                                      (call.png.empty() ? "" : " features. ! " + picture_of(call, call.png)), options));
-    RUNNEL_TRY(graph->run());
+  Notes notes;
+  pipeline::GraphOptions options = graph_options(loader);
+  options.insert_conversions = true;
+  options.note = [&](std::string_view note) { notes(note); };
+  // What is wrong with the graph is wrong for every recording; of sensors it is known when the first one is there.
+  if (!sensors) RUNNEL_TRY(check_behind(behind, loader));
+  RecordingsWork work{.format = format, .prefix = {}, .keyed = format != batch::OutputFormat::npy, .make = {}};
+  if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
+  if (format == batch::OutputFormat::csv) {
+    RUNNEL_ASSIGN(work.prefix, batch::frame_header(behind, options));
   }
-  return {};
+  work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options); };
+  CallChecksum sum;
+  sum.add("features");
+  sum.add(behind);
+  sum.add(call.sources);
+  sum.add(call.inputs);
+  return run_recordings(call, shard, output, sum.value(), work);
+}
+
+Status run_features(FeaturesCall& call) {
+  RUNNEL_ASSIGN(const std::string node, nodes_of(call));
+  RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
+  std::error_code error;
+  const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) || fs::is_directory(call.output, error) || !call.format.empty() || !call.shard.empty() || call.resume ||
+                    call.output.ends_with(".ark");
+  if (!many) return run_one(call, node, source_settings);
+  if (!call.png.empty()) return Status(Code::invalid_argument) << "--png " << call.png << ": expected one recording and one .npy file";
+  return run_many(call, node, source_settings);
 }
 
 std::string preset_list() {
@@ -144,9 +182,12 @@ std::string preset_list() {
 
 void add_features(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
-  CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy");
-  verb->add_option("INPUT", call->inputs, "Recordings; tables of sensors as .csv, .tsv or .npy")->required()->default_str("");
-  verb->add_option("-o,--output", call->output, "The .npy file, or a folder for several recordings")->required();
+  CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
+  verb->add_option("INPUT", call->inputs, "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, manifests (.jsonl) and @FILE as in batch")->required()->default_str("");
+  verb->add_option("-o,--output", call->output, "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark with its .scp")->required();
+  verb->add_option("--format", call->format, "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
+  add_run_flags(verb, *call);
+  verb->add_option("--raw", call->sources.raw, "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
   verb->add_option("--kind", call->kind, "What to compute instead of the preset's own kind; of sensors: statistics of windows, or the windows themselves")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"}));
   verb->add_option("--png", call->png, "Also a picture of the features of one recording, with axes and a colour bar");

@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "npu/host/simulated_npu.h"
+#include "pipeline/host/batch/sinks.h"
 #include "pipeline/host/promise.h"
 #include "pipeline/nodes/host/jsonl.h"
 
@@ -10,13 +11,15 @@ namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
 
-Status check_around(const std::string& around, compiler::FileLoader& loader) {
+Status check_around(const std::string& around, compiler::FileLoader& loader) { return check_behind(around + " ! jsonl", loader); }
+
+Status check_behind(const std::string& behind, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type});
+  const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
   options.nodes = nodes;
-  return pipeline::Graph::build("sound ! " + around + " ! jsonl", options).status();
+  return pipeline::Graph::build("sound ! " + behind, options).status();
 }
 
 std::string wav_text(std::string_view path, double tail) {
@@ -27,7 +30,7 @@ void add_tail_flag(CLI::App* verb, double& tail) {
   verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")->check(CLI::Range(0.0, 3600.0));
 }
 
-Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
+Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only) {
   const auto stored = [](const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); };
   const fb::Pipeline* pipeline = model.pipeline();
   const std::string front_end = !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
@@ -36,12 +39,25 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
     return Status(Code::invalid_argument) << graph.model << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
                                           << "`runnel import --front-end`";
   }
-  if (decision.empty()) {
+  if (decision.empty() && !frames_only) {
     return Status(Code::invalid_argument) << graph.model << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
                                           << "`runnel import --decision`";
   }
+  GraphParts parts{front_end, decision, true};
+  if (const auto text = pipeline::parse_graph(decision); text.ok()) {
+    for (const pipeline::NodeText& node : text->nodes) {
+      for (const pipeline::ParameterText& given : node.parameters) {
+        if (node.type == "detect" && given.key == "activation") parts.logits = given.value == "softmax";
+      }
+    }
+  }
+  return parts;
+}
+
+Result<std::string> text_around(const ModelGraph& graph, const Model& model) {
+  RUNNEL_ASSIGN(const GraphParts parts, graph_parts(graph, model));
   const std::string chunk = graph.chunk > 0 ? " chunk=" + std::to_string(graph.chunk) : "";
-  return front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + decision;
+  return parts.front_end + " ! infer model=" + quote_value(graph.model) + chunk + " ! " + parts.decision;
 }
 
 void catch_signals() {

@@ -30,7 +30,17 @@ Status run_merge(const MergeCall& call) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) return Status(Code::io_error, "stdout cannot be written");
     return {};
   };
-  RUNNEL_ASSIGN(const batch::Totals totals, batch::merge(call.shards, write));
+  std::optional<batch::IndexFiles> index;
+  const auto write_index = [&](batch::OutputFormat format, std::string_view line, std::int64_t at) -> Status {
+    if (!file) return Status(Code::invalid_argument) << "-o -: the format " << batch::name_of(format) << " comes with an index, expected a file";
+    if (!index) {
+      RUNNEL_ASSIGN(index, batch::IndexFiles::create(call.output, format));
+    }
+    return index->add(line, at);
+  };
+  RUNNEL_ASSIGN(const batch::Merged merged, batch::merge(call.shards, write, write_index));
+  const batch::Totals& totals = merged.totals;
+  if (index) RUNNEL_TRY(index->commit(totals, merged.timing));
   if (file) RUNNEL_TRY(file->commit());
   say(std::to_string(totals.recordings) + " recordings of " + std::to_string(call.shards.size()) + " shards, " + std::to_string(totals.failures) + " failed");
   return {};

@@ -1,9 +1,12 @@
-// runnel score: the records of a run against the truth. One JSON object on stdout.
+// runnel score: the records of a run against the truth. One JSON object, or tables, on stdout.
 #include <cstdio>
 
 #include "apps/support.h"
 #include "apps/verbs.h"
+#include "base/host/output_file.h"
+#include "pipeline/host/png_file.h"
 #include "pipeline/host/score.h"
+#include "pipeline/host/score_view.h"
 
 namespace runnel::apps {
 namespace {
@@ -11,6 +14,8 @@ namespace {
 struct ScoreCall {
   std::string records, labels, column = "label";
   pipeline::ScoreOptions options;
+  std::string png;
+  bool table = false;
 };
 
 Status run_score(const ScoreCall& call) {
@@ -19,7 +24,11 @@ Status run_score(const ScoreCall& call) {
   RUNNEL_ASSIGN(const pipeline::Score score, pipeline::score_run(run, truth, call.options));
   if (score.unlabelled > 0) say(std::to_string(score.unlabelled) + " events of recordings without a label were left out");
   if (score.failures > 0) say(std::to_string(score.failures) + " recordings of the run had failed");
-  std::printf("%s\n", to_json(score).c_str());
+  if (!call.png.empty()) {
+    RUNNEL_ASSIGN(const std::vector<std::byte> png, pipeline::encode_png(pipeline::draw_score(score)));
+    RUNNEL_TRY(write_file(call.png, png));
+  }
+  std::printf("%s\n", (call.table ? pipeline::score_table(score) : to_json(score)).c_str());
   return {};
 }
 
@@ -33,6 +42,8 @@ void add_score(CLI::App& app, int& exit_code) {
   verb->add_option("--label-column", call->column, "The column that holds the labels");
   verb->add_option("--tolerance", call->options.tolerance, "Words in streams: how long after its end a word may be found, in seconds")->check(CLI::NonNegativeNumber);
   verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")->delimiter(',')->default_str("silence,unknown");
+  verb->add_flag("--table", call->table, "Tables for people instead of JSON");
+  verb->add_option("--png", call->png, "Also a picture: the confusions, and misses against false accepts");
   verb->callback([call, &exit_code] {
     if (const Status status = run_score(*call); !status.ok()) exit_code = fail(status);
   });

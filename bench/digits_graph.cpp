@@ -10,6 +10,7 @@
 
 #include "compiler/load.h"
 #include "pipeline/host/graph.h"
+#include "pipeline/host/promise.h"
 
 namespace runnel::bench {
 namespace {
@@ -78,22 +79,50 @@ Result<double> time(const std::string& text, const pipeline::GraphOptions& optio
   return processor_seconds() - start;
 }
 
-}  // namespace
-
-Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
-  compiler::FileLoader loader;
+struct DigitsTexts {
+  std::string front, all;            // the graph down to the features; all of it
+};
+Result<DigitsTexts> texts_of(const std::string& model, std::int64_t chunk, compiler::FileLoader& loader) {
   RUNNEL_ASSIGN(const Model* const digits, loader.load(model));
   if (digits->pipeline() == nullptr || digits->pipeline()->front_end() == nullptr || digits->pipeline()->decision() == nullptr) {
     return Status(Code::unsupported) << model << " has no front end and decision";
   }
-  std::vector<const pipeline::NodeType*> nodes{&MemorySource::type};
-  for (const pipeline::NodeType* type : pipeline::host_nodes()) nodes.push_back(type);
+  DigitsTexts texts;
+  texts.front = "memory ! " + digits->pipeline()->front_end()->str();
+  texts.all = texts.front + " ! infer chunk=" + std::to_string(chunk) + " model=\"" + model + "\" ! " + digits->pipeline()->decision()->str() + " ! null";
+  return texts;
+}
+
+pipeline::GraphOptions options_for(pipeline::NodeTable nodes, compiler::FileLoader& loader) {
   pipeline::GraphOptions options;
   options.nodes = nodes;
   options.models = &loader;
   options.operators = all_operators();
-  const std::string front = "memory ! " + digits->pipeline()->front_end()->str();
-  const std::string all = front + " ! infer model=\"" + model + "\" ! " + digits->pipeline()->decision()->str() + " ! null";
+  return options;
+}
+
+}  // namespace
+
+Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, int rounds) {
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
+  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  pipeline::GraphOptions options = options_for(nodes, loader);
+  options.tick = tick;
+  double best = 0;
+  for (int i = 0; i < rounds; ++i) {
+    RUNNEL_ASSIGN(const double seconds, time(texts.all, options));
+    best = i == 0 ? seconds : std::min(best, seconds);
+  }
+  return best / static_cast<double>(kSeconds);
+}
+
+Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, 0, loader));
+  const auto& [front, all] = texts;
+  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  const pipeline::GraphOptions options = options_for(nodes, loader);
   std::vector<double> whole, part;
   for (int i = 0; i < rounds; ++i) {
     RUNNEL_ASSIGN(const double seconds, time(all, options));

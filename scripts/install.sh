@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # install.sh [PURPOSE...]: installs the Debian packages that are missing; build and test when no purpose is named.
-# Purposes: build test bench demo fuzz tidy firmware, or all. Says nothing and changes nothing when everything is there.
+# Purposes: build test bench demo fuzz tidy firmware scale browser, or all. Says nothing and changes nothing when everything is there.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 source "$root/scripts/packages.sh"
 

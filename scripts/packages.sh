@@ -1,7 +1,7 @@
 # The Debian 12 packages runnel needs, by purpose: the only list there is. Read by the other scripts (source it);
 # docs/dependencies.md says what each one is for.
 
-RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware browser"
+RUNNEL_PURPOSES="build test bench demo fuzz tidy firmware scale browser"
 
 # packages_for PURPOSE: the packages of one purpose, beyond those of `build`.
 packages_for() {
@@ -15,6 +15,7 @@ packages_for() {
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;
     firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" ;;
+    scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
     browser) echo "chromium" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
     *) return 1 ;;

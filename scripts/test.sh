@@ -25,7 +25,7 @@ case "$*" in
 esac
 
 purposes=(build test bench firmware)
-if [[ $all -eq 1 ]]; then purposes+=(fuzz); fi
+if [[ $all -eq 1 ]]; then purposes+=(fuzz scale browser); fi
 "$root/scripts/install.sh" "${purposes[@]}"
 cd "$root"
 
@@ -150,6 +150,8 @@ fi
 for what in ${left_out[@]+"${left_out[@]}"}; do say "LEFT OUT for want of time: $what"; done
 selection=(-LE '^long$')
 if [[ $all -eq 1 ]]; then selection=(); fi
+# The engines were installed above: without them the test of the corpus would prove less than it says.
+if [[ $all -eq 1 ]]; then export RUNNEL_NEEDS_ENGINES=1; fi
 stage_name="testing release"
 say "$stage_name"
 run_tests release ${selection[@]+"${selection[@]}"} || failed+=("$stage_name")

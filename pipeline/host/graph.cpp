@@ -337,6 +337,11 @@ Status Graph::run() {
   return outcome;
 }
 
+void Graph::restart() noexcept {
+  for (const Section& section : sections_) section.executor->restart();
+  failed_ = false;
+}
+
 std::string Graph::summary() const {
   const double seconds = executor_->seconds();
   const double busy = static_cast<double>(times().total_nanoseconds()) * 1e-9;

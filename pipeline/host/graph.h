@@ -62,8 +62,10 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // To the end of the source, or until the stop flag is set. Once. Fails also when all went well but for an action on an event.
+  // To the end of the source, or until the stop flag is set. Once, or once more behind restart(). Fails also when all went well but for an action on an event.
   Status run();
+  // Back to the beginning. For graphs whose source and sinks can begin again: no files.
+  void restart() noexcept;
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
   // Called behind every step, for programs that show what happens.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -167,6 +168,45 @@ double quantile(const std::vector<double>& values, double share) {
   return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
 }
 
+// Scores that occur, evenly spread over the events.
+std::vector<double> curve_thresholds(const RunRecords& run) {
+  std::vector<double> scores;
+  for (const Decision& event : run.events) scores.push_back(event.score);
+  std::sort(scores.begin(), scores.end());
+  std::vector<double> chosen;
+  for (std::size_t i = 0; i < kCurvePoints && !scores.empty(); ++i) {
+    const double score = scores[i * (scores.size() - 1) / (kCurvePoints - 1)];
+    if (chosen.empty() || score > chosen.back()) chosen.push_back(score);
+  }
+  return chosen;
+}
+
+Status count(const RunRecords& run, const Truth& truth, const ScoreOptions& options, Score& score) {
+  return truth.spans ? score_spans(run, truth, options, score) : score_clips(run, truth, score);
+}
+
+Status add_curve(const RunRecords& run, const Truth& truth, const ScoreOptions& options, Score& score) {
+  for (const double threshold : curve_thresholds(run)) {
+    RunRecords accepted;
+    std::copy_if(run.events.begin(), run.events.end(), std::back_inserter(accepted.events), [&](const Decision& event) { return event.score >= threshold; });
+    Score at;
+    // All events together have been counted: that none of these has labels is no failure any more.
+    if (!count(accepted, truth, options, at).ok()) at = {};
+    score.curve.push_back({threshold, at.correct, truth.spans ? at.false_accepts : at.wrong});
+  }
+  return {};
+}
+
+std::string curve_json(const Score& score) {
+  std::string text = "[";
+  for (const CurvePoint& point : score.curve) {
+    text += (text.size() > 1 ? "," : "") + std::string("{\"threshold\":") + json_number(point.threshold, 4) + ",\"correct\":" + std::to_string(point.correct) +
+            ",\"false_accepts\":" + std::to_string(point.false_accepts) + ",\"miss_rate\":" + json_number(score.miss_rate(point), 4) + ",\"" +
+            (score.spans ? "false_accepts_per_hour" : "false_accept_rate") + "\":" + json_number(score.false_accept_rate(point), score.spans ? 2 : 4) + "}";
+  }
+  return text + "]";
+}
+
 std::string confusion_json(const Score& score) {
   std::string text = "{";
   for (const auto& [truth, row] : score.confusion) {
@@ -189,12 +229,22 @@ double Score::false_accepts_per_hour() const {
   return audio_seconds > 0 ? static_cast<double>(false_accepts) * 3600 / audio_seconds : std::numeric_limits<double>::quiet_NaN();
 }
 
+double Score::miss_rate(const CurvePoint& point) const {
+  return truths > 0 ? 1 - static_cast<double>(point.correct) / static_cast<double>(truths) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double Score::false_accept_rate(const CurvePoint& point) const {
+  const double in = spans ? audio_seconds / 3600 : static_cast<double>(truths);
+  return in > 0 ? static_cast<double>(point.false_accepts) / in : std::numeric_limits<double>::quiet_NaN();
+}
+
 Result<Score> score_run(const RunRecords& run, const Truth& truth, const ScoreOptions& options) {
   Score score;
   score.spans = truth.spans;
   score.failures = run.failures;
   score.audio_seconds = run.audio_seconds;
-  RUNNEL_TRY(truth.spans ? score_spans(run, truth, options, score) : score_clips(run, truth, score));
+  RUNNEL_TRY(count(run, truth, options, score));
+  RUNNEL_TRY(add_curve(run, truth, options, score));
   return score;
 }
 
@@ -220,7 +270,7 @@ std::string to_json(const Score& score) {
     text += "]";
   }
   text += count("failures", score.failures) + ",\"audio_seconds\":" + (score.audio_seconds > 0 ? json_number(score.audio_seconds, 3) : "null");
-  return text + ",\"confusion\":" + confusion_json(score) + "}";
+  return text + ",\"confusion\":" + confusion_json(score) + ",\"curve\":" + curve_json(score) + "}";
 }
 
 }  // namespace runnel::pipeline

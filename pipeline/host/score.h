@@ -59,10 +59,20 @@ struct ScoreOptions {
   std::vector<std::string> ignore = {"silence", "unknown"};   // spans only
 };
 
+inline constexpr std::size_t kCurvePoints = 40;
+
 // Clips with at least this score, and how many of them were right.
 struct OperatingPoint {
   double threshold = 0;
   std::int64_t accepted = 0, correct = 0;
+};
+
+// What would be counted if only events with at least this score had been made: a point of the DET and ROC curves. Spans: the score of an event is the value at
+// which it crossed the detector's own threshold, so curves of streams begin there and say little above it; run the detector with a low threshold.
+struct CurvePoint {
+  double threshold = 0;
+  std::int64_t correct = 0;            // clips decided right, or hits
+  std::int64_t false_accepts = 0;      // clips decided wrong, or false accepts
 };
 
 struct Score {
@@ -77,11 +87,15 @@ struct Score {
   double audio_seconds = 0;            // 0: not known
   std::vector<double> latencies;       // spans: moment of the event minus end of the word, of every hit, ascending
   std::vector<OperatingPoint> points;  // clips
+  std::vector<CurvePoint> curve;       // thresholds ascending, at most kCurvePoints
   // confusion[truth][found]; "" is nothing: a miss, or a false accept.
   std::map<std::string, std::map<std::string, std::int64_t>> confusion;
 
   [[nodiscard]] double accuracy() const;                 // correct / truths; NaN without truths
   [[nodiscard]] double false_accepts_per_hour() const;   // NaN when the time is not known
+  // Of a point of the curve: the share of the truths that were not found; false accepts per hour, or per clip.
+  [[nodiscard]] double miss_rate(const CurvePoint& point) const;
+  [[nodiscard]] double false_accept_rate(const CurvePoint& point) const;
 };
 
 // Recordings are matched by name: equal, or one path is the end of the other ("eval/a.wav" and "/data/eval/a.wav"). Errors: a

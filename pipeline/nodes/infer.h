@@ -30,13 +30,16 @@ class Infer : public Node {
   Status flush(Output& out) noexcept override;
   [[nodiscard]] Text note() const noexcept override;
 
+  // Once prepared, of a model that runs as a stream: how, and which tensor is given. Null for other usages.
+  [[nodiscard]] const Prepared* streamed() const noexcept { return stepped_ ? nullptr : prepared_; }
+  [[nodiscard]] int output_tensor() const noexcept { return prepared_->model().outputs()[static_cast<std::size_t>(position_)]; }
+
  protected:
   // Where the prepared model and the session of a stream come from; a program that has many graphs may share them (nodes/host/shared_infer.h).
   virtual Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded, const PrepareOptions& options) noexcept;
   virtual Result<Session> make_session(PrepareContext& context) noexcept;
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
-  [[nodiscard]] bool streamed() const noexcept { return !stepped_; }
   // Bytes of a frame as it comes in.
   [[nodiscard]] std::size_t frame_bytes() const noexcept { return in_bytes_; }
   // Input frames that still have to be dropped: takes as many of them as there are, at most `count`.

@@ -1,14 +1,12 @@
 // runnel batch when things go wrong, and on several machines: killed, disk full, resumed, in shards, as a pipe; and what it reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <random>
 #include <thread>
 
+#include "tests/apps/killing.h"
 #include "tests/apps/support.h"
 
 namespace runnel::apps::test {
@@ -16,25 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-// Starts the program and ends it with SIGKILL after so long; whether it ended by itself before.
-bool run_and_kill(std::vector<std::string> arguments, std::chrono::milliseconds after) {
-  arguments.insert(arguments.begin(), runnel::test::program());
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 2, "/dev/null", 1 /* O_WRONLY */, 0);
-  pid_t child = 0;
-  EXPECT_EQ(posix_spawn(&child, pointers[0], &files, nullptr, pointers.data(), environ), 0);
-  posix_spawn_file_actions_destroy(&files);
-  std::this_thread::sleep_for(after);
-  kill(child, SIGKILL);
-  int state = 0;
-  waitpid(child, &state, 0);
-  return WIFEXITED(state);
-}
 
 std::string timeless(std::string text) {
   const std::size_t from = text.find("\"real_time_factor\":");
@@ -128,10 +107,29 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal({"batch", model(), "-o", file("x")}, "expected INPUT... and -o OUT, or --pipe");
   write_text(file("plain"), "");
   refusal({"batch", model(), file("set"), "-o", file("plain/out.jsonl")}, "cannot create: Not a directory");
+  // A folder in which nothing can be made, whoever runs this.
+  refusal({"batch", model(), file("set"), "-o", "/proc/out.jsonl"}, "/proc/out.jsonl: cannot create: ");
+  refusal({"batch", model(), file("set"), "-o", "/proc/arrays", "--format", "files", "--give", "features"}, "cannot create: ");
   call_well(arguments("out.jsonl"));
   refusal(arguments("out.jsonl", {"--resume", "--tail", "1"}), "with another model, other inputs or other options");
   write_text(file("set/000.wav"), "broken");
   refusal(arguments("strict.jsonl", {"--strict"}), "recording 1 of 3 failed");
+}
+
+TEST_F(BatchDependable, ABarOnATerminalPlainLinesElsewhere) {
+  make_set(8);
+  const Output plain = call(arguments("plain.jsonl", {"--progress", "0.001"}));
+  EXPECT_THAT(plain.err, HasSubstr("runnel: 8 of 8 recordings, 1 failed, "));
+  EXPECT_THAT(plain.err, testing::Not(HasSubstr("\r")));
+  EXPECT_THAT(call(arguments("none.jsonl", {"--progress", "0"})).err, testing::Not(HasSubstr("of 8 recordings, ")));
+  // `script` is a terminal for the program that it runs.
+  std::string command = "exec";
+  for (const std::string& argument : arguments("terminal.jsonl")) command += " '" + argument + "'";
+  command.replace(0, 4, "exec '" + runnel::test::program() + "'");
+  const Output terminal = runnel::test::run_program({"script", "-qec", command, "/dev/null"});
+  EXPECT_EQ(terminal.exit_code, 1) << terminal.err;
+  EXPECT_THAT(terminal.out, HasSubstr("\r[########################] 100 % 8 of 8 recordings, 1 failed"));
+  EXPECT_EQ(timeless(read_text(file("terminal.jsonl"))), timeless(read_text(file("plain.jsonl"))));
 }
 
 TEST_F(BatchDependable, APipeAnswersEveryLine) {

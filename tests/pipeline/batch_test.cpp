@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "pipeline/host/batch/merge.h"
 #include "pipeline/host/batch/pipe.h"
@@ -230,7 +231,7 @@ TEST_F(BatchRun, JobsAndShardsChangeNothing) {
   const auto totals = merge(shards, take);
   ASSERT_TRUE(totals.ok()) << totals.status().text();
   EXPECT_EQ(timeless(merged), timeless(one));
-  EXPECT_EQ(totals->failures, 29);
+  EXPECT_EQ(totals->totals.failures, 29);
   // What is missing, doubled, foreign or changed is said.
   const auto reason = [&](std::vector<fs::path> some) {
     const auto result = merge(some, take);
@@ -318,6 +319,60 @@ TEST_F(BatchRun, ResumingIsForTheSameRun) {
   EXPECT_THAT(read(out), HasSubstr("1005.wav: has been removed since the run began"));
   EXPECT_THAT(read(out), HasSubstr("1006.wav: has changed since the run began"));
   EXPECT_EQ(resumed->totals().recordings, 8);
+}
+
+// Rewrites, or removes, what it works on.
+class MeddlingWorker final : public Worker {
+ public:
+  Outcome process(const Recording& recording) override {
+    const std::string name = fs::path(recording.path).filename().string();
+    if (name == "1001.wav") write(recording.path, "longer than it was");
+    if (name == "1002.wav") fs::remove(recording.path);
+    return NameWorker().process(recording);
+  }
+  void forget(const Recording& recording) override { forgotten.push_back(fs::path(recording.path).filename().string()); }
+  static inline std::vector<std::string> forgotten;
+};
+
+TEST_F(BatchRun, WhatChangesUnderTheHandsIsAFailure) {
+  auto output = begin(file("out"), make_files(6));
+  ASSERT_TRUE(output.ok());
+  ASSERT_TRUE(run(*output, [] { return std::make_unique<MeddlingWorker>(); }, {.jobs = 1}).ok());
+  const std::string text = read(file("out"));
+  EXPECT_THAT(text, HasSubstr("1001.wav: has changed since the run began"));
+  EXPECT_THAT(text, HasSubstr("1002.wav: has been removed since the run began"));
+  EXPECT_THAT(text, HasSubstr("\"files\":6,\"failures\":3"));
+  EXPECT_THAT(MeddlingWorker::forgotten, ElementsAre("1001.wav", "1002.wav"));
+}
+
+// The first one takes its time, and all others are finished meanwhile by another thread; no more of them than there is room for.
+class SlowWorker final : public Worker {
+ public:
+  Outcome process(const Recording& recording) override {
+    if (recording.index == 0) {
+      while (finished < 30) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      most = finished.load();
+    }
+    Outcome outcome;
+    outcome.records.assign(std::size_t{2} << 20, 'x');
+    ++finished;
+    return outcome;
+  }
+  static inline std::atomic<int> finished{0}, most{0};
+};
+
+TEST_F(BatchRun, OneThatIsSlowHoldsNobodyUpAndMemoryIsBounded) {
+  const auto list = list_recordings(make_files(80));
+  ASSERT_TRUE(list.ok());
+  std::vector<std::int64_t> taken;
+  ASSERT_TRUE(work(*list, 0, [] { return std::make_unique<SlowWorker>(); }, {.jobs = 3}, [&](const Recording& recording, const Outcome&) {
+                taken.push_back(recording.index);
+                return Status();
+              }).ok());
+  EXPECT_EQ(taken.size(), 80u);
+  EXPECT_TRUE(std::is_sorted(taken.begin(), taken.end()));
+  // 64 MiB, and one for each thread.
+  EXPECT_LE(SlowWorker::most, 32 + 3);
 }
 
 TEST_F(BatchRun, StrictEndsAtTheFirstFailure) {

@@ -1,5 +1,6 @@
 #include "pipeline/host/batch/journal.h"
 
+#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kVersion = 2;
 constexpr std::string_view kSeal = ",\"sum\":\"";
 constexpr std::size_t kSealBytes = kSeal.size() + 8 + 2;   // eight digits, quote and brace
 
@@ -40,6 +42,27 @@ bool take(const Json& object, const char* key, T& value) {
   return true;
 }
 
+// Prefixes are bytes, not text.
+std::string hex_of(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char letter : bytes) {
+    const auto byte = static_cast<unsigned char>(letter);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+bool from_hex(std::string_view text, std::string& bytes) {
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    unsigned byte = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + 2, byte, 16);
+    if (error != std::errc() || end != text.data() + 2) return false;
+    bytes += static_cast<char>(byte);
+  }
+  return text.empty();
+}
+
 Code code_named(std::string_view name) {
   for (int i = 0; i <= static_cast<int>(Code::mismatch); ++i) {
     if (name == name_of(static_cast<Code>(i))) return static_cast<Code>(i);
@@ -61,16 +84,17 @@ std::string sealed(std::string_view object) {
 }
 
 std::string to_line(const JournalHead& head) {
-  return sealed("{\"runnel_batch\":1,\"call\":" + std::to_string(head.call) + ",\"list\":" + std::to_string(head.list) + ",\"total\":" + std::to_string(head.total) +
+  return sealed("{\"runnel_batch\":" + std::to_string(kVersion) + ",\"call\":" + std::to_string(head.call) + ",\"list\":" + std::to_string(head.list) + ",\"total\":" + std::to_string(head.total) +
                 ",\"shard\":" + std::to_string(head.shard.index) + ",\"shards\":" + std::to_string(head.shard.count) + ",\"here\":" + std::to_string(head.here) +
-                ",\"prefix\":" + pipeline::json_string(head.prefix) + ",\"summary\":" + (head.summary ? "1" : "0") + "}");
+                ",\"prefix\":\"" + hex_of(head.prefix) + "\",\"timing\":" + (head.timing ? "1" : "0") + ",\"format\":\"" + std::string(name_of(head.format)) + "\"}");
 }
 
 std::string to_line(const JournalEntry& entry) {
   return sealed("{\"done\":" + std::to_string(entry.index) + ",\"at\":" + std::to_string(entry.at) + ",\"length\":" + std::to_string(entry.length) +
                 ",\"crc\":" + std::to_string(entry.crc) + ",\"code\":" + pipeline::json_string(name_of(entry.counts.code)) +
                 ",\"audio_seconds\":" + exact(entry.counts.audio_seconds) + ",\"busy_seconds\":" + exact(entry.counts.busy_seconds) +
-                ",\"events\":" + std::to_string(entry.counts.events) + ",\"lost\":" + std::to_string(entry.counts.lost) + "}");
+                ",\"events\":" + std::to_string(entry.counts.events) + ",\"lost\":" + std::to_string(entry.counts.lost) +
+                (entry.line.empty() ? "" : ",\"line\":" + pipeline::json_string(entry.line)) + "}");
 }
 
 std::string end_line(std::int64_t bytes) { return sealed("{\"end\":" + std::to_string(bytes) + "}"); }
@@ -95,14 +119,16 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
   if (!reader.read_sealed(line)) return cut();
   const Json object = Json::parse(line, nullptr, false);
   JournalHead& head = reader.head_;
-  int version = 0, summary = 1;
+  int version = 0, timing = 1;
+  std::string prefix, format;
   if (!object.is_object() || !take(object, "runnel_batch", version)) return Status(Code::invalid_data) << path.string() << ": is no journal of a batch";
-  if (version != 1) return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected 1";
+  if (version != kVersion) return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected " << kVersion;
   if (!take(object, "call", head.call) || !take(object, "list", head.list) || !take(object, "total", head.total) || !take(object, "shard", head.shard.index) ||
-      !take(object, "shards", head.shard.count) || !take(object, "here", head.here) || !take(object, "prefix", head.prefix) || !take(object, "summary", summary) || head.here < 0 || head.shard.count < 1) {
+      !take(object, "shards", head.shard.count) || !take(object, "here", head.here) || !take(object, "prefix", prefix) || !take(object, "timing", timing) || !take(object, "format", format) || head.here < 0 || head.shard.count < 1) {
     return cut();
   }
-  head.summary = summary != 0;
+  head.timing = timing != 0;
+  if (!from_hex(prefix, head.prefix) || !parse_format(format, head.format)) return cut();
   for (std::int64_t i = 0; i < head.here; ++i) {
     if (!reader.read_sealed(line)) return cut();
     Result<Recording> recording = parse_listed(line);
@@ -124,6 +150,8 @@ bool JournalReader::next(JournalEntry& entry) {
       !take(object, "events", entry.counts.events) || !take(object, "lost", entry.counts.lost)) {
     return false;
   }
+  entry.line.clear();
+  (void)take(object, "line", entry.line);   // not every format has one
   entry.counts.code = code_named(code);
   sound_ = read_;
   return true;

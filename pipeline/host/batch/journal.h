@@ -1,7 +1,7 @@
 // The journal of a run: OUT.journal beside the output OUT. Text, appended to and never rewritten; every line is a JSON object that ends
 // in a checksum of itself, so that a line which a crash has cut is known.
 //
-//     {"runnel_batch":1,"call":..,"list":..,"total":..,"shard":..,"shards":..,"here":..,"prefix":..,"summary":1,"sum":"1f2e3d4c"}
+//     {"runnel_batch":2,"call":..,"list":..,"total":..,"shard":..,"shards":..,"here":..,"prefix":..,"timing":1,"format":"jsonl","sum":"1f2e3d4c"}
 //     {"path":..,"listed":{..},"sum":..}                      one for each recording of this shard
 //     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each that is finished, in the same order
 //     {"end":1334,"sum":..}                                   the output is complete and under its name
@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "pipeline/host/batch/outcome.h"
+#include "pipeline/host/batch/output_format.h"
 #include "pipeline/host/batch/recording.h"
 #include "pipeline/host/batch/shard.h"
 
@@ -28,7 +29,8 @@ struct JournalHead {
   std::int64_t here = 0;       // of this shard
   Shard shard;
   std::string prefix;          // what the output begins with (the header of a CSV)
-  bool summary = true;         // the output ends in the line of the summary
+  bool timing = true;          // the summary says how long the work took
+  OutputFormat format = OutputFormat::jsonl;
 };
 
 struct JournalEntry {
@@ -36,6 +38,7 @@ struct JournalEntry {
   std::int64_t at = 0, length = 0;   // where its records lie in the output, in bytes
   std::uint32_t crc = 0;       // of these bytes
   Counts counts;
+  std::string line;            // Outcome::index
 };
 
 std::filesystem::path journal_path(const std::filesystem::path& output);

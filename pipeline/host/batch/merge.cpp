@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/host/npy.h"
 #include "pipeline/host/batch/journal.h"
 
 namespace runnel::batch {
@@ -56,7 +57,9 @@ Result<ShardReader> open_shard(const fs::path& path) {
   ShardReader shard{path, std::move(journal), std::ifstream(path, std::ios::binary), {}, 0, 0};
   const std::string& prefix = shard.journal.head().prefix;
   std::string found(prefix.size(), '\0');
-  if (!shard.in.read(found.data(), static_cast<std::streamsize>(found.size())) || found != prefix) return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
+  const bool read = static_cast<bool>(shard.in.read(found.data(), static_cast<std::streamsize>(found.size())));
+  // That of an array says by now how many rows there are.
+  if (!read || (found != prefix && (shard.journal.head().format != OutputFormat::npy || !found.starts_with("\x93NUMPY")))) return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
   shard.at = static_cast<std::int64_t>(prefix.size());
   return shard;
 }
@@ -67,7 +70,7 @@ Status check_complete(std::vector<ShardReader>& shards) {
   for (const ShardReader& shard : shards) {
     const JournalHead& head = shard.journal.head();
     const auto& other = shards[0].path.string();
-    if (head.call != first.call || head.prefix != first.prefix || head.summary != first.summary) return Status(Code::mismatch) << shard.path.string() << ": is of another call than " << other << " (model, inputs or options)";
+    if (head.call != first.call || head.prefix != first.prefix || head.format != first.format || head.timing != first.timing) return Status(Code::mismatch) << shard.path.string() << ": is of another call than " << other << " (model, inputs or options)";
     if (head.shard.count != first.shard.count) {
       return Status(Code::mismatch) << shard.path.string() << ": is one of " << head.shard.count << " shards, " << other << " one of " << first.shard.count;
     }
@@ -83,9 +86,34 @@ Status check_complete(std::vector<ShardReader>& shards) {
   return {};
 }
 
+// What the whole begins with. The rows of arrays have to be of one shape, and are counted before the first of them is written.
+Result<std::string> beginning(const std::vector<ShardReader>& shards) {
+  const JournalHead& head = shards[0].journal.head();
+  if (head.format != OutputFormat::npy) return head.prefix;
+  RowShape shape;
+  std::int64_t rows = 0;
+  for (const ShardReader& shard : shards) {
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(shard.path, error);
+    std::ifstream in(shard.path, std::ios::binary);
+    std::string bytes(head.prefix.size(), '\0');
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    RUNNEL_ASSIGN(const NpyHeader header, parse_npy_header(bytes, error ? 0 : size, shard.path));
+    if (header.shape.size() != 2 || header.data_offset != bytes.size()) return Status(Code::invalid_data) << shard.path.string() << ": is no array of a run";
+    if (header.shape[0] == 0) continue;
+    const RowShape here{header.dtype, header.shape[1]};
+    if (rows > 0 && !(here == shape)) {
+      return Status(Code::mismatch) << shard.path.string() << ": rows of " << here.values << " values of " << name_of(here.dtype) << ", expected " << shape.values << " of " << name_of(shape.dtype);
+    }
+    shape = here;
+    rows += header.shape[0];
+  }
+  return array_header(shape, rows);
+}
+
 }  // namespace
 
-Result<Totals> merge(std::span<const fs::path> paths, const std::function<Status(std::string_view)>& write) {
+Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status(std::string_view)>& write, const WriteIndex& index) {
   if (paths.empty()) return Status(Code::invalid_argument, "no shards");
   std::vector<ShardReader> shards;
   for (const fs::path& path : paths) {
@@ -94,7 +122,8 @@ Result<Totals> merge(std::span<const fs::path> paths, const std::function<Status
   }
   RUNNEL_TRY(check_complete(shards));
   const JournalHead head = shards[0].journal.head();
-  RUNNEL_TRY(write(head.prefix));
+  RUNNEL_ASSIGN(const std::string begin, beginning(shards));
+  RUNNEL_TRY(write(begin));
   // The lowest index first; each shard's records wait in `waiting`.
   using Next = std::pair<std::int64_t, std::size_t>;
   std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
@@ -106,17 +135,20 @@ Result<Totals> merge(std::span<const fs::path> paths, const std::function<Status
   };
   for (std::size_t i = 0; i < shards.size(); ++i) RUNNEL_TRY(advance(i));
   Totals totals;
+  std::int64_t at = static_cast<std::int64_t>(begin.size());
   while (!next.empty()) {
-    const auto [index, i] = next.top();
+    const auto [place, i] = next.top();
     next.pop();
-    if (index != totals.recordings) return Status(Code::invalid_data) << shards[i].path.string() << ": recording " << index << " where " << totals.recordings << " was expected";
+    if (place != totals.recordings) return Status(Code::invalid_data) << shards[i].path.string() << ": recording " << place << " where " << totals.recordings << " was expected";
     RUNNEL_TRY(write(waiting[i]));
+    if (!is_lines(head.format) && index) RUNNEL_TRY(index(head.format, shards[i].entry.line, at));
+    at += static_cast<std::int64_t>(waiting[i].size());
     totals.add(shards[i].entry.counts);
     RUNNEL_TRY(advance(i));
   }
   if (totals.recordings != head.total) return Status(Code::invalid_data) << totals.recordings << " recordings in all shards, expected " << head.total;
-  if (head.summary) RUNNEL_TRY(write(summary_line(totals)));
-  return totals;
+  if (is_lines(head.format)) RUNNEL_TRY(write(summary_line(totals, head.timing)));
+  return Merged{totals, head.timing};
 }
 
 }  // namespace runnel::batch

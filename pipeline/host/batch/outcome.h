@@ -20,7 +20,9 @@ struct Counts {
 
 struct Outcome {
   Counts counts;
-  std::string records;         // lines, each with its newline
+  std::string records;         // what goes into the output: lines, each with its newline, or bytes of an array
+  // Where records are no JSON lines (output_format.h): the recording's line of the index, without its place in the output and without newline.
+  std::string index{};
 };
 
 struct Totals {
@@ -33,7 +35,8 @@ struct Totals {
 
 // {"type":"error",...} with its newline; counts the failure in `outcome`.
 void add_error(Outcome& outcome, std::string_view path, const Status& status);
-// {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread: processing time by audio time.
-std::string summary_line(const Totals& totals);
+// {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread: processing time by audio time;
+// `timing` false: it is left out, so that equal work gives equal bytes.
+std::string summary_line(const Totals& totals, bool timing = true);
 
 }  // namespace runnel::batch

@@ -42,6 +42,11 @@ int hex_digit(char letter) {
   return letter >= 'A' && letter <= 'F' ? letter - 'A' + 10 : -1;
 }
 
+std::size_t file_name_at(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? 0 : slash + 1;
+}
+
 // "file:///a%20b" or "file:a%20b" (a relative one, which only runnel writes).
 Result<std::string> path_of(std::string text) {
   if (!text.starts_with("file:")) return text;
@@ -64,14 +69,18 @@ Result<std::string> path_of(std::string text) {
   return path;
 }
 
+std::string percent(unsigned char byte) {
+  char escape[4];
+  std::snprintf(escape, sizeof escape, "%%%02X", static_cast<unsigned>(byte));
+  return escape;
+}
+
 std::string uri_of(std::string_view path) {
   std::string text = path.starts_with('/') ? "file://" : "file:";
   for (const char letter : path) {
     const auto byte = static_cast<unsigned char>(letter);
     const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || std::strchr("-._~/", byte) != nullptr;
-    char escape[4];
-    std::snprintf(escape, sizeof escape, "%%%02X", static_cast<unsigned>(byte));
-    text += plain ? std::string(1, letter) : std::string(escape);
+    text += plain ? std::string(1, letter) : percent(byte);
   }
   return text;
 }
@@ -110,6 +119,7 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
     recording.id = id->is_string() ? id->get<std::string>() : id->dump();
   }
   if (!listed) {
+    recording.named = file_name_at(recording.path);
     for (const char* key : {"path", "offset", "duration", "id"}) object.erase(key);
     if (!object.empty()) recording.fields = object.dump();
     return recording;
@@ -119,6 +129,9 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   take_integer(more, "bytes", recording.bytes);
   take_integer(more, "modified", recording.modified);
   take_integer(more, "index", recording.index);
+  std::int64_t named = 0;
+  take_integer(more, "named", named);
+  recording.named = static_cast<std::size_t>(std::clamp<std::int64_t>(named, 0, static_cast<std::int64_t>(recording.path.size())));
   if (const auto fields = more.find("fields"); fields != more.end() && fields->is_object()) recording.fields = fields->dump();
   return recording;
 }
@@ -137,12 +150,30 @@ std::int64_t Recording::cost() const noexcept {
   return std::max<std::int64_t>(bytes, 0);
 }
 
+std::string Recording::key() const {
+  std::string name = id;
+  if (name.empty()) {
+    name = path.substr(std::min(named, path.size()));
+    const std::size_t dot = name.rfind('.'), slash = name.rfind('/');
+    if (dot != std::string::npos && dot > 0 && (slash == std::string::npos || dot > slash + 1)) name.resize(dot);
+  }
+  const bool plain = pipeline::is_utf8(name);
+  std::string text;
+  for (const char letter : name) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte > ' ' && byte != 0x7f && (byte < 0x80 || plain)) text += letter;
+    else text += percent(byte);
+  }
+  return text;
+}
+
 Result<Recording> parse_recording(std::string_view line) {
   if (line.starts_with('{')) return parse_object(line, false);
   if (line.empty()) return Status(Code::invalid_data, "an empty path");
   if (line.find('\0') != std::string_view::npos) return Status(Code::invalid_data, "a zero byte, which no path has");
   Recording recording;
   recording.path = line;
+  recording.named = file_name_at(recording.path);
   return recording;
 }
 
@@ -157,7 +188,7 @@ std::string to_line(const Recording& recording) {
   if (recording.offset > 0) line += ",\"offset\":" + number(recording.offset);
   if (recording.duration > 0) line += ",\"duration\":" + number(recording.duration);
   if (!recording.id.empty()) line += ",\"id\":" + json_string(recording.id);
-  line += ",\"listed\":{\"index\":" + std::to_string(recording.index) + ",\"bytes\":" + std::to_string(recording.bytes) + ",\"modified\":" + std::to_string(recording.modified);
+  line += ",\"listed\":{\"index\":" + std::to_string(recording.index) + ",\"bytes\":" + std::to_string(recording.bytes) + ",\"modified\":" + std::to_string(recording.modified) + ",\"named\":" + std::to_string(recording.named);
   if (!recording.fields.empty()) line += ",\"fields\":" + recording.fields;
   return line + "}}";
 }

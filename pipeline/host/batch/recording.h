@@ -24,9 +24,12 @@ struct Recording {
   std::int64_t bytes = -1;     // of the file when the list was made; -1: there was none
   std::int64_t modified = 0;   // of the file, in ns since 1970
   std::int64_t index = 0;      // in the whole list, of all shards
+  std::size_t named = 0;       // where in `path` begins what the recording is called: behind the folder that the call named, else behind its own
 
   // What a share of the work is measured in: the size of the file, or of a piece as if it were 16-bit sound of 16 kHz.
   [[nodiscard]] std::int64_t cost() const noexcept;
+  // What its outputs are called: the id, or the name without its extension. UTF-8 without white space; what is neither is written as in a URI.
+  [[nodiscard]] std::string key() const;
 };
 
 // A line of a manifest, or a plain path. Errors: invalid_data, without the place of the line.

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <fstream>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -48,9 +49,12 @@ class Lister {
   }
 
  private:
-  void add_path(const std::string& path) {
+  // `named`: where the name below the folder of the call begins; npos: that of the file.
+  void add_path(std::string path, std::size_t named = std::string::npos) {
     list_.emplace_back();
-    list_.back().path = path;
+    const std::size_t slash = path.rfind('/');
+    list_.back().named = named != std::string::npos ? named : slash == std::string::npos ? 0 : slash + 1;
+    list_.back().path = std::move(path);
   }
 
   // Without recursion of this program: as deep as the file system allows.
@@ -82,7 +86,10 @@ class Lister {
     RUNNEL_TRY(walk(folder, found));
     if (found.empty()) return Status(Code::not_found) << folder << ": no recordings in this folder";
     std::sort(found.begin(), found.end());
-    for (const std::string& path : found) add_path(path);
+    const std::size_t named = folder.size() + (folder.ends_with('/') ? 0 : 1);
+    // A folder can be most of what there is: the list holds it once.
+    if (found.size() > list_.size()) list_.reserve(list_.size() + found.size());
+    for (std::string& path : found) add_path(std::move(path), named);
     return {};
   }
 
@@ -135,13 +142,29 @@ bool is_sound_name(const fs::path& path) {
 
 bool is_sensor_name(const fs::path& path) {
   const std::string extension = lower_extension(path);
-  return extension == ".csv" || extension == ".npy";
+  return extension == ".csv" || extension == ".tsv" || extension == ".npy";
 }
 
 Result<std::vector<Recording>> list_recordings(std::span<const std::string> inputs, const ListOptions& options) {
   Lister lister(options);
   for (const std::string& input : inputs) RUNNEL_TRY(lister.add(input));
   return lister.take();
+}
+
+Status check_keys(std::span<const Recording> recordings, bool are_files) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const std::string key = recordings[i].key();
+    if (are_files && (key.starts_with('/') || ("/" + key + "/").find("/../") != std::string::npos || key.ends_with('/'))) {
+      return Status(Code::invalid_argument) << recordings[i].path << ": id \"" << key << "\", expected the name of a file below the output";
+    }
+    const auto [other, fresh] = places.emplace(key, i);
+    if (fresh) continue;
+    const Recording& first = recordings[other->second];
+    return Status(Code::invalid_argument) << first.path << " and " << recordings[i].path << " would both become " << other->first << (are_files ? ".npy" : "")
+                                          << (first.path == recordings[i].path ? " (pieces of one recording need ids)" : "");
+  }
+  return {};
 }
 
 std::uint32_t checksum(std::span<const Recording> recordings) {

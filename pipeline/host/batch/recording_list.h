@@ -22,7 +22,7 @@
 
 namespace runnel::batch {
 
-// By the end of its name: sound files, and the sensor recordings .csv and .npy.
+// By the end of its name: sound files, and the sensor recordings .csv, .tsv and .npy.
 bool is_sound_name(const std::filesystem::path& path);
 bool is_sensor_name(const std::filesystem::path& path);
 
@@ -34,6 +34,9 @@ struct ListOptions {
 // Looks at every file, too. Errors: not_found for a folder or pattern without recordings and for a list that is not there; invalid_data
 // with file and line for a wrong line; io_error for a folder that cannot be read.
 Result<std::vector<Recording>> list_recordings(std::span<const std::string> inputs, const ListOptions& options = {});
+
+// That no two recordings have one key (Recording::key), for outputs that are found by it; `are_files`: and that they are names of files below one folder. Error: invalid_argument, naming both.
+Status check_keys(std::span<const Recording> recordings, bool are_files);
 
 // A checksum of the whole list: what it names, and the sizes found.
 std::uint32_t checksum(std::span<const Recording> recordings);

@@ -1,11 +1,16 @@
 #include "pipeline/host/batch/run.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 
 namespace runnel::batch {
 namespace {
@@ -16,28 +21,44 @@ constexpr std::chrono::milliseconds kLook(100);   // how often a waiting thread 
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// The outcomes of several threads, in order.
+// So that the disk is at work while the processors are: the next recordings are on their way before it is their turn.
+constexpr off_t kReadAhead = off_t{4} << 20;
+void read_ahead(const Recording& recording) {
+  struct stat found = {};
+  if (stat(recording.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  const int file = open(recording.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  posix_fadvise(file, 0, kReadAhead, POSIX_FADV_WILLNEED);
+  close(file);
+}
+
+// The outcomes of several threads, in order. Threads take the next recording when they have nothing to do, so none of them waits for another
+// one as long as what is finished out of turn stays within bounds.
 class Crew {
  public:
   Crew(const std::vector<Recording>& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
-      : recordings_(recordings), next_(first), taken_(first), ahead_(std::size_t{64} * jobs), window_(ahead_), stop_(stop) {}
+      : recordings_(recordings), jobs_(jobs), next_(first), taken_(first), stop_(stop) {}
 
   void work(Worker& worker) {
     for (;;) {
       std::size_t index = 0;
       {
         std::unique_lock lock(mutex_);
-        while (!stopped() && next_ < recordings_.size() && next_ >= taken_ + ahead_) changed_.wait_for(lock, kLook);
+        while (!stopped() && next_ < recordings_.size() && next_ > taken_ && (next_ >= taken_ + kAhead || waiting_bytes_ >= kWaitingBytes)) room_.wait_for(lock, kLook);
         if (stopped() || next_ >= recordings_.size()) return;
         index = next_++;
       }
+      if (index + jobs_ < recordings_.size()) read_ahead(recordings_[index + jobs_]);
       Outcome outcome = process_checked(worker, recordings_[index]);
       if (stopped()) return;   // it may have ended before its recording did
+      bool awaited = false;
       {
         const std::lock_guard lock(mutex_);
-        window_[index % ahead_] = std::move(outcome);
+        waiting_bytes_ += bytes_of(outcome);
+        waiting_.emplace(index, std::move(outcome));
+        awaited = index == taken_;
       }
-      changed_.notify_all();
+      if (awaited) arrived_.notify_one();
     }
   }
   // The outcome of recordings[index]; nothing: not yet, look again.
@@ -45,24 +66,37 @@ class Crew {
     std::optional<Outcome> outcome;
     {
       std::unique_lock lock(mutex_);
-      std::optional<Outcome>& place = window_[index % ahead_];
-      if (!place) changed_.wait_for(lock, kLook);
-      if (!place) return outcome;
-      outcome.swap(place);
+      auto place = waiting_.find(index);
+      if (place == waiting_.end()) {
+        arrived_.wait_for(lock, kLook);
+        place = waiting_.find(index);
+      }
+      if (place == waiting_.end()) return outcome;
+      outcome = std::move(place->second);
+      waiting_.erase(place);
+      waiting_bytes_ -= bytes_of(*outcome);
       taken_ = index + 1;
     }
-    changed_.notify_all();
+    room_.notify_all();
     return outcome;
   }
-  void quit() { quit_ = true; }
+  void quit() {
+    quit_ = true;
+    room_.notify_all();
+  }
   [[nodiscard]] bool stopped() const { return quit_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
 
  private:
+  static constexpr std::size_t kAhead = 4096, kWaitingBytes = std::size_t{64} << 20;
+  static std::size_t bytes_of(const Outcome& outcome) { return outcome.records.size() + outcome.index.size(); }
+
   const std::vector<Recording>& recordings_;
+  const unsigned jobs_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t next_, taken_, ahead_;
-  std::vector<std::optional<Outcome>> window_;
+  std::condition_variable room_, arrived_;
+  std::size_t next_, taken_;
+  std::unordered_map<std::size_t, Outcome> waiting_;   // by index
+  std::size_t waiting_bytes_ = 0;
   const std::atomic<bool>* stop_;
   std::atomic<bool> quit_{false};
 };
@@ -77,7 +111,10 @@ Outcome process_checked(Worker& worker, const Recording& recording) {
     outcome = worker.process(recording);
     status = check_file(recording);
     // What was read may be half of one and half of another.
-    if (!status.ok()) outcome = {};
+    if (!status.ok()) {
+      worker.forget(recording);
+      outcome = {};
+    }
   }
   if (!status.ok()) {
     add_error(outcome, recording.path, status);
@@ -109,6 +146,7 @@ Status work(const std::vector<Recording>& recordings, std::size_t first, const M
     threads.emplace_back([&] {
       const std::unique_ptr<Worker> worker = make();
       crew.work(*worker);
+      if (options.spare != nullptr) options.spare->give(1);
     });
   }
   Status status;

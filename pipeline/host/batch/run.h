@@ -13,6 +13,7 @@
 #include "pipeline/host/batch/outcome.h"
 #include "pipeline/host/batch/recording.h"
 #include "pipeline/host/batch/run_output.h"
+#include "pipeline/host/batch/spare_threads.h"
 
 namespace runnel::batch {
 
@@ -22,6 +23,8 @@ class Worker {
   virtual ~Worker() = default;
   // A recording that fails is an outcome, too. Of a worker that was told to stop, nothing is used.
   virtual Outcome process(const Recording& recording) = 0;
+  // What process() wrote for this recording beside its outcome is not to be kept.
+  virtual void forget(const Recording&) {}
 };
 using MakeWorker = std::function<std::unique_ptr<Worker>()>;
 
@@ -36,6 +39,7 @@ struct ProgressState {
 struct RunOptions {
   unsigned jobs = 0;                 // threads; 0: one for each processor
   bool strict = false;               // the first recording that fails ends the run
+  SpareThreads* spare = nullptr;     // told of every thread that finds no recording any more; may be null
   const std::atomic<bool>* stop = nullptr;   // set from elsewhere: what is finished is kept
   // Called about ten times a second, on the calling thread. May be empty.
   std::function<void(const ProgressState&)> progress{};
@@ -44,7 +48,7 @@ struct RunOptions {
 // Takes the outcomes in order. A failure of it ends the run.
 using Take = std::function<Status(const Recording&, const Outcome&)>;
 
-// Works through recordings[first..]. Holds at most 64 outcomes per thread that wait for an earlier one. Errors: those of `take`;
+// Works through recordings[first..]. Holds at most 4096 outcomes, and 64 MiB and one for each thread, that wait for an earlier one. Errors: those of `take`;
 // with `strict` that of the recording; io_error when it was stopped.
 Status work(const std::vector<Recording>& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take);
 

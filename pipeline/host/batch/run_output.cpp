@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -84,13 +86,26 @@ Status AppendFile::append(std::string_view text) {
   return {};
 }
 
+Status AppendFile::overwrite(std::string_view text) {
+  // Through a file that appends nothing can be written anywhere else.
+  const std::string self = "/proc/self/fd/" + std::to_string(file_);
+  const int file = ::open(self.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return failed("open");
+  const ssize_t count = ::pwrite(file, text.data(), text.size(), 0);
+  const Status status = count == static_cast<ssize_t>(text.size()) ? Status() : failed("write");
+  ::close(file);
+  return status;
+}
+
+Status AppendFile::sync_all() { return syncfs(file_) == 0 ? Status() : failed("write"); }
+
 Status AppendFile::sync() { return fdatasync(file_) == 0 ? Status() : failed("write"); }
 
-Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, const std::vector<Recording>& recordings) {
+Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, std::vector<Recording> recordings) {
   RunOutput run;
   run.output_ = output;
-  run.recordings_ = recordings;
-  run.summary_ = head.summary;
+  run.recordings_ = std::move(recordings);
+  run.head_ = head;
   std::error_code ignored;
   if (fs::is_directory(output, ignored)) return Status(Code::io_error) << output.string() << ": cannot create: it is a folder";
   RUNNEL_ASSIGN(run.journal_, AppendFile::open(journal_path(output), output.string()));
@@ -100,7 +115,7 @@ Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& h
   RUNNEL_TRY(run.part_.truncate(0));
   RUNNEL_TRY(run.part_.append(head.prefix));
   std::string lines = to_line(head);
-  for (const Recording& recording : recordings) {
+  for (const Recording& recording : run.recordings_) {
     lines += sealed(to_line(recording));
     if (lines.size() < (1 << 20)) continue;
     RUNNEL_TRY(run.journal_.append(lines));
@@ -119,7 +134,9 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   const bool part = fs::exists(OutputFile::partial(output_), error);
   std::ifstream in(part ? OutputFile::partial(output_) : output_, std::ios::binary);
   std::string prefix(reader.head().prefix.size(), '\0');
-  const bool begun = in.read(prefix.data(), static_cast<std::streamsize>(prefix.size())) && prefix == reader.head().prefix;
+  // The header of an array says at the end how many rows there are.
+  const bool begun = in.read(prefix.data(), static_cast<std::streamsize>(prefix.size())) &&
+                     (prefix == reader.head().prefix || (head_.format == OutputFormat::npy && prefix.starts_with("\x93NUMPY")));
   std::int64_t at = static_cast<std::int64_t>(prefix.size());
   const std::uintmax_t size = begun ? fs::file_size(part ? OutputFile::partial(output_) : output_, error) : 0;
   const std::int64_t bytes = error ? 0 : static_cast<std::int64_t>(size);
@@ -130,6 +147,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
     if (entry.index != recording.index || entry.at != at || entry.length < 0 || entry.length > bytes - at) break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
+    if (!fits(entry.line) || (head_.format == OutputFormat::files && !has_files(records))) break;
     if (const Status now = check_file(recording); now.code() == Code::mismatch) changed_.push_back(recording.path);
     at += entry.length;
     totals_.add(entry.counts);
@@ -138,7 +156,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   }
   if (!part && done_ == recordings_.size()) {
     // Renamed, though the journal may not say so.
-    complete_ = !reader.next(entry) && bytes == at + static_cast<std::int64_t>(reader.head().summary ? summary_line(totals_).size() : 0);
+    complete_ = !reader.next(entry) && bytes == at + static_cast<std::int64_t>(ending().size());
     if (complete_ && reader.end() >= 0) return {};
     if (complete_) RUNNEL_TRY(journal_.truncate(journal_bytes));
     if (complete_) return journal_.append(end_line(bytes));
@@ -146,6 +164,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   if (!part) {   // what bears the name is of another run
     done_ = 0;
     totals_ = {};
+    shape_ = {};
     changed_.clear();
     journal_bytes = list_bytes;
     at = 0;
@@ -172,7 +191,7 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
                                   << shard.index << "/" << shard.count;
   }
   run.recordings_ = std::move(reader.recordings());
-  run.summary_ = reader.head().summary;
+  run.head_ = reader.head();
   std::int64_t journal_bytes = 0;
   RUNNEL_TRY(run.verify(reader, journal_bytes));
   if (run.complete_) return run;
@@ -181,12 +200,63 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
   return run;
 }
 
-Status RunOutput::append(const Outcome& outcome) {
+bool RunOutput::fits(const std::string& index) {
+  if (head_.format != OutputFormat::npy || index.empty()) return true;
+  const std::optional<RowShape> shape = shape_in(index);
+  if (!shape) return true;   // a failure
+  if (shape_.values == 0) shape_ = *shape;
+  return *shape == shape_;
+}
+
+bool RunOutput::has_files(std::string_view records) const {
+  while (!records.empty()) {
+    const std::string_view line = records.substr(0, records.find('\n'));
+    records.remove_prefix(std::min(line.size() + 1, records.size()));
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("file") || !object.contains("bytes")) continue;
+    std::error_code error;
+    const auto bytes = fs::file_size(output_.parent_path() / object.value("file", ""), error);
+    if (error || bytes != object.value("bytes", std::uintmax_t{0})) return false;
+  }
+  return true;
+}
+
+std::string RunOutput::ending() const { return is_lines(head_.format) ? summary_line(totals_, head_.timing) : std::string(); }
+
+// How many rows there are is known last.
+Status RunOutput::write_header() {
+  const std::int64_t bytes = part_.size() - static_cast<std::int64_t>(head_.prefix.size());
+  return part_.overwrite(array_header(shape_, shape_.values > 0 ? bytes / shape_.bytes() : 0));
+}
+
+Status RunOutput::write_index() {
+  RUNNEL_ASSIGN(JournalReader reader, JournalReader::open(journal_path(output_)));
+  RUNNEL_ASSIGN(IndexFiles index, IndexFiles::create(output_, head_.format));
+  for (JournalEntry entry; reader.next(entry);) RUNNEL_TRY(index.add(entry.line, entry.at));
+  return index.commit(totals_, head_.timing);
+}
+
+Status RunOutput::append(Outcome outcome) {
+  if (!is_lines(head_.format) && outcome.counts.code != Code::ok && outcome.index.empty() && !outcome.records.empty()) {
+    // There is no room for failures among rows.
+    outcome.records.pop_back();
+    outcome.index = std::exchange(outcome.records, {});
+  }
+  if (!fits(outcome.index)) {
+    const Recording& recording = recordings_[done_];
+    Outcome error;
+    add_error(error, recording.path, Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of " << name_of(shape_.dtype) << ", as those in front of them");
+    error.records.pop_back();
+    outcome.index = with_fields(error.records, recording);
+    outcome.records.clear();
+    outcome.counts.code = Code::mismatch;
+  }
   const JournalEntry entry{.index = recordings_[done_].index,
                            .at = part_.size(),
                            .length = static_cast<std::int64_t>(outcome.records.size()),
                            .crc = crc_of(outcome.records),
-                           .counts = outcome.counts};
+                           .counts = outcome.counts,
+                           .line = outcome.index};
   RUNNEL_TRY(part_.append(outcome.records));
   RUNNEL_TRY(journal_.append(to_line(entry)));
   totals_.add(outcome.counts);
@@ -195,6 +265,8 @@ Status RunOutput::append(const Outcome& outcome) {
 }
 
 Status RunOutput::sync() {
+  // A journal never knows of a file that could still be lost.
+  if (head_.format == OutputFormat::files) RUNNEL_TRY(part_.sync_all());
   RUNNEL_TRY(part_.sync());
   RUNNEL_TRY(journal_.sync());
   synced_ = std::chrono::steady_clock::now();
@@ -202,8 +274,10 @@ Status RunOutput::sync() {
 }
 
 Status RunOutput::finish() {
-  if (summary_) RUNNEL_TRY(part_.append(summary_line(totals_)));
+  RUNNEL_TRY(part_.append(ending()));
+  if (head_.format == OutputFormat::npy) RUNNEL_TRY(write_header());
   RUNNEL_TRY(sync());
+  if (!is_lines(head_.format)) RUNNEL_TRY(write_index());
   const std::int64_t bytes = part_.size();
   part_.close();
   std::error_code error;

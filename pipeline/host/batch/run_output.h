@@ -29,8 +29,11 @@ class AppendFile {
   Status lock();
   Status truncate(std::int64_t bytes);
   Status append(std::string_view text);
-  // Until it is on the disk.
+  // Its first bytes anew.
+  Status overwrite(std::string_view text);
+  // Until it is on the disk; all files beside it, too.
   Status sync();
+  Status sync_all();
   void close() noexcept;
   [[nodiscard]] std::int64_t size() const { return size_; }
 
@@ -44,7 +47,7 @@ class AppendFile {
 class RunOutput {
  public:
   // Begins afresh; an earlier journal and OUT.part go, an earlier OUT stays until finish(). Errors name OUT.
-  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, const std::vector<Recording>& recordings);
+  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, std::vector<Recording> recordings);
   // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what they must be. Errors:
   // not_found without a journal, invalid_data for one in which nothing had begun; mismatch when the call is another one.
   static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call, const Shard& shard);
@@ -58,24 +61,32 @@ class RunOutput {
   // Of the recordings that are done, those whose file is another one by now.
   [[nodiscard]] const std::vector<std::string>& changed() const { return changed_; }
 
-  // The outcome of recordings()[done()].
-  Status append(const Outcome& outcome);
-  // Once all are done: writes the summary (where there is one) and gives the output its name.
+  // The outcome of recordings()[done()]. One whose rows do not fit those in front of it becomes a failure.
+  Status append(Outcome outcome);
+  // Once all are done: writes the summary, where the format has one, and the index, where it has none, and gives the output its name.
   Status finish();
   // So that nothing of what was appended can be lost, also when the power fails.
   Status sync();
 
  private:
   Status verify(JournalReader& reader, std::int64_t& journal_bytes);
+  // Whether the records are those of a run like this one so far: the arrays of an output have rows of one shape.
+  bool fits(const std::string& index);
+  // Whether the files that the records speak of are there.
+  [[nodiscard]] bool has_files(std::string_view records) const;
+  [[nodiscard]] std::string ending() const;
+  Status write_header();
+  Status write_index();
 
   std::filesystem::path output_;
+  JournalHead head_;
   AppendFile journal_, part_;
   std::vector<Recording> recordings_;
   std::vector<std::string> changed_;
   std::size_t done_ = 0;
   Totals totals_;
   bool complete_ = false;
-  bool summary_ = true;
+  RowShape shape_;                   // of the rows of an array, once there was one
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 

@@ -9,6 +9,11 @@ namespace runnel::pipeline {
 EventRecords::EventRecords(std::string_view source, const Format& input)
     : source_(source.empty() ? input.source : source), source_json_(json_string(source_)), sample_rate_(input.clock.sample_rate) {}
 
+void EventRecords::name_source(std::string_view name) {
+  source_ = name;
+  source_json_ = json_string(source_);
+}
+
 std::string EventRecords::event(const Event& event) const {
   return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) + ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
          ",\"start\":" + json_seconds(event.begin, sample_rate_) + ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) + "}";

@@ -20,6 +20,9 @@ class EventRecords {
   // `source`: the name in the records; empty: that of the recording or device.
   EventRecords(std::string_view source, const Format& input);
 
+  // From now on another source, of the same rate.
+  void name_source(std::string_view name);
+
   // One line of JSON, without the newline.
   [[nodiscard]] std::string event(const Event& event) const;
   [[nodiscard]] std::string gap(const Gap& gap) const;

@@ -29,6 +29,8 @@ Status Jsonl::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
+void Jsonl::name_source(std::string_view name) { records_.name_source(name); }
+
 Status Jsonl::write(std::string line) {
   if (sink && path.empty()) {
     sink(line);

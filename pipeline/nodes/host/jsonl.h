@@ -21,6 +21,9 @@ class Jsonl final : public Node {
   // For programs that gather records themselves: takes each line, without the newline, instead of the standard output.
   std::function<void(std::string_view)> sink;
 
+  // Another name in the records, for graphs that read one recording after the other.
+  void name_source(std::string_view name);
+
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;
   Status gap(const Gap& gap) noexcept override;

@@ -157,6 +157,18 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
   channels_ = info.channels;
   const bool unknown = info.frames == SF_COUNT_MAX;
   promised_ = unknown ? -1 : info.frames;
+  switch (info.format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_PCM_S8:
+    case SF_FORMAT_PCM_U8:
+    case SF_FORMAT_PCM_16:
+    case SF_FORMAT_PCM_24:
+    case SF_FORMAT_PCM_32:
+    case SF_FORMAT_FLOAT:
+    case SF_FORMAT_DOUBLE:
+    case SF_FORMAT_ULAW:
+    case SF_FORMAT_ALAW: finds_samples_ = info.seekable != 0; break;
+    default: break;
+  }
   silence_ = static_cast<std::int64_t>(std::llround(tail * info.samplerate));
 
   RUNNEL_TRY(seek(info));

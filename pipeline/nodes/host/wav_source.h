@@ -29,6 +29,10 @@ class WavSource final : public Node {
 
   Text note() const noexcept override;
 
+  // Once prepared: samples that the header promises, -1 when it does not say; and whether each of them can be found alone (PCM, and FLAC).
+  [[nodiscard]] std::int64_t frames() const noexcept { return promised_; }
+  [[nodiscard]] bool finds_samples() const noexcept { return finds_samples_; }
+
  private:
   Status open(SF_INFO& info) noexcept;
   Status seek(const SF_INFO& info) noexcept;
@@ -43,6 +47,7 @@ class WavSource final : public Node {
   std::int64_t position_ = 0;        // in the recording
   std::int64_t end_ = -1;            // of the piece, in the recording; -1: that of the recording
   std::int64_t silence_ = 0;         // frames of zeros still to come behind the recording
+  bool finds_samples_ = false;
   bool read_ = false;                // the recording has been read to its end
   std::int64_t replaced_ = 0;        // samples that were not finite
   std::int64_t missing_ = 0;         // frames that the header promises and the file does not have
