@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <optional>
 
 #include "base/crc32c.h"
 #include "embed/gate.h"
@@ -12,7 +11,6 @@
 #include "embed/program.h"
 #include "embed/sample_source.h"
 #include "embed/sinks.h"
-#include "inference/loader.h"
 
 using namespace runnel;
 using namespace runnel::embed;
@@ -101,13 +99,6 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
   return RUNNEL_OK;
 }
 
-Result<const Model*> RomModel::load(std::string_view) noexcept {
-  if (!model_) {
-    RUNNEL_ASSIGN(model_, Model::open(bytes_));
-  }
-  return static_cast<const Model*>(&*model_);
-}
-
 }  // namespace runnel::embed
 
 namespace {
@@ -145,12 +136,16 @@ Status add_stages(runnel_node& node, const runnel_options& options, pipeline::St
 }
 
 Status prepare(runnel_node& node, const runnel_options& options) noexcept {
+  if (node.program->make_loader != nullptr) {
+    node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
+    if (node.loader == nullptr) return pipeline::out_of_memory("the model");
+  }
   pipeline::Stage stages[kMaxStages + 4];
   int count = 0;
   RUNNEL_TRY(add_stages(node, options, stages, count));
   pipeline::ExecutorOptions settings;
   settings.tick = node.program->hop;
-  settings.models = &node.loader;
+  settings.models = node.loader;
   settings.operators = node.program->operators;
   settings.slack = false;
   if (node.program->plain_kernels) settings.isa = Isa::reference;

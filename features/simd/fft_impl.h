@@ -171,6 +171,48 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
+// Radix 4 one by one, as processors without vectors do it: no address is computed twice, since their loads of floats take no index. `first`: the
+// first of four points, the others `step` behind each other; results go to `to`, `stride` from each other.
+struct Fours {
+  const float *re, *im;
+  std::size_t step;
+  float *to_re, *to_im;
+  std::size_t stride;
+
+  template <bool kTurn>
+  RUNNEL_INLINE void one(const Complex<1>* w) {
+    Complex<1> x[4];
+    const float *a = re++, *b = im++;
+    for (int k = 0; k < 4; ++k, a += step, b += step) x[k] = {*a, *b};
+    butterfly<1, 4>(x);
+    float *c = to_re++, *d = to_im++;
+    for (int k = 0; k < 4; ++k, c += stride, d += stride) {
+      if (kTurn && k > 0) x[k] = x[k] * w[k];
+      *c = x[k].re;
+      *d = x[k].im;
+    }
+  }
+};
+[[maybe_unused]] void pass_fours(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const auto groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
+  Fours fours{from_re, from_im, groups * stride, to_re, to_im, stride};
+  if (groups == 1) {
+    for (std::size_t q = 0; q < stride; ++q) fours.one<false>(nullptr);
+    return;
+  }
+  for (std::size_t p = 0; p < groups; ++p) {
+    Complex<1> w[4] = {};
+    const float* t = pass.twiddles + p;
+    for (int k = 1; k < 4; ++k, t += groups) {
+      w[k].re = *t;
+      w[k].im = *(t += groups);
+    }
+    for (const float* const last = fours.re + stride; fours.re != last;) fours.one<true>(w);
+    fours.to_re += 3 * stride;
+    fours.to_im += 3 * stride;
+  }
+}
+
 template <int W, int R>
 void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                    float* to_im) noexcept {
@@ -186,6 +228,8 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
       }
     }
     return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
+  } else if constexpr (R == 4) {
+    return pass_fours(pass, from_re, from_im, to_re, to_im);
   } else {
     return pass_wide<1, R>(pass, from_re, from_im, to_re, to_im);
   }

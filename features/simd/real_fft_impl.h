@@ -18,6 +18,7 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
       store<W>(im + j, odd);
     }
   }
+#pragma GCC unroll 4
   for (; j < count; ++j) {
     re[j] = x[2 * j];
     im[j] = x[2 * j + 1];
@@ -53,6 +54,7 @@ void unpack_real(const float* z_re, const float* z_im, std::size_t count, const 
   if constexpr (W > 1) {
     for (; k + W <= half + 1; k += W) unpack_pair<W>(z_re, z_im, count, k, cosine, sine, re, im);
   }
+#pragma GCC unroll 4
   for (; k <= half; ++k) unpack_pair<1>(z_re, z_im, count, k, cosine, sine, re, im);
 }
 

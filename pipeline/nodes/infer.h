@@ -3,11 +3,10 @@
 
 #include <optional>
 
-#include "inference/frames.h"
-#include "inference/session.h"
 #include "inference/stepped_session.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/infer_values.h"
+#include "pipeline/nodes/model_stream.h"
 
 namespace runnel::pipeline {
 
@@ -35,28 +34,19 @@ class Infer final : public Node {
   Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;
   Status prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
   Status give_labels(PrepareContext& context, const Model& loaded) noexcept;
-  void store(const std::byte* frames, std::int64_t count) noexcept;
-  void run(Output& out) noexcept;
   void step(Output& out) noexcept;
-  void copy_out(const OutputFrames& frames, Output& out) noexcept;
+  ModelStreamShape shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept;
 
   const Prepared* prepared_ = nullptr;
-  Session session_;                  // stream
+  ModelStream stream_;               // stream
   std::optional<SteppedSession> stepped_;
   InputValues input_;
   OutputValues output_values_;
   int position_ = 0;                 // of the output
-  FrameLayout in_layout_, out_layout_;
-  std::size_t in_bytes_ = 0, out_bytes_ = 0;        // per frame, in the pipeline
-  std::int64_t in_values_ = 0, out_values_ = 0;     // per frame
-  std::int64_t out_frames_ = 0;      // of the output's block
-  std::int64_t up_ = 1, down_ = 1;
-
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the output frame that the session numbers 0; of the next run's first
-  std::int64_t pending_ = 0;         // frames in the session's input that wait for the block to be full
+  ModelStreamShape shape_;
+  std::int64_t grid_ = 0;            // stepped: index of the next run's first output frame
+  std::int64_t skip_ = 0;            // stepped: input still to be dropped
   std::int64_t ignored_ = 0;         // frames behind a clip
-  bool heard_ = false, ended_ = false;
 };
 
 }  // namespace runnel::pipeline

@@ -1,0 +1,32 @@
+// Bound operators that compiler/embed turns into constants (compiled.h).
+#pragma once
+
+#include "inference/ops/broadcast.h"
+#include "inference/ops/support.h"
+#include "kernels/arithmetic.h"
+#include "kernels/conv.h"
+#include "kernels/elementwise.h"
+
+namespace runnel::ops {
+
+// Convolution and fully connected layers of integers.
+struct BoundConv : BoundOperator {
+  kernels::Conv conv;
+  Operand x;
+  Operand addend;
+  std::int32_t y = -1;
+  std::int32_t batch = 1;
+  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
+};
+
+// Sums, differences, products, maxima and minima of two tensors.
+struct BoundBinary : BoundOperator {
+  const kernels::Elementwise* kernels = nullptr;   // integers
+  kernels::BinarySpec spec;                        // of one call
+  kernels::PairSpec plain;                         // float32, int32: of one call
+  Broadcast<2> broadcast;
+  Operand a, b;
+  std::int32_t y = -1;
+};
+
+}  // namespace runnel::ops

@@ -1,0 +1,15 @@
+#include "inference/ops/compiled.h"
+
+namespace runnel::ops {
+
+void run_compiled_conv_int8(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const CompiledConv&>(self);
+  kernels::constant_conv_int8(op.spec, op.x.at(context), context.data[op.y]);
+}
+
+void run_compiled_conv_int16(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const CompiledConv&>(self);
+  kernels::constant_conv_int16(op.spec, op.x.at(context), context.data[op.y]);
+}
+
+}  // namespace runnel::ops
