@@ -171,45 +171,51 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
-// Radix 4 one by one, as processors without vectors do it: no address is computed twice, since their loads of floats take no index. `first`: the
-// first of four points, the others `step` behind each other; results go to `to`, `stride` from each other.
-struct Fours {
-  const float *re, *im;
-  std::size_t step;
-  float *to_re, *to_im;
-  std::size_t stride;
-
-  template <bool kTurn>
-  RUNNEL_INLINE void one(const Complex<1>* w) {
-    Complex<1> x[4];
-    const float *a = re++, *b = im++;
-    for (int k = 0; k < 4; ++k, a += step, b += step) x[k] = {*a, *b};
-    butterfly<1, 4>(x);
-    float *c = to_re++, *d = to_im++;
-    for (int k = 0; k < 4; ++k, c += stride, d += stride) {
-      if (kTurn && k > 0) x[k] = x[k] * w[k];
-      *c = x[k].re;
-      *d = x[k].im;
+// Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from point to point, with one address
+// for each row of them, since loads of floats take no index.
+template <int kTogether, bool kTurn>
+RUNNEL_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+  Complex<1> x[kTogether][4];
+  for (int k = 0; k < 4; ++k, re += step, im += step) {
+    for (int j = 0; j < kTogether; ++j) x[j][k] = {re[j], im[j]};
+  }
+  for (int j = 0; j < kTogether; ++j) butterfly<1, 4>(x[j]);
+  for (int k = 0; k < 4; ++k, to_re += stride, to_im += stride) {
+    for (int j = 0; j < kTogether; ++j) {
+      const Complex<1> y = kTurn && k > 0 ? x[j][k] * w[k] : x[j][k];
+      to_re[j] = y.re;
+      to_im[j] = y.im;
     }
   }
-};
+}
+template <bool kTurn>
+RUNNEL_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+  std::size_t left = stride;
+  for (; left >= 2; left -= 2, re += 2, im += 2, to_re += 2, to_im += 2) fours<2, kTurn>(re, im, step, w, to_re, to_im, stride);
+  if (left > 0) fours<1, kTurn>(re, im, step, w, to_re, to_im, stride);
+}
 [[maybe_unused]] void pass_fours(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
   const auto groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
-  Fours fours{from_re, from_im, groups * stride, to_re, to_im, stride};
-  if (groups == 1) {
-    for (std::size_t q = 0; q < stride; ++q) fours.one<false>(nullptr);
-    return;
-  }
-  for (std::size_t p = 0; p < groups; ++p) {
-    Complex<1> w[4] = {};
-    const float* t = pass.twiddles + p;
+  if (groups == 1) return row_of_fours<false>(from_re, from_im, stride, nullptr, to_re, to_im, stride);
+  const float* twiddles = pass.twiddles;
+  const auto next = [&](Complex<1>* w) __attribute__((always_inline)) {
+    const float* t = twiddles++;
     for (int k = 1; k < 4; ++k, t += groups) {
       w[k].re = *t;
       w[k].im = *(t += groups);
     }
-    for (const float* const last = fours.re + stride; fours.re != last;) fours.one<true>(w);
-    fours.to_re += 3 * stride;
-    fours.to_im += 3 * stride;
+  };
+  Complex<1> w[4] = {};
+  if (stride == 1) {
+    for (std::size_t p = 0; p < groups; ++p, to_re += 4, to_im += 4) {
+      next(w);
+      fours<1, true>(from_re++, from_im++, groups, w, to_re, to_im, 1);
+    }
+    return;
+  }
+  for (std::size_t p = 0; p < groups; ++p, from_re += stride, from_im += stride, to_re += 4 * stride, to_im += 4 * stride) {
+    next(w);
+    row_of_fours<true>(from_re, from_im, groups * stride, w, to_re, to_im, stride);
   }
 }
 

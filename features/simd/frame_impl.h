@@ -92,7 +92,12 @@ RUNNEL_INLINE void for_each_lane(std::size_t first, std::size_t count, Step step
   if constexpr (W > 1) {
     for (; i + W <= count; i += W) step.template operator()<W>(i);
   }
-#pragma GCC unroll 4
+  // Four at a time: one address for all.
+  if constexpr (W == 1) {
+    for (; i + 4 <= count; i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) step.template operator()<1>(i + j);
+    }
+  }
   for (; i < count; ++i) step.template operator()<1>(i);
 }
 
@@ -103,12 +108,16 @@ void shape_frame(const float* x, std::size_t count, float mean, float emphasis, 
   to[0] = (first - emphasis * first) * window[0];
   if constexpr (W == 1) {
     float before = first;
-#pragma GCC unroll 4
-    for (std::size_t i = 1; i < count; ++i) {
+    const auto one = [&](std::size_t i) __attribute__((always_inline)) {
       const float now = x[i] - mean;
       to[i] = (now - before * emphasis) * window[i];
       before = now;
+    };
+    std::size_t i = 1;
+    for (; i + 4 <= count; i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) one(i + j);
     }
+    for (; i < count; ++i) one(i);
     return;
   }
   for_each_lane<W>(
@@ -181,7 +190,9 @@ void log(float* x, std::size_t count, float floor) noexcept {
     const float* p = power + rows.bins[b];
     float energy = 0;
     const float *w = rows.weights + rows.first_row[b], *const last = rows.weights + rows.first_row[b + 1];
-#pragma GCC unroll 4
+    for (; last - w >= 4; w += 4, p += 4) {
+      for (int j = 0; j < 4; ++j) energy += w[j] * p[j];
+    }
     while (w != last) energy += *w++ * *p++;
     to[b] = energy;
   }
