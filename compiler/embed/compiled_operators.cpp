@@ -76,6 +76,28 @@ Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNum
                                       operand(bound.a, tensors), operand(bound.b, tensors), tensors.of(bound.y))};
 }
 
+CompiledOperator compiled_copy(const ops::Operand& x, int y, std::size_t bytes, TensorNumbers& tensors) {
+  return {"CompiledCopy", fmt::format("compiled(ops::run_compiled_copy, ops::CompiledCopy{{{{}}, {}, {}, {}}})", operand(x, tensors), tensors.of(y), bytes)};
+}
+
+Result<CompiledOperator> compile_reshape(const ops::BoundReshape& bound, TensorNumbers& tensors) {
+  if (bound.rescale.needed()) return Status(Code::unsupported, "a change of scale on the way");
+  return compiled_copy(bound.x, bound.y, bound.bytes, tensors);
+}
+
+Result<CompiledOperator> compile_transpose(const ops::BoundMove& bound, TensorNumbers& tensors) {
+  if (bound.rescale.needed()) return Status(Code::unsupported, "a change of scale on the way");
+  // Axes of one element may go anywhere.
+  int last = -1;
+  for (int i = 0; i < bound.rank; ++i) {
+    const int axis = bound.perm[i];
+    if (bound.x_dims[static_cast<std::size_t>(axis)] == 1) continue;
+    if (axis < last) return Status(Code::unsupported, "elements in another order");
+    last = axis;
+  }
+  return compiled_copy(bound.x, bound.y, bound.count * bound.element, tensors);
+}
+
 }  // namespace
 
 int TensorNumbers::of(int tensor) {
@@ -101,6 +123,8 @@ Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, c
     case fb::OpCode::min:
       if (!integers || op.version() > 2) return none;
       return compile_binary(static_cast<const ops::BoundBinary&>(bound), tensors);
+    case fb::OpCode::reshape: return compile_reshape(static_cast<const ops::BoundReshape&>(bound), tensors);
+    case fb::OpCode::transpose: return compile_transpose(static_cast<const ops::BoundMove&>(bound), tensors);
     default: return none;
   }
 }

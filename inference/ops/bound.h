@@ -2,6 +2,7 @@
 #pragma once
 
 #include "inference/ops/broadcast.h"
+#include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
 #include "kernels/arithmetic.h"
 #include "kernels/conv.h"
@@ -27,6 +28,25 @@ struct BoundBinary : BoundOperator {
   Broadcast<2> broadcast;
   Operand a, b;
   std::int32_t y = -1;
+};
+
+// Reshape.
+struct BoundReshape : BoundOperator {
+  Operand x;
+  std::int32_t y = -1;
+  std::size_t bytes = 0, count = 0;
+  Rescale rescale;
+};
+
+// Transpose and slice.
+struct BoundMove : BoundOperator {
+  Operand x;
+  std::int32_t y = -1;
+  std::size_t element = 1, count = 0;
+  int rank = 0;
+  kernels::Dims x_dims{}, y_dims{}, begin{}, step{};
+  std::uint8_t perm[kMaxRank] = {};
+  Rescale rescale;
 };
 
 }  // namespace runnel::ops

@@ -29,6 +29,14 @@ void run_compiled_binary(const BoundOperator& self, const RunContext& context) n
   kernels::constant_binary<kOp, T>(op.spec, op.a.at(context), op.b.at(context), context.data[op.y]);
 }
 
+// The same elements in the same order: a reshape, or a transpose of axes of one.
+struct CompiledCopy : BoundOperator {
+  Operand x;
+  std::int32_t y = -1;
+  std::size_t bytes = 0;
+};
+void run_compiled_copy(const BoundOperator& self, const RunContext& context) noexcept;
+
 // A BoundOperator of type T with `run`, for aggregates.
 template <class T>
 constexpr T compiled(void (*run)(const BoundOperator&, const RunContext&) noexcept, T bound) noexcept {
