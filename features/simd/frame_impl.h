@@ -178,6 +178,10 @@ RUNNEL_INLINE F<W> log_of(F<W> x) {
 
 template <int W>
 void log(float* x, std::size_t count, float floor) noexcept {
+  if constexpr (W == 1) {
+    for (std::size_t i = 0; i < count; ++i) x[i] = log_of<1>(larger<1>(x[i], floor));
+    return;
+  }
   for_each_lane<W>(
       0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
         store<V>(x + i, log_of<V>(larger<V>(load<V>(x + i), splat<V>(floor))));
