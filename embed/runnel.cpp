@@ -103,7 +103,8 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
 
 namespace {
 
-Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages, int& count) noexcept {
+// Not inlined: its sentences would lie on the stack while nodes prepare.
+[[gnu::noinline]] Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages, int& count) noexcept {
   const runnel_program& program = *node.program;
   if (program.stages < 1 || program.stages > kMaxStages || program.make_nodes == nullptr) return Status(Code::invalid_data) << "a program of " << program.stages << " nodes, expected 1 to " << kMaxStages;
   node.source = place<SampleSource>(node.memory);
@@ -140,7 +141,10 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
     node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
     if (node.loader == nullptr) return pipeline::out_of_memory("the model");
   }
-  pipeline::Stage stages[kMaxStages + 4];
+  // Source, sink and two observers besides those of the program; in this memory, because the stack is at its deepest behind this.
+  const int most = std::clamp(node.program->stages, 0, kMaxStages) + 4;
+  auto* const stages = node.memory.array<pipeline::Stage>(static_cast<std::size_t>(most));
+  if (stages == nullptr) return pipeline::out_of_memory("the nodes");
   int count = 0;
   RUNNEL_TRY(add_stages(node, options, stages, count));
   pipeline::ExecutorOptions settings;

@@ -21,7 +21,11 @@ struct SavedHeader {
 };
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
-constexpr std::size_t kArenaAlignment = 64;
+#ifdef __linux__
+constexpr std::size_t kScratchAlignment = 64;
+#else
+constexpr std::size_t kScratchAlignment = 16;   // memory is short, and there are no wider vectors
+#endif
 
 // Nobody looks at the steps of a run.
 struct Unobserved {
@@ -61,16 +65,16 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
   for (const Tier tier : {Tier::fast, Tier::slow}) {
     if (prepared.arena_bytes(tier) == 0) continue;
     const auto i = static_cast<std::size_t>(tier);
-    strides[i] = align_up(prepared.arena_bytes(tier), kArenaAlignment);
+    strides[i] = align_up(prepared.arena_bytes(tier), prepared.alignment());
     std::size_t bytes = 0;
     if (!checked_mul(strides[i], count, bytes)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
-    arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, kArenaAlignment));
+    arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, prepared.alignment()));
     complete = complete && arenas[i] != nullptr;
     if (arenas[i] != nullptr) std::memset(arenas[i], 0, bytes);
   }
   std::size_t pointers = 0;
   if (!checked_mul(tensors, count, pointers)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
-  auto* scratch = static_cast<std::byte*>(memory_of(prepared.tables_.scratch_tier).allocate(prepared.tables_.scratch_bytes, kArenaAlignment));
+  auto* scratch = static_cast<std::byte*>(memory_of(prepared.tables_.scratch_tier).allocate(prepared.tables_.scratch_bytes, kScratchAlignment));
   auto* workspaces = slow.array<Workspace>(count);
   auto* data = slow.array<std::byte*>(pointers);
   auto* index = slow.array<FrameIndex>(pointers);

@@ -10,6 +10,21 @@ namespace {
 
 const CompiledModel& of(const void* self) noexcept { return *static_cast<const CompiledModel*>(self); }
 
+// Not inlined: its sentences would lie on the stack while the session is made.
+[[gnu::noinline]] Status check(const CompiledModel& m, const PrepareContext& context) noexcept {
+  for (const CompiledModel::Constants& part : m.constants) {
+    if (const std::uint32_t crc = crc32c({static_cast<const std::byte*>(part.data), part.bytes}); crc != part.crc) {
+      return Status(Code::invalid_data) << "constants of the model: checksum " << crc << ", expected " << part.crc << ": the image is damaged";
+    }
+  }
+  const Format& given = context.input;
+  const bool integers = m.given != DType::float32;
+  if (given.dtype != m.given || given.channels != m.shape.in_values || (integers && !given.codes && given.exponent != m.given_exponent)) {
+    return Status(Code::mismatch) << context.input_label << " gives other frames than this model was compiled for: expected " << m.shape.in_values << ' ' << name_of(m.given);
+  }
+  return {};
+}
+
 }  // namespace
 
 void copy_values(const void*, const std::byte* from, std::int64_t values, std::byte* to) noexcept { std::memcpy(to, from, static_cast<std::size_t>(values)); }
@@ -30,16 +45,7 @@ void dequantize_int16(const void* self, const std::byte* from, std::int64_t valu
 
 Status CompiledInfer::prepare(PrepareContext& context) noexcept {
   const CompiledModel& m = *model;
-  for (const CompiledModel::Constants& part : m.constants) {
-    if (const std::uint32_t crc = crc32c({static_cast<const std::byte*>(part.data), part.bytes}); crc != part.crc) {
-      return Status(Code::invalid_data) << "constants of the model: checksum " << crc << ", expected " << part.crc << ": the image is damaged";
-    }
-  }
-  const Format& given = context.input;
-  const bool integers = m.given != DType::float32;
-  if (given.dtype != m.given || given.channels != m.shape.in_values || (integers && !given.codes && given.exponent != m.given_exponent)) {
-    return Status(Code::mismatch) << context.input_label << " gives other frames than this model was compiled for: expected " << m.shape.in_values << ' ' << name_of(m.given);
-  }
+  RUNNEL_TRY(check(m, context));
   RUNNEL_TRY(stream_.prepare(context, m.prepared, m.shape, m.input, m.output));
   context.output.kind = Kind::frames;
   context.output.dtype = m.gives;

@@ -15,11 +15,11 @@ Status ModelStream::prepare(PrepareContext& context, const Prepared& prepared, c
   context.output.clock = context.input.clock.every(shape.up, shape.down);
   const std::int64_t block = prepared.block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * shape.out_frames;
-  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(prepared, fast, context.memory));
+  RUNNEL_ASSIGN(const std::span<Workspace> workspaces, Workspace::make_many(prepared, 1, fast, context.memory));
   Memory& of_state = prepared.state_tier() == Tier::fast ? fast : context.memory;
   auto* state = static_cast<std::byte*>(of_state.allocate(prepared.state_bytes(), prepared.alignment()));
   if (state == nullptr) return out_of_memory("the state of the session");
-  RUNNEL_ASSIGN(session_, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
+  RUNNEL_ASSIGN(session_, Session::make(prepared, workspaces.front(), {state, prepared.state_bytes()}));
   return {};
 }
 
