@@ -50,7 +50,8 @@ std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused
   return otherwise;
 }
 
-int failed(runnel_code code) noexcept {
+// Functions that print are not inlined: their lines would lie below the stack of the node.
+[[gnu::noinline]] int failed(runnel_code code) noexcept {
   Text line;
   line << runnel_code_text(code) << ": " << runnel_last_failure();
   print(line.view());
@@ -85,7 +86,7 @@ void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count,
   (stage == RUNNEL_FEATURES ? outputs->features : outputs->output).write(frames, count * frame_bytes);
 }
 
-void tell(runnel_node* node) noexcept {
+[[gnu::noinline]] void tell(runnel_node* node) noexcept {
   for (runnel_event event; runnel_poll(node, &event) == 1;) {
     Text line;
     append_event(line, event, RUNNEL_PROGRAM_RATE);
@@ -99,6 +100,25 @@ void tell(runnel_node* node) noexcept {
 runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexcept {
   if constexpr (RUNNEL_PROGRAM_SAMPLE_BYTES == 2) return runnel_push_int16(node, static_cast<const std::int16_t*>(from), frames);
   else return runnel_push_float(node, static_cast<const float*>(from), frames);
+}
+
+constexpr std::size_t kFirst = 4;   // pushes whose end is told
+
+[[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push, const std::uint64_t (&until)[kFirst]) noexcept {
+  const runnel_counters counters = runnel_counters_of(node);
+  Text line;
+  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
+  print(line.view());
+  Text more;
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " stack_used " << stack_used();
+  print(more.view());
+  print(" instructions_until_push");
+  for (const std::uint64_t count : until) {
+    Text one;
+    one << ' ' << count;
+    print(one.view());
+  }
+  print("\n");
 }
 
 #ifdef RUNNEL_PROGRAM_OBSERVED
@@ -175,7 +195,6 @@ int runnel::firmware::image_main() noexcept {
 #endif
   HostFile in;
   if (!open_recording(in, arguments.words[1])) return fail("cannot read the recording");
-  constexpr std::size_t kFirst = 4;
   std::uint64_t spent = 0, pushes = 0, until[kFirst] = {};   // instructions until the end of push i
   runnel_code code = RUNNEL_OK;
 #ifdef RUNNEL_PROGRAM_OBSERVED
@@ -202,19 +221,6 @@ int runnel::firmware::image_main() noexcept {
   }
   if (const runnel_code ended = runnel_end(node); ended != RUNNEL_OK) return failed(ended);
   tell(node);
-  const runnel_counters counters = runnel_counters_of(node);
-  Text line;
-  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
-  print(line.view());
-  Text more;
-  more << " instructions_to_prepare " << prepared << " instructions_per_push " << (pushes > 0 ? spent / pushes : 0) << " memory_used " << counters.memory_used << " stack_used " << stack_used();
-  print(more.view());
-  print(" instructions_until_push");
-  for (const std::uint64_t count : until) {
-    Text one;
-    one << ' ' << count;
-    print(one.view());
-  }
-  print("\n");
+  report(node, prepared, pushes > 0 ? spent / pushes : 0, until);
   return code == RUNNEL_OVERRUN ? static_cast<int>(code) : 0;
 }
