@@ -7,6 +7,7 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
+#include "compiler/embed/compiled_model.h"
 #include "compiler/embed/sources.h"
 #include "compiler/model_graph.h"
 #include "compiler/writer.h"
@@ -26,7 +27,7 @@ struct EmbedCall {
   std::string output, name, samples, runnel_folder = RUNNEL_SOURCE_FOLDER;
   int sample_rate = 0, channels = 1, hop = 0, events = 4;
   std::size_t memory = 0, fast = 0;
-  bool self_test = false;
+  bool self_test = false, step = false;
   ModelFlags flags;
 };
 
@@ -151,6 +152,7 @@ struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::int64_t hop = 1;              // samples from frame to frame behind the front end
   bool events = false;
+  pipeline::Format features;         // what the model gets
 };
 
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast) {
@@ -158,6 +160,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   runnel_program dry;
   dry.name = program.name.c_str();
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
+  dry.make_loader = embed::rom_loader;
   dry.operators = all_operators();
   dry.input = {.kind = pipeline::Kind::audio, .dtype = DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
   dry.hop = program.hop;
@@ -183,6 +186,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
     out.fast_bytes = used.fast_used;
     if (program.features_stage >= 0) {
       const pipeline::Clock& clock = node->executor->format(1 + program.features_stage).clock;
+      out.features = node->executor->format(1 + program.features_stage);
       out.hop = std::clamp<std::int64_t>(clock.hop / clock.denominator, 1, 4096);
     }
     out.events = events;
@@ -199,6 +203,39 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
     if (error) return Status(Code::io_error) << path.parent_path().string() << ": " << error.message();
     RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
   }
+  return {};
+}
+
+// The node that interprets the model is replaced by one that has it as constants.
+Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain, const pipeline::Format& features, compiler::EmbeddedProgram& program) {
+  if (call.self_test) return Status(Code::unsupported, "--step --self-test: a compiled model has no test vectors; expected one of them");
+  const auto at = static_cast<std::size_t>(program.output_stage);
+  compiler::CompileOptions options;
+  options.array = "runnel_" + program.name + "_model";
+  options.scope = fmt::format("Infer{}", at);
+  for (const pipeline::ParameterText& parameter : chain[at].parameters) {
+    if (parameter.key == "output") options.output = parameter.value;
+  }
+  // As C++ of the interpreting node.
+  for (const compiler::EmbeddedNode::Member& member : program.nodes[at].members) {
+    if (member.name == "chunk") options.chunk = std::atoll(member.value.c_str());
+    if (member.name == "dequantize") options.dequantize = member.value == "true";
+  }
+  options.given = features.dtype;
+  options.given_exponent = features.exponent;
+  if (model.pipeline() != nullptr && model.pipeline()->labels() != nullptr) {
+    for (const flatbuffers::String* label : *model.pipeline()->labels()) options.labels.push_back(label->str());
+  }
+  options.fast_bytes = call.fast;
+  auto compiled = compiler::compile_model(model, options);
+  if (!compiled.ok()) return compiled.status().at(call.graph.model);
+  compiler::EmbeddedNode& node = program.nodes[at];
+  node.definitions = std::move(compiled->definitions);
+  node.class_name = "CompiledInfer";
+  node.header = "pipeline/nodes/compiled_infer.h";
+  node.members = {{"model", "&" + options.scope + "::kModel"}};
+  program.model = std::move(compiled->constants);
+  program.compiled = true;
   return {};
 }
 
@@ -267,6 +304,7 @@ Status run_embed(const EmbedCall& call) {
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
+  if (call.step) RUNNEL_TRY(compile(call, model, chain, dry->features, program));
   if (program.events && program.labels.empty()) {
     const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
     for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));
@@ -299,6 +337,7 @@ void add_embed(CLI::App& app, int& exit_code) {
   verb->add_option("--events", call->events, "Decisions that may wait to be fetched")->check(CLI::Range(1, 1000));
   verb->add_option("--memory", call->memory, "Bytes of memory as the board counted them (runnel_counters), instead of the bound")->default_str("");
   verb->add_option("--fast", call->fast, "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")->default_str("");
+  verb->add_flag("--step", call->step, "Compile the model into constants and calls of the kernels that it uses: no model file is read on the device; for models that are streams");
   verb->add_flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb->add_option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);

@@ -31,6 +31,10 @@ function(runnel_library name)
   add_library(runnel_${name} STATIC ${ARG_SOURCES})
   add_library(runnel::${name} ALIAS runnel_${name})
   set_target_properties(runnel_${name} PROPERTIES EXPORT_NAME ${name} RUNNEL_CLASS "${ARG_CLASS}")
+  # On devices flash is scarce: what does not compute samples or tensors is compiled for size (its own files may say otherwise).
+  if(RUNNEL_FIRMWARE AND NOT name MATCHES "^(kernels|features)$")
+    target_compile_options(runnel_${name} PRIVATE $<$<CONFIG:Release,MinSizeRel>:-Os>)
+  endif()
   if(NOT RUNNEL_FIRMWARE)   # there it would cost a table of addresses and be of no use
     set_target_properties(runnel_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()

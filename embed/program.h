@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "embed/runnel.h"
+#include "inference/loader.h"
 #include "inference/operator.h"
 #include "pipeline/executor.h"
 #include "pipeline/format.h"
@@ -15,7 +16,7 @@
 namespace runnel::embed {
 
 // Changes whenever the struct below or what its members mean changes.
-inline constexpr std::uint32_t kProgramVersion = 1;
+inline constexpr std::uint32_t kProgramVersion = 2;
 
 // Which instructions the planned memory and the kernels count on. `any` runs everywhere.
 enum class Target : std::uint8_t { any, cortex_m4, cortex_m7, cortex_m55 };
@@ -42,7 +43,9 @@ struct runnel_program {
   std::uint32_t version = runnel::embed::kProgramVersion;
   runnel::embed::Target target = runnel::embed::Target::any;
   const char* name = "";
-  runnel::embed::RomBytes model;                  // 16-byte aligned
+  runnel::embed::RomBytes model;                  // 16-byte aligned: a model file, or the constants of a compiled model
+  // Of a model file: makes what reads it. Null when the memory is exhausted; no function for a compiled model, and no reader is linked.
+  runnel::ModelLoader* (*make_loader)(runnel::Memory& memory, std::span<const std::byte> model) noexcept = nullptr;
   runnel::OperatorTable operators;
   std::span<const char* const> labels;
   // Of samples as they are pushed: int16 or float32.
@@ -64,6 +67,9 @@ struct runnel_program {
 };
 
 namespace runnel::embed {
+
+// runnel_program::make_loader for model files.
+ModelLoader* rom_loader(Memory& memory, std::span<const std::byte> model) noexcept;
 
 // A node of type N in `memory`, for make_nodes(); null when the memory is exhausted.
 template <class N>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <optional>
 
 #include "base/crc32c.h"
 #include "embed/gate.h"
@@ -12,7 +11,6 @@
 #include "embed/program.h"
 #include "embed/sample_source.h"
 #include "embed/sinks.h"
-#include "inference/loader.h"
 
 using namespace runnel;
 using namespace runnel::embed;
@@ -101,18 +99,12 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
   return RUNNEL_OK;
 }
 
-Result<const Model*> RomModel::load(std::string_view) noexcept {
-  if (!model_) {
-    RUNNEL_ASSIGN(model_, Model::open(bytes_));
-  }
-  return static_cast<const Model*>(&*model_);
-}
-
 }  // namespace runnel::embed
 
 namespace {
 
-Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages, int& count) noexcept {
+// Not inlined: its sentences would lie on the stack while nodes prepare.
+[[gnu::noinline]] Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages, int& count) noexcept {
   const runnel_program& program = *node.program;
   if (program.stages < 1 || program.stages > kMaxStages || program.make_nodes == nullptr) return Status(Code::invalid_data) << "a program of " << program.stages << " nodes, expected 1 to " << kMaxStages;
   node.source = place<SampleSource>(node.memory);
@@ -145,12 +137,19 @@ Status add_stages(runnel_node& node, const runnel_options& options, pipeline::St
 }
 
 Status prepare(runnel_node& node, const runnel_options& options) noexcept {
-  pipeline::Stage stages[kMaxStages + 4];
+  if (node.program->make_loader != nullptr) {
+    node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
+    if (node.loader == nullptr) return pipeline::out_of_memory("the model");
+  }
+  // Source, sink and two observers besides those of the program; in this memory, because the stack is at its deepest behind this.
+  const int most = std::clamp(node.program->stages, 0, kMaxStages) + 4;
+  auto* const stages = node.memory.array<pipeline::Stage>(static_cast<std::size_t>(most));
+  if (stages == nullptr) return pipeline::out_of_memory("the nodes");
   int count = 0;
   RUNNEL_TRY(add_stages(node, options, stages, count));
   pipeline::ExecutorOptions settings;
   settings.tick = node.program->hop;
-  settings.models = &node.loader;
+  settings.models = node.loader;
   settings.operators = node.program->operators;
   settings.slack = false;
   if (node.program->plain_kernels) settings.isa = Isa::reference;

@@ -134,6 +134,7 @@ bool can_stream(const Model& model) noexcept {
 }
 
 Status run_vectors(const runnel_program& program, Memory& memory) noexcept {
+  if (program.make_loader == nullptr) return Status(Code::not_found, "a compiled model has no test vectors: run runnel embed with --self-test and without --step");
   RUNNEL_ASSIGN(const Model model, Model::open(program.model.bytes()));
   if (model.vectors() == nullptr || model.vectors()->cases() == nullptr || model.vectors()->cases()->size() == 0) {
     return Status(Code::not_found, "the program has no test vectors: run runnel embed with --self-test");

@@ -20,7 +20,14 @@ std::size_t offset_of(FeatureKind kind, std::size_t free) noexcept {
 }  // namespace
 
 Result<Fbank> Fbank::make(const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft) noexcept {
-  Fbank f;
+  std::optional<Fbank> made;
+  RUNNEL_TRY(make_in(made, tables, isa, memory, fft));
+  return std::move(*made);
+}
+
+Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft) noexcept {
+  place.emplace(Empty());
+  Fbank& f = *place;
   f.tables_ = tables;
   f.kernels_ = &kernels_for(isa);
   const FbankOptions& options = tables.options;
@@ -57,7 +64,7 @@ Result<Fbank> Fbank::make(const FbankTables& tables, Isa isa, Memory& memory, Re
   f.dct_ = tables.floats + layout.dct;
   if (has_mel(options)) f.mel_.init(options.num_mel_bins, tables.lanes, tables.floats + layout.mel, tables.integers);
   if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(shape.fft_size, tables.floats + layout.fft, isa, memory));
-  return f;
+  return {};
 }
 
 void Fbank::reset() noexcept {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/cpu.h"
@@ -28,7 +29,10 @@ namespace runnel::features {
 
 // One stream. Not thread-safe; movable; the Memory (and an FFT brought along) must outlive it.
 class Fbank {
+  struct Empty {};
+
  public:
+  explicit Fbank(Empty) noexcept {}   // for make_in()
   // `fft`: a transform of the size shape_of(options) says, required when options.fft is fftw, otherwise
   // nullptr for runnel's own. Errors: those of shape_of() and MelBank; unsupported when options.fft is fftw
   // and none is given; mismatch when its size differs; out_of_memory.
@@ -37,6 +41,8 @@ class Fbank {
   // With tables that are made already; they must outlive this. Takes no arithmetic in double precision. Errors: mismatch when they are
   // for another number of filters side by side than `isa` has, and not for one; those of an FFT brought along; out_of_memory.
   static Result<Fbank> make(const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
+  // The same where it is to be: a copy on the way would be the largest part of a microcontroller's stack. After a failure `place` is of no use.
+  static Status make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
   // The same with the tables of Recipe::kOptions, which the compiler makes.
   template <class Recipe>
   static Result<Fbank> make_of(Isa isa, Memory& memory) noexcept {

@@ -44,8 +44,8 @@ void Fbank::analyse(const float* samples, float* values, float* energy) noexcept
     re_[shape().mel.bins()] = 0;
     mel_.apply(k, re_, values);
   }
-  if (o.htk_mode && !all_bins) k.floor_at(values, mel_.padded_filters(), 1.0F);
-  if (mfcc || o.use_log_fbank) take_logarithm(values, all_bins ? bins : mel_.padded_filters());
+  if (o.htk_mode && !all_bins) k.floor_at(values, mel_.written_filters(), 1.0F);
+  if (mfcc || o.use_log_fbank) take_logarithm(values, all_bins ? bins : mel_.written_filters());
   if (o.use_energy) {
     take_logarithm(energy, 1);
     if (o.energy_floor > 0 && *energy < tables_.log_energy_floor) *energy = tables_.log_energy_floor;

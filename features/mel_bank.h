@@ -39,6 +39,8 @@ class MelBank {
   [[nodiscard]] std::size_t padded_filters() const noexcept {
     return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16;
   }
+  // What apply() writes.
+  [[nodiscard]] std::size_t written_filters() const noexcept { return rows_.lanes == 1 ? static_cast<std::size_t>(rows_.filters) : padded_filters(); }
   [[nodiscard]] const MelRows& rows() const noexcept { return rows_; }
 
  private:

@@ -31,7 +31,7 @@ Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing t
 class Preparation final : public PrepareContext {
  public:
   Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept
-      : out_(out), model_(model), table_(table), options_(options), memory_(memory), fast_(fast), operator_memory_(memory), constants_(model, memory, options.param_copy) {}
+      : prepared_(out), out_(out.tables_), model_(model), table_(table), options_(options), memory_(memory), fast_(fast), operator_memory_(memory), constants_(model, memory, options.param_copy) {}
 
   Status run() noexcept {
     RUNNEL_TRY(check_operators());
@@ -42,7 +42,7 @@ class Preparation final : public PrepareContext {
     find_chains();
     RUNNEL_TRY(place_state());
     RUNNEL_TRY(plan_memory());
-    RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, placements(), [&](std::size_t bytes) { return claim(bytes); }));
+    RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count)}, placements(), [&](std::size_t bytes) { return claim(bytes); }));
     fingerprint();
     return {};
   }
@@ -53,12 +53,12 @@ class Preparation final : public PrepareContext {
   Isa isa() const noexcept override { return options_.isa; }
   Memory& memory() const noexcept override { return operator_memory_; }
   std::int32_t parts(std::int64_t work) const noexcept override {
-    if (out_.threads_ == 1) return 1;
-    return static_cast<std::int32_t>(std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads_));
+    if (out_.threads == 1) return 1;
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads));
   }
-  Shape shape(int tensor) const noexcept override { return out_.shape(tensor); }
+  Shape shape(int tensor) const noexcept override { return prepared_.shape(tensor); }
   int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
-  bool streamed() const noexcept override { return out_.mode_ == RunMode::stream; }
+  bool streamed() const noexcept override { return out_.mode == RunMode::stream; }
   TimeWindow window(int position) const noexcept override { return window_of(current_, position); }
   AbsorbedSum absorbed_sum() const noexcept override {
     if (!is_absorbing(current_)) return {};
@@ -67,7 +67,7 @@ class Preparation final : public PrepareContext {
     return {sum.inputs()->Get(static_cast<std::uint32_t>(position)), window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
             sum.options_as_BinaryOptions()->activation()};
   }
-  void request_scratch(std::size_t bytes) noexcept override { out_.scratch_bytes_ = std::max(out_.scratch_bytes_, bytes); }
+  void request_scratch(std::size_t bytes) noexcept override { out_.scratch_bytes = std::max(out_.scratch_bytes, bytes); }
   std::size_t request_state(std::size_t bytes) noexcept override {
     const std::size_t offset = align_up(operator_state_, 16);
     operator_state_ = offset + bytes;
@@ -81,7 +81,7 @@ class Preparation final : public PrepareContext {
   }
   void read_constant(int tensor) noexcept override { constants_.read(tensor, placements()); }
   Status read_constant(int tensor, void* pointer) noexcept override { return constants_.read(tensor, pointer, placements()); }
-  void use_frame_index() noexcept override { out_.indexed_ = true; }
+  void use_frame_index() noexcept override { out_.indexed = true; }
 
  private:
   // Their own check makes sure that they have options.
@@ -89,20 +89,20 @@ class Preparation final : public PrepareContext {
     return model_.op(op).code() == fb::OpCode::read_variable || model_.op(op).code() == fb::OpCode::assign_variable;
   }
 
-  [[nodiscard]] std::span<Placement> placements() const noexcept { return {out_.placements_, static_cast<std::size_t>(out_.tensor_count_)}; }
+  [[nodiscard]] std::span<Placement> placements() const noexcept { return {placements_, static_cast<std::size_t>(out_.tensor_count)}; }
 
   TimeWindow window_of(int index, int position) const noexcept {
     const fb::Operator& reader = model_.op(index);
-    const Placement& x = out_.placements_[reader.inputs()->Get(static_cast<std::uint32_t>(position))];
-    const StreamStep& step = out_.stream_steps_[index];
+    const Placement& x = placements_[reader.inputs()->Get(static_cast<std::uint32_t>(position))];
+    const StreamStep& step = stream_steps_[index];
     TimeWindow window;
     window.frames = x.frames;
     if (x.time_axis < 0) return window;
-    if (out_.mode_ == RunMode::whole) {
+    if (out_.mode == RunMode::whole) {
       window.pad = step.rule.left;
       return window;
     }
-    const Placement& y = out_.placements_[reader.outputs()->Get(0)];
+    const Placement& y = placements_[reader.outputs()->Get(0)];
     window.back_frames = step.back_frames(position, x.delay, y.delay);
     window.back_bytes = window.back_frames * static_cast<std::int64_t>(x.frame_bytes);
     window.frames += window.back_frames;
@@ -121,22 +121,24 @@ class Preparation final : public PrepareContext {
 
   Status allocate_tables() noexcept {
     tail_ = options_.isa >= Isa::avx2 ? kReadableTail : 0;
-    alignment_ = out_.alignment_ = options_.alignment == 0 ? kAlignment : options_.alignment;
+    alignment_ = out_.alignment = options_.alignment == 0 ? kAlignment : options_.alignment;
     if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
       return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
     }
-    out_.model_ = &model_;
-    out_.mode_ = options_.mode;
-    out_.threads_ = std::clamp(options_.threads, 1, kMostThreads);
-    out_.tensor_count_ = model_.tensor_count();
-    out_.operator_count_ = model_.operator_count();
-    const auto tensors = static_cast<std::size_t>(out_.tensor_count_);
-    const auto steps = static_cast<std::size_t>(out_.operator_count_);
-    out_.placements_ = memory_.array<Placement>(tensors);
-    out_.steps_ = memory_.array<Prepared::Step>(steps);
-    out_.step_info_ = memory_.array<Prepared::StepInfo>(steps);
-    out_.streams_ = memory_.array<StreamTensor>(tensors);
-    out_.stream_steps_ = memory_.array<StreamStep>(steps);
+    out_.model = &model_;
+    out_.inputs = model_.inputs();
+    out_.outputs = model_.outputs();
+    out_.mode = options_.mode;
+    out_.threads = std::clamp(options_.threads, 1, kMostThreads);
+    out_.tensor_count = model_.tensor_count();
+    out_.operator_count = model_.operator_count();
+    const auto tensors = static_cast<std::size_t>(out_.tensor_count);
+    const auto steps = static_cast<std::size_t>(out_.operator_count);
+    placements_ = memory_.array<Placement>(tensors);
+    steps_ = memory_.array<Prepared::Step>(steps);
+    step_info_ = memory_.array<PreparedTables::StepInfo>(steps);
+    streams_ = memory_.array<StreamTensor>(tensors);
+    stream_steps_ = memory_.array<StreamStep>(steps);
     lengths_ = memory_.array<std::int64_t>(tensors);
     absorbed_by_ = {memory_.array<std::int32_t>(steps), steps};
     alive_ = {memory_.array<MemoryPlan::Span>(steps), steps};
@@ -146,17 +148,21 @@ class Preparation final : public PrepareContext {
       variables_ = memory_.array<std::size_t>(steps);
       if (variables_ == nullptr) return exhausted();
     }
-    if (out_.placements_ == nullptr || out_.steps_ == nullptr || out_.step_info_ == nullptr || out_.streams_ == nullptr || out_.stream_steps_ == nullptr ||
+    if (placements_ == nullptr || steps_ == nullptr || step_info_ == nullptr || streams_ == nullptr || stream_steps_ == nullptr ||
         lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr || keeps_bytes_.data() == nullptr) {
       return exhausted();
     }
-    streams_ = out_.streams_;
+    out_.placements = placements_;
+    out_.steps = steps_;
+    out_.step_info = step_info_;
+    out_.streams = streams_;
+    out_.stream_steps = stream_steps_;
     return memory_plan_.allocate(model_, memory_);
   }
 
   // Rates, delays and frames per block or clip.
   Status plan_time() noexcept {
-    const auto tensors = static_cast<std::size_t>(out_.tensor_count_);
+    const auto tensors = static_cast<std::size_t>(out_.tensor_count);
     const fb::StreamPlan* stored = model_.plan();
     if (stored == nullptr) {
       if (options_.mode == RunMode::stream) {
@@ -164,7 +170,7 @@ class Preparation final : public PrepareContext {
       }
       for (std::size_t t = 0; t < tensors; ++t) streams_[t] = StreamTensor{};
       if (options_.frames != 0) return Status(Code::unsupported) << "a clip of another length than the file's needs a model that can be streamed";
-      out_.block_ = 0;
+      out_.block = 0;
       return {};
     }
     std::int8_t axes[kMaxInputs];
@@ -172,7 +178,7 @@ class Preparation final : public PrepareContext {
     if (inputs > kMaxInputs) return Status(Code::unsupported) << inputs << " inputs, expected at most " << kMaxInputs << " for a stream";
     for (std::size_t i = 0; i < inputs; ++i) axes[i] = stored->tensors()->Get(static_cast<std::uint32_t>(model_.inputs()[i]))->time_axis();
     std::int64_t multiple = 1;
-    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.operator_count_)},
+    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {stream_steps_, static_cast<std::size_t>(out_.operator_count)},
                             {lengths_, tensors}, multiple));
     for (std::size_t t = 0; t < tensors; ++t) {
       const fb::StreamTensor& said = *stored->tensors()->Get(static_cast<std::uint32_t>(t));
@@ -195,22 +201,22 @@ class Preparation final : public PrepareContext {
       for (std::size_t i = 0; i < inputs && reference == 0; ++i) {
         if (axes[i] >= 0) reference = model_.tensor(model_.inputs()[i]).shape[axes[i]];
       }
-      out_.block_ = options_.frames != 0 ? options_.frames : reference;
-      if (out_.block_ < 1 || out_.block_ > kMaxFrames) return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames, expected 1 to " << kMaxFrames;
-      plan_lengths(model_, {streams_, tensors}, {out_.stream_steps_, static_cast<std::size_t>(out_.operator_count_)}, out_.block_, {lengths_, tensors});
+      out_.block = options_.frames != 0 ? options_.frames : reference;
+      if (out_.block < 1 || out_.block > kMaxFrames) return Status(Code::invalid_argument) << "a clip of " << out_.block << " frames, expected 1 to " << kMaxFrames;
+      plan_lengths(model_, {streams_, tensors}, {stream_steps_, static_cast<std::size_t>(out_.operator_count)}, out_.block, {lengths_, tensors});
       for (std::size_t t = 0; t < tensors; ++t) {
         if (streams_[t].time_axis >= 0 && lengths_[t] < 1) {
-          return Status(Code::invalid_argument) << "a clip of " << out_.block_ << " frames is too short: tensor " << t << ' '
+          return Status(Code::invalid_argument) << "a clip of " << out_.block << " frames is too short: tensor " << t << ' '
                                                 << model_.tensor_name(static_cast<int>(t)) << " would be empty";
         }
       }
       return {};
     }
-    out_.block_ = options_.frames != 0 ? options_.frames : multiple;
-    if (out_.block_ < 1 || out_.block_ > kMaxFrames || out_.block_ % multiple != 0) {
-      return Status(Code::invalid_argument) << "a block of " << out_.block_ << " frames, expected a positive multiple of " << multiple;
+    out_.block = options_.frames != 0 ? options_.frames : multiple;
+    if (out_.block < 1 || out_.block > kMaxFrames || out_.block % multiple != 0) {
+      return Status(Code::invalid_argument) << "a block of " << out_.block << " frames, expected a positive multiple of " << multiple;
     }
-    for (std::size_t t = 0; t < tensors; ++t) lengths_[t] = streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block_);
+    for (std::size_t t = 0; t < tensors; ++t) lengths_[t] = streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block);
     return {};
   }
 
@@ -227,15 +233,17 @@ class Preparation final : public PrepareContext {
   }
 
   Status place_tensors() noexcept {
-    const bool streamed = out_.mode_ == RunMode::stream;
+    const bool streamed = out_.mode == RunMode::stream;
     std::uint64_t rings = 0;
     std::size_t gates = 0;
-    for (int t = 0; t < out_.tensor_count_; ++t) {
+    for (int t = 0; t < out_.tensor_count; ++t) {
       const TensorView view = model_.tensor(t);
       const StreamTensor& stream = streams_[t];
-      Placement& place = out_.placements_[t];
+      Placement& place = placements_[t];
       place.constant = view.constant;
       place.data = view.data.data();
+      place.dtype = view.dtype;
+      place.zero_point = view.zero_point();
       place.time_axis = stream.time_axis;
       place.bytes = view.bytes();
       place.frame_bytes = place.bytes;
@@ -250,7 +258,7 @@ class Preparation final : public PrepareContext {
       place.history = stream.history;
       place.fill = stream.fill;
       gates += place.fill ? 1 : 0;
-      if (place.fill) out_.warm_blocks_ = std::max(out_.warm_blocks_, ceil_div(place.delay, place.frames));
+      if (place.fill) out_.warm_blocks = std::max(out_.warm_blocks, ceil_div(place.delay, place.frames));
       // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs to the session.
       const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
       if (place.history > 0 || waits) {
@@ -258,26 +266,28 @@ class Preparation final : public PrepareContext {
         RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
         rings += bytes;
         if (rings > options_.limit) return over_limit("the histories of a session", rings);
-        ++out_.ring_count_;
+        ++out_.ring_count;
       }
     }
-    out_.rings_ = memory_.array<Prepared::RingMemory>(static_cast<std::size_t>(out_.ring_count_));
-    out_.gates_ = memory_.array<std::int32_t>(gates);
-    if (out_.rings_ == nullptr || out_.gates_ == nullptr) return exhausted();
-    for (int t = 0, ring = 0; t < out_.tensor_count_; ++t) {
-      if (out_.placements_[t].capacity > 0) out_.rings_[ring++].tensor = t;
+    rings_ = memory_.array<PreparedTables::RingMemory>(static_cast<std::size_t>(out_.ring_count));
+    gates_ = memory_.array<std::int32_t>(gates);
+    if (rings_ == nullptr || gates_ == nullptr) return exhausted();
+    out_.rings = rings_;
+    out_.gates = gates_;
+    for (int t = 0, ring = 0; t < out_.tensor_count; ++t) {
+      if (placements_[t].capacity > 0) rings_[ring++].tensor = t;
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
-    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(out_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count_)}, absorbed_by_);
+    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(prepared_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count)}, absorbed_by_);
     else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};
   }
-  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count_ && absorbed_by_[static_cast<std::size_t>(op) + 1] == op; }
+  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count && absorbed_by_[static_cast<std::size_t>(op) + 1] == op; }
 
   Status prepare_operators() noexcept {
-    for (current_ = 0; current_ < out_.operator_count_; ++current_) {
+    for (current_ = 0; current_ < out_.operator_count; ++current_) {
       if (is_absorbing(current_)) continue;            // prepared with its sum, and run in the sum's place
-      Prepared::Step& step = out_.steps_[out_.step_count_++];
+      PreparedTables::Step& step = steps_[out_.step_count++];
       const int sum = current_;
       if (const std::int32_t front = absorbed_by_[static_cast<std::size_t>(sum)]; front >= 0) current_ = front;
       const OperatorDefinition& definition = *find_operator(table_, op());
@@ -287,31 +297,31 @@ class Preparation final : public PrepareContext {
       keeps_bytes_[static_cast<std::size_t>(current_)] = step.bound->keeps_bytes;
       step.direct = step.bound->direct;
       step.parts = step.bound->parts;
-      out_.step_info_[out_.step_count_ - 1] = {current_, sum - current_ + 1};
+      step_info_[out_.step_count - 1] = {current_, sum - current_ + 1};
       current_ = sum;
-      step.first_gate = out_.gate_count_;
-      if (out_.mode_ != RunMode::stream) continue;
+      step.first_gate = out_.gate_count;
+      if (out_.mode != RunMode::stream) continue;
       for (const std::int32_t output : *op().outputs()) {
-        if (out_.placements_[output].fill) out_.gates_[out_.gate_count_++] = output;
+        if (placements_[output].fill) gates_[out_.gate_count++] = output;
       }
-      step.gates = out_.gate_count_ - step.first_gate;
+      step.gates = out_.gate_count - step.first_gate;
     }
-    out_.operator_bytes_ = operator_memory_.bytes();
-    if (out_.scratch_bytes_ > options_.limit) return over_limit("an operator's scratch memory", out_.scratch_bytes_);
+    out_.operator_bytes = operator_memory_.bytes();
+    if (out_.scratch_bytes > options_.limit) return over_limit("an operator's scratch memory", out_.scratch_bytes);
     return {};
   }
 
   // Steps whose parts read, of what the step in front wrote, only their own share: each thread goes through all of them at once. What they
   // read and write stays alive as long as the whole chain.
   void find_chains() noexcept {
-    for (std::int32_t i = 0; i < out_.operator_count_; ++i) alive_[static_cast<std::size_t>(i)] = {i, i};
-    if (out_.threads_ == 1 || out_.mode_ != RunMode::whole) return;
-    for (int first = 0; first < out_.step_count_;) {
+    for (std::int32_t i = 0; i < out_.operator_count; ++i) alive_[static_cast<std::size_t>(i)] = {i, i};
+    if (out_.threads == 1 || out_.mode != RunMode::whole) return;
+    for (int first = 0; first < out_.step_count;) {
       int next = first + 1;
-      while (next < out_.step_count_ && is_linked(*out_.steps_[next - 1].bound, *out_.steps_[next].bound)) ++next;
-      out_.steps_[first].chain = next - first;
-      const Prepared::StepInfo& last = out_.step_info_[next - 1];
-      const std::int32_t begin = out_.step_info_[first].first, end = last.first + last.operators - 1;
+      while (next < out_.step_count && is_linked(*steps_[next - 1].bound, *steps_[next].bound)) ++next;
+      steps_[first].chain = next - first;
+      const PreparedTables::StepInfo& last = step_info_[next - 1];
+      const std::int32_t begin = step_info_[first].first, end = last.first + last.operators - 1;
       if (next - first > 1) std::fill(alive_.begin() + begin, alive_.begin() + end + 1, MemoryPlan::Span{begin, end});
       first = next;
     }
@@ -323,20 +333,20 @@ class Preparation final : public PrepareContext {
   // A session's state: header, cursors, rings, operator state.
   Status place_state() noexcept {
     std::size_t bytes = 32;
-    out_.cursors_offset_ = bytes;
-    bytes += static_cast<std::size_t>(out_.ring_count_) * sizeof(std::int64_t);
-    for (int i = 0; i < out_.ring_count_; ++i) {
-      Prepared::RingMemory& ring = out_.rings_[i];
-      Placement& place = out_.placements_[ring.tensor];
+    out_.cursors_offset = bytes;
+    bytes += static_cast<std::size_t>(out_.ring_count) * sizeof(std::int64_t);
+    for (int i = 0; i < out_.ring_count; ++i) {
+      PreparedTables::RingMemory& ring = rings_[i];
+      Placement& place = placements_[ring.tensor];
       bytes = align_up(bytes, alignment_);
       place.offset = bytes;
       ring = {ring.tensor, place.fill, place.ring(), place.frame_bytes, place.offset};
       bytes += static_cast<std::size_t>(place.capacity) * place.frame_bytes;
     }
     bytes = align_up(bytes, alignment_);
-    out_.operator_state_offset_ = bytes;
-    out_.state_bytes_ = bytes + operator_state_ + kReadableTail;
-    if (out_.state_bytes_ > options_.limit) return over_limit("a session", out_.state_bytes_);
+    out_.operator_state_offset = bytes;
+    out_.state_bytes = bytes + operator_state_ + kReadableTail;
+    if (out_.state_bytes > options_.limit) return over_limit("a session", out_.state_bytes);
     return {};
   }
 
@@ -349,7 +359,7 @@ class Preparation final : public PrepareContext {
   }
   Status plan_memory() noexcept {
     fast_left_ = options_.fast_bytes / 64 * 64;
-    out_.scratch_tier_ = claim(out_.scratch_bytes_);
+    out_.scratch_tier = claim(out_.scratch_bytes);
     MemoryPlan::Request request;
     request.table = table_;
     request.absorbed_by = absorbed_by_;
@@ -361,21 +371,21 @@ class Preparation final : public PrepareContext {
     request.fast_bytes = fast_left_;
     request.limit = options_.limit;
     RUNNEL_TRY(memory_plan_.plan(request, placements()));
-    for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes_[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
-    out_.arena_bound_ = memory_plan_.arena_bound();
-    claim(out_.arena_bytes(Tier::fast));
-    out_.state_tier_ = claim(out_.state_bytes_);
+    for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
+    out_.arena_bound = memory_plan_.arena_bound();
+    claim(prepared_.arena_bytes(Tier::fast));
+    out_.state_tier = claim(out_.state_bytes);
     return {};
   }
 
   void fingerprint() noexcept {
     std::uint32_t crc = 0;
     const auto mix = [&](const auto& value) { crc = crc32c(std::as_bytes(std::span(&value, 1)), crc); };
-    mix(out_.block_);
-    mix(out_.state_bytes_);
-    mix(out_.mode_);
-    for (int i = 0; i < out_.ring_count_; ++i) {
-      const Prepared::RingMemory& ring = out_.rings_[i];
+    mix(out_.block);
+    mix(out_.state_bytes);
+    mix(out_.mode);
+    for (int i = 0; i < out_.ring_count; ++i) {
+      const PreparedTables::RingMemory& ring = rings_[i];
       mix(ring.ring.history);
       mix(ring.ring.capacity);
       mix(ring.frame_bytes);
@@ -388,18 +398,26 @@ class Preparation final : public PrepareContext {
         mix(of_section);
       }
     }
-    out_.fingerprint_ = crc;
+    out_.fingerprint = crc;
   }
 
   static constexpr std::size_t kMaxInputs = 64;
-  Prepared& out_;
+  Prepared& prepared_;
+  PreparedTables& out_;
   const Model& model_;
   OperatorTable table_;
   const PrepareOptions& options_;
   Memory &memory_, &fast_;
   mutable CountingMemory operator_memory_;   // what operators allocate; the context itself is const to them
   ConstantPlan constants_;
+  // Tables of out_, which are written here only.
+  Placement* placements_ = nullptr;
+  PreparedTables::Step* steps_ = nullptr;
+  PreparedTables::StepInfo* step_info_ = nullptr;
   StreamTensor* streams_ = nullptr;
+  StreamStep* stream_steps_ = nullptr;
+  PreparedTables::RingMemory* rings_ = nullptr;
+  std::int32_t* gates_ = nullptr;
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
   std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
@@ -422,8 +440,8 @@ Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, 
 
 Prepared::ConstantBytes Prepared::constant_bytes() const noexcept {
   ConstantBytes out;
-  for (int t = 0; t < tensor_count_; ++t) {
-    const Placement& place = placements_[t];
+  for (int t = 0; t < tables_.tensor_count; ++t) {
+    const Placement& place = tables_.placements[t];
     if (!place.constant) continue;
     switch (place.use) {
       case ConstantUse::packed: out.packed += place.bytes; break;
@@ -435,21 +453,41 @@ Prepared::ConstantBytes Prepared::constant_bytes() const noexcept {
 }
 
 Shape Prepared::shape(int tensor) const noexcept {
-  Shape shape = model_->tensor(tensor).shape;
-  const Placement& place = placements_[tensor];
+  Shape shape = tables_.model->tensor(tensor).shape;
+  const Placement& place = tables_.placements[tensor];
   if (place.time_axis >= 0) shape[place.time_axis] = static_cast<std::int32_t>(place.frames);
   return shape;
 }
 
+namespace {
+
+// plan_lengths() without the model.
+void compiled_lengths(const PreparedTables& tables, std::int64_t source_length, std::span<std::int64_t> out) noexcept {
+  std::fill(out.begin(), out.end(), 0);
+  for (const std::int32_t input : tables.inputs) out[static_cast<std::size_t>(input)] = source_length;
+  for (const LengthStep& step : tables.length_steps) {
+    std::int64_t length = kEndless;
+    for (const std::int32_t input : step.inputs) length = std::min(length, out[static_cast<std::size_t>(input)]);
+    length = streaming::output_length(step.rule, length);
+    for (const std::int32_t output : step.outputs) out[static_cast<std::size_t>(output)] = length;
+  }
+}
+
+}  // namespace
+
 void Prepared::lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept {
-  plan_lengths(*model_, {streams_, static_cast<std::size_t>(tensor_count_)}, {stream_steps_, static_cast<std::size_t>(operator_count_)}, source_length, out);
+  const PreparedTables& t = tables_;
+  if (t.model == nullptr) compiled_lengths(t, source_length, out);
+  else plan_lengths(*t.model, {t.streams, static_cast<std::size_t>(t.tensor_count)}, {t.stream_steps, static_cast<std::size_t>(t.operator_count)}, source_length, out);
 }
 
 std::int64_t Prepared::calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept {
   lengths(source_length, lengths_memory);
-  std::int64_t calls = ceil_div(source_length, block_);
-  for (const std::int32_t output : model_->outputs()) {
-    calls = std::max(calls, streaming::calls_for_output(streams_[output].stream, lengths_memory[static_cast<std::size_t>(output)], block_));
+  std::int64_t calls = ceil_div(source_length, tables_.block);
+  for (const std::int32_t output : tables_.outputs) {
+    const Placement& at = tables_.placements[output];
+    const streaming::Stream stream = tables_.model == nullptr ? streaming::Stream{at.up, at.down, at.delay} : tables_.streams[output].stream;
+    calls = std::max(calls, streaming::calls_for_output(stream, lengths_memory[static_cast<std::size_t>(output)], tables_.block));
   }
   return calls;
 }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/cpu.h"
+#include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "inference/arena_planner.h"
@@ -68,8 +69,59 @@ struct Placement {
   ConstantUse use = ConstantUse::packed;   // constants
   const std::byte* data = nullptr;  // constants: in the file, or the copy
   bool fill = false;                // frames that are not data are overwritten with the zero point
+  DType dtype = DType::none;
+  std::int32_t zero_point = 0;
 
   [[nodiscard]] streaming::Ring ring() const noexcept { return {history, frames, capacity}; }
+};
+
+// How many frames a tensor has, from those of the streamed inputs of the operator that writes it: the shortest of them decides.
+struct LengthStep {
+  streaming::NodeRule rule;
+  std::span<const std::int32_t> inputs, outputs;
+};
+
+// What a Prepared consists of. Prepared::make() fills it; a program whose model is compiled into it has it as a constant (compiler/embed).
+struct PreparedTables {
+  // One operator in execution order, or a convolution and the sum behind it: one cache line where pointers have 8 bytes.
+  struct alignas(8 * sizeof(void*)) Step {
+    DirectCall direct;
+    const BoundOperator* bound = nullptr;
+    std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
+    std::int32_t parts = 1;          // those of `bound`
+    std::int32_t chain = 1;          // this many steps from here on are shared among threads without waiting in between
+  };
+  // What a run consists of: operators in order, or an operator and the sum that it computes along (`operators` is 2).
+  struct StepInfo {
+    std::int32_t first = 0, operators = 1;
+  };
+  struct RingMemory {                // what moving a ring on needs of its Placement
+    std::int32_t tensor = 0;
+    bool fill = false;
+    streaming::Ring ring;
+    std::size_t frame_bytes = 0, offset = 0;
+  };
+
+  const Model* model = nullptr;      // null: compiled into the program, `length_steps` instead of it
+  RunMode mode = RunMode::stream;
+  bool indexed = false;              // some operator looks at FrameIndex
+  int threads = 1;
+  std::int64_t block = 0;
+  std::int64_t warm_blocks = 0;      // blocks in which some gated tensor still warms up
+  int tensor_count = 0, operator_count = 0, step_count = 0, ring_count = 0, gate_count = 0;
+  std::span<const std::int32_t> inputs, outputs;   // tensors
+  const Placement* placements = nullptr;
+  const Step* steps = nullptr;
+  const StepInfo* step_info = nullptr;
+  const StreamTensor* streams = nullptr;           // of the model
+  const StreamStep* stream_steps = nullptr;        // of the model
+  std::span<const LengthStep> length_steps;        // in place of the model
+  const RingMemory* rings = nullptr;               // tensors with capacity > 0
+  const std::int32_t* gates = nullptr;
+  Tier scratch_tier = Tier::fast, state_tier = Tier::fast;
+  std::size_t arena_bytes[2] = {}, arena_bound = 0, alignment = 0;
+  std::size_t operator_bytes = 0, scratch_bytes = 0, state_bytes = 0, operator_state_offset = 0, cursors_offset = 0;
+  std::uint32_t fingerprint = 0;
 };
 
 // Immutable and thread-safe: any number of sessions on any number of threads share one.
@@ -84,86 +136,61 @@ class Prepared {
   }
   static Result<const Prepared*> make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept;
 
-  [[nodiscard]] const Model& model() const noexcept { return *model_; }
-  [[nodiscard]] RunMode mode() const noexcept { return mode_; }
+  // Of constants, which must outlive it.
+  constexpr explicit Prepared(const PreparedTables& tables) noexcept : tables_(tables) {}
+  [[nodiscard]] const PreparedTables& tables() const noexcept { return tables_; }
+
+  // Not of one that was made of constants.
+  [[nodiscard]] const Model& model() const noexcept { return *tables_.model; }
+  [[nodiscard]] RunMode mode() const noexcept { return tables_.mode; }
   // Source frames per block (stream) or of the clip (whole).
-  [[nodiscard]] std::int64_t block() const noexcept { return block_; }
-  [[nodiscard]] const Placement& placement(int tensor) const noexcept { return placements_[tensor]; }
+  [[nodiscard]] std::int64_t block() const noexcept { return tables_.block; }
+  [[nodiscard]] const Placement& placement(int tensor) const noexcept { return tables_.placements[tensor]; }
   // Shape of a tensor in one run.
   [[nodiscard]] Shape shape(int tensor) const noexcept;
   // Exact needs. A workspace may serve all sessions of one thread; a session needs its own state.
-  [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_bytes_[0] + arena_bytes_[1]; }
-  [[nodiscard]] std::size_t arena_bytes(Tier tier) const noexcept { return arena_bytes_[static_cast<std::size_t>(tier)]; }
+  [[nodiscard]] std::size_t arena_bytes() const noexcept { return tables_.arena_bytes[0] + tables_.arena_bytes[1]; }
+  [[nodiscard]] std::size_t arena_bytes(Tier tier) const noexcept { return tables_.arena_bytes[static_cast<std::size_t>(tier)]; }
   // Of tensors, histories and arenas, in bytes.
-  [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
+  [[nodiscard]] std::size_t alignment() const noexcept { return tables_.alignment; }
   // The largest sum of tensors that are alive together: no arena for all of them could be smaller.
-  [[nodiscard]] std::size_t arena_bound() const noexcept { return arena_bound_; }
-  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
-  [[nodiscard]] Tier scratch_tier() const noexcept { return scratch_tier_; }
-  [[nodiscard]] std::size_t state_bytes() const noexcept { return state_bytes_; }
+  [[nodiscard]] std::size_t arena_bound() const noexcept { return tables_.arena_bound; }
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return tables_.scratch_bytes; }
+  [[nodiscard]] Tier scratch_tier() const noexcept { return tables_.scratch_tier; }
+  [[nodiscard]] std::size_t state_bytes() const noexcept { return tables_.state_bytes; }
   // Where the state of one session is meant to be; its memory is the caller's.
-  [[nodiscard]] Tier state_tier() const noexcept { return state_tier_; }
+  [[nodiscard]] Tier state_tier() const noexcept { return tables_.state_tier; }
   // Bytes of constants in the file, by how they serve; those that are copied take as many again, in their tier.
   struct ConstantBytes {
     std::size_t packed = 0, in_place = 0, copied_fast = 0, copied_slow = 0;
   };
   [[nodiscard]] ConstantBytes constant_bytes() const noexcept;
   // Memory that operators took while being prepared: packed weights, tables, settings.
-  [[nodiscard]] std::size_t operator_bytes() const noexcept { return operator_bytes_; }
+  [[nodiscard]] std::size_t operator_bytes() const noexcept { return tables_.operator_bytes; }
   // Frames of every tensor for a recording of `source_length` source frames; `out` has one entry per tensor.
   void lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept;
   // Calls of run() that bring out everything of such a recording; `lengths_memory` as above, overwritten.
   [[nodiscard]] std::int64_t calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept;
   // How many threads its operators were split for.
-  [[nodiscard]] int threads() const noexcept { return threads_; }
+  [[nodiscard]] int threads() const noexcept { return tables_.threads; }
   // The streaming rule and context of an operator; kind `constant` where nothing is streamed.
-  [[nodiscard]] const StreamStep& stream_step(int op) const noexcept { return stream_steps_[op]; }
-  // What a run consists of: operators in order, or an operator and the sum that it computes along (`operators` is 2).
-  struct StepInfo {
-    std::int32_t first = 0, operators = 1;
-  };
-  [[nodiscard]] int step_count() const noexcept { return step_count_; }
-  [[nodiscard]] StepInfo step(int index) const noexcept { return step_info_[index]; }
+  [[nodiscard]] const StreamStep& stream_step(int op) const noexcept { return tables_.stream_steps[op]; }
+  using StepInfo = PreparedTables::StepInfo;
+  [[nodiscard]] int step_count() const noexcept { return tables_.step_count; }
+  [[nodiscard]] StepInfo step(int index) const noexcept { return tables_.step_info[index]; }
   // Identifies graph, weights, block size and layout of the state.
-  [[nodiscard]] std::uint32_t fingerprint() const noexcept { return fingerprint_; }
+  [[nodiscard]] std::uint32_t fingerprint() const noexcept { return tables_.fingerprint; }
 
  private:
   friend class Session;
   friend class SessionGroup;
   friend class Workspace;
   friend class Preparation;
-  // One operator in execution order, or a convolution and the sum behind it: one cache line where pointers have 8 bytes.
-  struct alignas(8 * sizeof(void*)) Step {
-    DirectCall direct;
-    const BoundOperator* bound = nullptr;
-    std::int32_t first_gate = 0, gates = 0;   // tensors to fill behind it while frames may not be data
-    std::int32_t parts = 1;          // those of `bound`
-    std::int32_t chain = 1;          // this many steps from here on are shared among threads without waiting in between
-  };
-  struct RingMemory {                // what moving a ring on needs of its Placement
-    std::int32_t tensor = 0;
-    bool fill = false;
-    streaming::Ring ring;
-    std::size_t frame_bytes = 0, offset = 0;
-  };
-  const Model* model_ = nullptr;
-  RunMode mode_ = RunMode::stream;
-  bool indexed_ = false;             // some operator looks at FrameIndex
-  int threads_ = 1;
-  std::int64_t block_ = 0;
-  std::int64_t warm_blocks_ = 0;     // blocks in which some gated tensor still warms up
-  int tensor_count_ = 0, operator_count_ = 0, step_count_ = 0, ring_count_ = 0, gate_count_ = 0;
-  Placement* placements_ = nullptr;
-  Step* steps_ = nullptr;
-  StepInfo* step_info_ = nullptr;
-  StreamTensor* streams_ = nullptr;
-  StreamStep* stream_steps_ = nullptr;
-  RingMemory* rings_ = nullptr;            // tensors with capacity > 0
-  std::int32_t* gates_ = nullptr;
-  Tier scratch_tier_ = Tier::fast, state_tier_ = Tier::fast;
-  std::size_t arena_bytes_[2] = {}, arena_bound_ = 0, alignment_ = 0;
-  std::size_t operator_bytes_ = 0, scratch_bytes_ = 0, state_bytes_ = 0, operator_state_offset_ = 0, cursors_offset_ = 0;
-  std::uint32_t fingerprint_ = 0;
+  Prepared() noexcept = default;
+  using Step = PreparedTables::Step;
+  using RingMemory = PreparedTables::RingMemory;
+
+  PreparedTables tables_;
 };
 
 }  // namespace runnel

@@ -21,7 +21,11 @@ struct SavedHeader {
 };
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
 constexpr std::uint32_t kStateVersion = 1;
-constexpr std::size_t kArenaAlignment = 64;
+#ifdef __linux__
+constexpr std::size_t kScratchAlignment = 64;
+#else
+constexpr std::size_t kScratchAlignment = 16;   // memory is short, and there are no wider vectors
+#endif
 
 // Nobody looks at the steps of a run.
 struct Unobserved {
@@ -53,7 +57,7 @@ Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memor
 }
 
 Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept {
-  const auto tensors = static_cast<std::size_t>(prepared.tensor_count_);
+  const auto tensors = static_cast<std::size_t>(prepared.tables_.tensor_count);
   const auto memory_of = [&](Tier tier) -> Memory& { return tier == Tier::fast ? fast : slow; };
   std::byte* arenas[2] = {};
   std::size_t strides[2] = {};
@@ -61,22 +65,22 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
   for (const Tier tier : {Tier::fast, Tier::slow}) {
     if (prepared.arena_bytes(tier) == 0) continue;
     const auto i = static_cast<std::size_t>(tier);
-    strides[i] = align_up(prepared.arena_bytes(tier), kArenaAlignment);
+    strides[i] = align_up(prepared.arena_bytes(tier), prepared.alignment());
     std::size_t bytes = 0;
     if (!checked_mul(strides[i], count, bytes)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
-    arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, kArenaAlignment));
+    arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, prepared.alignment()));
     complete = complete && arenas[i] != nullptr;
     if (arenas[i] != nullptr) std::memset(arenas[i], 0, bytes);
   }
   std::size_t pointers = 0;
   if (!checked_mul(tensors, count, pointers)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
-  auto* scratch = static_cast<std::byte*>(memory_of(prepared.scratch_tier_).allocate(prepared.scratch_bytes_, kArenaAlignment));
+  auto* scratch = static_cast<std::byte*>(memory_of(prepared.tables_.scratch_tier).allocate(prepared.tables_.scratch_bytes, kScratchAlignment));
   auto* workspaces = slow.array<Workspace>(count);
   auto* data = slow.array<std::byte*>(pointers);
   auto* index = slow.array<FrameIndex>(pointers);
   auto* lengths = slow.array<std::int64_t>(tensors);
   if (!complete || scratch == nullptr || workspaces == nullptr || data == nullptr || index == nullptr || lengths == nullptr) {
-    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.scratch_bytes_ << " of scratch, "
+    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.tables_.scratch_bytes << " of scratch, "
                                        << count << (count == 1 ? " is wanted" : " are wanted");
   }
   for (std::size_t w = 0; w < count; ++w) {
@@ -87,7 +91,7 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
     workspace.index_ = index + w * tensors;
     workspace.lengths_ = lengths;
     for (std::size_t t = 0; t < tensors; ++t) {
-      const Placement& at = prepared.placements_[t];
+      const Placement& at = prepared.tables_.placements[t];
       if (at.constant) {
         // Constants are never written; the table has one type for all.
         workspace.data_[t] = const_cast<std::byte*>(at.data);
@@ -114,9 +118,9 @@ Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, st
 
 void Session::reset() noexcept {
   new (state_) Header();
-  std::byte* const operator_state = state_ + prepared_->operator_state_offset_;
-  for (int i = 0; i < prepared_->step_count_; ++i) {
-    const BoundOperator& bound = *prepared_->steps_[i].bound;
+  std::byte* const operator_state = state_ + prepared_->tables_.operator_state_offset;
+  for (int i = 0; i < prepared_->tables_.step_count; ++i) {
+    const BoundOperator& bound = *prepared_->tables_.steps[i].bound;
     if (bound.reset != nullptr) bound.reset(bound, operator_state);
   }
 }
@@ -131,7 +135,7 @@ void Session::begin() noexcept {
   state.begun = 1;
   workspace_->placed_state_ = state_;
   workspace_->placed_block_ = state.block;
-  const Prepared::RingMemory *ring = prepared_->rings_, *const end = ring + prepared_->ring_count_;
+  const Prepared::RingMemory *ring = prepared_->tables_.rings, *const end = ring + prepared_->tables_.ring_count;
   std::byte** const data = workspace_->data_;
   for (std::int64_t* cursor = cursors(); ring != end; ++ring, ++cursor) {
     if (moves) *cursor = state.block == 0 ? first_position(*ring) : next_position(*ring, *cursor);
@@ -156,25 +160,24 @@ std::int64_t Session::next_position(const Prepared::RingMemory& at, std::int64_t
 
 std::span<std::byte> Session::input(int position) noexcept {
   begin();
-  const std::int32_t tensor = prepared_->model_->inputs()[static_cast<std::size_t>(position)];
-  return {workspace_->data_[tensor], prepared_->placements_[tensor].bytes};
+  const std::int32_t tensor = prepared_->tables_.inputs[static_cast<std::size_t>(position)];
+  return {workspace_->data_[tensor], prepared_->tables_.placements[tensor].bytes};
 }
 
 void Session::fill_frames(int tensor, std::byte* first, std::int64_t frames) const noexcept {
-  const Placement& at = prepared_->placements_[tensor];
-  const TensorView view = prepared_->model_->tensor(tensor);
+  const Placement& at = prepared_->tables_.placements[tensor];
   const std::size_t bytes = static_cast<std::size_t>(frames) * at.frame_bytes;
-  if (view.dtype == DType::int16 && view.zero_point() != 0) {
-    const auto value = static_cast<std::int16_t>(view.zero_point());
+  if (at.dtype == DType::int16 && at.zero_point != 0) {
+    const auto value = static_cast<std::int16_t>(at.zero_point);
     for (std::size_t i = 0; i + 1 < bytes; i += 2) std::memcpy(first + i, &value, 2);
   } else {
-    std::memset(first, view.dtype == DType::float32 ? 0 : view.zero_point() & 0xFF, bytes);
+    std::memset(first, at.dtype == DType::float32 ? 0 : at.zero_point & 0xFF, bytes);
   }
 }
 
 // Overwrites the frames of a tensor's block that are not data with its zero point.
 void Session::gate(int tensor) noexcept {
-  const Placement& at = prepared_->placements_[tensor];
+  const Placement& at = prepared_->tables_.placements[tensor];
   const FrameIndex& index = workspace_->index_[tensor];
   const streaming::Range data = streaming::data_range(index.first, index.length, at.frames);
   std::byte* const block = workspace_->data_[tensor];
@@ -184,11 +187,11 @@ void Session::gate(int tensor) noexcept {
 
 void Session::set_index() noexcept {
   const Header& state = header();
-  const bool whole = prepared_->mode_ == RunMode::whole;
+  const bool whole = prepared_->tables_.mode == RunMode::whole;
   const bool ended = state.length != kEndless;
-  if (ended && !whole) prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_)});
-  for (int t = 0; t < prepared_->tensor_count_; ++t) {
-    const Placement& at = prepared_->placements_[t];
+  if (ended && !whole) prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
+  for (int t = 0; t < prepared_->tables_.tensor_count; ++t) {
+    const Placement& at = prepared_->tables_.placements[t];
     if (at.time_axis < 0) continue;
     workspace_->index_[t] = whole ? FrameIndex{0, at.frames} : FrameIndex{state.block * at.frames - at.delay, ended ? workspace_->lengths_[t] : kEndless};
   }
@@ -198,20 +201,20 @@ bool Session::start(std::int64_t valid) noexcept {
   const Prepared& prepared = *prepared_;
   Header& state = header();
   begin();
-  const bool streamed = prepared.mode_ == RunMode::stream;
-  if (streamed && valid < prepared.block_ && state.length == kEndless) state.length = state.block * prepared.block_ + std::max<std::int64_t>(valid, 0);
-  const bool gating = streamed && (state.length != kEndless || state.block < prepared.warm_blocks_);
-  if (gating || prepared.indexed_) set_index();
+  const bool streamed = prepared.tables_.mode == RunMode::stream;
+  if (streamed && valid < prepared.tables_.block && state.length == kEndless) state.length = state.block * prepared.tables_.block + std::max<std::int64_t>(valid, 0);
+  const bool gating = streamed && (state.length != kEndless || state.block < prepared.tables_.warm_blocks);
+  if (gating || prepared.tables_.indexed) set_index();
   if (gating) {
-    for (const std::int32_t input : prepared.model_->inputs()) {
-      if (prepared.placements_[input].fill) gate(input);
+    for (const std::int32_t input : prepared.tables_.inputs) {
+      if (prepared.tables_.placements[input].fill) gate(input);
     }
   }
   return gating;
 }
 
 RunContext Session::context() const noexcept {
-  return {workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared_->operator_state_offset_};
+  return {workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared_->tables_.operator_state_offset};
 }
 
 void Session::finish() noexcept {
@@ -232,8 +235,8 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
   const Prepared& prepared = *prepared_;
   const bool gating = start(valid);
   const RunContext all = context();
-  for (int i = 0; i < prepared.step_count_; ++i) {
-    const Prepared::Step& step = prepared.steps_[i];
+  for (int i = 0; i < prepared.tables_.step_count; ++i) {
+    const Prepared::Step& step = prepared.tables_.steps[i];
     if (step.direct.run != nullptr) {
       const DirectCall& call = step.direct;
       call.run(call.self, all.data[call.x] - call.x_back, call.addend < 0 ? nullptr : all.data[call.addend] - call.addend_back, all.data[call.y]);
@@ -250,7 +253,7 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
       step.bound->run(*step.bound, all);
     }
     if (gating) {
-      for (int g = 0; g < step.gates; ++g) gate(prepared.gates_[step.first_gate + g]);
+      for (int g = 0; g < step.gates; ++g) gate(prepared.tables_.gates[step.first_gate + g]);
     }
     done(i);
   }
@@ -258,14 +261,14 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
 }
 
 OutputFrames Session::output(int position) const noexcept {
-  return frames(prepared_->model_->outputs()[static_cast<std::size_t>(position)]);
+  return frames(prepared_->tables_.outputs[static_cast<std::size_t>(position)]);
 }
 
 OutputFrames Session::frames(int tensor) const noexcept {
-  const Placement& at = prepared_->placements_[tensor];
+  const Placement& at = prepared_->tables_.placements[tensor];
   OutputFrames out;
   out.block = out.data = workspace_->data_[tensor];
-  if (prepared_->mode_ == RunMode::whole || at.time_axis < 0) {
+  if (prepared_->tables_.mode == RunMode::whole || at.time_axis < 0) {
     out.count = at.frames;
     return out;
   }
@@ -273,7 +276,7 @@ OutputFrames Session::frames(int tensor) const noexcept {
   const std::int64_t start = (state.block - 1) * at.frames - at.delay;
   std::int64_t length = kEndless;
   if (state.length != kEndless) {
-    prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_)});
+    prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
     length = workspace_->lengths_[tensor];
   }
   const streaming::Range data = streaming::data_range(start, length, at.frames);
@@ -285,13 +288,13 @@ OutputFrames Session::frames(int tensor) const noexcept {
 }
 
 std::span<const std::byte> Session::tensor(int index) const noexcept {
-  return {workspace_->data_[index], prepared_->placements_[index].bytes};
+  return {workspace_->data_[index], prepared_->tables_.placements[index].bytes};
 }
 
 std::int64_t Session::flush_calls_left() const noexcept {
   const Header& state = header();
-  if (state.length == kEndless || prepared_->mode_ == RunMode::whole) return 0;
-  const std::span<std::int64_t> lengths(workspace_->lengths_, static_cast<std::size_t>(prepared_->tensor_count_));
+  if (state.length == kEndless || prepared_->tables_.mode == RunMode::whole) return 0;
+  const std::span<std::int64_t> lengths(workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count));
   return std::max<std::int64_t>(0, prepared_->calls(state.length, lengths) - state.block);
 }
 
@@ -323,16 +326,16 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
   std::memcpy(&counters, state.data(), sizeof(counters));
   // Frames are counted in 64 bits per tensor: none of these counts may come near the end of them. A length is known once a block
   // was not full, so it lies within the blocks that were run.
-  std::int64_t most_frames = prepared_->block_;
-  for (int t = 0; t < prepared_->tensor_count_; ++t) most_frames = std::max(most_frames, prepared_->placements_[t].frames);
+  std::int64_t most_frames = prepared_->tables_.block;
+  for (int t = 0; t < prepared_->tables_.tensor_count; ++t) most_frames = std::max(most_frames, prepared_->tables_.placements[t].frames);
   const std::int64_t most_blocks = (std::int64_t{1} << 60) / std::max<std::int64_t>(most_frames, 1);
   const bool within = counters.block >= 0 && counters.block <= most_blocks && counters.begun <= 1 && counters.length >= 0 &&
-                      (counters.length == kEndless || counters.length <= counters.block * prepared_->block_);
+                      (counters.length == kEndless || counters.length <= counters.block * prepared_->tables_.block);
   if (!within) return Status(Code::invalid_data) << "the saved session has impossible counters";
-  for (int i = 0; i < prepared_->ring_count_; ++i) {
-    const Prepared::RingMemory& at = prepared_->rings_[i];
+  for (int i = 0; i < prepared_->tables_.ring_count; ++i) {
+    const Prepared::RingMemory& at = prepared_->tables_.rings[i];
     std::int64_t cursor = 0;
-    std::memcpy(&cursor, state.data() + prepared_->cursors_offset_ + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
+    std::memcpy(&cursor, state.data() + prepared_->tables_.cursors_offset + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
     const bool used = counters.block > 0 || counters.begun != 0;
     if (used && !at.ring.valid(cursor)) {
       return Status(Code::invalid_data) << "the saved session has a history outside its memory";

@@ -107,7 +107,7 @@ class Session {
     std::uint32_t reserved = 0;
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
-  std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->cursors_offset_); }
+  std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->tables_.cursors_offset); }
   // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
   bool start(std::int64_t valid) noexcept;
   [[nodiscard]] RunContext context() const noexcept;

@@ -44,8 +44,8 @@ void SessionGroup::run_together(std::span<const Turn> turns) noexcept {
     contexts_[i] = session.context();
   }
   const int count = static_cast<int>(turns.size());
-  for (int s = 0; s < prepared.step_count_; ++s) {
-    const Prepared::Step& step = prepared.steps_[s];
+  for (int s = 0; s < prepared.tables_.step_count; ++s) {
+    const Prepared::Step& step = prepared.tables_.steps[s];
     const BoundOperator& bound = *step.bound;
     if (bound.run_together != nullptr) {
       bound.run_together(bound, contexts_, count);
@@ -55,7 +55,7 @@ void SessionGroup::run_together(std::span<const Turn> turns) noexcept {
     if (!any_gating || step.gates == 0) continue;
     for (std::size_t i = 0; i < turns.size(); ++i) {
       if (!gating_[i]) continue;
-      for (int g = 0; g < step.gates; ++g) sessions_[turns[i].session].gate(prepared.gates_[step.first_gate + g]);
+      for (int g = 0; g < step.gates; ++g) sessions_[turns[i].session].gate(prepared.tables_.gates[step.first_gate + g]);
     }
   }
   for (const Turn& turn : turns) sessions_[turn.session].finish();

@@ -89,6 +89,9 @@ struct Conv {
 // `memory` is exhausted. Needs the weights' and biases' values: they must not change afterwards.
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept;
 
+// The largest |accumulator| that any input can give, over all output channels. Error: invalid_argument when an int64 could overflow.
+Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept;
+
 // The specification: plain loops, int64 accumulation.
 void conv_reference(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
 inline void conv_reference(const ConvSpec& spec, const void* x, void* y) noexcept { conv_reference(spec, whole_of(spec), x, y); }

@@ -1,5 +1,5 @@
 // Convolutions for Arm's instructions on microcontrollers (DSP extension, Helium): weights in place, no scratch. A build for such a
-// processor has one implementation of these functions, chosen when it is configured (RUNNEL_KERNELS_DEVICE).
+// processor has one implementation of the last two functions, chosen when it is configured (RUNNEL_KERNELS_DEVICE); other builds have none.
 #pragma once
 
 #include "kernels/conv.h"

@@ -101,7 +101,8 @@ std::int64_t largest_input(const ConvSpec& spec) noexcept {
   return (spec.dtype == DType::int8 ? 128 : 32768) + (spec.in_zero_point < 0 ? -std::int64_t{spec.in_zero_point} : spec.in_zero_point);
 }
 
-// The largest |accumulator| that any input can give, over all output channels.
+}  // namespace
+
 Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
   const std::int64_t inputs = inputs_of(spec), input = largest_input(spec);
   largest = 0;
@@ -125,6 +126,8 @@ Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
 }
 
 #if defined(RUNNEL_KERNELS_DEVICE)
+namespace {
+
 // The smallest bias and the largest, and 0.
 template <class Bias>
 std::pair<std::int64_t, std::int64_t> bias_range(const ConvSpec& spec) noexcept {
@@ -149,9 +152,9 @@ Status bounded_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept
   }
   return largest_accumulator(spec, largest);
 }
-#endif
 
 }  // namespace
+#endif
 
 Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept {
   RUNNEL_TRY(check_sizes(spec));

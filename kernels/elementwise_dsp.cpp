@@ -17,18 +17,8 @@ namespace {
 }
 std::uint32_t four_times(std::int32_t value) noexcept { return static_cast<std::uint32_t>(clamp_to<std::int32_t>(value, -128, 127) & 0xFF) * 0x01010101U; }
 
-void binary_dsp(const BinarySpec& spec, const void* a_void, const void* b_void, void* y_void) noexcept {
-  const bool plain = spec.op == BinaryOp::add && spec.dtype == DType::int8 && spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent;
-  const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
-  if (!plain || spec.a_count != spec.count || spec.b_count != spec.count || ((address(a_void) | address(b_void) | address(y_void) | spec.count) & 3) != 0) {
-    binary_loops(spec, a_void, b_void, y_void);
-    return;
-  }
-  using Word [[gnu::may_alias]] = std::uint32_t;
-  const auto *a = static_cast<const Word*>(a_void), *b = static_cast<const Word*>(b_void);
-  auto* y = static_cast<Word*>(y_void);
-  const std::uint32_t low = four_times(spec.low), high = four_times(spec.high);
-  for (std::size_t i = 0; i < spec.count; i += 4) *y++ = add_and_clamp(*a++, *b++, low, high);
+void binary_dsp(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
+  if (spec.op != BinaryOp::add || spec.dtype != DType::int8 || !add_bytes_device(spec, a, b, y)) binary_loops(spec, a, b, y);
 }
 
 constexpr Elementwise kDsp{binary_dsp, requantize_loops, lut8_loops, lut16_loops, quantize_loops, dequantize_loops};
@@ -36,5 +26,17 @@ constexpr Elementwise kDsp{binary_dsp, requantize_loops, lut8_loops, lut16_loops
 }  // namespace
 
 const Elementwise& elementwise_generic() noexcept { return kDsp; }
+
+bool add_bytes_device(const BinarySpec& spec, const void* a_void, const void* b_void, void* y_void) noexcept {
+  const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  const bool plain = spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
+  if (!plain || ((address(a_void) | address(b_void) | address(y_void) | spec.count) & 3) != 0) return false;
+  using Word [[gnu::may_alias]] = std::uint32_t;
+  const auto *a = static_cast<const Word*>(a_void), *b = static_cast<const Word*>(b_void);
+  auto* y = static_cast<Word*>(y_void);
+  const std::uint32_t low = four_times(spec.low), high = four_times(spec.high);
+  for (std::size_t i = 0; i < spec.count; i += 4) *y++ = add_and_clamp(*a++, *b++, low, high);
+  return true;
+}
 
 }  // namespace runnel::kernels

@@ -17,12 +17,7 @@ void add_bytes(const BinarySpec& spec, const std::int8_t* a, const std::int8_t* 
   }
 }
 void binary_helium(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
-  const bool plain = spec.op == BinaryOp::add && spec.dtype == DType::int8 && spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent;
-  if (plain && spec.a_count == spec.count && spec.b_count == spec.count) {
-    add_bytes(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y));
-  } else {
-    binary_loops(spec, a, b, y);
-  }
+  if (spec.op != BinaryOp::add || spec.dtype != DType::int8 || !add_bytes_device(spec, a, b, y)) binary_loops(spec, a, b, y);
 }
 
 void requantize_helium(DType from, DType to, std::size_t count, const void* x_void, void* y_void, int shift, Rounding rounding, std::int32_t low,
@@ -48,5 +43,11 @@ constexpr Elementwise kHelium{binary_helium, requantize_helium, lut8_loops, lut1
 }  // namespace
 
 const Elementwise& elementwise_generic() noexcept { return kHelium; }
+
+bool add_bytes_device(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
+  const bool plain = spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
+  if (plain) add_bytes(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y));
+  return plain;
+}
 
 }  // namespace runnel::kernels

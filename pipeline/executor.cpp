@@ -22,7 +22,8 @@ std::string_view bridge(Kind from, Kinds to) noexcept {
   return {};
 }
 
-Status check_kind(const Stage& stage, std::string_view input_label, const Format& input) noexcept {
+// Not inlined: its sentence would lie on the stack while nodes prepare.
+[[gnu::noinline]] Status check_kind(const Stage& stage, std::string_view input_label, const Format& input) noexcept {
   const Kinds kinds = stage.type->input.kinds;
   if (takes(kinds, input.kind)) return {};
   Status status(Code::mismatch);

@@ -55,8 +55,9 @@ std::string stage_source(const EmbeddedNode& node, std::size_t index) {
 
 std::string program_source(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
-  std::string out = fmt::format("// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include \"embed/program.h\"\n#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include \"inference/ops/definitions.h\"\n",
-                                p.origin, kMade, p.name);
+  std::string out = fmt::format("// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include \"embed/program.h\"\n{}",
+                                p.origin, kMade, p.name,
+                                p.compiled ? "#include \"inference/ops/compiled.h\"\n" : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include \"inference/ops/definitions.h\"\n");
   std::set<std::string> headers;
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
@@ -64,9 +65,12 @@ std::string program_source(const EmbeddedProgram& p) {
   for (const std::string& one : p.operators) {
     if (one.starts_with("custom_")) out += fmt::format("extern const runnel::OperatorDefinition {};   // of the application\n", one);
   }
-  out += "namespace {\n\nusing namespace runnel;\nusing namespace runnel::pipeline;\n\n// Only these are linked.\nconst OperatorDefinition* const kOperators[] = {\n";
-  for (const std::string& one : p.operators) out += fmt::format("    &{}{},\n", one.starts_with("custom_") ? "::" : "ops::", one);
-  out += "};\n";
+  out += "namespace {\n\nusing namespace runnel;\nusing namespace runnel::pipeline;\n\n";
+  if (!p.compiled) {
+    out += "// Only these are linked.\nconst OperatorDefinition* const kOperators[] = {\n";
+    for (const std::string& one : p.operators) out += fmt::format("    &{}{},\n", one.starts_with("custom_") ? "::" : "ops::", one);
+    out += "};\n";
+  }
   if (!p.labels.empty()) {
     out += "const char* const kLabels[] = {";
     for (const std::string& label : p.labels) out += quoted(label) + ", ";
@@ -90,11 +94,12 @@ std::string program_source(const EmbeddedProgram& p) {
     return text;
   }();
   out += fmt::format("constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n    .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
-                     "    .operators = kOperators,\n    .labels = {3},\n"
+                     "    .make_loader = {12},\n    .operators = {13},\n    .labels = {3},\n"
                      "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = {5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
                      "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n    .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"
                      "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
-                     p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(), p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes);
+                     p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(), p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
+                     p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators");
   return out;
 }
 

@@ -38,7 +38,8 @@ struct EmbeddedProgram {
   std::string origin;                // the model's file name, for comments
   std::string target = "generic";
   std::string runnel_folder;         // runnel's source tree
-  std::vector<std::byte> model;      // the .rnl file that goes to ROM
+  std::vector<std::byte> model;      // the .rnl file that goes to ROM, or the constants of a compiled model
+  bool compiled = false;             // the model is compiled into one of the nodes
   std::vector<std::string> operators;   // conv_v1, ...; those of an application as custom_NAME_v1
   std::vector<std::string> labels;
   std::string sample_type = "int16"; // or float32

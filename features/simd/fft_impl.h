@@ -171,6 +171,54 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
+// Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from point to point, with one address
+// for each row of them, since loads of floats take no index.
+template <int kTogether, bool kTurn>
+RUNNEL_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+  Complex<1> x[kTogether][4];
+  for (int k = 0; k < 4; ++k, re += step, im += step) {
+    for (int j = 0; j < kTogether; ++j) x[j][k] = {re[j], im[j]};
+  }
+  for (int j = 0; j < kTogether; ++j) butterfly<1, 4>(x[j]);
+  for (int k = 0; k < 4; ++k, to_re += stride, to_im += stride) {
+    for (int j = 0; j < kTogether; ++j) {
+      const Complex<1> y = kTurn && k > 0 ? x[j][k] * w[k] : x[j][k];
+      to_re[j] = y.re;
+      to_im[j] = y.im;
+    }
+  }
+}
+template <bool kTurn>
+RUNNEL_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+  std::size_t left = stride;
+  for (; left >= 2; left -= 2, re += 2, im += 2, to_re += 2, to_im += 2) fours<2, kTurn>(re, im, step, w, to_re, to_im, stride);
+  if (left > 0) fours<1, kTurn>(re, im, step, w, to_re, to_im, stride);
+}
+[[maybe_unused]] void pass_fours(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+  const auto groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
+  if (groups == 1) return row_of_fours<false>(from_re, from_im, stride, nullptr, to_re, to_im, stride);
+  const float* twiddles = pass.twiddles;
+  const auto next = [&](Complex<1>* w) __attribute__((always_inline)) {
+    const float* t = twiddles++;
+    for (int k = 1; k < 4; ++k, t += groups) {
+      w[k].re = *t;
+      w[k].im = *(t += groups);
+    }
+  };
+  Complex<1> w[4] = {};
+  if (stride == 1) {
+    for (std::size_t p = 0; p < groups; ++p, to_re += 4, to_im += 4) {
+      next(w);
+      fours<1, true>(from_re++, from_im++, groups, w, to_re, to_im, 1);
+    }
+    return;
+  }
+  for (std::size_t p = 0; p < groups; ++p, from_re += stride, from_im += stride, to_re += 4 * stride, to_im += 4 * stride) {
+    next(w);
+    row_of_fours<true>(from_re, from_im, groups * stride, w, to_re, to_im, stride);
+  }
+}
+
 template <int W, int R>
 void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_im, float* to_re,
                    float* to_im) noexcept {
@@ -186,6 +234,8 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
       }
     }
     return pass_of_radix<(W > 4 ? W / 2 : 1), R>(pass, from_re, from_im, to_re, to_im);
+  } else if constexpr (R == 4) {
+    return pass_fours(pass, from_re, from_im, to_re, to_im);
   } else {
     return pass_wide<1, R>(pass, from_re, from_im, to_re, to_im);
   }

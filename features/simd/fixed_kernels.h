@@ -34,7 +34,12 @@ struct FixedKernels {
 // The table for `isa`, or for the best lower level that this build contains.
 const FixedKernels& fixed_kernels_for(Isa isa) noexcept;
 
-extern const FixedKernels kFixedReference, kFixedGeneric;
+extern const FixedKernels kFixedReference;
+#if defined(__SSE2__)
+extern const FixedKernels kFixedGeneric;
+#else
+inline constexpr const FixedKernels& kFixedGeneric = kFixedReference;   // without vectors there is one table
+#endif
 #ifdef __x86_64__
 extern const FixedKernels kFixedAvx2, kFixedAvx512;
 #endif

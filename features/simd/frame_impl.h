@@ -24,8 +24,29 @@ RUNNEL_LANES_INLINE float fold(float* lanes) {
 
 constexpr int kSumLanes = 32;
 
+// Without vectors: a few sums at a time, which stay in registers. Each is added up in the same order.
+template <class Term>
+RUNNEL_LANES_INLINE std::size_t add_lanes_apart(std::size_t count, Term term, float* lanes) {
+  constexpr std::size_t kTogether = 8;
+  const std::size_t whole = count / kSumLanes * kSumLanes;
+  for (std::size_t first = 0; first < kSumLanes; first += kTogether) {
+    float sums[kTogether] = {};
+    for (std::size_t i = first; i < whole; i += kSumLanes) {
+      for (std::size_t j = 0; j < kTogether; ++j) sums[j] += term.template at<1>(i + j);
+    }
+    for (std::size_t j = 0; j < kTogether; ++j) lanes[first + j] = sums[j];
+  }
+  return whole;
+}
+
 template <int W, class Term>
 RUNNEL_LANES_INLINE float sum_lanes(std::size_t count, Term term) {
+  if constexpr (W == 1) {
+    float lanes[kSumLanes];
+    std::size_t i = add_lanes_apart(count, term, lanes);
+    for (int j = 0; i < count; ++i, ++j) lanes[j] += term.template at<1>(i);
+    return fold<kSumLanes>(lanes);
+  }
   F<W> sums[kSumLanes / W] = {};
   std::size_t i = 0;
   for (; i + kSumLanes <= count; i += kSumLanes) {
@@ -71,6 +92,12 @@ RUNNEL_LANES_INLINE void for_each_lane(std::size_t first, std::size_t count, Ste
   if constexpr (W > 1) {
     for (; i + W <= count; i += W) step.template operator()<W>(i);
   }
+  // Four at a time: one address for all.
+  if constexpr (W == 1) {
+    for (; i + 4 <= count; i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) step.template operator()<1>(i + j);
+    }
+  }
   for (; i < count; ++i) step.template operator()<1>(i);
 }
 
@@ -79,6 +106,20 @@ void shape_frame(const float* x, std::size_t count, float mean, float emphasis, 
                  float* to) noexcept {
   const float first = x[0] - mean;
   to[0] = (first - emphasis * first) * window[0];
+  if constexpr (W == 1) {
+    float before = first;
+    const auto one = [&](std::size_t i) __attribute__((always_inline)) {
+      const float now = x[i] - mean;
+      to[i] = (now - before * emphasis) * window[i];
+      before = now;
+    };
+    std::size_t i = 1;
+    for (; i + 4 <= count; i += 4) {
+      for (std::size_t j = 0; j < 4; ++j) one(i + j);
+    }
+    for (; i < count; ++i) one(i);
+    return;
+  }
   for_each_lane<W>(
       1, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
         const F<V> now = load<V>(x + i) - mean, before = load<V>(x + i - 1) - mean;
@@ -137,6 +178,10 @@ RUNNEL_LANES_INLINE F<W> log_of(F<W> x) {
 
 template <int W>
 void log(float* x, std::size_t count, float floor) noexcept {
+  if constexpr (W == 1) {
+    for (std::size_t i = 0; i < count; ++i) x[i] = log_of<1>(larger<1>(x[i], floor));
+    return;
+  }
   for_each_lane<W>(
       0, count, [=]<int V>(std::size_t i) __attribute__((always_inline)) {
         store<V>(x + i, log_of<V>(larger<V>(load<V>(x + i), splat<V>(floor))));
@@ -148,7 +193,11 @@ void log(float* x, std::size_t count, float floor) noexcept {
   for (std::int32_t b = 0; b < rows.filters; ++b) {
     const float* p = power + rows.bins[b];
     float energy = 0;
-    for (std::int32_t i = rows.first_row[b]; i < rows.first_row[b + 1]; ++i) energy += rows.weights[i] * *p++;
+    const float *w = rows.weights + rows.first_row[b], *const last = rows.weights + rows.first_row[b + 1];
+    for (; last - w >= 4; w += 4, p += 4) {
+      for (int j = 0; j < 4; ++j) energy += w[j] * p[j];
+    }
+    while (w != last) energy += *w++ * *p++;
     to[b] = energy;
   }
 }

@@ -82,7 +82,12 @@ struct Kernels {
 // The table for `isa`, or for the best lower level that this build contains.
 const Kernels& kernels_for(Isa isa) noexcept;
 
-extern const Kernels kKernelsReference, kKernelsGeneric;
+extern const Kernels kKernelsReference;
+#if defined(__SSE2__) || defined(__ARM_NEON)
+extern const Kernels kKernelsGeneric;
+#else
+inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;   // without vectors there is one table
+#endif
 #ifdef __x86_64__
 extern const Kernels kKernelsAvx2, kKernelsAvx512;
 #endif

@@ -2,11 +2,9 @@
 
 namespace runnel::features {
 
-// Four lanes where every machine of the kind has them; plain loops elsewhere, which keeps firmware small.
+// Four lanes where every machine of the kind has them; elsewhere there is the reference only, which keeps firmware small.
 #if defined(__SSE2__) || defined(__ARM_NEON)
 const Kernels kKernelsGeneric = table<4>();
-#else
-const Kernels kKernelsGeneric = table<1>();
 #endif
 
 }  // namespace runnel::features

@@ -18,6 +18,14 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
       store<W>(im + j, odd);
     }
   }
+  if constexpr (W == 1) {   // four at a time: one address for all
+    for (; j + 4 <= count; j += 4) {
+      for (std::size_t i = j; i < j + 4; ++i) {
+        re[i] = x[2 * i];
+        im[i] = x[2 * i + 1];
+      }
+    }
+  }
   for (; j < count; ++j) {
     re[j] = x[2 * j];
     im[j] = x[2 * j + 1];
@@ -52,6 +60,11 @@ void unpack_real(const float* z_re, const float* z_im, std::size_t count, const 
   std::size_t k = 1;
   if constexpr (W > 1) {
     for (; k + W <= half + 1; k += W) unpack_pair<W>(z_re, z_im, count, k, cosine, sine, re, im);
+  }
+  if constexpr (W == 1) {
+    for (; k + 3 <= half; k += 4) {
+      for (std::size_t j = 0; j < 4; ++j) unpack_pair<1>(z_re, z_im, count, k + j, cosine, sine, re, im);
+    }
   }
   for (; k <= half; ++k) unpack_pair<1>(z_re, z_im, count, k, cosine, sine, re, im);
 }

@@ -5,7 +5,7 @@ stored() { "$runnel" inspect "$1" 2>/dev/null | sed -n "s/^  $2  *//p" | head -n
 if [[ -n $data ]]; then
   # Keywords: the bundled digits model over a recording of 90 s.
   digits=$build/models/digits/digits.rnl
-  example digits "$digits" "$data/digits/stitched_90s.wav" "wav path='$data/digits/stitched_90s.wav'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)"
+  example digits "$digits" "$data/digits/stitched_90s.wav" "wav path='$data/digits/stitched_90s.wav'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)" --step
   brief_of[digits]=$data/digits/eval_wav/000_0_george_0.wav
 
   # A wake word of microWakeWord, in its fixed-point front end.

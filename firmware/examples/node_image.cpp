@@ -1,6 +1,7 @@
 // A sensor node around a folder that `runnel embed` has written (RUNNEL_EMBEDDED of the build): samples from a file of the host, decisions on the
 // terminal and into a file. Words of the command line:
 //     PROGRAM RECORDING OUTPUT [KEY=VALUE]...
+// All keys are those of the observed image only; the other one is what would be flashed.
 // RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the program's type.
 // OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in front of and behind the model.
 // piece=N: samples per push (default: the hop). late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes the node
@@ -36,7 +37,8 @@ struct Outputs {
 };
 Outputs* outputs = nullptr;
 
-std::uint64_t number(const Arguments& arguments, std::string_view key, std::uint64_t otherwise) noexcept {
+std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused]] std::string_view key, std::uint64_t otherwise) noexcept {
+#ifdef RUNNEL_PROGRAM_OBSERVED
   for (std::size_t i = 3; i < arguments.count; ++i) {
     const std::string_view word(arguments.words[i]);
     if (word.size() <= key.size() || word.substr(0, key.size()) != key || word[key.size()] != '=') continue;
@@ -44,10 +46,12 @@ std::uint64_t number(const Arguments& arguments, std::string_view key, std::uint
     for (const char digit : word.substr(key.size() + 1)) value = value * 10 + static_cast<std::uint64_t>(digit - '0');
     return value;
   }
+#endif
   return otherwise;
 }
 
-int failed(runnel_code code) noexcept {
+// Functions that print are not inlined: their lines would lie below the stack of the node.
+[[gnu::noinline]] int failed(runnel_code code) noexcept {
   Text line;
   line << runnel_code_text(code) << ": " << runnel_last_failure();
   print(line.view());
@@ -82,7 +86,7 @@ void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count,
   (stage == RUNNEL_FEATURES ? outputs->features : outputs->output).write(frames, count * frame_bytes);
 }
 
-void tell(runnel_node* node) noexcept {
+[[gnu::noinline]] void tell(runnel_node* node) noexcept {
   for (runnel_event event; runnel_poll(node, &event) == 1;) {
     Text line;
     append_event(line, event, RUNNEL_PROGRAM_RATE);
@@ -98,12 +102,30 @@ runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexce
   else return runnel_push_float(node, static_cast<const float*>(from), frames);
 }
 
-// The node is written away, made unusable, and brought back.
-runnel_code save_and_restore(runnel_node* node, const char* path) noexcept {
+constexpr std::size_t kFirst = 4;   // pushes whose end is told
+
+[[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push, const std::uint64_t (&until)[kFirst]) noexcept {
+  const runnel_counters counters = runnel_counters_of(node);
+  Text line;
+  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
+  print(line.view());
+  Text more;
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " stack_used " << stack_used();
+  print(more.view());
+  print(" instructions_until_push");
+  for (const std::uint64_t count : until) {
+    Text one;
+    one << ' ' << count;
+    print(one.view());
+  }
+  print("\n");
+}
+
 #ifdef RUNNEL_PROGRAM_OBSERVED
+// The node is written away, made unusable, and brought back.
+runnel_code save_and_restore(runnel_node* node) noexcept {
   static unsigned char saved[RUNNEL_PROGRAM_MEMORY + kMore + 256];
   const std::size_t bytes = runnel_saved_bytes(node);
-  static_cast<void>(path);
   if (const runnel_code code = runnel_save(node, saved, sizeof saved); code != RUNNEL_OK) return code;
   if (const runnel_code code = push(node, samples, kPiece); code != RUNNEL_OK) return code;
   if (const runnel_code code = runnel_reset(node); code != RUNNEL_OK) return code;
@@ -111,11 +133,6 @@ runnel_code save_and_restore(runnel_node* node, const char* path) noexcept {
   if (runnel_restore(node, saved, bytes) != RUNNEL_INVALID_DATA) return RUNNEL_STOPPED;
   saved[bytes - 1] ^= 1;
   return runnel_restore(node, saved, bytes);
-#else
-  static_cast<void>(node);
-  static_cast<void>(path);
-  return RUNNEL_UNSUPPORTED;
-#endif
 }
 
 // What an interrupt would do, with a main loop that looks at the buffer only every few halves.
@@ -133,6 +150,7 @@ runnel_code serve_late(runnel_node* node, HostFile& in) noexcept {
   }
   return overrun ? RUNNEL_OVERRUN : RUNNEL_OK;
 }
+#endif
 
 }  // namespace
 
@@ -146,10 +164,12 @@ int runnel::firmware::image_main() noexcept {
   options.fast = fast;
   options.fast_bytes = sizeof fast;
 #endif
+#ifdef RUNNEL_PROGRAM_OBSERVED
   if (number(arguments, "test", 0) == 1) {
     const runnel_code code = runnel_self_test(&RUNNEL_PROGRAM, &options);
     return code == RUNNEL_OK ? 0 : failed(code);
   }
+#endif
   Outputs files;
   outputs = &files;
   static char path[300];
@@ -170,36 +190,37 @@ int runnel::firmware::image_main() noexcept {
   runnel_node* node = nullptr;
   if (const runnel_code code = runnel_prepare(&RUNNEL_PROGRAM, &options, &node); code != RUNNEL_OK) return failed(code);
   const std::uint64_t prepared = instructions();
+#ifdef RUNNEL_PROGRAM_OBSERVED
   if (const std::uint64_t threshold = number(arguments, "gate", 0); threshold > 0) runnel_set_gate(node, {static_cast<float>(threshold), RUNNEL_PROGRAM_RATE / 2});
+#endif
   HostFile in;
   if (!open_recording(in, arguments.words[1])) return fail("cannot read the recording");
-  std::uint64_t spent = 0, pushes = 0;
+  std::uint64_t spent = 0, pushes = 0, until[kFirst] = {};   // instructions until the end of push i
   runnel_code code = RUNNEL_OK;
+#ifdef RUNNEL_PROGRAM_OBSERVED
   if (number(arguments, "late", 0) == 1) {
     code = serve_late(node, in);
     if (code != RUNNEL_OK && code != RUNNEL_OVERRUN) return failed(code);
   }
   const std::uint64_t save_at = number(arguments, "save", 0);
+#endif
   std::size_t piece = static_cast<std::size_t>(number(arguments, "piece", kPiece));
   if (piece == 0 || piece > kPiece) piece = kPiece;
   for (std::size_t got = 0; (got = in.read(samples, piece * kSampleBytes)) >= kSampleBytes;) {
     const std::uint64_t start = instructions();
     if (const runnel_code pushed = push(node, samples, got / kSampleBytes); pushed != RUNNEL_OK) return failed(pushed);
     spent += instructions() - start;
+    if (pushes < kFirst) until[pushes] = prepared + spent;
     tell(node);
-    if (++pushes == save_at) {
-      if (const runnel_code saved = save_and_restore(node, path); saved != RUNNEL_OK) return failed(saved);
+    ++pushes;
+#ifdef RUNNEL_PROGRAM_OBSERVED
+    if (pushes == save_at) {
+      if (const runnel_code saved = save_and_restore(node); saved != RUNNEL_OK) return failed(saved);
     }
+#endif
   }
   if (const runnel_code ended = runnel_end(node); ended != RUNNEL_OK) return failed(ended);
   tell(node);
-  const runnel_counters counters = runnel_counters_of(node);
-  Text line;
-  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
-  print(line.view());
-  Text more;
-  more << " instructions_to_prepare " << prepared << " instructions_per_push " << (pushes > 0 ? spent / pushes : 0) << " memory_used " << counters.memory_used << " stack_used " << stack_used();
-  print(more.view());
-  print("\n");
+  report(node, prepared, pushes > 0 ? spent / pushes : 0, until);
   return code == RUNNEL_OVERRUN ? static_cast<int>(code) : 0;
 }

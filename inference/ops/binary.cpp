@@ -1,22 +1,11 @@
 // Sums, differences, products, maxima and minima of two tensors, with broadcasting.
 #include "inference/ops/affine.h"
-#include "inference/ops/broadcast.h"
+#include "inference/ops/bound.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
-#include "kernels/arithmetic.h"
-#include "kernels/elementwise.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundBinary : BoundOperator {
-  const kernels::Elementwise* kernels = nullptr;   // integers
-  kernels::BinarySpec spec;                        // of one call
-  kernels::PairSpec plain;                         // float32, int32: of one call
-  Broadcast<2> broadcast;
-  Operand a, b;
-  std::int32_t y = -1;
-};
 
 void run_binary(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundBinary&>(self);

@@ -6,21 +6,13 @@
 
 #include "base/checked.h"
 #include "inference/ops/affine.h"
+#include "inference/ops/bound.h"
 #include "inference/ops/definitions.h"
 #include "inference/ops/float_conv.h"
 #include "inference/ops/support.h"
 
 namespace runnel::ops {
 namespace {
-
-struct BoundConv : BoundOperator {
-  kernels::Conv conv;
-  Operand x;
-  Operand addend;
-  std::int32_t y = -1;
-  std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
-};
 
 // Positions are shared out unless there are fewer of them than parts, and more channels.
 bool by_positions(const kernels::Conv& conv, std::int32_t parts) noexcept {

@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inference/ops/bound.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
 
 namespace runnel::ops {
 namespace {
 
 // ---- reshape, and whatever else moves nothing ---------------------------------------------------------------------------------------------------------------
-
-struct BoundCopy : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t bytes = 0, count = 0;
-  Rescale rescale;
-};
 
 void run_copy(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundCopy&>(self);
@@ -84,16 +77,6 @@ Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {
 }
 
 // ---- transpose and slice ------------------------------------------------------------------------------------------------------
-
-struct BoundMove : BoundOperator {
-  Operand x;
-  std::int32_t y = -1;
-  std::size_t element = 1, count = 0;
-  int rank = 0;
-  kernels::Dims x_dims{}, y_dims{}, begin{}, step{};
-  std::uint8_t perm[kMaxRank] = {};
-  Rescale rescale;
-};
 
 void finish_move(const BoundMove& op, std::byte* y) noexcept {
   if (op.rescale.needed()) op.rescale(op.count, y, y);

@@ -27,7 +27,7 @@ Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_v
 
 Status FbankBlocks::prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept {
   RUNNEL_TRY(check_input(tables.options, who, context));
-  RUNNEL_ASSIGN(fbank_, features::Fbank::make(tables, context.isa, context.memory));
+  RUNNEL_TRY(features::Fbank::make_in(fbank_, tables, context.isa, context.memory));
   describe_output(context);
   return {};
 }

@@ -3,11 +3,10 @@
 
 #include <optional>
 
-#include "inference/frames.h"
-#include "inference/session.h"
 #include "inference/stepped_session.h"
 #include "pipeline/node.h"
 #include "pipeline/nodes/infer_values.h"
+#include "pipeline/nodes/model_stream.h"
 
 namespace runnel::pipeline {
 
@@ -41,40 +40,28 @@ class Infer : public Node {
 
   [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
   // Bytes of a frame as it comes in.
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return in_bytes_; }
-  // Input frames that still have to be dropped: takes as many of them as there are, at most `count`.
-  std::int64_t skip(std::int64_t count) noexcept;
-  // Appends frames to the block that the session will run next; they fit.
-  void store(const std::byte* frames, std::int64_t count) noexcept;
-  // The block has been run, by whomever: its results.
-  void collect(Output& out) noexcept;
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes; }
+  // The frames of a model that runs as a stream.
+  [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
 
  private:
   Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;
   Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;
   Status prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
   Status give_labels(PrepareContext& context, const Model& loaded) noexcept;
-  void run(Output& out) noexcept;
   void step(Output& out) noexcept;
-  void copy_out(const OutputFrames& frames, Output& out) noexcept;
+  ModelStreamShape shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept;
 
   const Prepared* prepared_ = nullptr;
-  Session session_;                  // stream
+  ModelStream stream_;               // stream
   std::optional<SteppedSession> stepped_;
   InputValues input_;
   OutputValues output_values_;
   int position_ = 0;                 // of the output
-  FrameLayout in_layout_, out_layout_;
-  std::size_t in_bytes_ = 0, out_bytes_ = 0;        // per frame, in the pipeline
-  std::int64_t in_values_ = 0, out_values_ = 0;     // per frame
-  std::int64_t out_frames_ = 0;      // of the output's block
-  std::int64_t up_ = 1, down_ = 1;
-
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the output frame that the session numbers 0; of the next run's first
-  std::int64_t pending_ = 0;         // frames in the session's input that wait for the block to be full
+  ModelStreamShape shape_;
+  std::int64_t grid_ = 0;            // stepped: index of the next run's first output frame
+  std::int64_t skip_ = 0;            // stepped: input still to be dropped
   std::int64_t ignored_ = 0;         // frames behind a clip
-  bool heard_ = false, ended_ = false;
 };
 
 }  // namespace runnel::pipeline

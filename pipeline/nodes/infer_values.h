@@ -4,6 +4,7 @@
 #include "inference/model.h"
 #include "kernels/elementwise.h"
 #include "pipeline/node.h"
+#include "pipeline/nodes/model_stream.h"
 
 namespace runnel::pipeline {
 
@@ -16,6 +17,10 @@ class InputValues {
   // `values`: of a frame of the model. `path`: the model's, for messages. Error: mismatch, naming both ends.
   Status prepare(const PrepareContext& context, const Model& model, std::string_view path, int tensor, std::int64_t values) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
+  // convert(), as ModelStream calls it.
+  [[nodiscard]] ValueConverter converter() const noexcept {
+    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept { static_cast<const InputValues*>(self)->convert(from, values, to); }, this};
+  }
   [[nodiscard]] DType given() const noexcept { return given_; }
 
  private:
@@ -32,6 +37,9 @@ class OutputValues {
   // Error: unsupported, for types that cannot.
   Status prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor, bool dequantize) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
+  [[nodiscard]] ValueConverter converter() const noexcept {
+    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept { static_cast<const OutputValues*>(self)->convert(from, values, to); }, this};
+  }
 
  private:
   const kernels::Elementwise* elementwise_ = nullptr;

@@ -49,7 +49,7 @@ std::int64_t SharedInfer::reset(std::int64_t first) noexcept {
 Status SharedInfer::process(const Block& in, Output& out) noexcept {
   if (block_ == 0) return Infer::process(in, out);
   if (ran_) {
-    collect(out);
+    stream().collect(out);
     ran_ = false;
   }
   if (in.count == 0) return {};
@@ -58,7 +58,7 @@ Status SharedInfer::process(const Block& in, Output& out) noexcept {
     std::memmove(queue_, queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), static_cast<std::size_t>(waiting_) * frame_bytes());
     taken_ = 0;
   }
-  const std::int64_t skipped = skip(in.count);
+  const std::int64_t skipped = stream().skip(in.count);
   const std::int64_t count = in.count - skipped;
   // At the end of a stream blocks come without a pause in which somebody could run the model: it runs alone, to make room.
   if (const std::int64_t over = waiting_ + count - capacity_; over > 0) {
@@ -74,7 +74,7 @@ Status SharedInfer::process(const Block& in, Output& out) noexcept {
 }
 
 SessionGroup::Turn SharedInfer::load() noexcept {
-  store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block_);
+  stream().store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block_);
   taken_ += block_;
   ran_ = true;
   return {place_.index, block_};

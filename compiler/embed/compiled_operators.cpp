@@ -1,0 +1,117 @@
+#include "compiler/embed/compiled_operators.h"
+
+#include <fmt/format.h>
+
+#include "inference/ops/bound.h"
+#include "kernels/constant.h"
+#include "kernels/conv_device.h"
+
+namespace runnel::compiler {
+namespace {
+
+std::string operand(const ops::Operand& of, TensorNumbers& tensors) { return fmt::format("{{{}, {}}}", tensors.of(of.tensor), of.back); }
+std::string_view suffix(DType type) { return type == DType::int8 ? "int8" : "int16"; }
+
+Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operator& op, const ops::BoundConv& bound, TensorNumbers& tensors, ConstantPool& pool) {
+  if (bound.batch != 1 || bound.conv.spec.add) return Status(Code::unsupported) << "a batch of " << bound.batch << ", expected 1";
+  kernels::ConvSpec s = bound.conv.spec;
+  std::int64_t largest = 0;
+  RUNNEL_TRY(kernels::largest_accumulator(s, largest));
+  if (!kernels::constant_conv_fits(s, largest)) return Status(Code::unsupported) << "accumulators up to " << largest << " or multipliers that only the general kernel computes";
+  kernels::lay_down(s);
+  const std::string weights = pool.bytes(ops::input(prepared.model(), op, 1).data);
+  const std::string bias = s.bias == nullptr ? "nullptr" : pool.bytes(ops::input(prepared.model(), op, 2).data);
+  const auto count = static_cast<std::size_t>(s.requant.count);
+  const std::string multipliers = s.requant.multiplier == nullptr ? "nullptr" : pool.numbers({s.requant.multiplier, count});
+  const std::string shifts = pool.numbers({s.requant.shift, count});
+  const kernels::Requant& r = s.requant;
+  return CompiledOperator{
+      "CompiledConv",
+      fmt::format("compiled(ops::run_compiled_conv_{}, ops::CompiledConv{{{{}}, {{DType::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},\n        {{static_cast<kernels::Rounding>({}), {}, {}, {}, {}, {}, {}}}, "
+                  "{}, false, -128, 127}}, {}, {}}})",
+                  suffix(s.dtype), name_of(s.dtype), s.in_height, s.in_width, s.in_channels, s.out_height, s.out_width, s.out_channels, s.kernel_height, s.kernel_width, s.stride_height, s.stride_width,
+                  s.dilation_height, s.dilation_width, s.pad_top, s.pad_left, s.groups, weights, bias, s.in_zero_point, static_cast<int>(r.rounding), multipliers, shifts, r.count, r.zero_point, r.low, r.high,
+                  s.input_non_negative, operand(bound.x, tensors), tensors.of(bound.y))};
+}
+
+// With nothing but zeros: whether the loops of one operation and type can do it does not depend on values.
+template <kernels::BinaryOp kOp>
+bool fits(const kernels::BinarySpec& spec) {
+  const std::vector<std::int16_t> a(spec.a_count), b(spec.b_count);
+  std::vector<std::int16_t> y(spec.count);
+  return spec.dtype == DType::int8 ? kernels::constant_binary<kOp, std::int8_t>(spec, a.data(), b.data(), y.data()) : kernels::constant_binary<kOp, std::int16_t>(spec, a.data(), b.data(), y.data());
+}
+bool fits(const kernels::BinarySpec& spec) {
+  switch (spec.op) {
+    case kernels::BinaryOp::add: return fits<kernels::BinaryOp::add>(spec);
+    case kernels::BinaryOp::sub: return fits<kernels::BinaryOp::sub>(spec);
+    case kernels::BinaryOp::mul: return fits<kernels::BinaryOp::mul>(spec);
+    case kernels::BinaryOp::max: return fits<kernels::BinaryOp::max>(spec);
+    case kernels::BinaryOp::min: return fits<kernels::BinaryOp::min>(spec);
+  }
+  return false;
+}
+std::string_view name_of(kernels::BinaryOp op) {
+  switch (op) {
+    case kernels::BinaryOp::add: return "add";
+    case kernels::BinaryOp::sub: return "sub";
+    case kernels::BinaryOp::mul: return "mul";
+    case kernels::BinaryOp::max: return "max";
+    case kernels::BinaryOp::min: return "min";
+  }
+  return {};
+}
+
+Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNumbers& tensors) {
+  kernels::BinarySpec s = bound.spec;
+  if (bound.broadcast.outer_rank != 0) return Status(Code::unsupported, "operands that are repeated in more than one way");
+  // As the general form takes it: the same bits from integers alone.
+  const int shift = s.y_exponent - s.a_exponent - s.b_exponent;
+  if (s.op == kernels::BinaryOp::mul && s.dtype == DType::int8 && shift >= 0 && shift <= 22) s.exact = true;
+  if (!fits(s)) return Status(Code::unsupported) << "exponents " << s.a_exponent << " and " << s.b_exponent << " with a result of " << s.y_exponent;
+  return CompiledOperator{"CompiledBinary",
+                          fmt::format("compiled(ops::run_compiled_binary<kernels::BinaryOp::{0}, std::{1}_t>, ops::CompiledBinary{{{{}}, {{kernels::BinaryOp::{0}, DType::{1}, {2}, {3}, {4}, {5}, {6}, {7}, "
+                                      "static_cast<kernels::Rounding>({8}), {9}, {10}, {11}}}, {12}, {13}, {14}}})",
+                                      name_of(s.op), suffix(s.dtype), s.count, s.a_count, s.b_count, s.a_exponent, s.b_exponent, s.y_exponent, static_cast<int>(s.rounding), s.exact, s.low, s.high,
+                                      operand(bound.a, tensors), operand(bound.b, tensors), tensors.of(bound.y))};
+}
+
+Result<CompiledOperator> compile_copy(const ops::BoundCopy& bound, TensorNumbers& tensors) {
+  if (bound.rescale.needed()) return Status(Code::unsupported, "a change of scale on the way");
+  return CompiledOperator{"CompiledCopy", fmt::format("compiled(ops::run_compiled_copy, ops::CompiledCopy{{{{}}, {}, {}, {}}})", operand(bound.x, tensors), tensors.of(bound.y), bound.bytes)};
+}
+
+}  // namespace
+
+int TensorNumbers::of(int tensor) {
+  const auto [found, added] = numbers_.try_emplace(tensor, static_cast<int>(kept_.size()));
+  if (added) kept_.push_back(tensor);
+  return found->second;
+}
+
+Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound, TensorNumbers& tensors, ConstantPool& pool) {
+  const fb::Operator& op = prepared.model().op(index);
+  const TensorView y = ops::output(prepared.model(), op);
+  const bool integers = y.dtype == DType::int8 || y.dtype == DType::int16;
+  const Status none = Status(Code::unsupported) << "no compiled form for " << name_of(y.dtype);
+  switch (op.code()) {
+    case fb::OpCode::conv:
+    case fb::OpCode::fully_connected:
+      if (!integers || (op.version() != 1 && op.version() != 4)) return none;
+      return compile_conv(prepared, op, static_cast<const ops::BoundConv&>(bound), tensors, pool);
+    case fb::OpCode::add:
+    case fb::OpCode::sub:
+    case fb::OpCode::mul:
+    case fb::OpCode::max:
+    case fb::OpCode::min:
+      if (!integers || op.version() > 2) return none;
+      return compile_binary(static_cast<const ops::BoundBinary&>(bound), tensors);
+    case fb::OpCode::transpose:
+      if (!bound.keeps_bytes) return Status(Code::unsupported, "elements in another order");
+      [[fallthrough]];
+    case fb::OpCode::reshape: return compile_copy(static_cast<const ops::BoundCopy&>(bound), tensors);
+    default: return none;
+  }
+}
+
+}  // namespace runnel::compiler

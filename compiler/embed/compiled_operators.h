@@ -1,0 +1,34 @@
+// Operators as constants: from what they were bound to on this machine to C++ that says the same (inference/ops/compiled.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/embed/constant_pool.h"
+#include "inference/ops/support.h"
+#include "inference/prepared.h"
+
+namespace runnel::compiler {
+
+// The tensors that a compiled model keeps: those that are computed, and constants that operators read through RunContext::data.
+class TensorNumbers {
+ public:
+  // Its number, given on first use.
+  int of(int tensor);
+  [[nodiscard]] const std::vector<int>& kept() const noexcept { return kept_; }
+
+ private:
+  std::map<int, int> numbers_;
+  std::vector<int> kept_;
+};
+
+// The initializer of the constant that stands for `bound`, which is operator `index` of `prepared`, and its type.
+struct CompiledOperator {
+  std::string type, value;
+};
+// Error: unsupported, saying why, where there is no compiled form.
+Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound, TensorNumbers& tensors, ConstantPool& pool);
+
+}  // namespace runnel::compiler
