@@ -48,7 +48,7 @@ Status AlsaSink::prepare(PrepareContext& context) noexcept {
   if (shape_.channels != settings.channels) {
     return Status(Code::mismatch) << context.input_label << " gives " << settings.channels << " channels, device " << device << " plays " << shape_.channels;
   }
-  RUNNEL_TRY(wants_rate(context, "alsa", shape_.rate));
+  if (shape_.rate != settings.rate) return wants_rate(context, "alsa", shape_.rate);
   snd_pcm_sw_params_t* params = nullptr;
   snd_pcm_sw_params_alloca(&params);
   int error = snd_pcm_sw_params_current(pcm_, params);
