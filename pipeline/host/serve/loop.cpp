@@ -27,7 +27,7 @@ constexpr int kMostAccepted = 64;    // in one round
 constexpr int kMostOpenings = 8;     // streams made in one round
 constexpr milliseconds kSweep{250};
 // Of the system: large enough for a packet to be on its way while the last one is processed, and not larger, because there are many.
-constexpr int kReceiveBuffer = 1 << 16;
+constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
 
 Time clock_now() noexcept { return std::chrono::steady_clock::now(); }
 std::int64_t nanoseconds(Time::duration time) noexcept { return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(); }
@@ -182,6 +182,7 @@ void Loop::adopt(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
+  set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.idle.count()));
   auto client = std::make_unique<Connection>(fd, options_.longest_message, now_);
   epoll_event event{};

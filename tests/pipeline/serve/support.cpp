@@ -72,7 +72,11 @@ std::string Running::stop() {
   return outcome_;
 }
 
-Client::Client(const Server& server) : fd_(socket(server.address().bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+Client::Client(const Server& server, int buffers) : fd_(socket(server.address().bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (buffers > 0) {
+    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffers, sizeof buffers);
+    setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &buffers, sizeof buffers);
+  }
   EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&server.address().bytes), server.address().size), 0) << std::strerror(errno);
 }
 

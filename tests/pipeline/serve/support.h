@@ -57,7 +57,8 @@ class Running {
 // One connection; failures of the system are failures of the test.
 class Client {
  public:
-  explicit Client(const Server& server);
+  // `buffers`: bytes that the system keeps of each direction; 0: as it likes.
+  explicit Client(const Server& server, int buffers = 0);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
