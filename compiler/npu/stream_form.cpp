@@ -112,9 +112,9 @@ Status StreamForm::add(std::size_t n) {
     OwnTensor& x = tensors_[static_cast<std::size_t>(id)];
     const std::int64_t from = delay(id), to = delay(y);
     x.history = std::max(x.history, step.back_frames(static_cast<int>(i), from, to));
-    // Behind a delay frames in front of the first one are computed, and behind the last one too.
+    // Behind a delay frames in front of the first one are computed, and behind the last one too; those also where a recording ends inside a block.
     const bool reads_padding = rule.padding == streaming::Padding::zero_point && (rule.extent() > 1 || rule.left > 0 || rule.right > 0);
-    x.masked = x.masked || (reads_padding && (from > 0 || to > 0));
+    x.masked = x.masked || (reads_padding && (from > 0 || to > 0 || rule.right > 0));
     front = first ? x.window : joined(front, x.window);
     first = false;
   }

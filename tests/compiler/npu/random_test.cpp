@@ -34,6 +34,16 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
   EXPECT_LT(left * 5, layers) << left << " of " << layers << " layers stayed on the CPU";
 }
 
+// Padding behind the end with a stride and no delay: of a recording that ends inside a block, frames behind its end must not count.
+TEST(RandomNetworks, EndInsideABlock) {
+  const std::uint32_t seed = 1001024;
+  const compiler::Graph graph = random_network({true, true}, seed);
+  auto options = npu_options("ethos-u55-64");
+  options.block = compiler::ethos_u::Options::kSmallestBlock;
+  const Status status = compare_streamed(graph, options, 31, seed);
+  EXPECT_TRUE(status.ok()) << status.text();
+}
+
 TEST(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
   std::uint32_t compared = 0;
   for (std::uint32_t seed = 0; seed < kStreams; ++seed) {
