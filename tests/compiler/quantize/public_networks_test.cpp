@@ -32,7 +32,7 @@ const Network kNetworks[] = {{"Silero VAD", "models__silero-vad__silero_vad_16k_
                              {"DTLN 1", "models__dtln__model_1", 0.11, 0.0043},
                              {"DTLN 2", "models__dtln__model_2", 0.035, 0.0175},
                              {"GTCRN", "models__gtcrn__gtcrn_simple", 0.52, 0.4},
-                             {"openWakeWord embedding", "models__openwakeword__embedding_model", 1, 1}};
+                             {"openWakeWord embedding", "models__openwakeword__embedding_model", 0.0061, 0.007}};
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
   std::size_t count = 1;
