@@ -167,7 +167,10 @@ int main(int count, char** values) {
   fs::remove_all(folder);
 
   fmt::print("| measured | value | goal |\n|---|---:|---|\n");
-  row("end to end / the graph alone (processor time)", median(shares), "", "at least 0.70");
+  // On a machine with other work the least times say most: nothing makes a run faster than it is.
+  const double least = *std::min_element(compute.begin(), compute.end()) / *std::min_element(end_to_end.begin(), end_to_end.end());
+  row("end to end / the graph alone (rates of processor time), of the least", least, "", "at least 0.70");
+  row("the same, median of the rounds", median(shares), "", "at least 0.70");
   row("two jobs / two processes (rate)", median(scaling), "", "at least 0.95");
   row("peak memory of 20,000 recordings / 1,000", many.peak_mb / few.peak_mb, "", "flat");
   fmt::print("| peak memory of {:g} h / 1 min | {:.3f} | flat |\n", hours, day.peak_mb / minute.peak_mb);
