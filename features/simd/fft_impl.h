@@ -174,7 +174,7 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
 // Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from point to point, with one address
 // for each row of them, since loads of floats take no index.
 template <int kTogether, bool kTurn>
-RUNNEL_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+RUNNEL_LANES_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
   Complex<1> x[kTogether][4];
   for (int k = 0; k < 4; ++k, re += step, im += step) {
     for (int j = 0; j < kTogether; ++j) x[j][k] = {re[j], im[j]};
@@ -189,7 +189,7 @@ RUNNEL_INLINE void fours(const float* re, const float* im, std::size_t step, con
   }
 }
 template <bool kTurn>
-RUNNEL_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+RUNNEL_LANES_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
   std::size_t left = stride;
   for (; left >= 2; left -= 2, re += 2, im += 2, to_re += 2, to_im += 2) fours<2, kTurn>(re, im, step, w, to_re, to_im, stride);
   if (left > 0) fours<1, kTurn>(re, im, step, w, to_re, to_im, stride);
