@@ -79,12 +79,13 @@ Status run_listen(const ListenCall& call) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
-  RUNNEL_ASSIGN(const std::unique_ptr<page::LivePage> page, start_page(call.page, options));
+  RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   RUNNEL_ASSIGN(const std::unique_ptr<pipeline::Graph> graph, pipeline::Graph::build(text, options));
   catch_signals();
   if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
-  if (page != nullptr) page->show(*graph);
+  display->show(*graph);
   const Status status = graph->run();
+  display->end();
   std::printf("%s\n", graph->summary().c_str());
   return status;
 }

@@ -1,8 +1,11 @@
 #include "apps/page.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 
-#include "pipeline/host/page/feed.h"
+#include "pipeline/host/page/watches.h"
 
 namespace runnel::apps {
 
@@ -23,21 +26,49 @@ Result<std::string> token_of(const std::string& token_file) {
 
 void add_page_flags(CLI::App* verb, PageFlags& flags) {
   verb->add_option("--http", flags.address, "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, losses; port 0: any that is free. Other addresses than loopback need a token");
+  verb->add_flag("--ui", flags.ui, "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
   verb->add_option("--token-file", flags.token_file, "File with the token that readers of the page must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
   verb->add_option("--speed", flags.speed, "Recordings at most so many times as fast as they were made (0: as fast as possible)")->check(CLI::Range(0.0, 1000.0));
 }
 
-Result<std::unique_ptr<page::LivePage>> start_page(const PageFlags& flags, pipeline::GraphOptions& options) {
+Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline::GraphOptions& options) {
+  auto display = std::make_unique<Display>();
   options.speed = flags.speed;
-  if (flags.address.empty()) return std::unique_ptr<page::LivePage>();
-  RUNNEL_ASSIGN(const serve::Address address, serve::Address::parse(flags.address));
-  RUNNEL_ASSIGN(std::string token, token_of(flags.token_file));
-  const bool asks = !token.empty();
-  RUNNEL_ASSIGN(auto page, page::LivePage::start(address, std::move(token)));
-  say("page: " + page->url() + (asks ? "?token=TOKEN" : ""));
-  options.time_nodes = true;
-  options.amend = [nodes = options.nodes](pipeline::GraphText& text) { page::add_watches(text, nodes); };
-  return page;
+  if (!flags.address.empty()) {
+    RUNNEL_ASSIGN(const serve::Address address, serve::Address::parse(flags.address));
+    RUNNEL_ASSIGN(std::string token, token_of(flags.token_file));
+    const bool asks = !token.empty();
+    RUNNEL_ASSIGN(display->page_, page::LivePage::start(address, std::move(token)));
+    say("page: " + display->page_->url() + (asks ? "?token=TOKEN" : ""));
+    options.time_nodes = true;
+  }
+  // A file or a pipe is no place for a line that is drawn again and again.
+  if (flags.ui && isatty(STDERR_FILENO) != 0) {
+    display->terminal_ = std::make_unique<page::TerminalView>([](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stderr);
+      std::fflush(stderr);
+    });
+  }
+  if (display->page_ != nullptr || display->terminal_ != nullptr) {
+    options.amend = [nodes = options.nodes](pipeline::GraphText& text) { page::add_watches(text, nodes); };
+  }
+  if (display->terminal_ != nullptr && options.note) {
+    options.note = [view = display->terminal_.get(), note = options.note](std::string_view text) {
+      view->clear();
+      note(text);
+    };
+  }
+  return display;
+}
+
+void Display::show(pipeline::Graph& graph) {
+  if (page_ != nullptr) page_->show(graph);
+  if (terminal_ != nullptr) terminal_->connect(graph);
+  if (terminal_ != nullptr) graph.on_step([this](const pipeline::Graph& stepped) { terminal_->stepped(stepped); });
+}
+
+void Display::end() {
+  if (terminal_ != nullptr) terminal_->clear();
 }
 
 }  // namespace runnel::apps

@@ -1,4 +1,4 @@
-// --http: a page that shows a running graph, for the verbs that run one.
+// --http and --ui: a page and a line of the terminal that show a running graph, for the verbs that run one.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/host/page/live_page.h"
+#include "pipeline/host/page/terminal_view.h"
 
 namespace runnel::apps {
 
@@ -16,10 +17,23 @@ Result<std::string> token_of(const std::string& token_file);
 struct PageFlags {
   std::string address, token_file;
   double speed = 0;
+  bool ui = false;
 };
 void add_page_flags(CLI::App* verb, PageFlags& flags);
 
-// Nothing, where no address was given. Says where the page is, and lets `options` watch; `show()` comes when the graph is made.
-Result<std::unique_ptr<page::LivePage>> start_page(const PageFlags& flags, pipeline::GraphOptions& options);
+// What shows a run; nothing, where no flag asks for it. Outlives the graph.
+class Display {
+ public:
+  // Says where the page is, and lets `options` watch. Errors: those of LivePage::start.
+  static Result<std::unique_ptr<Display>> start(const PageFlags& flags, pipeline::GraphOptions& options);
+  // The graph that is going to run.
+  void show(pipeline::Graph& graph);
+  // The run is over; what is written next has the terminal to itself.
+  void end();
+
+ private:
+  std::unique_ptr<page::LivePage> page_;
+  std::unique_ptr<page::TerminalView> terminal_;
+};
 
 }  // namespace runnel::apps

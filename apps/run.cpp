@@ -60,7 +60,7 @@ Status run_graph(const RunCall& call) {
   pipeline::GraphOptions options = graph_options(loader);
   options.tick = call.tick;
   options.on_gap = call.on_gap == "zeros" ? pipeline::OnGap::zeros : pipeline::OnGap::reset;
-  RUNNEL_ASSIGN(const std::unique_ptr<page::LivePage> page, start_page(call.page, options));
+  RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   const bool is_file = call.graph.ends_with(".rnlg");
   RUNNEL_ASSIGN(const std::string replaced, replaced_text(call, is_file));
   // A microphone or a recording of another kind than the graph was written for gets the conversions that it needs.
@@ -71,8 +71,9 @@ Status run_graph(const RunCall& call) {
   catch_signals();
   const std::unique_ptr<pipeline::Graph> graph = std::move(built).value();
   if (const std::string latency = graph->latency(); !latency.empty()) say(latency);
-  if (page != nullptr) page->show(*graph);
+  display->show(*graph);
   const Status status = graph->run();
+  display->end();
   std::printf("%s\n", graph->summary().c_str());
   return status;
 }

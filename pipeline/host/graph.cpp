@@ -316,7 +316,7 @@ Status Graph::step(bool& done) {
              (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
   actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
-  if (stepped_) stepped_(*this);
+  for (const auto& stepped : stepped_) stepped(*this);
   if (options_.speed > 0 && live_ == nullptr && !done && status.ok()) keep_pace();
   return status;
 }

@@ -68,8 +68,8 @@ class Graph {
   void restart() noexcept;
   // One tick, for programs with a loop of their own.
   Status step(bool& done);
-  // Called behind every step, for programs that show what happens.
-  void on_step(std::function<void(const Graph&)> stepped) { stepped_ = std::move(stepped); }
+  // Called behind every step, one after the other, for programs that show what happens.
+  void on_step(std::function<void(const Graph&)> stepped) { stepped_.push_back(std::move(stepped)); }
 
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
@@ -158,7 +158,7 @@ class Graph {
   Actions actions_;
   std::vector<LiveInfer*> models_;
   mutable std::optional<std::vector<OutputDelay>> delays_;   // of outputs of a live source
-  std::function<void(const Graph&)> stepped_;
+  std::vector<std::function<void(const Graph&)>> stepped_;
   std::int64_t started_ = 0;         // nanoseconds, of the first step; with a speed
   bool failed_ = false;
 };

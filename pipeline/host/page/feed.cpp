@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "pipeline/host/json.h"
-#include "pipeline/host/registry.h"
 #include "pipeline/nodes/host/record.h"
 
 namespace runnel::page {
@@ -13,7 +12,6 @@ using namespace pipeline;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenValues(40), kBetweenStats(500);
-constexpr std::string_view kSource = "source", kModel = "model", kEvents = "events";
 
 std::string seconds_of(const Format& format, std::int64_t sample) { return json_seconds(sample, format.clock.sample_rate); }
 
@@ -25,15 +23,6 @@ std::string hexadecimal(const std::vector<std::uint8_t>& bytes) {
     text += kDigits[byte & 15];
   }
   return text;
-}
-
-void add_watch(GraphText& graph, std::size_t behind, std::string_view what) {
-  NodeText node;
-  node.type = Watch::type.name;
-  node.parameters.push_back({"what", std::string(what), 0});
-  node.position = graph.nodes[behind].position;
-  node.input = static_cast<int>(behind);
-  graph.nodes.push_back(std::move(node));
 }
 
 }  // namespace
@@ -49,31 +38,13 @@ std::filesystem::path Recordings::path(std::size_t number) const {
   return number < paths_.size() ? paths_[number] : std::filesystem::path();
 }
 
-void add_watches(GraphText& graph, NodeTable nodes) {
-  const std::size_t count = graph.nodes.size();
-  bool source = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto type = find_node(nodes, graph.nodes[i].type, graph.nodes[i].input >= 0);
-    if (!type.ok()) continue;
-    const Port& output = (*type)->output;
-    if ((*type)->input.kinds == 0 && !source) {
-      source = true;
-      add_watch(graph, i, kSource);
-    } else if ((*type)->name == "infer") {
-      add_watch(graph, i, kModel);
-    } else if (output.kinds == static_cast<Kinds>(Kind::events)) {
-      add_watch(graph, i, kEvents);
-    }
-  }
-}
-
 void Feed::connect(const Graph& graph) {
   std::string nodes;
   for (int i = 0; i < graph.size(); ++i) {
     const Stage& stage = graph.stage(i);
     if (auto* watch = dynamic_cast<Watch*>(stage.node); watch != nullptr) {
-      watch->listen(this);
-      if (watch->what == kSource) {
+      watch->listen(*this);
+      if (watch->what == kWatchedSource) {
         source_ = watch;
         if (auto made = Spectrum::make(watch->format()); made.ok()) spectrum_ = std::move(made).value();
       }

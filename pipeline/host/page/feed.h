@@ -22,12 +22,10 @@
 #include "pipeline/host/graph.h"
 #include "pipeline/host/page/message_log.h"
 #include "pipeline/host/page/spectrum.h"
+#include "pipeline/host/page/watches.h"
 #include "pipeline/nodes/host/watch.h"
 
 namespace runnel::page {
-
-// Puts a `watch` behind the source, every model and everything that gives events. Unknown types of nodes are left for Graph to refuse.
-void add_watches(pipeline::GraphText& graph, pipeline::NodeTable nodes);
 
 // Files with the sound of events, by number. Thread-safe.
 class Recordings {

@@ -39,15 +39,22 @@ Status Watch::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
+void Watch::tell(std::span<const float> values, std::int64_t first) const {
+  for (WatchListener* const listener : listeners_) listener->watched(*this, values, first);
+}
+
 Status Watch::process(const Block& in, Output&) noexcept {
-  if (listener_ == nullptr) return {};
+  if (listeners_.empty()) return {};
   if (format_.kind == Kind::events) {
-    for (std::int64_t i = 0; i < in.count; ++i) listener_->watched(*this, in.as<Event>()[i], records_.event(in.as<Event>()[i]));
+    for (std::int64_t i = 0; i < in.count; ++i) {
+      const Event& event = in.as<Event>()[i];
+      for (WatchListener* const listener : listeners_) listener->watched(*this, event, records_.event(event));
+    }
     return {};
   }
   const auto count = static_cast<std::size_t>(in.count * format_.channels);
   if (format_.dtype == DType::float32) {
-    listener_->watched(*this, {in.as<float>(), count}, in.first);
+    tell({in.as<float>(), count}, in.first);
     return {};
   }
   const std::span<float> values(values_.data(), count);
@@ -58,12 +65,12 @@ Status Watch::process(const Block& in, Output&) noexcept {
     case DType::int16: convert<std::int16_t>(in, values, scale); break;
     default: convert<std::uint16_t>(in, values, scale); break;
   }
-  listener_->watched(*this, values, in.first);
+  tell(values, in.first);
   return {};
 }
 
 Status Watch::gap(const Gap& gap) noexcept {
-  if (listener_ != nullptr) listener_->lost(*this, gap, records_.gap(gap));
+  for (WatchListener* const listener : listeners_) listener->lost(*this, gap, records_.gap(gap));
   return {};
 }
 

@@ -33,8 +33,8 @@ class Watch final : public Node {
 
   std::string_view what;             // for the listener: what this is
 
-  // Outlives the node, or is replaced by null.
-  void listen(WatchListener* listener) noexcept { listener_ = listener; }
+  // One more listener, which outlives the run.
+  void listen(WatchListener& listener) { listeners_.push_back(&listener); }
   [[nodiscard]] const Format& format() const noexcept { return format_; }
 
   Status prepare(PrepareContext& context) noexcept override;
@@ -42,7 +42,9 @@ class Watch final : public Node {
   Status gap(const Gap& gap) noexcept override;
 
  private:
-  WatchListener* listener_ = nullptr;
+  void tell(std::span<const float> values, std::int64_t first) const;
+
+  std::vector<WatchListener*> listeners_;
   Format format_;
   EventRecords records_;
   std::vector<float> values_;        // of one block, where the input is not float32

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pipeline/host/page/feed.h"
+#include "pipeline/host/page/watches.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel::page {
