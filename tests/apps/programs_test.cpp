@@ -78,8 +78,30 @@ TEST(Programs, WakeWordsFireOnTheirRecordings) {
   EXPECT_TRUE(events("alexa__hey_mycroft_test").empty());
 }
 
-// The reference's first step has a past of 64 samples that a recording from its start has not; its trace in the state fades.
+// The version of 2021, whose runs have no past but their state: the reference's numbers.
 TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = folder.path() / "vad.rnl", out = folder.path() / "voice.npy";
+  call_well({"import", data() / "models/silero-vad/silero_vad_v3_2021.onnx", "-o", model, "--shape", "input=1x1536", "--step", "1536", "--state", "hn=h0", "--state", "cn=c0"});
+  const fs::path graph = example_that_writes("voice_activity", "voice.npy", out, folder.path());
+  const fs::path oracle = data() / "oracles/onnx/models__silero-vad__silero_vad_v3_2021";
+  for (const std::string id : {"c0", "c9"}) {
+    const auto samples = read_text(oracle / (id + ".in0.bin"));
+    write_text(folder.path() / "in.wav", wav_bytes(samples, 16000, 1, 32, 3, static_cast<std::uint32_t>(samples.size())));
+    call_well({"run", graph, "--model", model, "--source", "wav path=" + (folder.path() / "in.wav").string()});
+    const std::vector<float> expected = floats_of(oracle / (id + ".out0.bin"));
+    const auto found = runnel::test::read_npy(out);
+    std::vector<float> got(found.bytes.size() / sizeof(float));
+    std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-4) << id << " " << i;
+  }
+}
+
+// The version of today. The reference's first step has a past of 64 samples that a recording from its start has not, and its trace in the state fades
+// slowly: that runs over a stream are the network's own, bit for bit, is tested with the node `infer`; here it is that the program hears what the reference hears.
+TEST(Programs, VoiceActivityHearsWhatTheReferenceHears) {
   RUNNEL_NEEDS_DATA();
   const runnel::test::TemporaryFolder folder;
   const std::string model = folder.path() / "vad.rnl", out = folder.path() / "voice.npy";
@@ -100,7 +122,7 @@ TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
     std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
-      EXPECT_NEAR(got[i], expected[i], i < 4 ? 0.05 : 0.005) << id << " " << i;
+      EXPECT_NEAR(got[i], expected[i], 0.05) << id << " " << i;
       speech += expected[i] > 0.5F ? 1 : 0;
     }
   }
