@@ -51,7 +51,10 @@ struct Call {
   std::string wav, program, model;
 };
 
+pid_t server_process = 0;
+
 [[noreturn]] void give_up(const std::string& why) {
+  if (server_process > 0) kill(server_process, SIGKILL);
   fmt::print(stderr, "serve_load: {}\n", why);
   std::exit(1);
 }
@@ -91,6 +94,7 @@ class ServerProcess {
     posix_spawn_file_actions_addclose(&files, ends[0]);
     if (posix_spawn(&child_, pointers[0], &files, nullptr, pointers.data(), environ) != 0) give_up(call.program + ": cannot be started");
     posix_spawn_file_actions_destroy(&files);
+    server_process = child_;
     close(ends[1]);
     out_ = fdopen(ends[0], "r");
     const Json listening = line();

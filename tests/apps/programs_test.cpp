@@ -41,25 +41,64 @@ std::vector<float> floats_of(const fs::path& raw) {
   return values;
 }
 
-// Against the enhancement that is published with the network: the same recording, through torch's transform and ONNX Runtime, rounded to 16 bits.
-TEST(Programs, NoiseSuppressionGivesThePublishedEnhancement) {
-  RUNNEL_NEEDS_DATA();
-  const runnel::test::TemporaryFolder folder;
-  const std::string model = folder.path() / "gtcrn.rnl", out = folder.path() / "clean.wav";
+// GTCRN as the program imports it.
+std::string noise_model(const fs::path& folder) {
+  const std::string model = folder / "gtcrn.rnl";
   call_well({"import", data() / "models/gtcrn/gtcrn_simple.onnx", "-o", model, "--step", "1", "--state", "conv_cache_out=conv_cache", "--state", "tra_cache_out=tra_cache", "--state",
              "inter_cache_out=inter_cache"});
+  return model;
+}
+
+// Frame by frame, with state, against ONNX Runtime.
+TEST(Programs, NoiseSuppressionGivesTheReferencesSpectra) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const fs::path oracle = data() / "oracles/onnx/models__gtcrn__gtcrn_simple";
+  const std::string model = noise_model(folder.path());
+  for (const std::string id : {"c0", "c1", "c9"}) {
+    call_well({"infer", model, "--sequence", "-i", "mix=" + (oracle / (id + ".in0.bin")).string(), "-o", folder.path() / id});
+    const std::vector<float> expected = floats_of(oracle / (id + ".out0.bin"));
+    const auto found = runnel::test::read_npy(folder.path() / id / "enh.npy");
+    std::vector<float> got(found.bytes.size() / sizeof(float));
+    std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
+    ASSERT_EQ(got.size(), expected.size());
+    float largest = 0, difference = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      largest = std::max(largest, std::abs(expected[i]));
+      difference = std::max(difference, std::abs(got[i] - expected[i]));
+    }
+    EXPECT_LE(difference, 1e-4F * largest + 1e-6F) << id;
+  }
+}
+
+// Without the network between them the transforms of the program give the recording back.
+TEST(Programs, TheTransformsOfNoiseSuppressionUndoEachOther) {
+  const runnel::test::TemporaryFolder folder;
+  const auto samples = tone_words(2.048, 16000);
+  write_wav(folder.path() / "in.wav", samples);
+  const std::string how = " n_fft=512 hop_length=256 window_type=sqrt_hann pairs=true";
+  call_well({"run", "wav path=" + (folder.path() / "in.wav").string() + " ! stft" + how + " ! istft" + how + " ! wav path=" + (folder.path() / "out.wav").string()});
+  const auto got = runnel::test::read_wav(folder.path() / "out.wav").samples;
+  ASSERT_EQ(got.size(), samples.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], samples[i], 1) << i;
+}
+
+// Against the recording that is published beside the network, whose making is not documented to the bit: what differs is 55 dB below the speech.
+TEST(Programs, NoiseSuppressionSoundsLikeThePublishedEnhancement) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string out = folder.path() / "clean.wav";
   const fs::path graph = example_that_writes("noise_suppression", "cleaned.wav", out, folder.path());
-  call_well({"run", graph, "--model", model, "--source", "wav path=" + (data() / "models/gtcrn/mix.wav").string()});
+  call_well({"run", graph, "--model", noise_model(folder.path()), "--source", "wav path=" + (data() / "models/gtcrn/mix.wav").string()});
   const auto expected = runnel::test::read_wav(data() / "models/gtcrn/enh_stream.wav").samples, got = runnel::test::read_wav(out).samples;
   ASSERT_EQ(got.size(), expected.size());
-  int largest = 0, loudest = 0;
+  double speech = 0, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    largest = std::max(largest, std::abs(got[i] - expected[i]));
-    loudest = std::max(loudest, std::abs(static_cast<int>(expected[i])));
+    const double d = got[i] - expected[i];
+    speech += static_cast<double>(expected[i]) * expected[i];
+    difference += d * d;
   }
-  EXPECT_GT(loudest, 3000) << "speech";
-  // The published tolerance of the network's outputs is 1e-4 of the largest; both files are rounded to integers, perhaps to different sides.
-  EXPECT_LE(largest, 1 + static_cast<int>(std::ceil(1e-4 * loudest)));
+  EXPECT_GT(10 * std::log10(speech / difference), 55);
 }
 
 TEST(Programs, WakeWordsFireOnTheirRecordings) {
@@ -78,8 +117,30 @@ TEST(Programs, WakeWordsFireOnTheirRecordings) {
   EXPECT_TRUE(events("alexa__hey_mycroft_test").empty());
 }
 
-// The reference's first step has a past of 64 samples that a recording from its start has not; its trace in the state fades.
+// The version of 2021, whose runs have no past but their state: the reference's numbers.
 TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string model = folder.path() / "vad.rnl", out = folder.path() / "voice.npy";
+  call_well({"import", data() / "models/silero-vad/silero_vad_v3_2021.onnx", "-o", model, "--shape", "input=1x1536", "--step", "1536", "--state", "hn=h0", "--state", "cn=c0"});
+  const fs::path graph = example_that_writes("voice_activity", "voice.npy", out, folder.path());
+  const fs::path oracle = data() / "oracles/onnx/models__silero-vad__silero_vad_v3_2021";
+  for (const std::string id : {"c0", "c9"}) {
+    const auto samples = read_text(oracle / (id + ".in0.bin"));
+    write_text(folder.path() / "in.wav", wav_bytes(samples, 16000, 1, 32, 3, static_cast<std::uint32_t>(samples.size())));
+    call_well({"run", graph, "--model", model, "--source", "wav path=" + (folder.path() / "in.wav").string()});
+    const std::vector<float> expected = floats_of(oracle / (id + ".out0.bin"));
+    const auto found = runnel::test::read_npy(out);
+    std::vector<float> got(found.bytes.size() / sizeof(float));
+    std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-4) << id << " " << i;
+  }
+}
+
+// The version of today. The reference's first step has a past of 64 samples that a recording from its start has not, and its trace in the state fades
+// slowly: that runs over a stream are the network's own, bit for bit, is tested with the node `infer`; here it is that the program hears what the reference hears.
+TEST(Programs, VoiceActivityHearsWhatTheReferenceHears) {
   RUNNEL_NEEDS_DATA();
   const runnel::test::TemporaryFolder folder;
   const std::string model = folder.path() / "vad.rnl", out = folder.path() / "voice.npy";
@@ -100,7 +161,7 @@ TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
     std::memcpy(got.data(), found.bytes.data(), found.bytes.size());
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
-      EXPECT_NEAR(got[i], expected[i], i < 4 ? 0.05 : 0.005) << id << " " << i;
+      EXPECT_NEAR(got[i], expected[i], 0.05) << id << " " << i;
       speech += expected[i] > 0.5F ? 1 : 0;
     }
   }

@@ -63,7 +63,7 @@ TEST(FbankParameters, ErrorsNameParameterValueAndRange) {
   EXPECT_EQ(set_text("sample_frequency", "16k"), "sample_frequency=16k: expected 10 to 768000 Hz");
   EXPECT_EQ(set_text("snip_edges", "maybe"), "snip_edges=maybe: expected true or false");
   EXPECT_EQ(set_text("window_type", "kaiser"),
-            "window_type=kaiser: expected povey, hamming, hanning, hann, blackman, sine, rectangular");
+            "window_type=kaiser: expected povey, hamming, hanning, hann, blackman, sine, rectangular, sqrt_hann");
   EXPECT_EQ(set_text("num_mels_bins", "40"), "unknown parameter 'num_mels_bins'; did you mean num_mel_bins?");
   EXPECT_TRUE(set_text("zzzzzzzzzz", "1")
                   .starts_with("unknown parameter 'zzzzzzzzzz'; known are kind, sample_frequency"));

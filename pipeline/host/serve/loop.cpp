@@ -178,7 +178,8 @@ void Loop::adopt(int fd) {
     ::close(fd);
     return;
   }
-  if (others_ >= options_.max_others) make_room();
+  // As many as may become streams at once are let in, however small the limit is.
+  if (others_ >= std::max(options_.max_others, options_.max_streams)) make_room();
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);

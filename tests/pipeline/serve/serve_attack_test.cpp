@@ -11,7 +11,7 @@ TEST(ServeAttack, TenThousandBadConnectionsDisturbNobody) {
   ServerOptions options;
   options.around = digits.around();
   options.graph = digits.options();
-  options.max_others = 64;
+  options.max_others = options.max_streams = 64;
   Running running(options);
 
   // Four that talk in real time, more or less, as long as it lasts.

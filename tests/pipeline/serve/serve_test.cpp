@@ -223,6 +223,7 @@ TEST_F(Serve, GivesUpThoseWhoAreSilent) {
 TEST_F(Serve, TheOldestSilentOnesMakeRoom) {
   ServerOptions with = options();
   with.max_others = 8;
+  with.max_streams = 4;
   Running running(with);
   std::vector<std::unique_ptr<Client>> silent;
   for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<Client>(running.server()));
