@@ -16,7 +16,7 @@ packages_for() {
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;
     firmware) echo "gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm" ;;
     scale) echo "parallel slurm-wlm munge openmpi-bin shellcheck python3-yaml" ;;
-    browser) echo "chromium" ;;
+    browser) echo "chromium python3-websocket" ;;
     tidy) echo "clang-format-14 clang-tidy-14" ;;
     *) return 1 ;;
   esac

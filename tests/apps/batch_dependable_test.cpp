@@ -45,7 +45,7 @@ class BatchDependable : public testing::Test {
 };
 
 TEST_F(BatchDependable, TenKillsChangeNothing) {
-  make_set(90);
+  make_set(600);
   const std::string expected = whole();
   std::mt19937 random(3);
   int kills = 0;

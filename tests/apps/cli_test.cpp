@@ -30,7 +30,7 @@ class Cli : public testing::Test {
 
 TEST_F(Cli, InferTakesRecordingsThroughTheFrontEndOfTheModel) {
   call_well({"infer", model(), "-i", "logmel=" + recording(), "-o", file("direct")});
-  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 12, 298})) << "the layout of the source file";
+  EXPECT_EQ(read_npy(fs::path(file("direct")) / "logits.npy").shape, (std::vector<std::size_t>{1, 298, 12})) << "the bundled model is made with --layout frames-first";
 }
 
 TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {

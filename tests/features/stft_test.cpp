@@ -70,7 +70,8 @@ TEST(Stft, IsItsDefinition) {
         std::int64_t at = f * o.hop_length - size / 2 + place;
         if (at < 0) at = -at;
         if (at >= n) at = 2 * n - 2 - at;
-        const double w = 0.5 - 0.5 * std::cos(2 * 3.14159265358979323846 * static_cast<double>(i) / static_cast<double>(window));
+        const double hann = 0.5 - 0.5 * std::cos(2 * 3.14159265358979323846 * static_cast<double>(i) / static_cast<double>(window));
+        const double w = o.window_type == WindowType::sqrt_hann ? std::sqrt(hann) : hann;
         points[static_cast<std::size_t>(place)] = w * static_cast<double>(x[static_cast<std::size_t>(at)]);
       }
       const auto exact = test::dft(points);
