@@ -95,7 +95,14 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
                              "\nfound. ! record before=0.2 after=0.2 folder=" + path("kept"), 2);
   const int port = port_of(*running.page);
   std::vector<Json> all;
-  std::thread reader([&] { all = messages(port); });
+  std::atomic<bool> hears{false};
+  std::thread reader([&] {
+    all = messages(port, [&](const Json&) {
+      hears = true;
+      return false;
+    });
+  });
+  while (!hears) std::this_thread::sleep_for(std::chrono::milliseconds(1));   // the description comes first
   EXPECT_TRUE(running.graph->run().ok());
   httplib::Client client("127.0.0.1", port);
   const auto sound = client.Get("/recordings/0");
