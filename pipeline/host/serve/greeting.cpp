@@ -11,6 +11,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMostChannels = 8;
+// All usual rates are multiples of it. The table of a resampler grows with the denominator of the two rates: for 44101 to 16000 Hz it takes a tenth of a
+// second to make, which is too much to give away for a greeting.
+constexpr std::int64_t kRateStep = 25;
 constexpr std::size_t kLongestText = 200;
 
 Status wrong(std::string_view key, std::string_view expected, const Json& found) {
@@ -36,7 +39,11 @@ Status read(const std::string& key, const Json& value, Greeting& greeting) {
     }
     return wrong(key, "one of s16, s32, s24, s24_3, float", value);
   }
-  if (key == "rate") return read_integer(key, value, kLeastRate, kLargestRate, greeting.rate);
+  if (key == "rate") {
+    RUNNEL_TRY(read_integer(key, value, kLeastRate, kLargestRate, greeting.rate));
+    if (greeting.rate % kRateStep == 0) return {};
+    return Status(Code::invalid_data) << "the first message: \"rate\": expected a multiple of " << kRateStep << " Hz, found " << greeting.rate;
+  }
   if (key == "channels") {
     std::int64_t channels = 0;
     RUNNEL_TRY(read_integer(key, value, 1, kMostChannels, channels));

@@ -16,7 +16,7 @@ struct Greeting {
   static constexpr std::size_t kLongest = 4096;   // bytes
 
   pipeline::SampleCode format = pipeline::SampleCode::s16;
-  std::int64_t rate = 16000;         // Hz, 1000 .. 768000
+  std::int64_t rate = 16000;         // Hz, 1000 .. 768000, a multiple of 25
   std::int32_t channels = 1;         // 1 .. 8
   std::string source = "stream";     // name in the records, at most 200 bytes
   std::string token;

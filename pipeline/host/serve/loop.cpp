@@ -26,6 +26,8 @@ constexpr int kMostEvents = 512;
 constexpr int kMostAccepted = 64;    // in one round
 constexpr int kMostOpenings = 8;     // streams made in one round
 constexpr milliseconds kSweep{250};
+// A connection is left alone that long before it may have to make room: whoever means well has spoken by then, or has taken its answers.
+constexpr milliseconds kPatience{250};
 // Of the system: large enough for a packet to be on its way while the last one is processed, and not larger, because there are many.
 constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
 
@@ -53,7 +55,6 @@ Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& 
   loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0) return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
   RUNNEL_TRY(loop->watch(wake, kWake));
-  RUNNEL_TRY(loop->watch(loop->inbox_[0], kInbox));
   return loop;
 }
 
@@ -121,7 +122,7 @@ void Loop::wait() {
   // Whoever sent meanwhile takes part in the next step.
   if (!work && now_ < next_step_) std::this_thread::sleep_until(next_step_);
   int timeout = work ? 0 : -1;
-  if (timeout < 0 && (!clients_.empty() || (listener_ >= 0 && !listening_))) {
+  if (timeout < 0 && (!clients_.empty() || !listening_)) {
     timeout = static_cast<int>(std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
   }
   epoll_event events[kMostEvents];
@@ -140,7 +141,10 @@ void Loop::wait() {
 }
 
 void Loop::accept_some() {
+  if (stopped_) return;
   for (int i = 0; i < kMostAccepted; ++i) {
+    // Who is not let in yet waits with the system, in order.
+    if (!has_room()) return wait_for_room();
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       metrics_.accepted.fetch_add(1, std::memory_order_relaxed);
@@ -149,10 +153,9 @@ void Loop::accept_some() {
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) {
-      // Out of sockets or memory: what is not needed goes, and others wait for a second.
+      // Out of sockets or memory: what is not needed goes, and others wait.
       make_room();
-      epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
-      listening_ = false;
+      stop_listening();
     }
     return;
   }
@@ -170,7 +173,11 @@ void Loop::hand_over(int fd) noexcept {
 
 void Loop::read_inbox() {
   int fd = -1;
-  while (::read(inbox_[0], &fd, sizeof fd) == sizeof fd) adopt(fd);
+  while (true) {
+    if (!stopped_ && !has_room()) return wait_for_room();
+    if (::read(inbox_[0], &fd, sizeof fd) != sizeof fd) return;
+    adopt(fd);
+  }
 }
 
 void Loop::adopt(int fd) {
@@ -178,8 +185,6 @@ void Loop::adopt(int fd) {
     ::close(fd);
     return;
   }
-  // As many as may become streams at once are let in, however small the limit is.
-  if (others_ >= std::max(options_.max_others, options_.max_streams)) make_room();
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
@@ -198,20 +203,43 @@ void Loop::adopt(int fd) {
   clients_.push_back(std::move(client));
 }
 
-void Loop::listen_again() noexcept {
-  if (listener_ >= 0 && !listening_ && !stopped_) listening_ = watch(listener_, kListener).ok();
+// Until the next round, in which more streams may be made, or until somebody goes or was here long enough: asking meanwhile would be spinning.
+void Loop::wait_for_room() noexcept {
+  if (openings_left_ > 0) stop_listening();
 }
 
-// Closes whoever has been here longest without being a stream.
-void Loop::make_room() {
+// Newcomers wait: with the system, or, when another loop lets them in, in the inbox.
+void Loop::stop_listening() noexcept {
+  if (!listening_) return;
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_ >= 0 ? listener_ : inbox_[0], nullptr);
+  listening_ = false;
+}
+
+void Loop::listen_again() noexcept {
+  if (listening_ || stopped_) return;
+  listening_ = (listener_ >= 0 ? watch(listener_, kListener) : watch(inbox_[0], kInbox)).ok();
+}
+
+// As many as may become streams at once are let in, however small the limit of others is.
+bool Loop::has_room() { return others_ < most_others() || make_room(); }
+
+// Closes whoever has been here longest without being a stream, if that was long enough.
+bool Loop::make_room() {
   Connection* oldest = nullptr;
   for (const auto& client : clients_) {
     if (client->state == State::streaming || client->state == State::closed) continue;
     if (oldest == nullptr || client->since < oldest->since) oldest = client.get();
   }
-  if (oldest == nullptr) return;
+  if (oldest == nullptr || now_ - oldest->since < kPatience) return false;
+  // What it said may not have been read yet, because there was so much else to do.
+  if (oldest->state == State::greeting) {
+    if (openings_left_ <= 0) return false;
+    on_readable(*oldest);
+    if (oldest->state != State::greeting) return others_ < most_others();
+  }
   metrics_.end(oldest->state == State::greeting ? Reason::greeting : Reason::slow_reader);
   close(*oldest);
+  return true;
 }
 
 void Loop::on_event(Connection& client, std::uint32_t events) {
@@ -497,6 +525,7 @@ void Loop::bury() {
   any_closed_ = false;
   std::erase_if(queue_, [](const Connection* client) { return client->state == State::closed; });
   std::erase_if(clients_, [](const auto& client) { return client->state == State::closed; });
+  if (others_ < most_others()) listen_again();
 }
 
 void Loop::sweep() {

@@ -1,6 +1,7 @@
 // One thread of a server: its clients, their streams, and the steps that they take together.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -49,8 +50,12 @@ class Loop {
   void adopt(int fd);
   void hand_over(int fd) noexcept;
   void read_inbox();
+  void wait_for_room() noexcept;
+  void stop_listening() noexcept;
   void listen_again() noexcept;
-  void make_room();
+  [[nodiscard]] int most_others() const noexcept { return std::max(options_.max_others, options_.max_streams); }
+  bool has_room();
+  bool make_room();
 
   void on_event(Connection& client, std::uint32_t events);
   void on_readable(Connection& client);
@@ -81,7 +86,8 @@ class Loop {
   Metrics::Times& times_;
   int wake_, epoll_ = -1, listener_ = -1;
   int inbox_[2] = {-1, -1};          // clients from the loop that accepts: their sockets as integers
-  bool listening_ = false, stopped_ = false;
+  bool listening_ = false;           // to newcomers: at the listener, or at the inbox
+  bool stopped_ = false;
   std::span<const std::unique_ptr<Loop>> loops_;
   std::size_t next_loop_ = 0;
 

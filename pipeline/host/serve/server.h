@@ -25,7 +25,7 @@ struct ServerOptions {
   Address address;
   std::string token;                 // that clients must show; empty: none. Without one only loopback addresses are listened at
   int max_streams = 256;             // at a time, 1 .. 65536
-  int max_others = 256;              // connections that are no streams (not greeted yet, or on their way out); beyond that and max_streams, the oldest is closed
+  int max_others = 256;              // connections that are no streams (not greeted yet, or on their way out); beyond that and max_streams, newcomers wait until the oldest was here for a quarter of a second, and it is closed
   int threads = 1;                   // that process streams, 1 .. 32
   std::size_t longest_message = std::size_t{1} << 18;   // bytes
   std::size_t most_unsent = std::size_t{1} << 16;       // bytes of answers that a client has not taken, beyond which its stream waits

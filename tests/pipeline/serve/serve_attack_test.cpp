@@ -31,7 +31,8 @@ TEST(ServeAttack, TenThousandBadConnectionsDisturbNobody) {
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
         client.end();
-        EXPECT_EQ(events_among(client.rest()), expected[i]);
+        const std::vector<std::string> lines = client.rest();
+        EXPECT_EQ(events_among(lines), expected[i]) << ::testing::PrintToString(lines);
         ++compared;
       } while (!over);
     });

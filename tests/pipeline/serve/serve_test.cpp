@@ -190,6 +190,7 @@ TEST_F(Serve, RefusesWhatIsWrong) {
                             Case{framed(R"({"rate":999})"), "\"rate\": expected a whole number from 1000 to 768000, found 999"},
                             Case{framed(R"({"rate":1e300})"), "\"rate\""},
                             Case{framed(R"({"rate":44101.5})"), "\"rate\""},
+                            Case{framed(R"({"rate":44101})"), "\"rate\": expected a multiple of 25 Hz, found 44101"},
                             Case{framed(R"({"channels":9})"), "\"channels\": expected a whole number from 1 to 8"},
                             Case{framed(R"({"channels":-1})"), "\"channels\""},
                             Case{framed(R"({"format":"mp3"})"), "one of s16, s32, s24, s24_3, float, found \"mp3\""},
