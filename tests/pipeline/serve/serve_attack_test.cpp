@@ -67,6 +67,12 @@ TEST(ServeAttack, TenThousandBadConnectionsDisturbNobody) {
   for (std::thread& thread : good) thread.join();
   EXPECT_GE(compared.load(), 4);
   open.clear();
+  // Newcomers are let in in order: once this one is, all others were.
+  Client last(running.server());
+  last.greet();
+  EXPECT_EQ(Json::parse(last.line())["type"], "ready");
+  last.end();
+  last.rest();
   EXPECT_EQ(running.stop(), "");
   EXPECT_GE(running.server().metrics().accepted.load(), 10000U);
   EXPECT_EQ(running.server().metrics().connections.load(), 0);
