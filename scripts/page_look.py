@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """page_look.py BROWSER URL PROFILE [PICTURE]: what scripts/page_pictures.sh asks of a browser, over its debugging protocol.
 
-Opens URL, and prints one JSON object: title, columns of the spectrogram and number of events after 2.5 seconds and, when an event is there but at the latest
-after 15, once more; PICTURE is what the page looks like then. Needs Debian's python3-websocket.
+Opens URL, and prints one JSON object: title, columns of the spectrogram and number of events once ten columns are there, and once more when the spectrogram
+has moved on and an event is there, or what there is after half a minute each; PICTURE is what the page looks like then. Needs Debian's python3-websocket.
 """
 import base64
 import json
@@ -53,17 +53,21 @@ class Page:
         return {"columns": int(self.value("document.body.dataset.columns || 0")), "events": int(self.value("document.body.dataset.events || 0"))}
 
 
+def wait_for(found, patience=30):
+    """A busy machine takes its time; how long is no matter here."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end and not found():
+        time.sleep(0.25)
+
+
 def main(browser, url, profile, picture=None):
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1100,1000", "--remote-debugging-port=0", "--remote-allow-origins=*"]
     process = subprocess.Popen([browser, *flags, f"--user-data-dir={profile}", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         page = Page(page_address(profile))
-        time.sleep(2.5)
+        wait_for(lambda: page.value("document.title") and page.counts()["columns"] >= 10)
         found = {"title": page.value("document.title"), "first": page.counts()}
-        end = time.monotonic() + 12.5
-        while time.monotonic() < end and page.counts()["events"] == 0:
-            time.sleep(0.25)
-        time.sleep(0.5)
+        wait_for(lambda: page.counts()["columns"] >= found["first"]["columns"] + 200 and page.counts()["events"] > 0)
         found["second"] = page.counts()
         if picture is not None:
             with open(picture, "wb") as file:

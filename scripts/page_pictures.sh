@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# page_pictures.sh [PICTURE]: opens the live page of the digits model in headless Chromium while it hears a recording at its own pace, and checks that the
-# page loads, that its spectrogram moves, and that an event appears. With PICTURE, a .png, keeps what the page looked like then. Needs a built program and
-# the packages of `scripts/install.sh browser`, and a recording: RUNNEL_RECORDING, or that of the test data. Ends with 77 without browser or recording.
+# page_pictures.sh [PICTURE [TERMINAL]]: opens the live page of the digits model in headless Chromium while it hears a recording at its own pace, and checks
+# that the page loads, that its spectrogram moves, and that an event appears; then does the like with the view in a terminal. With PICTURE and TERMINAL, .png
+# files, keeps what page and terminal looked like then. Needs a built program and the packages of `scripts/install.sh browser`, and a recording:
+# RUNNEL_RECORDING, or that of the test data. Ends with 77 without browser or recording.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 picture=${1:+$(realpath -- "$1")}
+terminal=${2:+$(realpath -- "$2")}
 runnel=$(realpath -- "${RUNNEL_PROGRAM:-${RUNNEL_BUILD:-$root/build}/runnel}")
 model=$(realpath -- "${RUNNEL_MODEL:-${RUNNEL_BUILD:-$root/build}/models/digits/digits.rnl}")
 recording=${RUNNEL_RECORDING:-${RUNNEL_TEST_DATA:-}/digits/stitched_90s.wav}
@@ -32,8 +34,17 @@ found=$(timeout 90 /usr/bin/python3 "$root/scripts/page_look.py" "$browser" "$ur
 number() { sed -n "s/.*\"$1\": {\"columns\": \([0-9]*\), \"events\": \([0-9]*\)}.*/\\$2/p" <<<"$found"; }
 first=$(number first 1) second=$(number second 1) events=$(number second 2)
 [[ $found == *'"title": "runnel"'* ]] || die "the page did not load: $found"
-[[ $first -ge 10 ]] || die "the spectrogram had $first columns after 2.5 seconds, expected at least 10"
+[[ $first -ge 10 ]] || die "the spectrogram had $first columns after half a minute, expected at least 10"
 [[ $second -gt $first ]] || die "the spectrogram stood still at $first columns"
 [[ $events -ge 1 ]] || die "no event appeared on the page; the run said: $(cat "$folder/events")"
 if [[ -n $picture ]]; then mv "$folder/page.png" "$picture"; fi
-say "the page loaded, its spectrogram moved ($first, then $second columns), $events events appeared"
+
+shown=$(/usr/bin/python3 "$root/scripts/terminal_look.py" 12 "$folder/terminal.html" "$runnel" listen "$model" --wav "$(basename -- "$recording")" --speed 1 --ui)
+[[ $shown =~ ^1[12]\.[0-9]\ s\ \ \[#*\.*\]\ -?[0-9]+\ dB\ .*\ [01]\. ]] || die "the terminal showed no time, level and shares after 12 seconds: $shown"
+if grep -v '^<b>' "$folder/terminal.html" | grep -q ' dB '; then die "the view was left behind in lines above the last: $(cat "$folder/terminal.html")"; fi
+grep -q 'type&quot;:&quot;event' "$folder/terminal.html" || die "no event was shown above the view"
+if [[ -n $terminal ]]; then
+  "$browser" --headless=new --no-sandbox --user-data-dir="$folder/other" --hide-scrollbars --window-size=1000,150 --screenshot="$folder/terminal.png" "file://$folder/terminal.html" 2>/dev/null
+  mv "$folder/terminal.png" "$terminal"
+fi
+say "the page loaded, its spectrogram moved ($first, then $second columns), $events events appeared; the terminal showed $shown"

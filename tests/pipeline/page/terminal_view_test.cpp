@@ -29,8 +29,12 @@ TEST(Watches, StandBehindSourcesModelsAndEvents) {
   add_watches(graph, pipeline::host_nodes());
   EXPECT_EQ(pipeline::to_text(graph).find("watch what=source") != std::string::npos, true);
   std::vector<std::pair<std::string, std::string>> found;
-  for (const auto& node : graph.nodes) {
-    if (node.type == "watch") found.emplace_back(graph.nodes[static_cast<std::size_t>(node.input)].type, node.parameters[0].value);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto& node = graph.nodes[i];
+    if (node.type != "watch") continue;
+    found.emplace_back(graph.nodes[static_cast<std::size_t>(node.input)].type, node.parameters[0].value);
+    // In front of sinks: a terminal's line is taken away before they write to the terminal.
+    EXPECT_EQ(node.input + 1, static_cast<int>(i));
   }
   EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{{"wav", "source"}, {"infer", "model"}, {"detect", "events"}}));
 }
