@@ -117,6 +117,26 @@ TEST(Programs, WakeWordsFireOnTheirRecordings) {
   EXPECT_TRUE(events("alexa__hey_mycroft_test").empty());
 }
 
+// All whose recording and decisions are among the data, with the decision of their manifests: at the reference detector's sample.
+TEST(Programs, WakeWordsFireWhereTheReferenceFires) {
+  RUNNEL_NEEDS_DATA();
+  const runnel::test::TemporaryFolder folder;
+  const std::string wav = folder.path() / "a.wav", model = folder.path() / "a.rnl";
+  int recordings = 0, decisions = 0;
+  const Json manifest = Json::parse(read_text(data() / "oracles/MANIFEST.json"));
+  for (const Json& chain : manifest["chains"]) {
+    if (!chain["files"].contains("audio_s16")) continue;
+    ++recordings;
+    call_well({"import", (data() / chain["model"].get<std::string>()).replace_extension(".json"), "-o", model});
+    write_wav(wav, samples_of(data() / "oracles" / chain["files"]["audio_s16"].get<std::string>()));
+    const std::vector<Json> found = events_of(call_well({"listen", model, "--wav", wav}).out);
+    ASSERT_EQ(found.size(), chain["events"].size()) << chain["model"] << " " << chain["name"];
+    for (std::size_t i = 0; i < found.size(); ++i, ++decisions) EXPECT_EQ(found[i]["end"], chain["events"][i]["end_sample"].get<double>() / 16000) << chain["model"];
+  }
+  EXPECT_GE(recordings, 3);
+  EXPECT_GE(decisions, 2);
+}
+
 // The version of 2021, whose runs have no past but their state: the reference's numbers.
 TEST(Programs, VoiceActivityGivesTheReferencesProbabilities) {
   RUNNEL_NEEDS_DATA();
