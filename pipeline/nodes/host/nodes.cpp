@@ -9,6 +9,7 @@
 #include "pipeline/nodes/host/command.h"
 #include "pipeline/nodes/host/csv_source.h"
 #include "pipeline/nodes/host/history.h"
+#include "pipeline/nodes/host/iio.h"
 #include "pipeline/nodes/host/jsonl.h"
 #include "pipeline/nodes/host/live_infer.h"
 #ifdef RUNNEL_HAVE_MQTT
@@ -31,7 +32,7 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type, &Sensor::type};
+    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type, &Sensor::type, &Iio::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
