@@ -332,6 +332,23 @@ TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
   }
 }
 
+// What is played comes whole to the card, also when it was too late for a moment, which is counted.
+TEST_F(Capture, PlaysEverySampleThroughAnUnderrun) {
+  const std::filesystem::path out = folder_.path() / "out.raw", wav = folder_.path() / "in.wav";
+  const std::vector<std::int16_t> sound(samples_.begin(), samples_.begin() + 32000);
+  write_recording(wav, sound);
+  for (const bool late : {false, true}) {
+    plug_in("outfile \"" + out.string() + "\"" + (late ? " stall_at 16000 stall 8000" : ""));
+    GraphOptions with = options();
+    std::string notes;
+    with.note = [&](std::string_view note) { notes += note; };
+    run_graph("wav path=" + wav.string() + " ! alsa device=mic", with);
+    EXPECT_EQ(notes.find("device mic fell silent 1 time: sound did not come in time") != std::string::npos, late) << notes;
+    const std::vector<std::byte> played = runnel::test::read_file(out), whole = runnel::test::read_file(raw_);
+    EXPECT_TRUE(std::equal(played.begin(), played.end(), whole.begin(), whole.begin() + 64000)) << late << ": " << played.size() << " bytes, " << notes;
+  }
+}
+
 // A card of 100,000 blocks, and nothing but the device is called.
 TEST_F(Capture, TheThreadNeitherAllocatesNorLocksNorCalls) {
   plug_in("");

@@ -10,6 +10,9 @@
 //     stall_at N, stall M        the program is held up for the time of M samples
 //     suspend_at N, suspend M    the card is suspended for as long
 //     unplug_at N, unplug M      the card is gone and can be opened again after M samples; M 0: never
+//
+// With outfile "PATH/out.raw" it plays as well: what is written to it stands in that file, and whoever writes too late, stalled or by itself, meets an
+// underrun.
 #include <alsa/asoundlib.h>
 #include <alsa/pcm_external.h>
 #include <dlfcn.h>
@@ -38,6 +41,8 @@ struct Card {
   long rate = 16000, channels = 1, speed_percent = 100;
   long stall_at = -1, stall = 0, suspend_at = -1, suspend = 0, unplug_at = -1, unplug = 0;
   std::vector<char> samples;
+  std::FILE* played = nullptr;       // what was written to a card that plays
+  std::int64_t written = 0;          // samples of it
   std::int64_t base = 0;             // sample that was the first one since the latest start
   int ready = -1;                    // readable when it is time to look
 
@@ -50,6 +55,7 @@ struct Card {
   }
   [[nodiscard]] double real_rate() const { return static_cast<double>(rate) * (is_virtual() ? 1.0 : static_cast<double>(speed_percent) / 100); }
   [[nodiscard]] std::int64_t captured() const { return static_cast<std::int64_t>(static_cast<double>(now() - clock->card_started) * real_rate() / 1e9); }
+  [[nodiscard]] bool plays() const { return io.stream == SND_PCM_STREAM_PLAYBACK; }
   void pass(long samples_of_time) const { clock->nanoseconds += samples_of_time * (1000000000LL / rate); }
 };
 
@@ -68,16 +74,27 @@ int start(snd_pcm_ioplug_t* io) {
 
 int stop(snd_pcm_ioplug_t*) { return 0; }
 
-// Where the card is in its buffer; a failure makes alsa-lib see an overrun.
+// Where the card is in its buffer; a failure makes alsa-lib see an overrun, or an underrun.
 snd_pcm_sframes_t pointer(snd_pcm_ioplug_t* io) {
   const Card& card = card_of(io);
+  if (io->state == SND_PCM_STATE_PREPARED) return 0;   // what is written first is in the buffer before it plays
   const std::int64_t since_start = card.captured() - card.base;
-  if (since_start - static_cast<std::int64_t>(io->appl_ptr) > static_cast<std::int64_t>(io->buffer_size)) return -EPIPE;
+  const std::int64_t late = since_start - static_cast<std::int64_t>(io->appl_ptr);
+  if (late > (card.plays() ? 0 : static_cast<std::int64_t>(io->buffer_size))) return -EPIPE;
   return static_cast<snd_pcm_sframes_t>(since_start % static_cast<std::int64_t>(io->buffer_size));
+}
+
+snd_pcm_sframes_t take(Card& card, const char* from, snd_pcm_uframes_t count) {
+  if (std::fwrite(from, 2 * static_cast<std::size_t>(card.channels), count, card.played) != count) return -EIO;
+  card.written += static_cast<std::int64_t>(count);
+  if (card.stall_at >= 0 && card.written >= card.stall_at && !card.clock->stalled.exchange(true)) card.pass(card.stall);
+  return static_cast<snd_pcm_sframes_t>(count);
 }
 
 snd_pcm_sframes_t transfer(snd_pcm_ioplug_t* io, const snd_pcm_channel_area_t* areas, snd_pcm_uframes_t offset, snd_pcm_uframes_t count) {
   Card& card = card_of(io);
+  char* to = static_cast<char*>(areas[0].addr) + (areas[0].first + areas[0].step * offset) / 8;
+  if (card.plays()) return take(card, to, count);
   const std::int64_t frame = card.base + static_cast<std::int64_t>(io->appl_ptr);
   if (card.unplug_at >= 0 && frame >= card.unplug_at && !card.clock->unplugged.exchange(true)) {
     card.clock->card_returns = card.unplug > 0 ? card.clock->nanoseconds + card.unplug * (1000000000LL / card.rate) : -1;
@@ -90,7 +107,6 @@ snd_pcm_sframes_t transfer(snd_pcm_ioplug_t* io, const snd_pcm_channel_area_t* a
     return -ESTRPIPE;
   }
   const std::size_t bytes = 2 * static_cast<std::size_t>(card.channels);
-  char* to = static_cast<char*>(areas[0].addr) + (areas[0].first + areas[0].step * offset) / 8;
   const std::size_t at = std::min(static_cast<std::size_t>(frame) * bytes, card.samples.size()), wanted = count * bytes;
   const std::size_t there = std::min(wanted, card.samples.size() - at);
   std::memcpy(to, card.samples.data() + at, there);
@@ -103,7 +119,7 @@ int poll_revents(snd_pcm_ioplug_t* io, pollfd* descriptors, unsigned, unsigned s
   const Card& card = card_of(io);
   *revents = 0;
   if ((descriptors[0].revents & POLLIN) == 0) return 0;
-  *revents = POLLIN;
+  *revents = card.plays() ? POLLOUT : POLLIN;
   if (card.is_virtual()) {
     card.pass(static_cast<long>(io->period_size));
     return 0;
@@ -117,6 +133,7 @@ int prepare(snd_pcm_ioplug_t*) { return 0; }
 int close_card(snd_pcm_ioplug_t* io) {
   Card* card = &card_of(io);
   close(card->ready);
+  if (card->played != nullptr) std::fclose(card->played);
   delete card;
   return 0;
 }
@@ -134,7 +151,7 @@ constexpr snd_pcm_ioplug_callback_t make_callbacks() {
 }
 const snd_pcm_ioplug_callback_t kCallbacks = make_callbacks();
 
-int read_options(snd_config_t* conf, Card& card, std::string& infile) {
+int read_options(snd_config_t* conf, Card& card, std::string& infile, std::string& outfile) {
   const struct {
     const char* name;
     long* value;
@@ -149,10 +166,14 @@ int read_options(snd_config_t* conf, Card& card, std::string& infile) {
     if (name == "type" || name == "comment" || name == "hint") continue;
     bool known = name == "infile" && snd_config_get_string(node, &text) == 0;
     if (known) infile = text;
+    if (name == "outfile" && snd_config_get_string(node, &text) == 0) {
+      known = true;
+      outfile = text;
+    }
     for (const auto& number : numbers) known = known || (name == number.name && snd_config_get_integer(node, number.value) == 0);
     if (!known) return -EINVAL;
   }
-  return infile.empty() || card.rate < 1 || card.channels < 1 || card.speed_percent < 0 ? -EINVAL : 0;
+  return (infile.empty() && outfile.empty()) || card.rate < 1 || card.channels < 1 || card.speed_percent < 0 ? -EINVAL : 0;
 }
 
 int read_samples(const std::string& path, std::vector<char>& samples) {
@@ -203,13 +224,21 @@ int _snd_pcm_clocked_open(snd_pcm_t** pcm, const char* name, snd_config_t*, snd_
   auto* card = new Card;
   card->clock = clock_of_program();
   if (card->clock == nullptr) card->clock = &card->own;
-  std::string infile;
-  int error = stream != SND_PCM_STREAM_CAPTURE ? -EINVAL : read_options(conf, *card, infile);
+  std::string infile, outfile;
+  const bool plays = stream == SND_PCM_STREAM_PLAYBACK;
+  int error = read_options(conf, *card, infile, outfile);
+  if (error == 0 && (plays ? outfile : infile).empty()) error = -EINVAL;
   if (error == 0 && is_away(*card)) error = -ENODEV;
-  if (error == 0) error = read_samples(infile, card->samples);
+  if (error == 0 && plays) {
+    card->played = std::fopen(outfile.c_str(), "wb");
+    if (card->played == nullptr) error = -errno;
+  } else if (error == 0) {
+    error = read_samples(infile, card->samples);
+  }
   if (error == 0) error = create(*card, name, stream, mode);
   if (error != 0) {
     if (card->ready >= 0) close(card->ready);
+    if (card->played != nullptr) std::fclose(card->played);
     delete card;
     return error;
   }
