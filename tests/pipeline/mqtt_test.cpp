@@ -44,10 +44,25 @@ class Broker {
  public:
   explicit Broker(const fs::path& folder) : folder_(folder), port_(free_port()) {
     fs::create_directories(folder / "data");
-    std::ofstream(folder / "mosquitto.conf") << "listener " << port_ << " 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location " << (folder / "data").string()
+    std::ofstream(folder / "mosquitto.conf") << "per_listener_settings true\nlistener " << port_ << " 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location " << (folder / "data").string()
                                              << "/\nautosave_on_changes true\nautosave_interval 1\nlog_dest none\nuser root\n";
   }
   ~Broker() { kill_it(); }
+  // Before start(): a second listener, encrypted, for the user `ears` with this password. Gives its port; the certificate is certificate().
+  std::string also_guarded(const std::string& password) {
+    const auto tool = [](const std::vector<std::string>& call) {
+      const auto said = runnel::test::run_program(call);
+      EXPECT_EQ(said.exit_code, 0) << call[0] << ": " << said.err;
+    };
+    const std::string key = folder_ / "key.pem", users = folder_ / "users";
+    tool({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate()});
+    tool({"mosquitto_passwd", "-b", "-c", users, "ears", password});
+    const std::string port = free_port();
+    std::ofstream(folder_ / "mosquitto.conf", std::ios::app) << "listener " << port << " 127.0.0.1\nallow_anonymous false\npassword_file " << users << "\ncertfile " << certificate()
+                                                             << "\nkeyfile " << key << "\n";
+    return port;
+  }
+  [[nodiscard]] std::string certificate() const { return folder_ / "certificate.pem"; }
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
@@ -140,12 +155,12 @@ class MqttTest : public testing::Test {
     for (std::int64_t i = 0; i < 60; ++i) Events::at.push_back(2400 * i);
   }
   void TearDown() override { Lossy::samples.clear(); }
-  std::unique_ptr<Graph> build(const std::string& parameters) {
+  std::unique_ptr<Graph> build(const std::string& parameters, const std::string& port = {}) {
     GraphOptions options;
     options.nodes = test_nodes();
     options.tick = 160;
     options.note = [this](std::string_view note) { notes_ += std::string(note) + "\n"; };
-    auto graph = Graph::build("lossy ! events ! mqtt broker=127.0.0.1:" + std::to_string(broker_.port()) + " " + parameters, options);
+    auto graph = Graph::build("lossy ! events ! mqtt broker=127.0.0.1:" + (port.empty() ? std::to_string(broker_.port()) : port) + " " + parameters, options);
     EXPECT_TRUE(graph.ok()) << graph.status().text();
     return graph.ok() ? std::move(*graph) : nullptr;
   }
@@ -228,6 +243,28 @@ TEST_F(MqttTest, WithoutABrokerTheRunEndsAndSaysSo) {
   EXPECT_THAT(graph->run().text(), HasSubstr("of 60 records, 0 failed and 60 were dropped"));
   EXPECT_THAT(notes_, HasSubstr("there is no connection to 127.0.0.1"));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+}
+
+TEST_F(MqttTest, SignsInOverAnEncryptedConnection) {
+  const std::string port = broker_.also_guarded("a secret"), password = folder_.path() / "password", wrong = folder_.path() / "wrong";
+  std::ofstream(password) << "a secret\n";
+  std::ofstream(wrong) << "a guess\n";
+  broker_.start();
+  Subscriber subscriber(broker_.port());
+  const std::string sender = "topic=heard/guarded user=ears ca=" + broker_.certificate() + " password_file=";
+  ASSERT_TRUE(build(sender + password, port)->run().ok()) << notes_;
+  EXPECT_EQ(subscriber.heard(60).size(), 60u);
+  // With another password, without encryption, and with a certificate that is not the broker's, nothing goes out.
+  const std::string key = folder_.path() / "other.pem", other = folder_.path() / "other_certificate.pem";
+  ASSERT_EQ(runnel::test::run_program({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=other", "-keyout", key, "-out", other}).exit_code, 0);
+  for (const std::string& parameters :
+       {sender + wrong, "topic=heard/open user=ears password_file=" + password, "topic=heard/other user=ears ca=" + other + " password_file=" + password}) {
+    EXPECT_THAT(build(parameters + " linger=1 client=another", port)->run().text(), HasSubstr("of 60 records, 0 failed and 60 were dropped")) << parameters;
+  }
+  EXPECT_EQ(subscriber.heard(60).size(), 60u);
+  GraphOptions options;
+  options.nodes = test_nodes();
+  EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a user=ears password_file=" + (folder_.path() / "none").string(), options), HasSubstr("none: cannot be read"));
 }
 
 TEST_F(MqttTest, RefusesTopicsAndAddressesThatAreNone) {
