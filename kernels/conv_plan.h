@@ -95,6 +95,10 @@ struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
 const VectorConv& vector_conv_avx2() noexcept;
+// The same with weights of 8 bits for signed inputs: dense windows of at most kFoldedBytes (runs * quads * 4), depthwise weights of which none
+// is -128.
+const VectorConv& vector_conv_avx2_bytes() noexcept;
+inline constexpr std::int64_t kFoldedBytes = 4096;
 const VectorConv& vector_conv_avx512() noexcept;
 const VectorConv& vector_conv_avx512vnni() noexcept;
 VectorConv vector_conv_amx() noexcept;

@@ -19,6 +19,36 @@ template <class V, bool kSum, bool kEqual>
   V::store(y, bytes);
 }
 
+// A multiply-add that wants its window prepared: Dot::fold() makes a Dot::Window of the pieces, one behind the other, and returns what is to be
+// added to each sum.
+template <class Dot>
+concept Folds = requires { typename Dot::Window; };
+
+// kSum: see Conv. Of a Folds.
+template <class V, class Dot, bool kSum, bool kEqual>
+[[gnu::always_inline]] inline void folded_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
+  using Int = typename V::Int;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int64_t piece = std::int64_t{plan.quads} * 4, bytes = plan.runs * piece;
+  typename Dot::Window window;
+  std::int32_t missing = 0;
+  for (std::int64_t at = 0; at < bytes; at += piece, x += plan.run_step) missing += Dot::fold(x, piece, window, at);
+  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
+    Int sum[4];
+    for (int v = 0; v < 4; ++v) sum[v] = V::add(V::load(bias + v * V::kLanes), V::repeat(missing));
+    for (std::int64_t at = 0; at < bytes; at += 4, weights += 4 * Dot::kVectorBytes) {
+      const auto in = Dot::input(window, at);
+      for (int v = 0; v < 4; ++v) sum[v] = Dot::add(sum[v], in, Dot::weights(weights + v * Dot::kVectorBytes));
+    }
+    finish_position<V, kSum, kEqual>(plan, sum, shift, addend, y);
+    bias += 4 * V::kLanes;
+    shift += 4 * V::kLanes;
+    y += 4 * V::kLanes;
+    if constexpr (kSum) addend += 4 * V::kLanes;
+  }
+}
+
 template <class V, class Dot, bool kSum, bool kEqual>
 [[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
   using Int = typename V::Int;
@@ -38,8 +68,10 @@ template <class V, class Dot, bool kSum, bool kEqual>
     const std::int8_t* piece = x;
     for (std::int32_t run = 0; run < plan.runs; ++run, piece += plan.run_step) {
       const std::int8_t *in = piece, *const end = piece + std::int64_t{plan.quads} * 4;
-      for (; in + 4 * kChains <= end; in += 4 * kChains) {
-        for (int c = 0; c < kChains; ++c) step(in + 4 * c, c);
+      if constexpr (kChains > 1) {
+        for (; in + 4 * kChains <= end; in += 4 * kChains) {
+          for (int c = 0; c < kChains; ++c) step(in + 4 * c, c);
+        }
       }
       for (; in < end; in += 4) step(in, 0);
     }
@@ -93,8 +125,10 @@ template <class V, class Dot, bool kEqual>
 
 template <class V, class Dot, bool kSum, bool kEqual>
 void run_dense_single(const void* plan, const void* x, const void* addend, void* y) noexcept {
-  dense_position<V, Dot, kSum, kEqual>(*static_cast<const ConvPlan*>(plan), static_cast<const std::int8_t*>(x), static_cast<const std::int8_t*>(addend),
-                                       static_cast<std::int8_t*>(y));
+  const auto& its = *static_cast<const ConvPlan*>(plan);
+  const auto *in = static_cast<const std::int8_t*>(x), *beside = static_cast<const std::int8_t*>(addend);
+  if constexpr (Folds<Dot>) folded_position<V, Dot, kSum, kEqual>(its, in, beside, static_cast<std::int8_t*>(y));
+  else dense_position<V, Dot, kSum, kEqual>(its, in, beside, static_cast<std::int8_t*>(y));
 }
 template <class V, class Dot, bool kEqual>
 void run_depthwise_single(const void* plan, const void* x, const void* /*addend*/, void* y) noexcept {

@@ -153,13 +153,50 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
   }
 }
 
+// The same for a Folds. Two frames at a time fit into registers and into a quarter of the first cache.
+template <class V, class Dot, int kVectors, int kFrames, class Finisher>
+[[gnu::always_inline]] inline void folded_blocks(const ConvPlan& plan, const Finisher& finish, Block& block, std::int64_t& frames,
+                                                 const std::int8_t* packed, std::int64_t lane) noexcept {
+  using Int = typename V::Int;
+  const std::int64_t piece = std::int64_t{plan.quads} * 4, bytes = plan.runs * piece;
+  typename Dot::Window window[kFrames];
+  for (; frames >= kFrames; frames -= kFrames) {
+    Int sum[kFrames][kVectors];
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      std::int32_t missing = 0;
+      for (std::int32_t run = 0; run < plan.runs; ++run) missing += Dot::fold(block.x + f * block.x_step + block.offset[run], piece, window[f], run * piece);
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[f][v] = V::add(V::load(plan.bias + lane + v * V::kLanes), V::repeat(missing));
+    }
+    const std::int8_t* weights = packed;
+    for (std::int64_t at = 0; at < bytes; at += 4, weights += kVectors * Dot::kVectorBytes) {
+      typename Dot::Weights w[kVectors];
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+        const auto in = Dot::input(window[f], at);
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[f][v] = Dot::add(sum[f][v], in, w[v]);
+      }
+    }
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      finish(sum[f], block.y + f * block.y_step, Finisher::kAdds ? block.addend + f * block.addend_step : nullptr);
+    }
+    block.x += kFrames * block.x_step;
+    block.y += kFrames * block.y_step;
+    if constexpr (Finisher::kAdds) block.addend += kFrames * block.addend_step;
+  }
+}
+
 template <class V, class Dot, int kVectors, class Finisher>
 [[gnu::noinline]] void dense_group(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames,
                                    const std::int8_t* weights, std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
   const Finisher finish(conv, plan, lane, first, count);
-  if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
-  dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
-  dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
+  if constexpr (Folds<Dot>) {
+    folded_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
+    folded_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
+  } else {
+    if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
+    dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
+    dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
+  }
 }
 
 template <class V, class Dot, bool kSum>

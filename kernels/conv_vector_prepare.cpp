@@ -181,6 +181,13 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   return true;
 }
 
+// In 8 bits: none is -128.
+bool every_weight_has_an_opposite(const ConvSpec& spec) noexcept {
+  const std::int64_t count = std::int64_t{spec.out_channels} * spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
+  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
+  return std::find(weights, weights + count, std::int8_t{-128}) == weights + count;
+}
+
 // Tiles multiply signed inputs as they are.
 bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, ConvPlan& plan) noexcept {
   auto* const column = static_cast<std::int32_t*>(memory.allocate(static_cast<std::size_t>(lanes) * sizeof(std::int32_t), 64));
@@ -276,7 +283,6 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   // Padding is read as the zero point, which must be non-negative as well.
   const bool unsigned_input = spec.input_non_negative && spec.in_zero_point >= 0;
   const bool vnni = isa >= Isa::avx512vnni;
-  const Packing packing{spec, depthwise, !unsigned_input && !vnni, !unsigned_input && vnni, isa == Isa::avx2 ? 8 : 16};
   const Status exhausted = Status(Code::out_of_memory, "convolution: the memory for packed weights is exhausted");
 
   auto* plan = memory.array<ConvPlan>(1);
@@ -299,6 +305,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (runs > (1 << 30) || quads > (1 << 30)) return {};
   plan->runs = static_cast<std::int32_t>(runs);
   plan->quads = static_cast<std::int32_t>(quads);
+  const bool bytes = isa == Isa::avx2 && !unsigned_input && (depthwise ? every_weight_has_an_opposite(spec) : runs * quads * 4 <= kFoldedBytes);
+  const Packing packing{spec, depthwise, !unsigned_input && !vnni && !bytes, !unsigned_input && vnni, isa == Isa::avx2 ? 8 : 16};
   if (!fill_offsets(spec, depthwise, merged, memory, *plan)) return exhausted;
 
   std::int64_t vectors = 0;
@@ -317,7 +325,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   conv.packed = weights;
   conv.extra = plan;
   conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
-  const VectorConv& level = isa >= Isa::amx ? vector_conv_amx() : vnni ? vector_conv_avx512vnni() : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
+  const VectorConv& level = isa >= Isa::amx ? vector_conv_amx() : vnni ? vector_conv_avx512vnni() : bytes ? vector_conv_avx2_bytes()
+                            : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
   const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
   const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 && plan->plain;

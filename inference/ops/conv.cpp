@@ -259,8 +259,11 @@ Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels:
 Result<const BoundOperator*> finish(PrepareContext& context, kernels::ConvSpec& spec, BoundConv& bound) noexcept {
   const AbsorbedSum sum = context.absorbed_sum();
   spec.add = sum.addend >= 0;
-  // A depthwise multiply-add takes as long as several of a dense layer.
-  bound.parts = context.parts(kernels::macs(spec) * bound.batch * (spec.groups > 1 ? 8 : 1));
+  // A depthwise multiply-add takes as long as several of a dense layer, and one channel as long as the others that a vector has room for.
+  constexpr std::int32_t kLanes = 8;
+  const std::int64_t macs = kernels::macs(spec);
+  const std::int64_t work = spec.groups > 1 ? macs * kLanes : spec.out_channels > 0 && spec.out_channels < kLanes ? macs / spec.out_channels * kLanes : macs;
+  bound.parts = context.parts(work * bound.batch);
   const bool single = bound.batch == 1 && bound.parts == 1;
   if (spec.add) {
     activation_range(spec.dtype, 0, sum.activation, spec.sum_low, spec.sum_high);

@@ -238,6 +238,39 @@ TEST(Conv, DepthwiseEqualsReferenceForAllChannels) {
   }
 }
 
+// Signed inputs take other ways with long windows and, where channels are apart, with weights that have no opposite in 8 bits. Each way at its
+// extremes: the least and the greatest inputs and weights side by side, in windows up to and beyond the longest that is folded (4096).
+TEST(Conv, SignedInputsAreExactInEveryWay) {
+  Random random(10);
+  const auto extreme_or_any = [&](int low, int one_in) { return static_cast<std::int8_t>(random.chance(one_in) ? random.pick(low, 127) : random.chance(2) ? low : 127); };
+  for (const bool depthwise : {false, true}) {
+    for (const int lowest_weight : {-128, -127}) {
+      for (const int channels : {3, 32, 40, 64, 100, 683, 1024, 1030}) {
+        for (const int dilation : {1, 2}) {
+          ConvCase c;
+          c.spec.in_channels = channels;
+          c.spec.out_channels = depthwise ? channels : 37;
+          c.spec.groups = depthwise ? channels : 1;
+          one_dimension(c.spec, random.pick(1, 3), depthwise ? 5 : channels == 683 ? 6 : 4, 1, dilation, random.pick(0, 2), random.pick(0, 1));
+          c.fill(random.engine(), false);
+          const int one_in = random.pick(1, 20);
+          for (auto& w : c.weights) w = extreme_or_any(lowest_weight, one_in);
+          for (auto& x : c.x) x = extreme_or_any(-128, one_in);
+          c.spec.in_zero_point = random.chance(2) ? random.pick(-128, 127) : 0;
+          c.set_requant(random.engine(), static_cast<Rounding>(random.pick(0, 3)), random.chance(2), 8, 14);
+          expect_equal(c);
+          // All of them: the largest sums of two products that there are.
+          std::fill(c.weights.begin(), c.weights.end(), static_cast<std::int8_t>(random.chance(2) ? lowest_weight : 127));
+          for (const int x : {-128, 127}) {
+            std::fill(c.x.begin(), c.x.end(), static_cast<std::int8_t>(x));
+            expect_equal(c);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Conv, GroupedEqualsReference) {
   Random random(6);
   for (int repeat = 0; repeat < 60; ++repeat) {
