@@ -91,7 +91,8 @@ Status Answers::process(const pipeline::Block& in, pipeline::Output&) noexcept {
 std::vector<const NodeType*> served_nodes(pipeline::NodeTable nodes) {
   std::vector<const NodeType*> served;
   for (const NodeType* const type : nodes) {
-    if (type == &pipeline::Infer::type) served.push_back(&pipeline::SharedInfer::type);
+    // By its name: programs have `infer` in several kinds, all the same to those who write graphs.
+    if (type->name == pipeline::Infer::type.name) served.push_back(&pipeline::SharedInfer::type);
     else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins) served.push_back(type);
   }
   return served;
