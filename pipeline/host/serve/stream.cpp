@@ -164,11 +164,15 @@ void Together::run_models(std::span<Turn> turns, std::size_t model) noexcept {
       due_.push_back(node.load());
       who_.push_back(&turn);
     }
-    if (group == nullptr) return;
+    if (group == nullptr) break;
     group->run(due_);
-    for (Turn* const turn : who_) {
-      if (const Status status = turn->stream->executor_->deliver(turn->stream->models_[model].stage); !status.ok()) turn->status = status;
-    }
+    for (Turn* const turn : who_) turn->stream->models_[model].node->collect();
+  }
+  for (Turn& turn : turns) {
+    if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
+    const Stream::Model& at = turn.stream->models_[model];
+    if (!at.node->has_results()) continue;
+    if (const Status status = turn.stream->executor_->deliver(at.stage); !status.ok()) turn.status = status;
   }
 }
 
