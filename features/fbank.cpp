@@ -67,6 +67,21 @@ Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Is
   return {};
 }
 
+Status Fbank::make_like(std::optional<Fbank>& place, const Fbank& first, Memory& memory) noexcept {
+  if (first.other_fft_ != nullptr) return Status(Code::unsupported, "a front end like one whose transform was brought along");
+  place.emplace(Empty());
+  Fbank& f = *place;
+  f = first;
+  RUNNEL_TRY(f.framer_.init(first.shape().grid, memory));
+  if (first.holds()) {
+    const std::size_t held = Arrays(first.options(), first.shape()).held;
+    f.held_ = memory.array<float>(held);
+    if (f.held_ == nullptr) return Status(Code::out_of_memory) << "front end: needs " << held * sizeof(float) << " bytes more";
+  }
+  f.reset();
+  return {};
+}
+
 void Fbank::reset() noexcept {
   framer_.reset();
   non_finite_ = 0;

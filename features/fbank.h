@@ -43,6 +43,9 @@ class Fbank {
   static Result<Fbank> make(const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
   // The same where it is to be: a copy on the way would be the largest part of a microcontroller's stack. After a failure `place` is of no use.
   static Status make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft = nullptr) noexcept;
+  // One that computes what `first` computes, with a stream of its own: tables and the memory of the frame at hand are those of `first`, which must outlive
+  // it, and both are used by one thread. `first` uses no transform that was brought along. Errors: unsupported when it does; out_of_memory.
+  static Status make_like(std::optional<Fbank>& place, const Fbank& first, Memory& memory) noexcept;
   // The same with the tables of Recipe::kOptions, which the compiler makes.
   template <class Recipe>
   static Result<Fbank> make_of(Isa isa, Memory& memory) noexcept {
@@ -119,6 +122,8 @@ class Fbank {
   }
 
   Fbank() noexcept = default;
+  Fbank(const Fbank&) noexcept = default;
+  Fbank& operator=(const Fbank&) noexcept = default;
   template <class Sample>
   Step push_any(std::span<const Sample> samples, std::span<float> frames_out) noexcept;
   std::size_t fill(const float* from, std::span<float> to) noexcept;

@@ -86,6 +86,8 @@ struct FbankOptions {
   std::int32_t output_steps = 0;
   bool output_limit = false;
   NonFinite non_finite = NonFinite::zero;
+
+  friend bool operator==(const FbankOptions&, const FbankOptions&) = default;
 };
 
 // What follows from valid options.

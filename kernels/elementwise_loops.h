@@ -6,6 +6,10 @@
 
 #include "kernels/elementwise_levels.h"
 
+#ifdef __AVX2__
+#include "base/float_lanes.h"
+#endif
+
 namespace runnel::kernels {
 namespace {
 
@@ -255,16 +259,54 @@ void lut16_loops(std::size_t count, const std::int16_t* x, std::int16_t* y, cons
   }
 }
 
+#ifdef __AVX2__
+// As far as there are eight at a time; says how many it did. Compilers do not find these vectors.
+template <class T, bool kEven>
+std::size_t quantize_eights(std::size_t count, const float* x, T* y, float scale) noexcept {
+  using Floats = lanes::F<8>;
+  using Integers = lanes::I<8>;
+  typedef T Small __attribute__((vector_size(8 * sizeof(T))));
+  const Floats most = lanes::splat<8>(65536.0f), least = -most;
+  const Integers low = lanes::splat_int<8>(std::numeric_limits<T>::min()), high = lanes::splat_int<8>(std::numeric_limits<T>::max());
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    Floats value = lanes::load<8>(x + i) * scale;
+    value = value == value ? value : Floats{};
+    value = value > most ? most : value;
+    value = value < least ? least : value;
+    Integers whole;
+    if constexpr (kEven) {
+      whole = __builtin_convertvector((value + 12582912.0f) - 12582912.0f, Integers);
+    } else {
+      const Floats up = value + 0.5f;
+      whole = __builtin_convertvector(up, Integers);
+      whole += __builtin_convertvector(whole, Floats) > up;   // a comparison that holds is -1
+    }
+    whole = whole < low ? low : whole;
+    whole = whole > high ? high : whole;
+    const Small eight = __builtin_convertvector(whole, Small);
+    __builtin_memcpy(y + i, &eight, sizeof eight);
+  }
+  return i;
+}
+#endif
+
+template <class T, bool kEven>
+void quantize_rounded(std::size_t count, const float* x, T* y, float scale) noexcept {
+  constexpr std::int32_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+  std::size_t i = 0;
+#ifdef __AVX2__
+  i = quantize_eights<T, kEven>(count, x, y, scale);
+#endif
+  for (; i < count; ++i) y[i] = static_cast<T>(clamp_to(RoundFloat{kEven}(x[i] * scale), kLow, kHigh));
+}
+
 template <class T>
 void quantize_typed(std::size_t count, const float* x, void* y_void, int exponent, Rounding rounding) noexcept {
   auto* y = static_cast<T*>(y_void);
   const float scale = power_of_two(-exponent);
-  constexpr std::int32_t kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
-  if (rounding == Rounding::half_up) {
-    for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<T>(clamp_to(RoundFloat{false}(x[i] * scale), kLow, kHigh));
-  } else {
-    for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<T>(clamp_to(RoundFloat{true}(x[i] * scale), kLow, kHigh));
-  }
+  if (rounding == Rounding::half_up) quantize_rounded<T, false>(count, x, y, scale);
+  else quantize_rounded<T, true>(count, x, y, scale);
 }
 
 void quantize_loops(DType to, std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pipeline/shared_work.h"
+
 namespace runnel::pipeline {
 namespace {
 
@@ -80,6 +82,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                            .fast = options.fast,
                            .slack = options.slack,
                            .shared = options.shared,
+                           .work = options.work,
                            .output = source ? Format() : input->format,
                            .max_output = 0,
                            .fix = {}};
@@ -100,7 +103,7 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
                                             << " bytes is beyond " << kMaxBufferBytes << " bytes";
     }
     const auto bytes = static_cast<std::size_t>(context.max_output * frame_bytes);
-    edge.output.data = static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
+    edge.output.data = options.work != nullptr ? options.work->buffer(i, bytes) : static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
     if (edge.output.data == nullptr) return out_of_memory("the buffers between the nodes");
     if (i == 0 && options.on_gap == OnGap::zeros) {
       self->zeros_ = static_cast<std::byte*>(memory.allocate(bytes, kAlignment));

@@ -41,6 +41,7 @@ struct ExecutorOptions {
   bool slack = true;                 // false: models take the least memory, and move their histories in every block
   std::int64_t (*now)() noexcept = nullptr;  // nanoseconds on a clock that only goes forward; null: nodes are not timed
   SharedSessions* shared = nullptr;  // for nodes that share their models with those of other graphs
+  SharedWork* work = nullptr;        // buffers in common with other graphs; null: own ones. A join would need them twice: not with one
 };
 
 // Why two ends did not fit, for programs that insert the node that helps.

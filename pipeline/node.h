@@ -52,6 +52,7 @@ struct FastMemory {
 };
 
 class SharedSessions;
+class SharedWork;
 
 // The two sides of the negotiation.
 struct PrepareContext {
@@ -69,6 +70,7 @@ struct PrepareContext {
   FastMemory fast;                   // for models, which know what they need most
   bool slack = true;                 // of models: PrepareOptions::slack
   SharedSessions* shared = nullptr;  // of programs that run many graphs (pipeline/host/shared_sessions.h); null: every node has its own
+  SharedWork* work = nullptr;        // of the same programs (pipeline/shared_work.h)
 
   // Set by prepare().
   Format output;                     // starts as a copy of the input

@@ -130,11 +130,8 @@ void pass_first4(const FftPass& pass, const float* from_re, const float* from_im
       }
     }
     const auto interleave = [](F<W> a, F<W> b, F<W> c, F<W> d, float* to) __attribute__((always_inline)) {
-      F<W> ac[2], bd[2], out[4];
-      zip<W>(a, c, ac[0], ac[1]);
-      zip<W>(b, d, bd[0], bd[1]);
-      zip<W>(ac[0], bd[0], out[0], out[1]);
-      zip<W>(ac[1], bd[1], out[2], out[3]);
+      F<W> out[4];
+      zip_four<W>(a, b, c, d, out);
       for (int i = 0; i < 4; ++i) store<W>(to + i * W, out[i]);
     };
     interleave(x[0].re, x[1].re, x[2].re, x[3].re, to_re + 4 * p);
@@ -159,11 +156,8 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
       }
     }
     const auto interleave = [](F<W> a, F<W> b, F<W> c, F<W> d, float* to) __attribute__((always_inline)) {
-      F<W> ac[2], bd[2], out[4];
-      zip_quads<W>(a, c, ac[0], ac[1]);
-      zip_quads<W>(b, d, bd[0], bd[1]);
-      zip_quads<W>(ac[0], bd[0], out[0], out[1]);
-      zip_quads<W>(ac[1], bd[1], out[2], out[3]);
+      F<W> out[4];
+      zip_four_quads<W>(a, b, c, d, out);
       for (int i = 0; i < 4; ++i) store<W>(to + i * W, out[i]);
     };
     interleave(x[0].re, x[1].re, x[2].re, x[3].re, to_re + 16 * p);
@@ -224,8 +218,7 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
                    float* to_im) noexcept {
   if constexpr (W > 1) {
     if (pass.stride >= W) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
-    // Eight lanes are two halves of four on AVX2, between which shuffles are slow: fours do better there.
-    if constexpr (R == 4 && W != 8) {
+    if constexpr (R == 4) {
       if (pass.stride == 1 && pass.groups >= W)
         return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
       if constexpr (W > 4) {

@@ -3,6 +3,10 @@
 
 #include "base/float_lanes.h"
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace runnel::features {
 namespace {
 
@@ -71,11 +75,52 @@ RUNNEL_LANES_INLINE void zip_quads(F<W> a, F<W> b, F<W>& low, F<W>& high) {
   }
 }
 
+// a0 b0 c0 d0 a1 b1 c1 d1 ... (W > 1)
+template <int W>
+RUNNEL_LANES_INLINE void zip_four(F<W> a, F<W> b, F<W> c, F<W> d, F<W>* to) {
+  if constexpr (W == 8) {
+    // Eight lanes are two halves on AVX2, and shuffles between them are slow: only the last ones cross.
+    const auto low = [](F<8> x, F<8> y) __attribute__((always_inline)) { return __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13); };
+    const auto high = [](F<8> x, F<8> y) __attribute__((always_inline)) { return __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15); };
+    const F<8> ac[2] = {low(a, c), high(a, c)}, bd[2] = {low(b, d), high(b, d)};
+    zip_quads<8>(low(ac[0], bd[0]), high(ac[0], bd[0]), to[0], to[2]);
+    zip_quads<8>(low(ac[1], bd[1]), high(ac[1], bd[1]), to[1], to[3]);
+  } else {
+    F<W> ac[2], bd[2];
+    zip<W>(a, c, ac[0], ac[1]);
+    zip<W>(b, d, bd[0], bd[1]);
+    zip<W>(ac[0], bd[0], to[0], to[1]);
+    zip<W>(ac[1], bd[1], to[2], to[3]);
+  }
+}
+
+// The same with groups of four lanes: a0-3 b0-3 c0-3 d0-3 a4-7 ... (W > 4)
+template <int W>
+RUNNEL_LANES_INLINE void zip_four_quads(F<W> a, F<W> b, F<W> c, F<W> d, F<W>* to) {
+  if constexpr (W == 8) {
+    zip_quads<8>(a, b, to[0], to[2]);
+    zip_quads<8>(c, d, to[1], to[3]);
+  } else {
+    F<W> ac[2], bd[2];
+    zip_quads<W>(a, c, ac[0], ac[1]);
+    zip_quads<W>(b, d, bd[0], bd[1]);
+    zip_quads<W>(ac[0], bd[0], to[0], to[1]);
+    zip_quads<W>(ac[1], bd[1], to[2], to[3]);
+  }
+}
+
 // W/4 floats from p, each four times: p0 p0 p0 p0 p1 p1 p1 p1 ... (W > 4)
 template <int W>
 RUNNEL_LANES_INLINE F<W> load_quadrupled(const float* p) {
   if constexpr (W == 8) {
+#ifdef __AVX2__
+    // What compilers make of the line below goes through memory, in pieces that the processor cannot hand on at once.
+    double two;
+    __builtin_memcpy(&two, p, sizeof two);
+    return (F<8>)_mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_set1_pd(two)), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+#else
     return F<8>{p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
+#endif
   } else {
     const F<4> v = load<4>(p);
     return __builtin_shufflevector(v, v, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);

@@ -9,6 +9,7 @@
 #include "pipeline/host/json.h"
 #include "pipeline/host/recorders.h"
 #include "pipeline/host/registry.h"
+#include "pipeline/host/shared_sessions.h"
 #include "pipeline/host/statistics_file.h"
 
 namespace runnel::pipeline {
@@ -216,7 +217,8 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
                             .ffts = &ffts_,
                             .stop = options_.stop,
                             .now = options_.time_nodes ? steady_nanoseconds : nullptr,
-                            .shared = options_.shared};
+                            .shared = options_.shared,
+                            .work = sections_.size() == 1 ? options_.shared : nullptr};
   for (mismatched = 0; mismatched < sections_.size(); ++mismatched) {
     Section& section = sections_[mismatched];
     if (section.stages[0].type->joins) {

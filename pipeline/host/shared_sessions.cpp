@@ -1,6 +1,7 @@
 #include "pipeline/host/shared_sessions.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace runnel::pipeline {
 namespace {
@@ -45,8 +46,27 @@ void SharedSessions::give_back(Place place) noexcept {
   }
 }
 
+std::byte* SharedSessions::buffer(int stage, std::size_t bytes) noexcept {
+  const std::size_t size = std::bit_ceil(bytes);
+  const auto found = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) { return buffer.stage == stage && buffer.bytes == size; });
+  if (found != buffers_.end()) return found->data;
+  auto* const data = static_cast<std::byte*>(work_.allocate(size, 64));
+  if (data != nullptr) buffers_.push_back({stage, size, data});
+  return data;
+}
+
+Result<const features::Fbank*> SharedSessions::front_end(const features::FbankOptions& options, Isa isa) noexcept {
+  if (options.fft != features::FftChoice::own) return Status(Code::unsupported, "front ends share no transform but runnel's own");
+  for (const auto& made : front_ends_) {
+    if (made->isa == isa && made->fbank.options() == options) return &made->fbank;
+  }
+  RUNNEL_ASSIGN(features::Fbank fbank, features::Fbank::make(options, isa, work_));
+  front_ends_.push_back(std::make_unique<FrontEnd>(FrontEnd{isa, std::move(fbank)}));
+  return &front_ends_.back()->fbank;
+}
+
 std::size_t SharedSessions::memory_bytes() const noexcept {
-  std::size_t bytes = 0;
+  std::size_t bytes = work_.used();
   for (const auto& shared : all_) bytes += shared->memory.used();
   return bytes;
 }

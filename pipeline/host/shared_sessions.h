@@ -1,4 +1,5 @@
-// Models that many graphs of one program share: prepared once, their streams stepped together.
+// What many graphs of one program share: models, prepared once, their streams stepped together; tables of front ends, and memory that matters during a
+// step only.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,12 @@
 #include "base/status.h"
 #include "inference/prepared.h"
 #include "inference/session_group.h"
+#include "pipeline/shared_work.h"
 
 namespace runnel::pipeline {
 
 // One for each thread that runs graphs; not thread-safe. Outlives the graphs.
-class SharedSessions {
+class SharedSessions final : public SharedWork {
  public:
   // `sessions`: of each model, at most.
   explicit SharedSessions(std::size_t sessions) : sessions_(sessions) {}
@@ -31,7 +33,11 @@ class SharedSessions {
   Result<Place> take(const Prepared& prepared) noexcept;
   void give_back(Place place) noexcept;
 
-  // Memory of models and sessions; of sessions that were never used the system has kept most of it.
+  // Sizes are rounded up to powers of two, so that formats of any number take little.
+  std::byte* buffer(int stage, std::size_t bytes) noexcept override;
+  Result<const features::Fbank*> front_end(const features::FbankOptions& options, Isa isa) noexcept override;
+
+  // Memory of models, sessions and what steps share; of sessions that were never used the system has kept most of it.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
  private:
@@ -44,7 +50,20 @@ class SharedSessions {
     std::vector<std::uint32_t> free;   // the next one to be taken last
   };
 
+  struct Buffer {
+    int stage = 0;
+    std::size_t bytes = 0;
+    std::byte* data = nullptr;
+  };
+  struct FrontEnd {
+    Isa isa = Isa::generic;
+    features::Fbank fbank;
+  };
+
   std::size_t sessions_;
+  HeapMemory work_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::unique_ptr<FrontEnd>> front_ends_;
   std::vector<std::unique_ptr<Shared>> all_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "pipeline/shared_work.h"
 
 namespace runnel::pipeline {
 
@@ -20,7 +21,12 @@ Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_v
     RUNNEL_ASSIGN(const features::FbankShape shape, features::shape_of(options));
     RUNNEL_ASSIGN(fft, context.ffts->make(shape.fft_size));
   }
-  RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory, fft));
+  if (context.work != nullptr && fft == nullptr) {
+    RUNNEL_ASSIGN(const features::Fbank* const first, context.work->front_end(options, context.isa));
+    RUNNEL_TRY(features::Fbank::make_like(fbank_, *first, context.memory));
+  } else {
+    RUNNEL_ASSIGN(fbank_, features::Fbank::make(options, context.isa, context.memory, fft));
+  }
   describe_output(context);
   return {};
 }

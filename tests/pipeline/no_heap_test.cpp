@@ -1,90 +1,13 @@
 // After prepare, nothing of the device nodes touches the heap.
 #include <gtest/gtest.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <fstream>
-#include <new>
 
 #include "compiler/load.h"
 #include "compiler/writer.h"
 #include "tests/pipeline/support.h"
+#include "tests/support/allocations.h"
 #include "tests/support/data.h"
-
-// Counts what C++ asks for (operator new) and, where the C library lets a program put its own functions in front, what C asks for
-// (malloc and its kin). Sanitizers bring an allocator of their own: there, operator new alone is counted.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RUNNEL_COUNTS_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define RUNNEL_COUNTS_MALLOC 0
-#endif
-#endif
-#ifndef RUNNEL_COUNTS_MALLOC
-#ifdef __GLIBC__
-#define RUNNEL_COUNTS_MALLOC 1
-#else
-#define RUNNEL_COUNTS_MALLOC 0
-#endif
-#endif
-
-namespace {
-std::size_t allocations = 0;
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  void* memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment) : std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-#if RUNNEL_COUNTS_MALLOC
-extern "C" {
-void* __libc_malloc(std::size_t) noexcept;
-void* __libc_calloc(std::size_t, std::size_t) noexcept;
-void* __libc_realloc(void*, std::size_t) noexcept;
-void* __libc_memalign(std::size_t, std::size_t) noexcept;
-
-void* malloc(std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-void* realloc(void* memory, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_realloc(memory, bytes);
-}
-void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
-  ++allocations;
-  *memory = __libc_memalign(alignment, bytes);
-  return *memory == nullptr ? ENOMEM : 0;
-}
-}
-#endif
-
-void* operator new(std::size_t bytes) { return counted(bytes, 0); }
-void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace runnel::pipeline::test {
 namespace {
@@ -102,17 +25,8 @@ void run_without_heap(const std::string& chain, ModelLoader* models) {
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   // Through the interface of devices: the host's step() measures time and more.
   auto& executor = const_cast<Executor&>((*graph)->executor());
-  std::vector<int> proof;
-  std::size_t before_proof = allocations;
-  proof.resize(100);
-  ASSERT_GT(allocations, before_proof) << "the counter counts";
-#if RUNNEL_COUNTS_MALLOC
-  before_proof = allocations;
-  // Through a pointer that the compiler cannot see through, or it would leave both out.
-  void* (*volatile allocate)(std::size_t) = std::malloc;
-  std::free(allocate(100));
-  ASSERT_EQ(allocations, before_proof + 1) << "the counter counts malloc";
-#endif
+  runnel::test::expect_that_allocations_are_counted();
+  const std::atomic<std::size_t>& allocations = runnel::test::allocations_of_this_thread();
   const std::size_t before = allocations;
   int ticks = 0;
   bool good = true;

@@ -91,7 +91,8 @@ Status Answers::process(const pipeline::Block& in, pipeline::Output&) noexcept {
 std::vector<const NodeType*> served_nodes(pipeline::NodeTable nodes) {
   std::vector<const NodeType*> served;
   for (const NodeType* const type : nodes) {
-    if (type == &pipeline::Infer::type) served.push_back(&pipeline::SharedInfer::type);
+    // By its name: programs have `infer` in several kinds, all the same to those who write graphs.
+    if (type->name == pipeline::Infer::type.name) served.push_back(&pipeline::SharedInfer::type);
     else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins) served.push_back(type);
   }
   return served;
@@ -131,7 +132,7 @@ void Stream::begin(std::string_view source, std::string* to) {
 
 Together::Together() {
   due_.reserve(kAtOnce);
-  who_.reserve(kAtOnce);
+  waiting_.reserve(kAtOnce);
 }
 
 void Together::step(std::span<Turn> turns) noexcept {
@@ -150,24 +151,32 @@ void Together::step_some(std::span<Turn> turns) noexcept {
 }
 
 void Together::run_models(std::span<Turn> turns, std::size_t model) noexcept {
-  for (;;) {
+  waiting_.clear();
+  for (Turn& turn : turns) {
+    if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
+    pipeline::SharedInfer& node = *turn.stream->models_[model].node;
+    if (node.due()) waiting_.push_back(&node);
+  }
+  while (!waiting_.empty()) {
+    // Streams of one graph have the same model here; what another group has waits for the next round.
+    SessionGroup& group = waiting_.front()->group();
     due_.clear();
-    who_.clear();
-    SessionGroup* group = nullptr;
-    for (Turn& turn : turns) {
-      if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
-      pipeline::SharedInfer& node = *turn.stream->models_[model].node;
-      // Streams of one graph have the same model here; what another group has waits for the next round.
-      if (!node.due() || (group != nullptr && group != &node.group())) continue;
-      group = &node.group();
-      due_.push_back(node.load());
-      who_.push_back(&turn);
+    for (pipeline::SharedInfer* const node : waiting_) {
+      if (&node->group() == &group) due_.push_back(node->load());
     }
-    if (group == nullptr) return;
-    group->run(due_);
-    for (Turn* const turn : who_) {
-      if (const Status status = turn->stream->executor_->deliver(turn->stream->models_[model].stage); !status.ok()) turn->status = status;
+    group.run(due_);
+    std::size_t kept = 0;
+    for (pipeline::SharedInfer* const node : waiting_) {
+      if (&node->group() == &group) node->collect();
+      if (node->due()) waiting_[kept++] = node;
     }
+    waiting_.resize(kept);
+  }
+  for (Turn& turn : turns) {
+    if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
+    const Stream::Model& at = turn.stream->models_[model];
+    if (!at.node->has_results()) continue;
+    if (const Status status = turn.stream->executor_->deliver(at.stage); !status.ok()) turn.status = status;
   }
 }
 

@@ -124,7 +124,7 @@ class Together {
   void run_models(std::span<Turn> turns, std::size_t model) noexcept;
 
   std::vector<SessionGroup::Turn> due_;
-  std::vector<Turn*> who_;
+  std::vector<pipeline::SharedInfer*> waiting_;
 };
 
 }  // namespace runnel::serve

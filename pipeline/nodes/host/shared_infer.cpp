@@ -37,20 +37,26 @@ Status SharedInfer::prepare(PrepareContext& context) noexcept {
   block_ = prepared().block();
   capacity_ = context.max_input + block_;
   queue_ = static_cast<std::byte*>(context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
-  return queue_ == nullptr ? out_of_memory("frames that wait for a model") : Status();
+  if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  result_bytes_ = context.output.frame_bytes();
+  results_.capacity = context.max_output;
+  results_.data = static_cast<std::byte*>(context.memory.allocate(static_cast<std::size_t>(results_.capacity) * result_bytes_, 16));
+  return results_.data == nullptr ? out_of_memory("results of a model") : Status();
 }
 
 std::int64_t SharedInfer::reset(std::int64_t first) noexcept {
   waiting_ = taken_ = 0;
-  ran_ = false;
+  results_.count = 0;
   return Infer::reset(first);
 }
 
 Status SharedInfer::process(const Block& in, Output& out) noexcept {
   if (block_ == 0) return Infer::process(in, out);
-  if (ran_) {
-    stream().collect(out);
-    ran_ = false;
+  if (results_.count > 0) {
+    out.first = results_.first;
+    out.count = results_.count;
+    std::memcpy(out.data, results_.data, static_cast<std::size_t>(results_.count) * result_bytes_);
+    results_.count = 0;
   }
   if (in.count == 0) return {};
   if (taken_ > 0) {
@@ -76,7 +82,6 @@ Status SharedInfer::process(const Block& in, Output& out) noexcept {
 SessionGroup::Turn SharedInfer::load() noexcept {
   stream().store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block_);
   taken_ += block_;
-  ran_ = true;
   return {place_.index, block_};
 }
 

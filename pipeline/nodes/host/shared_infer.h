@@ -8,7 +8,8 @@ namespace runnel::pipeline {
 
 // A model that is a stream takes frames and keeps them; nothing comes out of process(). Between two steps of the executor
 //
-//     while some nodes are due(): { for each of them: load(); group().run(turns); for each of them: executor.deliver(stage) }
+//     while some nodes are due(): { for each of them: load(); group().run(turns); for each of them: collect() }
+//     for each of them: executor.deliver(stage)
 //
 // brings out what `infer` gives, the same bits. Models that are run in steps, windows or clips run at once, as always.
 class SharedInfer final : public Infer {
@@ -27,6 +28,10 @@ class SharedInfer final : public Infer {
   [[nodiscard]] bool due() const noexcept { return waiting_ - taken_ >= block_ && block_ > 0; }
   // Moves the oldest ones into the session; what it says is to be run.
   SessionGroup::Turn load() noexcept;
+  // The group has run: keeps the results until the executor asks for them. No more runs than the frames of one step take.
+  void collect() noexcept { stream().collect(results_); }
+  // Whether there are any.
+  [[nodiscard]] bool has_results() const noexcept { return results_.count > 0; }
   // Of all nodes with this model and these settings.
   [[nodiscard]] SessionGroup& group() const noexcept { return *place_.group; }
 
@@ -40,7 +45,8 @@ class SharedInfer final : public Infer {
   std::int64_t capacity_ = 0;        // frames
   std::int64_t block_ = 0;           // of the model; 0: it is run at once
   std::int64_t waiting_ = 0, taken_ = 0;
-  bool ran_ = false;                 // results are to be collected
+  Output results_;                   // in memory of its own
+  std::size_t result_bytes_ = 0;     // of a frame
 };
 
 }  // namespace runnel::pipeline
