@@ -46,10 +46,14 @@ std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
 }
 
 void Suggestion::consider(std::string_view known) noexcept {
-  std::size_t distance = edit_distance(name_, known);
   const bool extends =
       name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
-  if (!extends && distance > std::max<std::size_t>(2, name_.size() / 3)) return;
+  const std::size_t most = std::max<std::size_t>(2, name_.size() / 3);
+  // Each letter that one of them has more is an edit. Most known names are sorted out here: options are looked up with a suggestion at hand.
+  const std::size_t a = std::min(name_.size(), kLongest), b = std::min(known.size(), kLongest);
+  if (!extends && std::max(a, b) - std::min(a, b) > most) return;
+  std::size_t distance = edit_distance(name_, known);
+  if (!extends && distance > most) return;
   if (!extends && distance >= std::max(name_.size(), known.size())) return;  // nothing in common
   if (extends) distance = std::min<std::size_t>(distance, 2);
   if (distance < distance_) {

@@ -8,7 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "base/host/heap_memory.h"
 #include "compiler/load.h"
+#include "inference/prepared.h"
+#include "inference/session_group.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/host/promise.h"
 
@@ -115,6 +118,45 @@ Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::in
     best = i == 0 ? seconds : std::min(best, seconds);
   }
   return best / static_cast<double>(kSeconds);
+}
+
+Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, double seconds) {
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
+  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  pipeline::GraphOptions options = options_for(nodes, loader);
+  options.tick = tick;
+  double sum = 0, heard = 0;
+  for (; heard < seconds; heard += static_cast<double>(kSeconds)) {
+    RUNNEL_ASSIGN(const double taken, time(texts.all, options));
+    sum += taken;
+  }
+  return sum / heard;
+}
+
+Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions, int rounds) {
+  constexpr std::int64_t kFrames = 16384;   // of all streams in a round
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const Model* const digits, loader.load(model));
+  HeapMemory memory;
+  PrepareOptions options;
+  options.frames = chunk;
+  RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(*digits, all_operators(), options, memory));
+  RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(*prepared, sessions, memory));
+  const std::int64_t blocks = std::max<std::int64_t>(1, kFrames / (chunk * static_cast<std::int64_t>(sessions)));
+  double together = 0, apart = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const double start = processor_seconds();
+    for (std::int64_t i = 0; i < blocks; ++i) group.run();
+    const double middle = processor_seconds();
+    for (std::size_t s = 0; s < sessions; ++s) {
+      for (std::int64_t i = 0; i < blocks; ++i) group.session(s).run(chunk);
+    }
+    const double end = processor_seconds();
+    together = round == 0 ? middle - start : std::min(together, middle - start);
+    apart = round == 0 ? end - middle : std::min(apart, end - middle);
+  }
+  return apart / together;
 }
 
 Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
