@@ -48,7 +48,7 @@ Status run_pipe(batch::Worker& worker) {
 }
 
 // Frames per run of the model: what waits is sound of files, so there is no reason to be early.
-constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kBlock = 32;
 // Samples per step of the graph.
 constexpr std::int64_t kTick = 8192;
 
