@@ -107,6 +107,20 @@ TEST_F(BatchRun, FoldersAreWalkedOnceWhateverLinksSay) {
   EXPECT_THAT(names({file("a").string()}), ElementsAre("a/2.wav", "a/again/1.FLAC", "a/b.wav", "a/gone.wav"));
 }
 
+TEST_F(BatchRun, PathsComeInByteOrder) {
+  // Names that begin with one another, and bytes on both sides of the slash.
+  for (const char* folder : {"set/a", "set/a/b", "set/a b", "set/a-1", "set/a.wav.d", "set/A", "set/\xC3\xA9", "set/a/b.wav"}) fs::create_directories(file(folder));
+  std::vector<std::string> expected;
+  for (const char* name : {"a.wav", "a/x.wav", "a/b/x.wav", "a/b.wav/x.wav", "a/b-.wav", "a b/x.wav", "a-1/x.wav", "a.wav.d/x.wav", "A/x.wav", "\xC3\xA9/x.wav", "z.wav", "\xFF.wav"}) {
+    write(file("set") / name, "x");
+    expected.push_back("set/" + std::string(name));
+  }
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(names({file("set").string()}), expected);
+  // A slash at the end changes nothing.
+  EXPECT_EQ(names({file("set").string() + "/"}), expected);
+}
+
 TEST_F(BatchRun, WhatCannotBeReadIsAnErrorNotAWait) {
   fs::create_directory(file("set"));
   ASSERT_EQ(mkfifo(file("set/pipe.wav").c_str(), 0600), 0);
