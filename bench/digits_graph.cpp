@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -104,34 +105,31 @@ pipeline::GraphOptions options_for(pipeline::NodeTable nodes, compiler::FileLoad
   return options;
 }
 
+// Processor seconds of so many runs of the whole graph, at least one.
+Result<std::vector<double>> graph_times(const std::string& model, std::int64_t chunk, std::int64_t tick, int runs) {
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
+  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  pipeline::GraphOptions options = options_for(nodes, loader);
+  options.tick = tick;
+  std::vector<double> times;
+  for (int i = 0; i < std::max(runs, 1); ++i) {
+    RUNNEL_ASSIGN(const double seconds, time(texts.all, options));
+    times.push_back(seconds);
+  }
+  return times;
+}
+
 }  // namespace
 
 Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, int rounds) {
-  compiler::FileLoader loader;
-  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
-  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
-  pipeline::GraphOptions options = options_for(nodes, loader);
-  options.tick = tick;
-  double best = 0;
-  for (int i = 0; i < rounds; ++i) {
-    RUNNEL_ASSIGN(const double seconds, time(texts.all, options));
-    best = i == 0 ? seconds : std::min(best, seconds);
-  }
-  return best / static_cast<double>(kSeconds);
+  RUNNEL_ASSIGN(const std::vector<double> times, graph_times(model, chunk, tick, rounds));
+  return *std::min_element(times.begin(), times.end()) / static_cast<double>(kSeconds);
 }
 
 Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, double seconds) {
-  compiler::FileLoader loader;
-  RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
-  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
-  pipeline::GraphOptions options = options_for(nodes, loader);
-  options.tick = tick;
-  double sum = 0, heard = 0;
-  for (; heard < seconds; heard += static_cast<double>(kSeconds)) {
-    RUNNEL_ASSIGN(const double taken, time(texts.all, options));
-    sum += taken;
-  }
-  return sum / heard;
+  RUNNEL_ASSIGN(const std::vector<double> times, graph_times(model, chunk, tick, static_cast<int>(std::ceil(seconds / static_cast<double>(kSeconds)))));
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(kSeconds * static_cast<std::int64_t>(times.size()));
 }
 
 Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions, int rounds) {
