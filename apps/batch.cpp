@@ -47,8 +47,9 @@ Status run_pipe(batch::Worker& worker) {
   return {};   // a failure is an answer, too
 }
 
-// Frames per run of the model: what waits is sound of files, so there is no reason to be early.
-constexpr std::int64_t kBlock = 64;
+// Frames per run of the model: what waits is sound of files, so there is no reason to be early. Weights are then loaded for so many columns at once, and
+// neither longer blocks nor several recordings together are quicker (bench/batch_bench); in longer blocks more of a short recording is padding.
+constexpr std::int64_t kBlock = 32;
 // Samples per step of the graph.
 constexpr std::int64_t kTick = 8192;
 

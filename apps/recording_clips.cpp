@@ -76,7 +76,7 @@ Result<Features> features_of(const fs::path& path, const FrontEndFlags& front_en
 }
 
 Result<std::vector<fs::path>> recording_files(const std::vector<std::string>& paths) {
-  RUNNEL_ASSIGN(const std::vector<batch::Recording> recordings, batch::list_recordings(paths));
+  RUNNEL_ASSIGN(const batch::Recordings recordings, batch::list_recordings(paths));
   std::vector<fs::path> files;
   for (const batch::Recording& recording : recordings) {
     if (Status status = batch::check_file(recording); !status.ok()) return status;

@@ -51,15 +51,15 @@ Status failures_of(const batch::Totals& totals) {
   return Status(Code::invalid_data) << totals.failures << " of " << totals.recordings << " recordings failed; their error records say why";
 }
 
-Result<std::vector<batch::Recording>> list_all(const RecordingsCall& call, const RecordingsWork& work) {
-  RUNNEL_ASSIGN(std::vector<batch::Recording> all, batch::list_recordings(call.inputs, call.list));
+Result<batch::Recordings> list_all(const RecordingsCall& call, const RecordingsWork& work) {
+  RUNNEL_ASSIGN(batch::Recordings all, batch::list_recordings(call.inputs, call.list));
   if (work.keyed) RUNNEL_TRY(batch::check_keys(all, work.format == batch::OutputFormat::files));
   return all;
 }
 
 Status run_to_stdout(const RecordingsCall& call, const batch::Shard& shard, const RecordingsWork& work) {
   if (!batch::is_lines(work.format) && work.format != batch::OutputFormat::csv) return Status(Code::invalid_argument) << "-o -: the format " << batch::name_of(work.format) << " is one of files";
-  RUNNEL_ASSIGN(std::vector<batch::Recording> all, list_all(call, work));
+  RUNNEL_ASSIGN(batch::Recordings all, list_all(call, work));
   const auto list = batch::share_of(std::move(all), shard);
   batch::Totals totals;
   RUNNEL_TRY(write_out(work.prefix));
@@ -86,7 +86,7 @@ Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::stri
     if (resumed.ok() || (code != Code::not_found && code != Code::invalid_data)) return resumed;
     say(std::string(resumed.status().text()) + "; nothing to resume");
   }
-  RUNNEL_ASSIGN(std::vector<batch::Recording> all, list_all(call, work));
+  RUNNEL_ASSIGN(batch::Recordings all, list_all(call, work));
   batch::JournalHead head{.call = checksum,
                           .list = batch::checksum(all),
                           .total = static_cast<std::int64_t>(all.size()),

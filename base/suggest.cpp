@@ -1,6 +1,7 @@
 #include "base/suggest.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace runnel {
@@ -18,6 +19,22 @@ bool begins_with(std::string_view text, std::string_view start) noexcept {
     if (lower(text[i]) != lower(start[i])) return false;
   }
   return true;
+}
+
+// A bit for each letter that occurs, some letters sharing one.
+std::uint32_t letters_of(std::string_view text) noexcept {
+  std::uint32_t letters = 0;
+  for (const char letter : text) letters |= std::uint32_t{1} << (static_cast<unsigned char>(lower(letter)) & 31);
+  return letters;
+}
+
+// What edit_distance() is at least, much faster: every letter that one of them has alone is an edit, and so is every one that it has more.
+std::size_t least_distance(std::string_view a, std::string_view b) noexcept {
+  a = {a.data(), std::min<std::size_t>(a.size(), kLongest)};
+  b = {b.data(), std::min<std::size_t>(b.size(), kLongest)};
+  const std::uint32_t in_a = letters_of(a), in_b = letters_of(b);
+  const auto alone = static_cast<std::size_t>(std::max(std::popcount(in_a & ~in_b), std::popcount(in_b & ~in_a)));
+  return std::max({alone, a.size() - std::min(a.size(), b.size()), b.size() - std::min(a.size(), b.size())});
 }
 
 }  // namespace
@@ -46,10 +63,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
 }
 
 void Suggestion::consider(std::string_view known) noexcept {
-  std::size_t distance = edit_distance(name_, known);
   const bool extends =
       name_.size() >= 3 && (begins_with(known, name_) || (known.size() >= 3 && begins_with(name_, known)));
-  if (!extends && distance > std::max<std::size_t>(2, name_.size() / 3)) return;
+  const std::size_t most = std::max<std::size_t>(2, name_.size() / 3);
+  // Most known names are sorted out here: options are looked up with a suggestion at hand.
+  if (!extends && least_distance(name_, known) > most) return;
+  std::size_t distance = edit_distance(name_, known);
+  if (!extends && distance > most) return;
   if (!extends && distance >= std::max(name_.size(), known.size())) return;  // nothing in common
   if (extends) distance = std::min<std::size_t>(distance, 2);
   if (distance < distance_) {

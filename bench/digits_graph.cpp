@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
+#include "base/host/heap_memory.h"
 #include "compiler/load.h"
+#include "inference/prepared.h"
+#include "inference/session_group.h"
 #include "pipeline/host/graph.h"
 #include "pipeline/host/promise.h"
 
@@ -101,20 +105,56 @@ pipeline::GraphOptions options_for(pipeline::NodeTable nodes, compiler::FileLoad
   return options;
 }
 
-}  // namespace
-
-Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, int rounds) {
+// Processor seconds of so many runs of the whole graph, at least one.
+Result<std::vector<double>> graph_times(const std::string& model, std::int64_t chunk, std::int64_t tick, int runs) {
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
   const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
   pipeline::GraphOptions options = options_for(nodes, loader);
   options.tick = tick;
-  double best = 0;
-  for (int i = 0; i < rounds; ++i) {
+  std::vector<double> times;
+  for (int i = 0; i < std::max(runs, 1); ++i) {
     RUNNEL_ASSIGN(const double seconds, time(texts.all, options));
-    best = i == 0 ? seconds : std::min(best, seconds);
+    times.push_back(seconds);
   }
-  return best / static_cast<double>(kSeconds);
+  return times;
+}
+
+}  // namespace
+
+Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, int rounds) {
+  RUNNEL_ASSIGN(const std::vector<double> times, graph_times(model, chunk, tick, rounds));
+  return *std::min_element(times.begin(), times.end()) / static_cast<double>(kSeconds);
+}
+
+Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, double seconds) {
+  RUNNEL_ASSIGN(const std::vector<double> times, graph_times(model, chunk, tick, static_cast<int>(std::ceil(seconds / static_cast<double>(kSeconds)))));
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(kSeconds * static_cast<std::int64_t>(times.size()));
+}
+
+Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions, int rounds) {
+  constexpr std::int64_t kFrames = 16384;   // of all streams in a round
+  compiler::FileLoader loader;
+  RUNNEL_ASSIGN(const Model* const digits, loader.load(model));
+  HeapMemory memory;
+  PrepareOptions options;
+  options.frames = chunk;
+  RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(*digits, all_operators(), options, memory));
+  RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(*prepared, sessions, memory));
+  const std::int64_t blocks = std::max<std::int64_t>(1, kFrames / (chunk * static_cast<std::int64_t>(sessions)));
+  double together = 0, apart = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const double start = processor_seconds();
+    for (std::int64_t i = 0; i < blocks; ++i) group.run();
+    const double middle = processor_seconds();
+    for (std::size_t s = 0; s < sessions; ++s) {
+      for (std::int64_t i = 0; i < blocks; ++i) group.session(s).run(chunk);
+    }
+    const double end = processor_seconds();
+    together = round == 0 ? middle - start : std::min(together, middle - start);
+    apart = round == 0 ? end - middle : std::min(apart, end - middle);
+  }
+  return apart / together;
 }
 
 Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {

@@ -1,6 +1,7 @@
 // runnel batch when things go wrong, and on several machines: killed, disk full, resumed, in shards, as a pipe; and what it reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <random>
@@ -114,6 +115,40 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal(arguments("out.jsonl", {"--resume", "--tail", "1"}), "with another model, other inputs or other options");
   write_text(file("set/000.wav"), "broken");
   refusal(arguments("strict.jsonl", {"--strict"}), "recording 1 of 3 failed");
+}
+
+// As somebody who may do less than the owner of the files.
+TEST_F(BatchDependable, WhatMayNotBeReadOrWrittenIsSaid) {
+  make_set(2);
+  std::vector<std::string> nobody;
+  if (geteuid() == 0) nobody = {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+  const auto as_nobody = [&](std::vector<std::string> arguments) {
+    std::vector<std::string> all = nobody;
+    all.push_back(runnel::test::program());
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return runnel::test::run_program(all);
+  };
+  fs::permissions(file(""), fs::perms::all);
+  if (as_nobody({"inspect", model()}).exit_code != 0) GTEST_SKIP() << "others cannot run this program where it lies";
+  fs::create_directory(file("closed"));
+  fs::permissions(file("closed"), fs::perms::owner_read | fs::perms::owner_exec);
+  const Output unwritable = as_nobody({"batch", model(), file("set"), "-o", file("closed/out.jsonl")});
+  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_THAT(unwritable.err, HasSubstr("closed/out.jsonl: cannot create: Permission denied"));
+  EXPECT_TRUE(fs::is_empty(file("closed")));
+  // A folder somewhere below: nothing is begun, because part of the recordings would be missing without a word.
+  fs::create_directory(file("set/deep"));
+  fs::permissions(file("set/deep"), fs::perms::none);
+  const Output unreadable = as_nobody(arguments("out.jsonl"));
+  fs::remove(file("set/deep"));
+  EXPECT_EQ(unreadable.exit_code, 1);
+  EXPECT_THAT(unreadable.err, HasSubstr("set/deep: cannot be read: Permission denied"));
+  EXPECT_FALSE(fs::exists(file("out.jsonl")) || fs::exists(file("out.jsonl.part")) || fs::exists(file("out.jsonl.journal")));
+  // A single file is a failure like any other.
+  fs::permissions(file("set/100.wav"), fs::perms::none);
+  const Output one = as_nobody(arguments("out.jsonl"));
+  EXPECT_EQ(one.exit_code, 1);
+  EXPECT_THAT(read_text(file("out.jsonl")), HasSubstr("set/100.wav: not a recording that can be read: "));
 }
 
 TEST_F(BatchDependable, ABarOnATerminalPlainLinesElsewhere) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 
 namespace runnel {
@@ -24,6 +26,32 @@ TEST(Suggest, FindsTheNearestNameOrNone) {
   EXPECT_EQ(suggest("Wave", kNames), "wav");
   EXPECT_EQ(suggest("zz", kNames), "");
   EXPECT_EQ(suggest("", kNames), "");
+}
+
+// What is sorted out quickly is what the distance would sort out, too.
+TEST(Suggest, DecidesByTheDistance) {
+  std::mt19937 random(7);
+  const auto name = [&] {
+    std::string text(random() % 9, 'a');
+    for (char& letter : text) letter = "abcAB_1q"[random() % 8];
+    return text;
+  };
+  int near = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string given = name(), known = name();
+    const std::size_t distance = edit_distance(given, known);
+    const bool expected = distance <= std::max<std::size_t>(2, given.size() / 3) && distance < std::max(given.size(), known.size());
+    Suggestion suggestion(given);
+    suggestion.consider(known);
+    // Beginnings of one another are near whatever the distance says.
+    EXPECT_TRUE(!expected || suggestion.best() == known) << given << " " << known;
+    near += expected ? 1 : 0;
+    if (!expected && !suggestion.best().empty()) {
+      EXPECT_GE(std::min(given.size(), known.size()), 3u);
+      EXPECT_EQ(edit_distance(given.substr(0, std::min(given.size(), known.size())), known.substr(0, std::min(given.size(), known.size()))), 0u) << given << " " << known;
+    }
+  }
+  EXPECT_GT(near, 1000);
 }
 
 }  // namespace

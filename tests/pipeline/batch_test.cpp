@@ -81,11 +81,11 @@ class BatchRun : public testing::Test {
     return std::string(list.status().text());
   }
   Result<RunOutput> begin(const fs::path& output, const std::vector<std::string>& inputs, Shard shard = {}) const {
-    RUNNEL_ASSIGN(std::vector<Recording> all, list_recordings(inputs));
+    RUNNEL_ASSIGN(Recordings all, list_recordings(inputs));
     JournalHead head{.call = 1, .list = checksum(all), .total = static_cast<std::int64_t>(all.size()), .here = 0, .shard = shard, .prefix = {}};
-    const auto share = share_of(std::move(all), shard);
+    auto share = share_of(std::move(all), shard);
     head.here = static_cast<std::int64_t>(share.size());
-    return RunOutput::create(output, head, share);
+    return RunOutput::create(output, head, std::move(share));
   }
   // A complete run; gives the output.
   std::string complete(const fs::path& output, const std::vector<std::string>& inputs, Shard shard = {}, unsigned jobs = 1) const {
@@ -105,6 +105,20 @@ TEST_F(BatchRun, FoldersAreWalkedOnceWhateverLinksSay) {
   fs::create_directory_symlink(file("a/b"), file("a/again"));
   fs::create_symlink(file("nowhere"), file("a/gone.wav"));
   EXPECT_THAT(names({file("a").string()}), ElementsAre("a/2.wav", "a/again/1.FLAC", "a/b.wav", "a/gone.wav"));
+}
+
+TEST_F(BatchRun, PathsComeInByteOrder) {
+  // Names that begin with one another, and bytes on both sides of the slash.
+  for (const char* folder : {"set/a", "set/a/b", "set/a b", "set/a-1", "set/a.wav.d", "set/A", "set/\xC3\xA9", "set/a/b.wav"}) fs::create_directories(file(folder));
+  std::vector<std::string> expected;
+  for (const char* name : {"a.wav", "a/x.wav", "a/b/x.wav", "a/b.wav/x.wav", "a/b-.wav", "a b/x.wav", "a-1/x.wav", "a.wav.d/x.wav", "A/x.wav", "\xC3\xA9/x.wav", "z.wav", "\xFF.wav"}) {
+    write(file("set") / name, "x");
+    expected.push_back("set/" + std::string(name));
+  }
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(names({file("set").string()}), expected);
+  // A slash at the end changes nothing.
+  EXPECT_EQ(names({file("set").string() + "/"}), expected);
 }
 
 TEST_F(BatchRun, WhatCannotBeReadIsAnErrorNotAWait) {
@@ -257,7 +271,7 @@ TEST_F(BatchRun, ACrashAtAnyMomentLosesAndRepeatsNothing) {
     {
       auto output = begin(out, inputs);
       ASSERT_TRUE(output.ok()) << output.status().text();
-      for (const Recording& recording : std::vector<Recording>(output->recordings())) {
+      for (const Recording& recording : output->recordings()) {
         if (output->done() == 25) break;
         NameWorker worker;
         ASSERT_TRUE(output->append(process_checked(worker, recording)).ok());
@@ -393,11 +407,13 @@ TEST_F(BatchRun, AHundredThousandInOneFolder) {
     else fs::create_hard_link(file("set/" + std::to_string((i - 1) / 20000 * 20000) + ".wav"), file("set/" + std::to_string(i) + ".wav"), error);
     if (error || i % 20000 == 0) write(file("set/" + std::to_string(i) + ".wav"), "x");
   }
-  const auto list = list_recordings(std::vector<std::string>{file("set").string()});
+  auto list = list_recordings(std::vector<std::string>{file("set").string()});
   ASSERT_TRUE(list.ok());
   EXPECT_EQ(list->size(), 100000u);
   EXPECT_TRUE(std::is_sorted(list->begin(), list->end(), [](const Recording& a, const Recording& b) { return a.path < b.path; }));
-  EXPECT_EQ(share_of(*list, {3, 10}).size(), 10000u);
+  // A name, and little more.
+  EXPECT_LE(list->memory_bytes(), 30 * list->size());
+  EXPECT_EQ(share_of(std::move(*list), {3, 10}).size(), 10000u);
 }
 
 TEST_F(BatchRun, EveryLineGetsAnAnswer) {

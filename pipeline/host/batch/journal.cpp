@@ -133,7 +133,7 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
     if (!reader.read_sealed(line)) return cut();
     Result<Recording> recording = parse_listed(line);
     if (!recording.ok()) return recording.status().at(path.string());
-    reader.recordings_.push_back(std::move(*recording));
+    reader.recordings_.push_back(*recording);
   }
   reader.sound_ = reader.read_;
   return reader;

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "pipeline/host/batch/outcome.h"
 #include "pipeline/host/batch/output_format.h"
-#include "pipeline/host/batch/recording.h"
+#include "pipeline/host/batch/recordings.h"
 #include "pipeline/host/batch/shard.h"
 
 namespace runnel::batch {
@@ -56,7 +56,7 @@ class JournalReader {
   static Result<JournalReader> open(const std::filesystem::path& path);
 
   [[nodiscard]] const JournalHead& head() const { return head_; }
-  [[nodiscard]] std::vector<Recording>& recordings() { return recordings_; }
+  [[nodiscard]] Recordings& recordings() { return recordings_; }
   // The next finished recording; false behind the last sound line.
   bool next(JournalEntry& entry);
   // Bytes of the journal up to the last entry that next() gave.
@@ -69,7 +69,7 @@ class JournalReader {
 
   std::ifstream in_;
   JournalHead head_;
-  std::vector<Recording> recordings_;
+  Recordings recordings_;
   std::int64_t read_ = 0, sound_ = 0, end_ = -1;
 };
 

@@ -136,6 +136,8 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   return recording;
 }
 
+std::int64_t modified_of(const struct stat& found) noexcept { return static_cast<std::int64_t>(found.st_mtim.tv_sec) * 1000000000 + found.st_mtim.tv_nsec; }
+
 std::string number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -197,7 +199,7 @@ void look_at(Recording& recording) noexcept {
   struct stat found = {};
   const bool there = stat(recording.path.c_str(), &found) == 0;
   recording.bytes = there ? static_cast<std::int64_t>(found.st_size) : -1;
-  recording.modified = there ? static_cast<std::int64_t>(found.st_mtim.tv_sec) * 1000000000 + found.st_mtim.tv_nsec : 0;
+  recording.modified = there ? modified_of(found) : 0;
 }
 
 Status check_file(const Recording& recording) {
@@ -210,10 +212,8 @@ Status check_file(const Recording& recording) {
     const char* const kind = S_ISDIR(found.st_mode) ? "a folder" : S_ISFIFO(found.st_mode) ? "a FIFO" : S_ISSOCK(found.st_mode) ? "a socket" : "a device";
     return Status(Code::invalid_argument) << recording.path << ": is " << kind << ", expected a file";
   }
-  Recording now = recording;
-  look_at(now);
-  if (recording.bytes >= 0 && (now.bytes != recording.bytes || now.modified != recording.modified)) {
-    return Status(Code::mismatch) << recording.path << ": has changed since the run began: " << recording.bytes << " bytes then, " << now.bytes << " now";
+  if (recording.bytes >= 0 && (static_cast<std::int64_t>(found.st_size) != recording.bytes || modified_of(found) != recording.modified)) {
+    return Status(Code::mismatch) << recording.path << ": has changed since the run began: " << recording.bytes << " bytes then, " << static_cast<std::int64_t>(found.st_size) << " now";
   }
   return {};
 }

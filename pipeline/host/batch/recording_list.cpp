@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <set>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/crc32c.h"
 
@@ -24,6 +27,27 @@ std::string lower_extension(const fs::path& path) {
   std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return extension;
 }
+
+// The names in a folder, in the byte order of the paths that begin with them: those of folders end in a slash.
+class Names {
+ public:
+  void add(std::string_view name) {
+    places_.push_back(static_cast<std::uint32_t>(text_.size()));
+    text_.append(name);
+    text_ += '\0';
+  }
+  void sort() {
+    std::sort(places_.begin(), places_.end(), [&](std::uint32_t a, std::uint32_t b) { return std::strcmp(&text_[a], &text_[b]) < 0; });
+  }
+  [[nodiscard]] bool full() const noexcept { return text_.size() > std::numeric_limits<std::uint32_t>::max() - (std::size_t{1} << 16); }
+  // The next one; nothing: there are no more.
+  std::string_view next() { return next_ == places_.size() ? std::string_view() : std::string_view(&text_[places_[next_++]]); }
+
+ private:
+  std::string text_;
+  std::vector<std::uint32_t> places_;
+  std::size_t next_ = 0;
+};
 
 class Lister {
  public:
@@ -40,56 +64,69 @@ class Lister {
     add_path(input);
     return {};
   }
-  std::vector<Recording> take() {
-    for (std::size_t i = 0; i < list_.size(); ++i) {
-      list_[i].index = static_cast<std::int64_t>(i);
-      look_at(list_[i]);
-    }
-    return std::move(list_);
-  }
+  Recordings take() { return std::move(list_); }
 
  private:
   // `named`: where the name below the folder of the call begins; npos: that of the file.
   void add_path(std::string path, std::size_t named = std::string::npos) {
-    list_.emplace_back();
+    Recording recording;
     const std::size_t slash = path.rfind('/');
-    list_.back().named = named != std::string::npos ? named : slash == std::string::npos ? 0 : slash + 1;
-    list_.back().path = std::move(path);
+    recording.named = named != std::string::npos ? named : slash == std::string::npos ? 0 : slash + 1;
+    recording.path = std::move(path);
+    add_recording(recording);
+  }
+  void add_recording(Recording& recording) {
+    recording.index = static_cast<std::int64_t>(list_.size());
+    look_at(recording);
+    list_.push_back(recording);
   }
 
-  // Without recursion of this program: as deep as the file system allows.
-  Status walk(const fs::path& top, std::vector<std::string>& found) const {
-    Folders seen;
-    std::vector<fs::path> folders = {top};
-    while (!folders.empty()) {
-      const fs::path folder = std::move(folders.back());
-      folders.pop_back();
-      struct stat self = {};
-      if (stat(folder.c_str(), &self) != 0 || !seen.emplace(self.st_dev, self.st_ino).second) continue;
-      std::error_code error;
-      std::vector<fs::path> inside;
-      for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-        std::error_code ignored;
-        if (it->is_directory(ignored)) inside.push_back(it->path());
-        else if (options_.is_recording(it->path())) found.push_back(it->path().string());
-      }
-      if (error) return Status(Code::io_error) << folder.string() << ": cannot be read: " << error.message();
-      // The first in byte order is on top: which of several links to a folder counts does not depend on the file system.
-      std::sort(inside.begin(), inside.end(), [](const fs::path& a, const fs::path& b) { return a.native() > b.native(); });
-      folders.insert(folders.end(), std::make_move_iterator(inside.begin()), std::make_move_iterator(inside.end()));
+  // A folder that is being walked.
+  struct Level {
+    std::string path;                // with a slash at its end
+    Names names;
+  };
+  // False when it has been walked before, or is gone.
+  Result<bool> open_folder(const std::string& path, Folders& seen, Level& level) const {
+    struct stat self = {};
+    if (stat(path.c_str(), &self) != 0 || !seen.emplace(self.st_dev, self.st_ino).second) return false;
+    level.path = path.ends_with('/') ? path : path + '/';
+    std::error_code error;
+    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+      std::error_code ignored;
+      if (level.names.full()) return Status(Code::io_error) << path << ": more names than fit into memory";
+      if (it->is_directory(ignored)) level.names.add(it->path().filename().native() + '/');
+      else if (options_.is_recording(it->path())) level.names.add(it->path().filename().native());
     }
-    return {};
+    if (error) return Status(Code::io_error) << path << ": cannot be read: " << error.message();
+    level.names.sort();
+    return true;
   }
 
+  // Without recursion of this program: as deep as the file system allows. In byte order, so which of several links to a folder counts does not depend on the file system.
   Status add_folder(const std::string& folder) {
-    std::vector<std::string> found;
-    RUNNEL_TRY(walk(folder, found));
-    if (found.empty()) return Status(Code::not_found) << folder << ": no recordings in this folder";
-    std::sort(found.begin(), found.end());
-    const std::size_t named = folder.size() + (folder.ends_with('/') ? 0 : 1);
-    // A folder can be most of what there is: the list holds it once.
-    if (found.size() > list_.size()) list_.reserve(list_.size() + found.size());
-    for (std::string& path : found) add_path(std::move(path), named);
+    const std::size_t before = list_.size(), named = folder.size() + (folder.ends_with('/') ? 0 : 1);
+    Folders seen;
+    std::vector<Level> levels(1);
+    RUNNEL_ASSIGN(const bool opened, open_folder(folder, seen, levels.back()));
+    if (!opened) levels.clear();
+    while (!levels.empty()) {
+      const std::string_view name = levels.back().names.next();
+      if (name.empty()) {
+        levels.pop_back();
+        continue;
+      }
+      std::string path = levels.back().path + std::string(name);
+      if (!name.ends_with('/')) {
+        add_path(std::move(path), named);
+        continue;
+      }
+      path.pop_back();
+      Level level;
+      RUNNEL_ASSIGN(const bool fresh, open_folder(path, seen, level));
+      if (fresh) levels.push_back(std::move(level));
+    }
+    if (list_.size() == before) return Status(Code::not_found) << folder << ": no recordings in this folder";
     return {};
   }
 
@@ -122,7 +159,7 @@ class Lister {
       if (line.empty()) continue;
       Result<Recording> recording = parse_recording(line);
       if (!recording.ok()) return Status(recording.status().code()) << path << ", line " << number << ": " << recording.status().text();
-      list_.push_back(std::move(*recording));
+      add_recording(*recording);
     }
     if (in.bad()) return Status(Code::io_error) << path << ": cannot be read behind line " << number;
     if (list_.size() == before) return Status(Code::invalid_data) << path << ": names no recordings, expected one per line";
@@ -130,7 +167,7 @@ class Lister {
   }
 
   const ListOptions& options_;
-  std::vector<Recording> list_;
+  Recordings list_;
 };
 
 }  // namespace
@@ -145,29 +182,40 @@ bool is_sensor_name(const fs::path& path) {
   return extension == ".csv" || extension == ".tsv" || extension == ".npy";
 }
 
-Result<std::vector<Recording>> list_recordings(std::span<const std::string> inputs, const ListOptions& options) {
+Result<Recordings> list_recordings(std::span<const std::string> inputs, const ListOptions& options) {
   Lister lister(options);
   for (const std::string& input : inputs) RUNNEL_TRY(lister.add(input));
   return lister.take();
 }
 
-Status check_keys(std::span<const Recording> recordings, bool are_files) {
-  std::unordered_map<std::string, std::size_t> places;
+Status check_keys(const Recordings& recordings, bool are_files) {
+  struct Place {
+    std::size_t hash = 0, index = 0;
+  };
+  std::vector<Place> places;
+  places.reserve(recordings.size());
   for (std::size_t i = 0; i < recordings.size(); ++i) {
-    const std::string key = recordings[i].key();
+    const Recording recording = recordings[i];
+    const std::string key = recording.key();
     if (are_files && (key.starts_with('/') || ("/" + key + "/").find("/../") != std::string::npos || key.ends_with('/'))) {
-      return Status(Code::invalid_argument) << recordings[i].path << ": id \"" << key << "\", expected the name of a file below the output";
+      return Status(Code::invalid_argument) << recording.path << ": id \"" << key << "\", expected the name of a file below the output";
     }
-    const auto [other, fresh] = places.emplace(key, i);
-    if (fresh) continue;
-    const Recording& first = recordings[other->second];
-    return Status(Code::invalid_argument) << first.path << " and " << recordings[i].path << " would both become " << other->first << (are_files ? ".npy" : "")
-                                          << (first.path == recordings[i].path ? " (pieces of one recording need ids)" : "");
+    places.push_back({std::hash<std::string>()(key), i});
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.hash != b.hash ? a.hash < b.hash : a.index < b.index; });
+  // Keys with one hash are most likely one key: few are compared in vain.
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t j = i + 1; j < places.size() && places[j].hash == places[i].hash; ++j) {
+      const Recording first = recordings[places[i].index], second = recordings[places[j].index];
+      if (first.key() != second.key()) continue;
+      return Status(Code::invalid_argument) << first.path << " and " << second.path << " would both become " << first.key() << (are_files ? ".npy" : "")
+                                            << (first.path == second.path ? " (pieces of one recording need ids)" : "");
+    }
   }
   return {};
 }
 
-std::uint32_t checksum(std::span<const Recording> recordings) {
+std::uint32_t checksum(const Recordings& recordings) {
   std::uint32_t sum = 0;
   for (const Recording& recording : recordings) {
     const std::string line = to_line(recording);

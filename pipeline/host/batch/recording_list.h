@@ -7,7 +7,7 @@
 //   .ndjson is such a list without the @.
 // * anything else: a recording. That it is not there is the recording's failure, not the list's.
 //
-// A path may appear several times. Memory: the list, about 200 bytes for each recording.
+// A path may appear several times. Memory: the list (recordings.h), and the names of the folders that are being read, while they are read.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +15,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
-#include "pipeline/host/batch/recording.h"
+#include "pipeline/host/batch/recordings.h"
 
 namespace runnel::batch {
 
@@ -33,12 +32,12 @@ struct ListOptions {
 
 // Looks at every file, too. Errors: not_found for a folder or pattern without recordings and for a list that is not there; invalid_data
 // with file and line for a wrong line; io_error for a folder that cannot be read.
-Result<std::vector<Recording>> list_recordings(std::span<const std::string> inputs, const ListOptions& options = {});
+Result<Recordings> list_recordings(std::span<const std::string> inputs, const ListOptions& options = {});
 
 // That no two recordings have one key (Recording::key), for outputs that are found by it; `are_files`: and that they are names of files below one folder. Error: invalid_argument, naming both.
-Status check_keys(std::span<const Recording> recordings, bool are_files);
+Status check_keys(const Recordings& recordings, bool are_files);
 
 // A checksum of the whole list: what it names, and the sizes found.
-std::uint32_t checksum(std::span<const Recording> recordings);
+std::uint32_t checksum(const Recordings& recordings);
 
 }  // namespace runnel::batch

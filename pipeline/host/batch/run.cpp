@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 namespace runnel::batch {
 namespace {
@@ -36,7 +37,7 @@ void read_ahead(const Recording& recording) {
 // one as long as what is finished out of turn stays within bounds.
 class Crew {
  public:
-  Crew(const std::vector<Recording>& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
+  Crew(const Recordings& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
       : recordings_(recordings), jobs_(jobs), next_(first), taken_(first), stop_(stop) {}
 
   void work(Worker& worker) {
@@ -49,7 +50,8 @@ class Crew {
         index = next_++;
       }
       if (index + jobs_ < recordings_.size()) read_ahead(recordings_[index + jobs_]);
-      Outcome outcome = process_checked(worker, recordings_[index]);
+      const Recording recording = recordings_[index];
+      Outcome outcome = process_checked(worker, recording);
       if (stopped()) return;   // it may have ended before its recording did
       bool awaited = false;
       {
@@ -90,7 +92,7 @@ class Crew {
   static constexpr std::size_t kAhead = 4096, kWaitingBytes = std::size_t{64} << 20;
   static std::size_t bytes_of(const Outcome& outcome) { return outcome.records.size() + outcome.index.size(); }
 
-  const std::vector<Recording>& recordings_;
+  const Recordings& recordings_;
   const unsigned jobs_;
   std::mutex mutex_;
   std::condition_variable room_, arrived_;
@@ -125,16 +127,19 @@ Outcome process_checked(Worker& worker, const Recording& recording) {
   return outcome;
 }
 
-Status work(const std::vector<Recording>& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take) {
+Status work(const Recordings& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take) {
   const unsigned wanted = options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   const std::size_t left = recordings.size() - std::min(first, recordings.size());
   const unsigned jobs = static_cast<unsigned>(std::clamp<std::size_t>(left, 1, wanted));
   Crew crew(recordings, first, jobs, options.stop);
-  double cost = 0;
-  for (const Recording& recording : recordings) cost += static_cast<double>(recording.cost()) + 1;
+  const auto cost_of = [](const Recording& recording) { return static_cast<double>(recording.cost()) + 1; };
+  double cost = 0, done = 0;
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const double one = cost_of(recordings[i]);
+    cost += one;
+    if (i < first) done += one;
+  }
   ProgressState state{.of = static_cast<std::int64_t>(recordings.size())};
-  double done = 0;
-  for (std::size_t i = 0; i < first; ++i) done += static_cast<double>(recordings[i].cost()) + 1;
   state.recordings = static_cast<std::int64_t>(first);
   state.share = state.share_before = cost > 0 ? done / cost : 1;
   const Clock::time_point start = Clock::now();
@@ -165,8 +170,9 @@ Status work(const std::vector<Recording>& recordings, std::size_t first, const M
       status = Status(outcome->counts.code) << "recording " << index + 1 << " of " << recordings.size() << " failed: " << outcome->records.substr(0, outcome->records.size() - 1);
       break;
     }
-    status = take(recordings[index], *outcome);
-    done += static_cast<double>(recordings[index].cost()) + 1;
+    const Recording recording = recordings[index];
+    status = take(recording, *outcome);
+    done += cost_of(recording);
     state.share = done / cost;
     state.recordings = static_cast<std::int64_t>(++index);
     state.failures += outcome->counts.code != Code::ok ? 1 : 0;

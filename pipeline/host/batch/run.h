@@ -7,11 +7,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
 #include "pipeline/host/batch/outcome.h"
-#include "pipeline/host/batch/recording.h"
+#include "pipeline/host/batch/recordings.h"
 #include "pipeline/host/batch/run_output.h"
 #include "pipeline/host/batch/spare_threads.h"
 
@@ -50,7 +49,7 @@ using Take = std::function<Status(const Recording&, const Outcome&)>;
 
 // Works through recordings[first..]. Holds at most 4096 outcomes, and 64 MiB and one for each thread, that wait for an earlier one. Errors: those of `take`;
 // with `strict` that of the recording; io_error when it was stopped.
-Status work(const std::vector<Recording>& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take);
+Status work(const Recordings& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take);
 
 // All of it: works on what `output` lacks and completes it. Errors: those of work(); then a later run can resume.
 Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options);

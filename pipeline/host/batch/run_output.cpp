@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kSyncEvery(5);
+constexpr std::size_t kLinesAtOnce = std::size_t{1} << 15;
 
 std::uint32_t crc_of(std::string_view text) { return crc32c(std::as_bytes(std::span(text))); }
 
@@ -101,7 +102,7 @@ Status AppendFile::sync_all() { return syncfs(file_) == 0 ? Status() : failed("w
 
 Status AppendFile::sync() { return fdatasync(file_) == 0 ? Status() : failed("write"); }
 
-Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, std::vector<Recording> recordings) {
+Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, Recordings recordings) {
   RunOutput run;
   run.output_ = output;
   run.recordings_ = std::move(recordings);
@@ -117,7 +118,7 @@ Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& h
   std::string lines = to_line(head);
   for (const Recording& recording : run.recordings_) {
     lines += sealed(to_line(recording));
-    if (lines.size() < (1 << 20)) continue;
+    if (lines.size() < kLinesAtOnce) continue;
     RUNNEL_TRY(run.journal_.append(lines));
     lines.clear();
   }
@@ -143,7 +144,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   JournalEntry entry;
   std::string records;
   while (begun && done_ < recordings_.size() && reader.next(entry)) {
-    const Recording& recording = recordings_[done_];
+    const Recording recording = recordings_[done_];
     if (entry.index != recording.index || entry.at != at || entry.length < 0 || entry.length > bytes - at) break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
@@ -243,7 +244,7 @@ Status RunOutput::append(Outcome outcome) {
     outcome.index = std::exchange(outcome.records, {});
   }
   if (!fits(outcome.index)) {
-    const Recording& recording = recordings_[done_];
+    const Recording recording = recordings_[done_];
     Outcome error;
     add_error(error, recording.path, Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of " << name_of(shape_.dtype) << ", as those in front of them");
     error.records.pop_back();

@@ -47,13 +47,13 @@ class AppendFile {
 class RunOutput {
  public:
   // Begins afresh; an earlier journal and OUT.part go, an earlier OUT stays until finish(). Errors name OUT.
-  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, std::vector<Recording> recordings);
+  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, Recordings recordings);
   // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what they must be. Errors:
   // not_found without a journal, invalid_data for one in which nothing had begun; mismatch when the call is another one.
   static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call, const Shard& shard);
 
   // All recordings of this shard; finished are the first `done()`.
-  [[nodiscard]] const std::vector<Recording>& recordings() const { return recordings_; }
+  [[nodiscard]] const Recordings& recordings() const { return recordings_; }
   [[nodiscard]] std::size_t done() const { return done_; }
   [[nodiscard]] const Totals& totals() const { return totals_; }
   // The output is under its name: nothing is left to do.
@@ -81,7 +81,7 @@ class RunOutput {
   std::filesystem::path output_;
   JournalHead head_;
   AppendFile journal_, part_;
-  std::vector<Recording> recordings_;
+  Recordings recordings_;
   std::vector<std::string> changed_;
   std::size_t done_ = 0;
   Totals totals_;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <queue>
 #include <utility>
+#include <vector>
 
 namespace runnel::batch {
 namespace {
@@ -62,7 +63,7 @@ Result<EngineShard> engine_shard(const Environment& environment) {
   return EngineShard{};
 }
 
-std::vector<Recording> share_of(std::vector<Recording> recordings, const Shard& shard) {
+Recordings share_of(Recordings recordings, const Shard& shard) {
   if (shard.count == 1) return recordings;
   // The dearest first, each to the shard that has least so far.
   std::vector<std::size_t> order(recordings.size());
@@ -82,9 +83,9 @@ std::vector<Recording> share_of(std::vector<Recording> recordings, const Shard& 
     mine[i] = index == shard.index;
     loads.emplace(load + costs[i], index);
   }
-  std::vector<Recording> share;
+  Recordings share;
   for (std::size_t i = 0; i < recordings.size(); ++i) {
-    if (mine[i]) share.push_back(std::move(recordings[i]));
+    if (mine[i]) share.push_back(recordings[i]);
   }
   return share;
 }

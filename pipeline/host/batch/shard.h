@@ -4,10 +4,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status.h"
-#include "pipeline/host/batch/recording.h"
+#include "pipeline/host/batch/recordings.h"
 
 namespace runnel::batch {
 
@@ -31,6 +30,6 @@ Result<EngineShard> engine_shard(const Environment& environment);
 
 // The recordings of one shard, in the order of the list. The same on every machine; shards differ in cost by at most the dearest
 // recording. Every recording is in exactly one shard; shards may be empty.
-std::vector<Recording> share_of(std::vector<Recording> recordings, const Shard& shard);
+Recordings share_of(Recordings recordings, const Shard& shard);
 
 }  // namespace runnel::batch

@@ -37,12 +37,14 @@ class WavSource final : public Node {
   Status open(SF_INFO& info) noexcept;
   Status seek(const SF_INFO& info) noexcept;
   Status read(Output& out) noexcept;
+  std::int64_t read_samples(float* to, std::int64_t frames) noexcept;
   Status check_finite(float* samples, std::int64_t frames) noexcept;
   Status check_complete() noexcept;
 
   SNDFILE* file_ = nullptr;
   std::string name_;                 // path with a final zero
   int channels_ = 1;
+  std::int16_t* words_ = nullptr;    // a block as it lies in the file; null: samples are not of 16 bits
   std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
   std::int64_t position_ = 0;        // in the recording
   std::int64_t end_ = -1;            // of the piece, in the recording; -1: that of the recording
