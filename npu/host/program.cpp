@@ -31,6 +31,12 @@ BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
   buffers_.push_back(std::move(made));
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
+BufferId Program::own_region() {
+  if (next_own_ == kRegions) return kNoBuffer;
+  const BufferId id = buffer(0, Lifetime::always);
+  buffers_.back().own = next_own_++;
+  return id;
+}
 BufferId Program::constant(std::vector<std::byte> bytes) {
   const BufferId id = buffer(bytes.size());
   buffers_.back().is_constant = true;
@@ -63,7 +69,7 @@ Status Program::plan() {
       continue;
     }
     op.cores = convolves(op) ? options_.accelerator->cores : 1;
-    op.ofm.region = kScratch;
+    op.ofm.region = region_or_scratch(step.ofm);
     op.ifm.region = region_or_scratch(step.ifm);
     if (op.has_ifm2 && !op.scalar) op.ifm2.region = region_or_scratch(step.ifm2);
     op.has_scales = convolves(op);
@@ -128,10 +134,13 @@ Status Program::pack(Step& step, Streams& streams) {
 
 std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
-  return buffers_[index].is_constant ? kConstants : fast_[index] ? kFastScratch : kScratch;
+  return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
 }
 // Before it is known what lies in the fast memory.
-std::uint8_t Program::region_or_scratch(BufferId id) const { return buffers_[static_cast<std::size_t>(id)].is_constant ? kConstants : kScratch; }
+std::uint8_t Program::region_or_scratch(BufferId id) const {
+  const Buffer& buffer = buffers_[static_cast<std::size_t>(id)];
+  return buffer.is_constant ? std::uint8_t{kConstants} : buffer.own != 0 ? buffer.own : std::uint8_t{kScratch};
+}
 void Program::place(FeatureMap& map, BufferId id) const {
   map.region = region_of(id);
   for (std::int64_t& base : map.base) base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
@@ -142,7 +151,7 @@ void Program::allocate() {
   std::vector<ArenaItem> items(buffers_.size());
   std::vector<float> traffic(buffers_.size());
   const auto use = [&](BufferId id, std::int32_t first, std::int32_t last) {
-    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant) return;
+    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant || buffers_[static_cast<std::size_t>(id)].own != 0) return;
     ArenaItem& item = items[static_cast<std::size_t>(id)];
     if (item.last < item.first) item.first = first;
     item.first = std::min(item.first, first);
@@ -157,7 +166,7 @@ void Program::allocate() {
   }
   fast_.assign(buffers_.size(), false);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i].is_constant) continue;
+    if (buffers_[i].is_constant || buffers_[i].own != 0) continue;
     items[i].bytes = buffers_[i].bytes;
     if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
     if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
@@ -180,7 +189,7 @@ void Program::allocate() {
   for (ArenaItem& item : outside) item.tier = Tier::fast;
   out_.scratch = plan_arena(outside, kAlignment, work);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!buffers_[i].is_constant) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
+    if (!buffers_[i].is_constant && buffers_[i].own == 0) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
   }
 }
 
@@ -235,6 +244,7 @@ Result<CompiledProgram> Program::finish() {
     if (step.table.empty()) schedule.add(op);
     else schedule.add_with_table(op, append(step.table), step.table);
   }
+  for (std::size_t i = 0; i < buffers_.size(); ++i) out_.regions.push_back(region_of(static_cast<BufferId>(i)));
   out_.operations = schedule.operations();
   out_.payload = schedule.payload();
   return std::move(out_);

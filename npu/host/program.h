@@ -43,6 +43,7 @@ struct CompiledProgram {
   std::vector<std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;
   std::vector<std::size_t> offsets;            // of each buffer in its region
+  std::vector<std::uint8_t> regions;           // of each buffer
   std::vector<Operation> operations;           // as a decoder gives them, waits and copies included
 };
 
@@ -54,6 +55,8 @@ class Program {
   explicit Program(const ProgramOptions& options);
 
   BufferId buffer(std::size_t bytes, Lifetime lifetime = Lifetime::operations);
+  // Memory of somebody else's, a region of its own; kNoBuffer when all regions are taken.
+  BufferId own_region();
   // Bytes that are read only; the same ones share a buffer.
   BufferId constant(std::vector<std::byte> bytes);
   // A buffer that is given out at the end, too.
@@ -71,6 +74,7 @@ class Program {
   struct Buffer {
     std::size_t bytes = 0;
     bool from_begin = false, to_end = false, is_constant = false;
+    std::uint8_t own = 0;                      // its region, where it has one of its own
     std::vector<std::byte> data;
   };
   struct Streams {                             // of one step, behind each other in the constants
@@ -92,6 +96,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<Streams> streams_;
   std::map<std::string, std::size_t> known_;               // constants by their bytes
+  std::uint8_t next_own_ = kFirstOwn;
   std::vector<bool> fast_;                                 // buffers in the fast memory
   CompiledProgram out_;
 };
