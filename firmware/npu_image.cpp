@@ -59,6 +59,10 @@ class PlayedDevice final : public npu::Device {
         if ((value & npu::device_command::kClearInterrupt) != 0) at(reg::kStatus) &= ~status_bit::kInterrupt;
         if ((value & npu::device_command::kRun) != 0) play();
         return;
+      case reg::kQueueBase: case reg::kQueueSize:
+        at(reg::kStatus) &= ~status_bit::kEndReached;
+        at(offset) = value;
+        return;
       default: at(offset) = value;
     }
   }

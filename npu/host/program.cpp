@@ -5,6 +5,7 @@
 #include "inference/arena_planner.h"
 #include "npu/bounds.h"
 #include "npu/host/block_choice.h"
+#include "npu/host/bricks.h"
 #include "npu/host/schedule.h"
 #include "npu/host/step_plan.h"
 #include "npu/host/weight_encoder.h"
@@ -58,11 +59,10 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
 }
 
 // Blocks and slices of all steps, one behind the other.
-Status Program::plan() {
-  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
   std::vector<Step> planned;
-  std::vector<Operation> previous;
-  for (Step& step : steps_) {
+  std::vector<Operation> previous, all;
+  for (Step& step : steps) {
     Operation& op = step.op;
     if (!op.computes()) {
       planned.push_back(std::move(step));
@@ -96,8 +96,55 @@ Status Program::plan() {
       previous.push_back(slice.op);
       planned.push_back(std::move(slice));
     }
+    for (Operation one : previous) {
+      const auto share = [&](Bytes& stream) { stream.length = stream.length * one.ofm.depth / op.ofm.depth; };
+      share(one.weights[0]);
+      share(one.scales[0]);
+      all.push_back(one);
+    }
   }
-  steps_ = std::move(planned);
+  return Planned{std::move(planned), estimate(all, model).total};
+}
+
+// Maps in bricks of channels where that takes fewer cycles: all that could be, or those whose operations by themselves are quicker with them.
+Status Program::plan_with_bricks() {
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  std::vector<bool> inside;
+  for (const Buffer& buffer : buffers_) inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  const std::vector<bool> possible = could_be_bricks(steps_, inside);
+  RUNNEL_ASSIGN(Planned best, plan(steps_, model));
+  const auto consider = [&](const std::vector<bool>& bricks) -> Status {
+    std::vector<Step> steps = steps_;
+    lay_in_bricks(steps, bricks);
+    RUNNEL_ASSIGN(Planned found, plan(std::move(steps), model));
+    if (found.cycles < best.cycles) best = std::move(found);
+    return {};
+  };
+  // What all steps that use a buffer take, one by one.
+  const auto alone = [&](std::size_t buffer, bool bricks) -> Result<double> {
+    std::vector<Step> users;
+    for (const Step& step : steps_) {
+      const auto id = static_cast<BufferId>(buffer);
+      if (step.ifm == id || step.ifm2 == id || step.ofm == id) users.push_back(step);
+    }
+    std::vector<bool> one(buffers_.size());
+    one[buffer] = bricks;
+    lay_in_bricks(users, one);
+    RUNNEL_ASSIGN(const Planned found, plan(std::move(users), model));
+    return found.cycles;
+  };
+  if (std::count(possible.begin(), possible.end(), true) > 0) {
+    RUNNEL_TRY(consider(possible));
+    std::vector<bool> quicker(possible.size());
+    for (std::size_t i = 0; i < possible.size(); ++i) {
+      if (!possible[i]) continue;
+      RUNNEL_ASSIGN(const double rows, alone(i, false));
+      RUNNEL_ASSIGN(const double bricks, alone(i, true));
+      quicker[i] = bricks < rows;
+    }
+    if (quicker != possible) RUNNEL_TRY(consider(quicker));
+  }
+  steps_ = std::move(best.steps);
   return {};
 }
 
@@ -194,7 +241,7 @@ void Program::allocate() {
 }
 
 Result<CompiledProgram> Program::finish() {
-  RUNNEL_TRY(plan());
+  RUNNEL_TRY(plan_with_bricks());
   streams_.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].op.computes()) continue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "npu/host/cycles.h"
 #include "npu/host/memory_system.h"
 #include "npu/host/segment.h"
 #include "npu/host/weights.h"
@@ -83,7 +84,12 @@ class Program {
     BufferId copy = kNoBuffer;                 // where they are copied to
   };
 
-  Status plan();
+  struct Planned {
+    std::vector<Step> steps;
+    double cycles = 0;
+  };
+  Result<Planned> plan(std::vector<Step> steps, const CycleModel& model) const;
+  Status plan_with_bricks();
   Status pack(Step& step, Streams& streams);
   std::size_t append(std::span<const std::byte> bytes);
   void allocate();
