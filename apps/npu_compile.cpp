@@ -40,7 +40,7 @@ Result<ethos_u::Options> options_of(const CompileCall& call) {
 }
 
 // What is where, why not, and what crosses the borders.
-void tell(const ethos_u::CompiledGraph& compiled) {
+void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
   std::int64_t npu = 0, cpu = 0;
   for (const ethos_u::NodeReport& node : compiled.nodes) {
     (node.segment >= 0 ? npu : cpu) += node.multiply_adds;
@@ -48,8 +48,9 @@ void tell(const ethos_u::CompiledGraph& compiled) {
   }
   for (std::size_t i = 0; i < compiled.segments.size(); ++i) {
     const ethos_u::SegmentReport& s = compiled.segments[i];
-    say(fmt::format("segment {}: {} operations, constants {}, scratch {}, fast scratch {} bytes; {} bytes are copied in and {} out", i, s.operations, s.constants, s.scratch,
-                    s.fast_scratch, s.copied_in, s.copied_out));
+    say(fmt::format("segment {}: {} operations, constants {}, scratch {}, fast scratch {} bytes; of {} bytes {} are copied in, of {} {} out", i, s.operations, s.constants, s.scratch,
+                    s.fast_scratch, s.border_in, s.copied_in, s.border_out, s.copied_out));
+    if (blocks) say(fmt::format("segment {}, block: {} bytes are copied in and {} out", i, s.block_copied_in, s.block_copied_out));
   }
   for (const std::string& note : compiled.notes) say(note);
   say(fmt::format("multiply-adds: {} on the NPU, {} on the CPU", npu, cpu));
@@ -60,7 +61,7 @@ Status run_compile(const CompileCall& call) {
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   auto compiled = ethos_u::compile(compiler::graph_of(owned->model()), options);
   if (!compiled.ok()) return compiled.status().at(call.model);
-  if (!call.quiet) tell(*compiled);
+  if (!call.quiet) tell(*compiled, call.block != ethos_u::Options::kWholeClips);
   compiler::WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(compiled->graph, write));

@@ -43,6 +43,8 @@ struct MicroBlock {
 };
 const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept;
 MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept;
+// What of the input's memory is given away at once for an operation with that micro-block whose blocks read `depth` channels: deep pieces are small. Depth in channels.
+MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth, std::int32_t element) noexcept;
 
 // "ethos-u55-128", ... Errors: not_found listing the known names.
 Result<const Accelerator*> find_accelerator(std::string_view name) noexcept;

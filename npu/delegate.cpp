@@ -4,23 +4,28 @@
 #include <new>
 
 #include "inference/delegate.h"
+#include "npu/block_program.h"
 #include "npu/bounds.h"
 #include "npu/decoder.h"
-#include "npu/port.h"
+#include "npu/payload.h"
 
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kMostScratch = std::size_t{1} << 28;
+constexpr std::size_t kMostScratch = std::size_t{1} << 28, kAlignment = 16;
+
+std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 Status the_status;
 
-// A segment, bound to its bytes in the model.
+// A segment, bound to its bytes in the model: one program, for whole clips or for blocks.
 struct DeviceSegment : BoundOperator {
   std::span<const std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;   // bytes
   std::size_t state = 0, fast_state = 0;       // where they lie in the session's operator state
   std::span<const PortPlace> inputs, outputs;
+  std::size_t runs = 1;                        // of the program in each call, on one block after the other
+  BlockProgram blocks;                         // of a stream
 };
 
 struct Sizes {
@@ -33,23 +38,47 @@ Result<Sizes> sizes_of(const DelegateSegment& delegate) noexcept {
   return sizes;
 }
 
-Status check_segment(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_delegate(model, op));
-  const DelegateSegment delegate(model, op);
-  RUNNEL_ASSIGN(const Payload payload, read_payload(delegate.part("command_stream")));
-  RUNNEL_ASSIGN(const Accelerator* const accelerator, find_accelerator(payload.config));
-  RUNNEL_ASSIGN(const Sizes sizes, sizes_of(delegate));
-  for (std::size_t i = 0; i < delegate.inputs().size(); ++i) RUNNEL_TRY(read_port(model, delegate, false, i, sizes.scratch).status());
-  for (std::size_t i = 0; i < delegate.outputs().size(); ++i) RUNNEL_TRY(read_port(model, delegate, true, i, sizes.scratch).status());
-  const std::uint64_t regions[] = {delegate.part("weights").size(), sizes.scratch, sizes.fast_scratch};
-  Decoder decoder(payload.commands, *accelerator);
+// Everything that a program touches lies inside its regions, and neither constants nor inputs are written.
+Status check_program(std::span<const std::byte> payload, const std::uint64_t (&regions)[kRegions], std::uint32_t read_only) noexcept {
+  RUNNEL_ASSIGN(const Payload read, read_payload(payload));
+  RUNNEL_ASSIGN(const Accelerator* const accelerator, find_accelerator(read.config));
+  Decoder decoder(read.commands, *accelerator);
   for (Operation done;;) {
     RUNNEL_ASSIGN(const bool more, decoder.next(done));
     if (!more) return {};
     RUNNEL_TRY(check_bounds(done, *accelerator, regions));
-    const bool writes = (done.computes() && done.ofm.region == 0) || (done.kind == OperationKind::dma && !done.dma.target.internal && done.dma.target.region == 0);
-    if (writes) return Status(Code::invalid_data) << "operation " << done.index << " writes constants";
+    const bool copies = done.kind == OperationKind::dma && !done.dma.target.internal;
+    if (!copies && !done.computes()) continue;
+    const std::uint8_t region = copies ? done.dma.target.region : done.ofm.region;
+    if ((read_only >> region & 1) != 0) return Status(Code::invalid_data) << "operation " << done.index << " writes " << (region == kConstants ? "constants" : "an input");
   }
+}
+void note(const PortPlace& port, bool output, std::uint64_t (&regions)[kRegions], std::uint32_t& read_only) noexcept {
+  if (!port.own()) return;
+  regions[port.region] = port.bytes;
+  if (!output) read_only |= 1u << port.region;
+}
+
+Status check_segment(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_delegate(model, op));
+  const DelegateSegment delegate(model, op);
+  RUNNEL_ASSIGN(const Sizes sizes, sizes_of(delegate));
+  std::uint64_t regions[kRegions] = {delegate.part("weights").size(), sizes.scratch, sizes.fast_scratch};
+  std::uint32_t read_only = 1u << kConstants;
+  for (const bool output : {false, true}) {
+    for (std::size_t i = 0; i < (output ? delegate.outputs() : delegate.inputs()).size(); ++i) {
+      RUNNEL_ASSIGN(const PortPlace port, read_port(model, delegate, output, i, sizes.scratch));
+      note(port, output, regions, read_only);
+    }
+  }
+  RUNNEL_TRY(check_program(delegate.part("command_stream"), regions, read_only));
+  if (!is_stepped(model, op)) return {};
+  RUNNEL_ASSIGN(const BlockProgram blocks, read_block_program(model, op, kMostScratch));
+  std::uint64_t block_regions[kRegions] = {blocks.constants.size(), blocks.scratch, blocks.fast_scratch};
+  read_only = 1u << kConstants;
+  note(blocks.input, false, block_regions, read_only);
+  note(blocks.output, true, block_regions, read_only);
+  return check_program(blocks.payload, block_regions, read_only);
 }
 
 void reset_segment(const BoundOperator& self, std::byte* state) noexcept {
@@ -60,63 +89,137 @@ void reset_segment(const BoundOperator& self, std::byte* state) noexcept {
     if (port.tensor < 0) std::memset(state + segment.state + port.offset, port.fill, port.bytes);
   }
 }
-
-void run_segment(const BoundOperator& self, const RunContext& context) noexcept {
+void reset_blocks(const BoundOperator& self, std::byte* state) noexcept {
   const auto& segment = static_cast<const DeviceSegment&>(self);
-  std::byte* const scratch = context.state + segment.state;
-  for (const PortPlace& port : segment.inputs) {
-    if (port.tensor >= 0) std::memcpy(scratch + port.offset, context.data[port.tensor], port.bytes);
+  segment.blocks.first_state(state + segment.state);
+  std::memset(state + segment.fast_state, 0, segment.fast_scratch);
+}
+
+// One run of the program, on the block of this number behind the beginning of each tensor. The device wants addresses at multiples of 16: tensors that
+// do not lie at one are copied, `beside` has room for them.
+void run_program(const DeviceSegment& segment, const RunContext& context, std::size_t block) noexcept {
+  std::byte *const scratch = context.state + segment.state, *beside = context.scratch;
+  std::span<const std::byte> memories[kRegions] = {segment.constants, {scratch, segment.scratch}, {context.state + segment.fast_state, segment.fast_scratch}};
+  std::byte* computed[kRegions] = {};
+  const auto tensor = [&](const PortPlace& port) { return context.data[port.tensor] + block * port.bytes; };
+  for (const auto& ports : {segment.inputs, segment.outputs}) {
+    for (const PortPlace& port : ports) {
+      if (!port.own()) continue;
+      std::byte* place = tensor(port);
+      if (reinterpret_cast<std::uintptr_t>(place) % kAlignment != 0) {
+        std::memcpy(beside, place, port.bytes);
+        place = beside;
+        beside += aligned(port.bytes);
+      }
+      computed[port.region] = place;
+      memories[port.region] = {place, port.bytes};
+    }
   }
-  const std::span<const std::byte> memories[] = {segment.constants, {scratch, segment.scratch}, {context.state + segment.fast_state, segment.fast_scratch}};
+  for (const PortPlace& port : segment.inputs) {
+    if (port.tensor >= 0 && !port.own()) std::memcpy(scratch + port.offset, tensor(port), port.bytes);
+  }
+  Status status;
   if (Driver* const driver = reserve_driver(); driver != nullptr) {
-    the_status = driver->invoke(segment.payload, memories);
+    status = driver->invoke(segment.payload, memories);
     driver->release();
   } else {
-    the_status = Status(Code::not_found) << "no NPU is free";
+    status = Status(Code::not_found) << "no NPU is free";
   }
   for (const PortPlace& port : segment.outputs) {
-    if (the_status.ok()) std::memcpy(context.data[port.tensor], scratch + port.offset, port.bytes);
-    else std::memset(context.data[port.tensor], 0, port.bytes);
+    const std::byte* const from = port.own() ? computed[port.region] : scratch + port.offset;
+    if (!status.ok()) std::memset(tensor(port), 0, port.bytes);
+    else if (from != tensor(port)) std::memcpy(tensor(port), from, port.bytes);
+  }
+  // Of several runs the first failure stays.
+  if (block == 0 || the_status.ok()) the_status = status;
+}
+
+void run_segment(const BoundOperator& self, const RunContext& context) noexcept { run_program(static_cast<const DeviceSegment&>(self), context, 0); }
+void run_blocks(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& segment = static_cast<const DeviceSegment&>(self);
+  const FrameIndex& index = context.index[segment.inputs[0].tensor];
+  for (std::size_t block = 0; block < segment.runs; ++block) {
+    segment.blocks.set_masks(context.state + segment.state, index.first + static_cast<std::int64_t>(block) * segment.blocks.in_frames, index.length);
+    run_program(segment, context, block);
   }
 }
 
-Result<std::span<const PortPlace>> places(PrepareContext& context, const DelegateSegment& delegate, bool output, std::size_t scratch) noexcept {
-  const auto tensors = output ? delegate.outputs() : delegate.inputs();
-  void* const memory = context.memory().allocate(sizeof(PortPlace) * tensors.size(), alignof(PortPlace));
+Result<std::span<PortPlace>> make_places(PrepareContext& context, std::size_t count) noexcept {
+  void* const memory = context.memory().allocate(sizeof(PortPlace) * count, alignof(PortPlace));
   if (memory == nullptr) return Status(Code::out_of_memory);
-  auto* const ports = static_cast<PortPlace*>(memory);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
+  return std::span(static_cast<PortPlace*>(memory), count);
+}
+Result<std::span<const PortPlace>> places(PrepareContext& context, const DelegateSegment& delegate, bool output, std::size_t scratch) noexcept {
+  RUNNEL_ASSIGN(const std::span<PortPlace> ports, make_places(context, (output ? delegate.outputs() : delegate.inputs()).size()));
+  for (std::size_t i = 0; i < ports.size(); ++i) {
     RUNNEL_ASSIGN(const PortPlace port, read_port(context.model(), delegate, output, i, scratch));
-    new (ports + i) PortPlace(port);
+    new (&ports[i]) PortPlace(port);
     if (port.tensor < 0) continue;
     if (context.shape(port.tensor).elements() != context.model().tensor(port.tensor).shape.elements()) return Status(Code::unsupported) << "is compiled for one size of clip";
     context.read_constant(port.tensor);
   }
-  return std::span<const PortPlace>(ports, tensors.size());
+  return std::span<const PortPlace>(ports);
+}
+
+Status bind_whole(PrepareContext& context, DeviceSegment& bound) noexcept {
+  const DelegateSegment delegate(context.model(), context.op());
+  RUNNEL_ASSIGN(const Sizes sizes, sizes_of(delegate));
+  bound.run = run_segment;
+  bound.reset = reset_segment;
+  bound.payload = delegate.part("command_stream");
+  bound.constants = delegate.part("weights");
+  bound.scratch = sizes.scratch;
+  bound.fast_scratch = sizes.fast_scratch;
+  RUNNEL_ASSIGN(bound.inputs, places(context, delegate, false, sizes.scratch));
+  RUNNEL_ASSIGN(bound.outputs, places(context, delegate, true, sizes.scratch));
+  return {};
+}
+Status bind_blocks(PrepareContext& context, DeviceSegment& bound) noexcept {
+  RUNNEL_ASSIGN(bound.blocks, read_block_program(context.model(), context.op(), kMostScratch));
+  const BlockProgram& blocks = bound.blocks;
+  const std::int32_t input = blocks.input.tensor, output = blocks.output.tensor;
+  const std::int64_t frames = context.shape(input)[context.time_axis(input)], out_frames = context.shape(output)[context.time_axis(output)];
+  if (frames % blocks.in_frames != 0 || frames / blocks.in_frames * blocks.out_frames != out_frames) {
+    return Status(Code::unsupported) << "is compiled for blocks of " << blocks.in_frames << " frames, not " << frames;
+  }
+  bound.run = run_blocks;
+  bound.reset = reset_blocks;
+  bound.payload = blocks.payload;
+  bound.constants = blocks.constants;
+  bound.scratch = blocks.scratch;
+  bound.fast_scratch = blocks.fast_scratch;
+  bound.runs = static_cast<std::size_t>(frames / blocks.in_frames);
+  RUNNEL_ASSIGN(const std::span<PortPlace> ports, make_places(context, 2));
+  new (&ports[0]) PortPlace(blocks.input);
+  new (&ports[1]) PortPlace(blocks.output);
+  bound.inputs = ports.first(1);
+  bound.outputs = ports.last(1);
+  context.use_frame_index();
+  context.read_constant(input);
+  return {};
 }
 
 Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
-  const DelegateSegment delegate(context.model(), context.op());
-  RUNNEL_ASSIGN(const Sizes sizes, sizes_of(delegate));
-  Driver* const driver = reserve_driver();
-  if (driver == nullptr) return Status(Code::not_found) << "no NPU is free";
-  const std::span<const std::byte> payload = delegate.part("command_stream");
-  const Status fits = driver->fits(payload);
-  driver->release();
-  RUNNEL_TRY(fits);
+  const Model& model = context.model();
+  const DelegateSegment delegate(model, context.op());
+  const bool streamed = context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0;
+  if (streamed && context.windows_apart()) return Status(Code::unsupported) << "is stepped in blocks; windows by themselves are the simulator's";
   void* const memory = context.memory().allocate(sizeof(DeviceSegment), alignof(DeviceSegment));
   if (memory == nullptr) return Status(Code::out_of_memory);
   auto* const bound = new (memory) DeviceSegment;
-  bound->run = run_segment;
-  bound->reset = reset_segment;
-  bound->payload = payload;
-  bound->constants = delegate.part("weights");
-  bound->scratch = sizes.scratch;
-  bound->fast_scratch = sizes.fast_scratch;
-  bound->state = context.request_state(sizes.scratch);
-  bound->fast_state = context.request_state(sizes.fast_scratch);
-  RUNNEL_ASSIGN(bound->inputs, places(context, delegate, false, sizes.scratch));
-  RUNNEL_ASSIGN(bound->outputs, places(context, delegate, true, sizes.scratch));
+  RUNNEL_TRY(streamed ? bind_blocks(context, *bound) : bind_whole(context, *bound));
+  Driver* const driver = reserve_driver();
+  if (driver == nullptr) return Status(Code::not_found) << "no NPU is free";
+  const Status fits = driver->fits(bound->payload);
+  driver->release();
+  RUNNEL_TRY(fits);
+  bound->state = context.request_state(bound->scratch);
+  bound->fast_state = context.request_state(bound->fast_scratch);
+  std::size_t beside = 0;
+  for (const auto& ports : {bound->inputs, bound->outputs}) {
+    for (const PortPlace& port : ports) beside += port.own() ? aligned(port.bytes) : 0;
+  }
+  if (beside > 0) context.request_scratch(beside);
   return static_cast<const BoundOperator*>(bound);
 }
 

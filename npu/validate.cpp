@@ -14,6 +14,13 @@ constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDe
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) noexcept { return ceil_div(value, step) * step; }
 
+// Rows or columns of the input that a block of the output reads.
+std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock, Upscale upscale) noexcept {
+  std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMostSubKernel);
+  if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
+  return round_up(size, ublock);
+}
+
 // Checks one operation. Sentences are built in a Status, which needs no heap.
 class Check {
  public:
@@ -140,11 +147,24 @@ class Check {
     // Accumulators of 48 bits take 64.
     const std::int64_t positions = std::int64_t{height} * width, accumulators = 2 * positions * round_up(depth, 16) * (op_.acc_format == 0 ? 4 : 8);
     expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators, " bytes, expected at most ", blocks.accumulator_bytes);
-    if (op_.kind == OperationKind::conv || op_.upscale != Upscale::none) return;
+    if (op_.kind == OperationKind::conv) return u85_convolution(micro, blocks.ifm_bytes);
+    if (op_.upscale != Upscale::none) return;
     const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) { return (block - 1) * stride + std::min<std::int64_t>(taps, kMostSubKernel); };
     const Kernel& k = op_.kernel;
     const std::int64_t bytes = 2 * input(height, k.stride_y, k.height) * input(width, k.stride_x, k.width) * depth * op_.ifm.element;
     expect(bytes <= blocks.ifm_bytes, rule::kShram, "the input takes ", bytes, " bytes, expected at most ", blocks.ifm_bytes);
+  }
+
+  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, of sparse weights, only take more.
+  void u85_convolution(const MicroBlock& micro, std::int64_t most) noexcept {
+    constexpr std::int32_t kByParts = 16, kByDepth = 64, kByDepthOfNarrow = 32, kNarrow = 256, kDeepMicro = 16;
+    const bool narrow = op_.ifm.element == 4 || (accelerator_.macs <= kNarrow && micro.depth == kDeepMicro);
+    const std::int32_t depth = op_.kernel.part_kernel ? kByParts : narrow ? kByDepthOfNarrow : kByDepth;
+    const MicroBlock unit = u85_input_unit(accelerator_, op_.microblock, depth, op_.ifm.element);
+    const Kernel& k = op_.kernel;
+    const std::int64_t bytes = input_of(op_.block_height, k.stride_y, k.height, unit.height, op_.upscale) * input_of(op_.block_width, k.stride_x, k.width, unit.width, op_.upscale) *
+                               round_up(std::min(depth, op_.ifm.depth), unit.depth) * op_.ifm.element;
+    expect(bytes <= most, rule::kShram, "a block of the input takes ", bytes, " bytes, expected at most ", most);
   }
 
   void shram() noexcept {
@@ -169,13 +189,6 @@ class Check {
   const Accelerator& accelerator_;
   ViolationSink& sink_;
 };
-
-// Rows or columns of the input that a block of the output reads.
-std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock, Upscale upscale) noexcept {
-  std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMostSubKernel);
-  if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
-  return round_up(size, ublock);
-}
 
 }  // namespace
 

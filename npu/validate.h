@@ -28,7 +28,7 @@ struct ValidatorLimits {
 };
 
 // Judges operations one after the other. U55 and U65: everything below; U85: regions, alignment, shapes, work, and of blocks
-// what is known: the limits, micro-blocks, and the memories of accumulators and (but for convolutions) of the input.
+// what is known: the limits, micro-blocks, and the memories of accumulators and of the input.
 class Validator {
  public:
   Validator(const Accelerator& accelerator, const ValidatorLimits& limits, ViolationSink& sink) noexcept : accelerator_(accelerator), limits_(limits), sink_(sink) {}

@@ -30,7 +30,8 @@ struct StepFacts {
 };
 struct CompiledPart {
   npu::CompiledProgram program;
-  std::vector<std::int64_t> input_offsets, output_offsets;
+  std::vector<std::int64_t> input_offsets, output_offsets, input_regions, output_regions;
+  std::size_t copied_in = 0, copied_out = 0;   // bytes of inputs and outputs that do not lie where the CPU has them
   StepFacts steps;
 };
 
@@ -65,8 +66,15 @@ class PartCompiler {
     CompiledPart out;
     RUNNEL_ASSIGN(out.program, program_.finish());
     const auto offset = [&](npu::BufferId id) { return static_cast<std::int64_t>(out.program.offsets[static_cast<std::size_t>(id)]); };
-    for (const Port& input : inputs) out.input_offsets.push_back(offset(input.dense.place.buffer) + input.dense.place.offset);
-    for (const Port& output : outputs) out.output_offsets.push_back(offset(output.dense.place.buffer) + output.dense.place.offset);
+    const auto note = [&](const std::vector<Port>& ports, std::vector<std::int64_t>& offsets, std::vector<std::int64_t>& regions, std::size_t& copied) {
+      for (const Port& port : ports) {
+        offsets.push_back(offset(port.dense.place.buffer) + port.dense.place.offset);
+        regions.push_back(out.program.regions[static_cast<std::size_t>(port.dense.place.buffer)]);
+        if (regions.back() < npu::kFirstOwn) copied += bytes_of(*port.dense.tensor, port.dense.shape);
+      }
+    };
+    note(inputs, out.input_offsets, out.input_regions, out.copied_in);
+    note(outputs, out.output_offsets, out.output_regions, out.copied_out);
     if (form_ == nullptr) return out;
     const TensorId x = part_.inputs[0], y = part_.outputs[0];
     out.steps = {form_->frames(x), form_->frames(y), form_->delay(x), form_->window(y).numbers(), {form_->time_axis(x), form_->time_axis(y)}, {}, {}};
@@ -91,7 +99,6 @@ class PartCompiler {
     bool moved = false;
   };
   Port port(TensorId id, bool input) {
-    using Lifetime = npu::Program::Lifetime;
     const Tensor& tensor = graph_.tensors[static_cast<std::size_t>(id)];
     const Dims shape = form_ == nullptr ? tensor.shape : form_->shape(id);
     Operand dense;
@@ -102,12 +109,19 @@ class PartCompiler {
       Operand own{&tensor, lowering_.place(id), shape};
       const auto axis = static_cast<std::size_t>(form_->time_axis(id));
       if (own.place.strides[axis] == dense.place.strides[axis]) return {own, own, false};
-      dense.place.buffer = program_.buffer(bytes_of(tensor, shape), input ? Lifetime::from_begin : Lifetime::to_end);
+      dense.place.buffer = border(bytes_of(tensor, shape), input);
       return {dense, own, true};
     }
-    dense.place.buffer = program_.buffer(bytes_of(tensor, shape), input ? Lifetime::from_begin : Lifetime::to_end);
+    dense.place.buffer = border(bytes_of(tensor, shape), input);
     lowering_.set_place(id, dense.place);
     return {dense, dense, false};
+  }
+
+  // The tensor itself, as long as there are regions; else scratch memory that it is copied to or from.
+  npu::BufferId border(std::size_t bytes, bool input) {
+    using Lifetime = npu::Program::Lifetime;
+    const npu::BufferId own = program_.own_region();
+    return own != npu::kNoBuffer ? own : program_.buffer(bytes, input ? Lifetime::from_begin : Lifetime::to_end);
   }
 
   Status lower(const Node& node, std::vector<std::pair<TensorId, npu::BufferId>>& masks) {
@@ -174,6 +188,8 @@ class Rewriter {
     options.attributes.push_back({prefix + "fast_scratch_bytes", bytes(compiled.program.fast_scratch)});
     options.attributes.push_back({prefix + "input_offsets", compiled.input_offsets});
     options.attributes.push_back({prefix + "output_offsets", compiled.output_offsets});
+    options.attributes.push_back({prefix + "input_regions", compiled.input_regions});
+    options.attributes.push_back({prefix + "output_regions", compiled.output_regions});
   }
   TensorId constant(const std::string& name, std::vector<std::byte> bytes) {
     Tensor tensor;
@@ -208,9 +224,13 @@ Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const
     done[static_cast<std::size_t>(p)] = true;
     const Part& part = partition.parts[static_cast<std::size_t>(p)];
     CompiledPart& own = compiled[static_cast<std::size_t>(p)];
-    SegmentReport report{own.program.operations.size(), own.program.constants.size(), own.program.scratch, own.program.fast_scratch, 0, 0};
-    for (const TensorId id : part.inputs) report.copied_in += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
-    for (const TensorId id : part.outputs) report.copied_out += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
+    SegmentReport report{own.program.operations.size(), own.program.constants.size(), own.program.scratch, own.program.fast_scratch, own.copied_in, own.copied_out, 0, 0, 0, 0};
+    for (const TensorId id : part.inputs) report.border_in += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
+    for (const TensorId id : part.outputs) report.border_out += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
+    if (!blocks.empty()) {
+      report.block_copied_in = blocks[static_cast<std::size_t>(p)].copied_in;
+      report.block_copied_out = blocks[static_cast<std::size_t>(p)].copied_out;
+    }
     out.segments.push_back(report);
     rewriter.segment(part, std::move(own), blocks.empty() ? nullptr : &blocks[static_cast<std::size_t>(p)]);
   }

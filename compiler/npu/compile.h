@@ -17,7 +17,9 @@ struct NodeReport {
 };
 struct SegmentReport {
   std::size_t operations = 0, constants = 0, scratch = 0, fast_scratch = 0;   // bytes but for the operations of the stream
-  std::size_t copied_in = 0, copied_out = 0;                                 // bytes at its borders for each run
+  std::size_t copied_in = 0, copied_out = 0;                                 // bytes at its borders that each run copies; the others it finds where the CPU has them
+  std::size_t block_copied_in = 0, block_copied_out = 0;                     // the same of the program for blocks of a stream
+  std::size_t border_in = 0, border_out = 0;                                 // bytes of all inputs and outputs
 };
 struct CompiledGraph {
   Graph graph;

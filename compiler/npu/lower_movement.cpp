@@ -156,7 +156,9 @@ Status Lowering::fill(const Operand& place, std::int32_t value) {
 
 // A view becomes the tensor's place, or what is in it is copied to the place that the tensor has.
 Status Lowering::take_view(TensorId id, const Operand& view) {
-  if (place_of(id) == nullptr && history_of(id) == 0) {
+  // Frames that are masked are written once more, which what they are a part of may not be.
+  const bool masked = form_ != nullptr && form_->masked(id);
+  if (place_of(id) == nullptr && history_of(id) == 0 && !masked) {
     set_place(id, view.place);
     return {};
   }

@@ -53,6 +53,8 @@ class Form {
   [[nodiscard]] virtual Dims shape(TensorId id) const = 0;
   [[nodiscard]] virtual std::int64_t history(TensorId id) const = 0;
   [[nodiscard]] virtual int time_axis(TensorId id) const = 0;
+  // Whether frames that are not data are set to zero points inside, behind the node that computes them.
+  [[nodiscard]] virtual bool masked(TensorId id) const = 0;
   // The operand's shape and first element, as this node reads it.
   virtual void adapt_input(const Node& node, std::size_t position, Operand& operand) const = 0;
   // Padding along the axis of input 0 that is time.

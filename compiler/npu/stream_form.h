@@ -60,7 +60,7 @@ class StreamForm final : public Form {
   [[nodiscard]] std::int64_t delay(TensorId id) const { return streams_->tensor(id).stream.delay; }
   [[nodiscard]] const StreamWindow& window(TensorId id) const { return at(id).window; }
   // Frames of this tensor that are not data must be its zero point when they are read.
-  [[nodiscard]] bool masked(TensorId id) const { return at(id).masked; }
+  [[nodiscard]] bool masked(TensorId id) const override { return at(id).masked; }
 
  private:
   struct OwnTensor {

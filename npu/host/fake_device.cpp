@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "npu/bounds.h"
 #include "npu/decoder.h"
@@ -151,16 +150,16 @@ std::uint32_t FakeDevice::execute() {
   segment.constants = memory[kConstants];
   segment.scratch = memory[kScratch].size();
   segment.fast_scratch = memory[kFastScratch].size();
+  for (std::uint8_t region = kFirstOwn; region < kRegions; ++region) {
+    if (!memory[region].empty()) segment.outputs.push_back({"", 0, memory[region].size(), 0, false, region});
+  }
   const auto simulator = Simulator::make(segment);
   if (!simulator.ok()) return bus_error(kInputChannel);
-  for (const std::uint8_t region : {kScratch, kFastScratch}) {
-    if (!memory[region].empty()) std::memcpy((*simulator)->region(region).data(), memory[region].data(), memory[region].size());
+  for (std::uint8_t region = kScratch; region < kRegions; ++region) {
+    // What a driver was given as memory to be written to.
+    if (!memory[region].empty()) (*simulator)->bind(region, {const_cast<std::byte*>(memory[region].data()), memory[region].size()});
   }
   if (!(*simulator)->run().ok()) return device_status::kWeightError;
-  for (const std::uint8_t region : {kScratch, kFastScratch}) {
-    // What a driver was given as memory to be written to.
-    if (!memory[region].empty()) std::memcpy(const_cast<std::byte*>(memory[region].data()), (*simulator)->region(region).data(), memory[region].size());
-  }
   at(kQueueRead) = static_cast<std::uint32_t>(size);
   const auto model = CycleModel::make(**accelerator, default_system((*accelerator)->product), default_memory_mode((*accelerator)->product));
   if (model.ok()) count(estimate(operations, *model));

@@ -5,6 +5,7 @@
 #include "inference/arena_planner.h"
 #include "npu/bounds.h"
 #include "npu/host/block_choice.h"
+#include "npu/host/bricks.h"
 #include "npu/host/schedule.h"
 #include "npu/host/step_plan.h"
 #include "npu/host/weight_encoder.h"
@@ -31,6 +32,12 @@ BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
   buffers_.push_back(std::move(made));
   return static_cast<BufferId>(buffers_.size()) - 1;
 }
+BufferId Program::own_region() {
+  if (next_own_ == kRegions) return kNoBuffer;
+  const BufferId id = buffer(0, Lifetime::always);
+  buffers_.back().own = next_own_++;
+  return id;
+}
 BufferId Program::constant(std::vector<std::byte> bytes) {
   const BufferId id = buffer(bytes.size());
   buffers_.back().is_constant = true;
@@ -52,18 +59,17 @@ std::size_t Program::append(std::span<const std::byte> bytes) {
 }
 
 // Blocks and slices of all steps, one behind the other.
-Status Program::plan() {
-  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
   std::vector<Step> planned;
-  std::vector<Operation> previous;
-  for (Step& step : steps_) {
+  std::vector<Operation> previous, all;
+  for (Step& step : steps) {
     Operation& op = step.op;
     if (!op.computes()) {
       planned.push_back(std::move(step));
       continue;
     }
     op.cores = convolves(op) ? options_.accelerator->cores : 1;
-    op.ofm.region = kScratch;
+    op.ofm.region = region_or_scratch(step.ofm);
     op.ifm.region = region_or_scratch(step.ifm);
     if (op.has_ifm2 && !op.scalar) op.ifm2.region = region_or_scratch(step.ifm2);
     op.has_scales = convolves(op);
@@ -90,8 +96,55 @@ Status Program::plan() {
       previous.push_back(slice.op);
       planned.push_back(std::move(slice));
     }
+    for (Operation one : previous) {
+      const auto share = [&](Bytes& stream) { stream.length = stream.length * one.ofm.depth / op.ofm.depth; };
+      share(one.weights[0]);
+      share(one.scales[0]);
+      all.push_back(one);
+    }
   }
-  steps_ = std::move(planned);
+  return Planned{std::move(planned), estimate(all, model).total};
+}
+
+// Maps in bricks of channels where that takes fewer cycles: all that could be, or those whose operations by themselves are quicker with them.
+Status Program::plan_with_bricks() {
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  std::vector<bool> inside;
+  for (const Buffer& buffer : buffers_) inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  const std::vector<bool> possible = could_be_bricks(steps_, inside);
+  RUNNEL_ASSIGN(Planned best, plan(steps_, model));
+  const auto consider = [&](const std::vector<bool>& bricks) -> Status {
+    std::vector<Step> steps = steps_;
+    lay_in_bricks(steps, bricks);
+    RUNNEL_ASSIGN(Planned found, plan(std::move(steps), model));
+    if (found.cycles < best.cycles) best = std::move(found);
+    return {};
+  };
+  // What all steps that use a buffer take, one by one.
+  const auto alone = [&](std::size_t buffer, bool bricks) -> Result<double> {
+    std::vector<Step> users;
+    for (const Step& step : steps_) {
+      const auto id = static_cast<BufferId>(buffer);
+      if (step.ifm == id || step.ifm2 == id || step.ofm == id) users.push_back(step);
+    }
+    std::vector<bool> one(buffers_.size());
+    one[buffer] = bricks;
+    lay_in_bricks(users, one);
+    RUNNEL_ASSIGN(const Planned found, plan(std::move(users), model));
+    return found.cycles;
+  };
+  if (std::count(possible.begin(), possible.end(), true) > 0) {
+    RUNNEL_TRY(consider(possible));
+    std::vector<bool> quicker(possible.size());
+    for (std::size_t i = 0; i < possible.size(); ++i) {
+      if (!possible[i]) continue;
+      RUNNEL_ASSIGN(const double rows, alone(i, false));
+      RUNNEL_ASSIGN(const double bricks, alone(i, true));
+      quicker[i] = bricks < rows;
+    }
+    if (quicker != possible) RUNNEL_TRY(consider(quicker));
+  }
+  steps_ = std::move(best.steps);
   return {};
 }
 
@@ -128,10 +181,13 @@ Status Program::pack(Step& step, Streams& streams) {
 
 std::uint8_t Program::region_of(BufferId id) const {
   const auto index = static_cast<std::size_t>(id);
-  return buffers_[index].is_constant ? kConstants : fast_[index] ? kFastScratch : kScratch;
+  return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
 }
 // Before it is known what lies in the fast memory.
-std::uint8_t Program::region_or_scratch(BufferId id) const { return buffers_[static_cast<std::size_t>(id)].is_constant ? kConstants : kScratch; }
+std::uint8_t Program::region_or_scratch(BufferId id) const {
+  const Buffer& buffer = buffers_[static_cast<std::size_t>(id)];
+  return buffer.is_constant ? std::uint8_t{kConstants} : buffer.own != 0 ? buffer.own : std::uint8_t{kScratch};
+}
 void Program::place(FeatureMap& map, BufferId id) const {
   map.region = region_of(id);
   for (std::int64_t& base : map.base) base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
@@ -142,7 +198,7 @@ void Program::allocate() {
   std::vector<ArenaItem> items(buffers_.size());
   std::vector<float> traffic(buffers_.size());
   const auto use = [&](BufferId id, std::int32_t first, std::int32_t last) {
-    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant) return;
+    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant || buffers_[static_cast<std::size_t>(id)].own != 0) return;
     ArenaItem& item = items[static_cast<std::size_t>(id)];
     if (item.last < item.first) item.first = first;
     item.first = std::min(item.first, first);
@@ -157,7 +213,7 @@ void Program::allocate() {
   }
   fast_.assign(buffers_.size(), false);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i].is_constant) continue;
+    if (buffers_[i].is_constant || buffers_[i].own != 0) continue;
     items[i].bytes = buffers_[i].bytes;
     if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
     if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
@@ -180,12 +236,12 @@ void Program::allocate() {
   for (ArenaItem& item : outside) item.tier = Tier::fast;
   out_.scratch = plan_arena(outside, kAlignment, work);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!buffers_[i].is_constant) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
+    if (!buffers_[i].is_constant && buffers_[i].own == 0) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
   }
 }
 
 Result<CompiledProgram> Program::finish() {
-  RUNNEL_TRY(plan());
+  RUNNEL_TRY(plan_with_bricks());
   streams_.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].op.computes()) continue;
@@ -235,6 +291,7 @@ Result<CompiledProgram> Program::finish() {
     if (step.table.empty()) schedule.add(op);
     else schedule.add_with_table(op, append(step.table), step.table);
   }
+  for (std::size_t i = 0; i < buffers_.size(); ++i) out_.regions.push_back(region_of(static_cast<BufferId>(i)));
   out_.operations = schedule.operations();
   out_.payload = schedule.payload();
   return std::move(out_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "npu/host/cycles.h"
 #include "npu/host/memory_system.h"
 #include "npu/host/segment.h"
 #include "npu/host/weights.h"
@@ -43,6 +44,7 @@ struct CompiledProgram {
   std::vector<std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;
   std::vector<std::size_t> offsets;            // of each buffer in its region
+  std::vector<std::uint8_t> regions;           // of each buffer
   std::vector<Operation> operations;           // as a decoder gives them, waits and copies included
 };
 
@@ -54,6 +56,8 @@ class Program {
   explicit Program(const ProgramOptions& options);
 
   BufferId buffer(std::size_t bytes, Lifetime lifetime = Lifetime::operations);
+  // Memory of somebody else's, a region of its own; kNoBuffer when all regions are taken.
+  BufferId own_region();
   // Bytes that are read only; the same ones share a buffer.
   BufferId constant(std::vector<std::byte> bytes);
   // A buffer that is given out at the end, too.
@@ -71,6 +75,7 @@ class Program {
   struct Buffer {
     std::size_t bytes = 0;
     bool from_begin = false, to_end = false, is_constant = false;
+    std::uint8_t own = 0;                      // its region, where it has one of its own
     std::vector<std::byte> data;
   };
   struct Streams {                             // of one step, behind each other in the constants
@@ -79,7 +84,12 @@ class Program {
     BufferId copy = kNoBuffer;                 // where they are copied to
   };
 
-  Status plan();
+  struct Planned {
+    std::vector<Step> steps;
+    double cycles = 0;
+  };
+  Result<Planned> plan(std::vector<Step> steps, const CycleModel& model) const;
+  Status plan_with_bricks();
   Status pack(Step& step, Streams& streams);
   std::size_t append(std::span<const std::byte> bytes);
   void allocate();
@@ -92,6 +102,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<Streams> streams_;
   std::map<std::string, std::size_t> known_;               // constants by their bytes
+  std::uint8_t next_own_ = kFirstOwn;
   std::vector<bool> fast_;                                 // buffers in the fast memory
   CompiledProgram out_;
 };

@@ -10,21 +10,19 @@
 
 #include "inference/delegate.h"
 #include "npu/accelerator.h"
+#include "npu/block_program.h"
 #include "npu/payload.h"
-#include "streaming/rule.h"
+#include "npu/port.h"
 
 namespace runnel::npu {
 
-inline constexpr std::size_t kRegions = 8;
-// What compilers put where.
-enum Region : std::uint8_t { kConstants = 0, kScratch = 1, kFastScratch = 2 };
-
-// An input or output in the scratch memory.
+// An input or output in the scratch memory, or a region of its own.
 struct Port {
   std::string name;
   std::size_t offset = 0, bytes = 0;
   std::uint8_t fill = 0;               // of memory that is kept from run to run: the byte it begins with
   bool kept = false;                   // an input that nobody brings
+  std::uint8_t region = kScratch;
 };
 
 // A view: it points into the model, or into the bytes that it was read from.
@@ -37,32 +35,23 @@ struct Segment {
 
   // Bytes of each region; 0 where there is none.
   [[nodiscard]] std::array<std::uint64_t, kRegions> region_sizes() const noexcept {
-    return {constants.size(), scratch, fast_scratch};
+    std::array<std::uint64_t, kRegions> sizes{constants.size(), scratch, fast_scratch};
+    for (const std::vector<Port>* ports : {&inputs, &outputs}) {
+      for (const Port& port : *ports) {
+        if (port.region >= kFirstOwn) sizes[port.region] = port.bytes;
+      }
+    }
+    return sizes;
   }
 };
 
-// How a segment is stepped as a stream: its second program, whose scratch memory holds histories from call to call.
+// How a segment is stepped as a stream, and its program as a segment.
 struct SteppedSegment {
-  // Memory that begins with this byte.
-  struct State {
-    std::size_t offset = 0, bytes = 0;
-    std::uint8_t value = 0;
-  };
-  // A byte for each frame of a tensor inside: 1 where the frame is data, which follows from how many frames the input has.
-  struct Mask {
-    std::size_t offset = 0;
-    std::int64_t frames = 0, delay = 0;
-    streaming::NodeRule window;        // from the segment's input to that tensor
-  };
   Segment segment;
-  std::int64_t in_frames = 1, out_frames = 1;   // of each call
-  std::int64_t delay = 0;                       // of the input
-  std::vector<State> states;
-  std::vector<Mask> masks;
+  BlockProgram blocks;
 };
 
-// Whether the operator's segment has that program, and reading it. Errors: as read_segment.
-bool is_stepped(const Model& model, const fb::Operator& op);
+// Errors: as read_segment.
 Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch = std::size_t{1} << 28);
 
 // What the segment was made for, against what there is: the accelerator, the memory mode and the system configuration by name; an empty expectation is

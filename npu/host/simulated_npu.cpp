@@ -39,7 +39,6 @@ struct SteppedSimulation : BoundOperator {
   static void run_window(const BoundOperator& self, const RunContext& context) noexcept;
   static void run_clip(const BoundOperator& self, const RunContext& context) noexcept;
   static void reset_state(const BoundOperator& self, std::byte* state) noexcept;
-  void first_state(std::byte* scratch) const noexcept;
   struct Piece {
     const std::byte* data = nullptr;
     std::int64_t first = 0, count = 0;
@@ -49,7 +48,7 @@ struct SteppedSimulation : BoundOperator {
     std::int64_t first = 0, count = 0;
   };
   void run_range(std::byte* scratch, const Piece& in, std::int64_t length, const OutputPiece& out) const noexcept;
-  void step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept;
+  void step(std::byte* scratch, std::int64_t first, std::int64_t length, std::byte* in, std::byte* out) const noexcept;
 };
 
 namespace {
@@ -67,6 +66,20 @@ Status check_segment(const Model& model, const fb::Operator& op) noexcept {
   return is_stepped(model, op) ? read_stepped_segment(model, op).status() : Status();
 }
 
+// An input that the CPU has made: copied to its place, or the place itself.
+void bring(Simulator& simulator, const Port& port, std::byte* tensor) noexcept {
+  if (port.region >= kFirstOwn) simulator.bind(port.region, {tensor, port.bytes});
+  else std::memcpy(simulator.region(port.region).data() + port.offset, tensor, port.bytes);
+}
+void bind_output(Simulator& simulator, const Port& port, std::byte* tensor) noexcept {
+  if (port.region >= kFirstOwn) simulator.bind(port.region, {tensor, port.bytes});
+}
+// An output for the CPU; zeros where the run has failed.
+void take(const Port& port, const Status& status, const std::byte* computed, std::byte* tensor) noexcept {
+  if (!status.ok()) std::memset(tensor, 0, port.bytes);
+  else if (port.region < kFirstOwn) std::memcpy(tensor, computed, port.bytes);
+}
+
 int position_of(const Model& model, const fb::Operator& op) {
   for (int i = 0; i < model.operator_count(); ++i) {
     if (&model.op(i) == &op) return i;
@@ -82,61 +95,43 @@ void SimulatedSegment::run_segment(const BoundOperator& self, const RunContext& 
   const std::lock_guard lock(segment.npu->running_);
   for (std::size_t i = 0; i < simulator.segment().inputs.size(); ++i) {
     if (segment.inputs[i] < 0) continue;
-    const auto to = simulator.input(i);
-    std::memcpy(to.data(), context.data[segment.inputs[i]], to.size());
+    bring(simulator, simulator.segment().inputs[i], context.data[segment.inputs[i]]);
   }
+  for (std::size_t i = 0; i < simulator.segment().outputs.size(); ++i) bind_output(simulator, simulator.segment().outputs[i], context.data[segment.outputs[i]]);
   Observer observer;
   if (segment.npu->observer_) observer = [&](const Operation& done, std::span<const std::int32_t> output) { segment.npu->observer_(segment.op, done, output); };
   const Status status = simulator.run(observer);
   if (!status.ok() && segment.npu->status_.ok()) segment.npu->status_ = status;
-  for (std::size_t i = 0; i < simulator.segment().outputs.size(); ++i) {
-    const auto from = simulator.output(i);
-    if (status.ok()) std::memcpy(context.data[segment.outputs[i]], from.data(), from.size());
-    else std::memset(context.data[segment.outputs[i]], 0, from.size());
-  }
+  for (std::size_t i = 0; i < simulator.segment().outputs.size(); ++i) take(simulator.segment().outputs[i], status, simulator.output(i).data(), context.data[segment.outputs[i]]);
 }
 
-void SteppedSimulation::first_state(std::byte* scratch) const noexcept {
-  std::memset(scratch, 0, stepped->segment.scratch);
-  for (const SteppedSegment::State& kept : stepped->states) std::memset(scratch + kept.offset, kept.value, kept.bytes);
-}
 void SteppedSimulation::reset_state(const BoundOperator& self, std::byte* state) noexcept {
   const auto& simulation = static_cast<const SteppedSimulation&>(self);
-  simulation.first_state(state + simulation.state);
+  simulation.stepped->blocks.first_state(state + simulation.state);
 }
 
 // One program on one block whose first input frame has the logical index `first`.
-void SteppedSimulation::step(std::byte* scratch, std::int64_t first, std::int64_t length, const std::byte* in, std::byte* out) const noexcept {
+void SteppedSimulation::step(std::byte* scratch, std::int64_t first, std::int64_t length, std::byte* in, std::byte* out) const noexcept {
   const Port &from = stepped->segment.inputs[0], &to = stepped->segment.outputs[0];
   const std::lock_guard lock(npu->running_);
-  std::memcpy(scratch + from.offset, in, from.bytes);
-  const std::int64_t call = floor_div(first + stepped->delay, stepped->in_frames);
-  for (const SteppedSegment::Mask& mask : stepped->masks) {
-    const std::int64_t frames = length >= kEndless ? kEndless : streaming::output_length(mask.window, length);
-    for (std::int64_t i = 0; i < mask.frames; ++i) {
-      const std::int64_t index = call * mask.frames - mask.delay + i;
-      scratch[mask.offset + static_cast<std::size_t>(i)] = std::byte{index >= 0 && index < frames ? std::uint8_t{1} : std::uint8_t{0}};
-    }
-  }
-  const std::span<std::byte> memory = simulator->region(kScratch);
-  std::memcpy(memory.data(), scratch, memory.size());
+  // The simulator works in the session's memory.
+  simulator->bind(kScratch, {scratch, stepped->segment.scratch});
+  bring(*simulator, from, in);
+  bind_output(*simulator, to, out);
+  stepped->blocks.set_masks(scratch, first, length);
   Observer observer;
   if (npu->observer_) observer = [&](const Operation& done, std::span<const std::int32_t> values) { npu->observer_(op, done, values); };
   const Status status = simulator->run(observer);
   if (!status.ok() && npu->status_.ok()) npu->status_ = status;
-  std::memcpy(scratch, memory.data(), memory.size());
-  if (out == nullptr) return;
-  if (status.ok()) std::memcpy(out, scratch + to.offset, to.bytes);
-  else std::memset(out, 0, to.bytes);
+  take(to, status, simulator->output(0).data(), out);
 }
 
 void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& own = static_cast<const SteppedSimulation&>(self);
   const FrameIndex& index = context.index[own.input];
-  const std::byte* in = context.data[own.input];
-  std::byte* out = context.data[own.output];
+  std::byte *in = context.data[own.input], *out = context.data[own.output];
   for (std::int64_t block = 0; block < own.blocks; ++block) {
-    own.step(context.state + own.state, index.first + block * own.stepped->in_frames, index.length, in, out);
+    own.step(context.state + own.state, index.first + block * own.stepped->blocks.in_frames, index.length, in, out);
     in += own.stepped->segment.inputs[0].bytes;
     out += own.stepped->segment.outputs[0].bytes;
   }
@@ -146,21 +141,21 @@ void SteppedSimulation::run_blocks(const BoundOperator& self, const RunContext& 
 // first one. `scratch` has room for a block of input and output behind the program's memory.
 void SteppedSimulation::run_range(std::byte* scratch, const Piece& in, std::int64_t length, const OutputPiece& out) const noexcept {
   const Segment& segment = stepped->segment;
-  first_state(scratch);
-  const std::size_t in_frame = segment.inputs[0].bytes / static_cast<std::size_t>(stepped->in_frames), out_frame = segment.outputs[0].bytes / static_cast<std::size_t>(stepped->out_frames);
+  stepped->blocks.first_state(scratch);
+  const std::size_t in_frame = segment.inputs[0].bytes / static_cast<std::size_t>(stepped->blocks.in_frames), out_frame = segment.outputs[0].bytes / static_cast<std::size_t>(stepped->blocks.out_frames);
   std::byte* const block = scratch + segment.scratch;
   std::byte* const result = block + segment.inputs[0].bytes;
-  const std::int64_t last = floor_div(out.first + out.count - 1 + out_delay, stepped->out_frames);
-  for (std::int64_t call = std::max<std::int64_t>(0, floor_div(in.first + stepped->delay, stepped->in_frames)); call <= last; ++call) {
-    const std::int64_t first = call * stepped->in_frames - stepped->delay, first_out = call * stepped->out_frames - out_delay;
-    for (std::int64_t i = 0; i < stepped->in_frames; ++i) {
+  const std::int64_t last = floor_div(out.first + out.count - 1 + out_delay, stepped->blocks.out_frames);
+  for (std::int64_t call = std::max<std::int64_t>(0, floor_div(in.first + stepped->blocks.delay, stepped->blocks.in_frames)); call <= last; ++call) {
+    const std::int64_t first = call * stepped->blocks.in_frames - stepped->blocks.delay, first_out = call * stepped->blocks.out_frames - out_delay;
+    for (std::int64_t i = 0; i < stepped->blocks.in_frames; ++i) {
       const std::int64_t at = first + i - in.first;
       std::byte* const to = block + static_cast<std::size_t>(i) * in_frame;
       if (at >= 0 && at < in.count) std::memcpy(to, in.data + static_cast<std::size_t>(at) * in_frame, in_frame);
       else std::memset(to, zero, in_frame);
     }
     step(scratch, first, length, block, result);
-    for (std::int64_t i = 0; i < stepped->out_frames; ++i) {
+    for (std::int64_t i = 0; i < stepped->blocks.out_frames; ++i) {
       const std::int64_t at = first_out + i - out.first;
       if (at >= 0 && at < out.count) std::memcpy(out.data + static_cast<std::size_t>(at) * out_frame, result + static_cast<std::size_t>(i) * out_frame, out_frame);
     }
@@ -184,29 +179,22 @@ Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedN
   const std::int32_t input = delegate.inputs()[0], output = delegate.outputs()[0];
   const std::int64_t frames = context.shape(input)[context.time_axis(input)], out_frames = context.shape(output)[context.time_axis(output)];
   const bool blocks = context.streamed() && !context.windows_apart();
-  if (blocks && (frames % read.in_frames != 0 || frames / read.in_frames * read.out_frames != out_frames)) {
-    return Status(Code::unsupported) << "is compiled for blocks of " << read.in_frames << " frames, not " << frames;
+  if (blocks && (frames % read.blocks.in_frames != 0 || frames / read.blocks.in_frames * read.blocks.out_frames != out_frames)) {
+    return Status(Code::unsupported) << "is compiled for blocks of " << read.blocks.in_frames << " frames, not " << frames;
   }
   RUNNEL_ASSIGN(auto simulator, Simulator::make(read.segment, npu.options_));
   void* const memory = context.memory().allocate(sizeof(SteppedSimulation), alignof(SteppedSimulation));
   if (memory == nullptr) return Status(Code::out_of_memory);
   auto* const bound = new (memory) SteppedSimulation;
   const TensorView x = model.tensor(input);
-  const auto window = delegate.attributes().integers("stream_window");
-  streaming::NodeRule rule;
-  rule.kind = streaming::Kind::window;
-  rule.kernel = window[0];
-  rule.stride = window[1];
-  rule.left = window[2];
-  rule.right = window[3];
-  RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(rule, {1, 1, read.delay}));
+  RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(window_of(delegate), {1, 1, read.blocks.delay}));
   bound->run = blocks ? SteppedSimulation::run_blocks : context.streamed() ? SteppedSimulation::run_window : SteppedSimulation::run_clip;
   bound->npu = &npu;
   bound->simulator = simulator.get();
   bound->op = position_of(model, context.op());
   bound->input = input;
   bound->output = output;
-  bound->blocks = frames / read.in_frames;
+  bound->blocks = frames / read.blocks.in_frames;
   bound->in_count = frames;
   bound->out_count = out_frames;
   bound->out_delay = plan.output.delay;

@@ -40,7 +40,8 @@ Status Simulator::prepare(const SimulatorOptions& options) {
   }
   for (const std::vector<Port>* ports : {&segment_.inputs, &segment_.outputs}) {
     for (const Port& port : *ports) {
-      if (!range_inside(port.offset, port.bytes, segment_.scratch)) return Status(Code::invalid_data) << port.bytes << " bytes at " << port.offset << " of " << segment_.scratch;
+      const std::uint64_t size = segment_.region_sizes()[port.region];
+      if (!range_inside(port.offset, port.bytes, size)) return Status(Code::invalid_data) << port.bytes << " bytes at " << port.offset << " of " << size;
     }
   }
   weights_.resize(operations_.size());
@@ -49,11 +50,14 @@ Status Simulator::prepare(const SimulatorOptions& options) {
 }
 
 void Simulator::reset() {
-  scratch_.assign(segment_.scratch, std::byte{0});
-  fast_scratch_.assign(segment_.fast_scratch, std::byte{0});
+  const auto sizes = segment_.region_sizes();
+  for (std::size_t i = kScratch; i < kRegions; ++i) {
+    memories_[i].assign(static_cast<std::size_t>(sizes[i]), std::byte{0});
+    regions_[i] = memories_[i];
+  }
   internal_.assign(segment_.accelerator->shram_bytes(), std::byte{0});
   for (const Port& port : segment_.inputs) {
-    if (port.kept) std::fill_n(scratch_.begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes, std::byte{port.fill});
+    if (port.kept) std::fill_n(memories_[kScratch].begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes, std::byte{port.fill});
   }
 }
 
@@ -61,12 +65,15 @@ void Simulator::reset() {
 Status Simulator::check(const Operation& op) const {
   const auto sizes = segment_.region_sizes();
   RUNNEL_TRY(check_bounds(op, *segment_.accelerator, sizes));
-  if (op.kind == OperationKind::dma) {
-    if (!op.dma.target.internal && op.dma.target.region == kConstants) return Status(Code::invalid_data) << "writes into region 0, the constants";
+  const auto writes = [&](std::uint8_t region) -> Status {
+    if (region == kConstants) return Status(Code::invalid_data) << "writes into region 0, the constants";
+    const auto is_input = [&](const Port& port) { return port.region == region && region >= kFirstOwn; };
+    if (std::any_of(segment_.inputs.begin(), segment_.inputs.end(), is_input)) return Status(Code::invalid_data) << "writes into region " << int{region} << ", an input";
     return {};
-  }
+  };
+  if (op.kind == OperationKind::dma) return op.dma.target.internal ? Status() : writes(op.dma.target.region);
   if (!op.computes()) return {};
-  if (op.ofm.region == kConstants) return Status(Code::invalid_data) << "writes into region 0, the constants";
+  RUNNEL_TRY(writes(op.ofm.region));
   for (const FeatureMap* map : {&op.ifm, &op.ifm2, &op.ofm}) {
     const std::uint64_t size = sizes[map->region];
     if (elements_of(*map) > kMostAliases * size + 1) return Status(Code::invalid_data) << "a map of " << elements_of(*map) << " elements in a region of " << size << " bytes";
@@ -79,14 +86,7 @@ Status Simulator::check(const Operation& op) const {
   return {};
 }
 
-std::span<const std::byte> Simulator::memory(std::uint8_t region) const noexcept {
-  switch (region) {
-    case kConstants: return segment_.constants;
-    case kScratch: return scratch_;
-    case kFastScratch: return fast_scratch_;
-    default: return {};
-  }
-}
+std::span<const std::byte> Simulator::memory(std::uint8_t region) const noexcept { return region == kConstants ? segment_.constants : std::span<const std::byte>(regions_[region]); }
 
 Status Simulator::run(const Observer& observer) {
   for (const Operation& op : operations_) {

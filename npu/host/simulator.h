@@ -33,7 +33,9 @@ class Simulator {
   [[nodiscard]] std::span<std::byte> input(std::size_t index) noexcept { return port(segment_.inputs[index]); }
   [[nodiscard]] std::span<std::byte> output(std::size_t index) noexcept { return port(segment_.outputs[index]); }
   // All of a region, constants excepted.
-  [[nodiscard]] std::span<std::byte> region(std::uint8_t index) noexcept { return index == kScratch ? std::span(scratch_) : index == kFastScratch ? std::span(fast_scratch_) : std::span<std::byte>(); }
+  [[nodiscard]] std::span<std::byte> region(std::uint8_t index) noexcept { return regions_[index]; }
+  // From now on that region is memory of the caller's, as large and alive during runs: a tensor that is read and written where it lies. Of regions from kFirstOwn on.
+  void bind(std::uint8_t index, std::span<std::byte> memory) noexcept { regions_[index] = memory; }
 
   // Errors: invalid_data naming the operation when weights in memory cannot be decoded: nothing is computed behind it.
   Status run(const Observer& observer = {});
@@ -52,7 +54,7 @@ class Simulator {
   };
 
   explicit Simulator(const Segment& segment) : segment_(segment) {}
-  std::span<std::byte> port(const Port& port) noexcept { return std::span(scratch_).subspan(port.offset, port.bytes); }
+  std::span<std::byte> port(const Port& port) noexcept { return regions_[port.region].subspan(port.offset, port.bytes); }
   [[nodiscard]] std::span<const std::byte> memory(std::uint8_t region) const noexcept;
   Status prepare(const SimulatorOptions& options);
   Status check(const Operation& op) const;
@@ -67,7 +69,9 @@ class Simulator {
   Segment segment_;
   std::vector<Operation> operations_;
   std::uint64_t work_ = 0;
-  std::vector<std::byte> scratch_, fast_scratch_, internal_;
+  std::array<std::vector<std::byte>, kRegions> memories_;  // of its own; constants are not among them
+  std::array<std::span<std::byte>, kRegions> regions_;
+  std::vector<std::byte> internal_;
   std::vector<Weights> weights_;       // by operation
   std::vector<std::int32_t> first_, second_, result_;   // maps of the operation at hand
 };

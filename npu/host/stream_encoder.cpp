@@ -40,12 +40,7 @@ void StreamEncoder::set(Long code, const Scale& scale) { set_long(code, scale.sh
 
 void StreamEncoder::command(OpCode code, std::uint16_t param) { words_.push_back(static_cast<std::uint32_t>(code) | std::uint32_t{param} << 16); }
 
-// Registers of a map that all three have.
-struct StreamEncoder::MapCodes {
-  Short region, height0, height1, width0, zero_point;
-  Long base0, stride_x, stride_y, stride_c;
-};
-void StreamEncoder::map(const FeatureMap& map, const MapCodes& codes) {
+void StreamEncoder::map(const FeatureMap& map, const MapRegisters& codes) {
   set(codes.region, map.region);
   for (int tile = 0; tile < 4; ++tile) set(plus(codes.base0, tile), map.base[tile]);
   set(codes.height0, map.height0 - 1);
@@ -58,8 +53,7 @@ void StreamEncoder::map(const FeatureMap& map, const MapCodes& codes) {
 }
 
 void StreamEncoder::ifm(const Operation& op) {
-  map(op.ifm, {Short::ifm_region, Short::ifm_height0_m1, Short::ifm_height1_m1, Short::ifm_width0_m1, Short::ifm_zero_point, Long::ifm_base0, Long::ifm_stride_x, Long::ifm_stride_y,
-               Long::ifm_stride_c});
+  map(op.ifm, kIfm);
   set(Short::ifm_depth_m1, op.ifm.depth - 1);
   set(Short::ifm_precision, precision_field(op.ifm) | op.operand_to_scale << 8);
   set(Short::ifm_upscale, static_cast<int>(op.upscale));
@@ -73,14 +67,12 @@ void StreamEncoder::ifm2(const Operation& op) {
     set(Short::ifm2_zero_point, op.ifm2.zero_point);
     return set(Short::ifm2_scalar, op.ifm2_scalar);
   }
-  map(op.ifm2, {Short::ifm2_region, Short::ifm2_height0_m1, Short::ifm2_height1_m1, Short::ifm2_width0_m1, Short::ifm2_zero_point, Long::ifm2_base0, Long::ifm2_stride_x,
-                Long::ifm2_stride_y, Long::ifm2_stride_c});
+  map(op.ifm2, kIfm2);
   set(Short::ifm2_ib_start, op.ifm2_ib_start);
 }
 
 void StreamEncoder::ofm(const Operation& op) {
-  map(op.ofm, {Short::ofm_region, Short::ofm_height0_m1, Short::ofm_height1_m1, Short::ofm_width0_m1, Short::ofm_zero_point, Long::ofm_base0, Long::ofm_stride_x, Long::ofm_stride_y,
-               Long::ofm_stride_c});
+  map(op.ofm, kOfm);
   set(Short::ofm_height_m1, op.ofm.height - 1);
   set(Short::ofm_width_m1, op.ofm.width - 1);
   set(Short::ofm_depth_m1, op.ofm.depth - 1);

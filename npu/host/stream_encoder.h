@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "npu/map_registers.h"
 #include "npu/operation.h"
 
 namespace runnel::npu {
@@ -33,8 +34,7 @@ class StreamEncoder {
   void set(Long code, const Scale& scale);
   void set_long(Long code, std::uint16_t param, std::uint32_t payload);
   void command(OpCode code, std::uint16_t param);
-  struct MapCodes;
-  void map(const FeatureMap& map, const MapCodes& codes);
+  void map(const FeatureMap& map, const MapRegisters& codes);
   void ifm(const Operation& op);
   void ifm2(const Operation& op);
   void ofm(const Operation& op);

@@ -6,6 +6,9 @@
 #include <cstring>
 
 #include "compiler/load.h"
+#include "compiler/model_graph.h"
+#include "compiler/npu/compile.h"
+#include "compiler/writer.h"
 #include "inference/host/engine.h"
 #include "npu/delegate.h"
 #include "npu/host/fake_device.h"
@@ -329,6 +332,69 @@ TEST(DeviceModel, AFaultGivesZerosAndItsReason) {
   for (const std::byte byte : session.tensor((*runner)->model().outputs()[0])) EXPECT_EQ(byte, std::byte{0});
   session.run((*runner)->prepared().block());
   EXPECT_TRUE(npu::last_run().ok());
+}
+
+// ---- streams
+
+// The digits network; frame by frame on the CPU, and on the device with its histories in the session.
+std::shared_ptr<const OwnedModel> digits(int block) {
+  const auto loaded = compiler::load_model(data_folder() / "digits/digits_c_s8.espdl");
+  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
+  if (!loaded.ok() || block < 0) return loaded.ok() ? loaded->model : nullptr;
+  compiler::ethos_u::Options options;
+  options.program.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
+  options.block = block;
+  const auto compiled = compiler::ethos_u::compile(compiler::graph_of(loaded->model->model()), options);
+  EXPECT_TRUE(compiled.ok()) << compiled.status().text();
+  if (!compiled.ok()) return nullptr;
+  compiler::WriteOptions write;
+  write.blocks.clear();
+  const auto written = compiler::write_model(compiled->graph, write);
+  const auto owned = written.ok() ? OwnedModel::from_bytes(written->bytes) : written.status();
+  EXPECT_TRUE(owned.ok()) << owned.status().text();
+  return owned.ok() ? *owned : nullptr;
+}
+Bytes stream(const std::shared_ptr<const OwnedModel>& owned, const std::vector<const OperatorDefinition*>& table, std::int64_t block, const Bytes& input) {
+  PrepareOptions options;
+  options.mode = RunMode::stream;
+  options.frames = block;
+  const auto engine = Engine::make(owned, options, table);
+  EXPECT_TRUE(engine.ok()) << engine.status().text();
+  if (!engine.ok()) return {};
+  const auto runner = *Runner::make(*engine);
+  Session& session = runner->session();
+  const Prepared& prepared = (*engine)->prepared();
+  const std::size_t frame = prepared.placement(owned->model().outputs()[0]).frame_bytes;
+  Bytes out;
+  std::size_t at = 0;
+  for (bool ended = false; !ended || session.flush_calls_left() > 0;) {
+    const auto to = session.input(0);
+    ended = ended || at == input.size();
+    if (!ended) std::memcpy(to.data(), input.data() + at, to.size());
+    at += ended ? 0 : to.size();
+    session.run(ended ? 0 : prepared.block());
+    EXPECT_TRUE(npu::last_run().ok()) << npu::last_run().text();
+    const OutputFrames frames = session.output(0);
+    out.insert(out.end(), frames.data, frames.data + static_cast<std::size_t>(frames.count) * frame);
+  }
+  return out;
+}
+
+TEST(DeviceStream, GivesTheBytesOfTheCpu) {
+  RUNNEL_NEEDS_DATA();
+  npu::FakeDevice& device = device_of_models();
+  const auto cpu = digits(-1), compiled = digits(1);
+  ASSERT_TRUE(cpu && compiled);
+  constexpr std::size_t kFrames = 64;
+  Bytes input(kFrames * 40);
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>(i * i * 31 + i / 7);
+  const Bytes expected = stream(cpu, table_of_device(), 1, input);
+  ASSERT_FALSE(expected.empty());
+  for (const std::int64_t block : {1, 4, 16}) {
+    const int runs = device.runs();
+    EXPECT_EQ(stream(compiled, table_of_device(), block, input), expected) << block;
+    EXPECT_GE(device.runs(), runs + static_cast<int>(kFrames)) << "one for each frame";
+  }
 }
 
 TEST(DeviceModel, ForAnotherDeviceIsNotPrepared) {

@@ -228,6 +228,26 @@ TEST(Validator, BlocksOfTheU85) {
   op.kernel.stride_y = op.kernel.stride_x = 3;
   op.ifm.element = 2;
   EXPECT_EQ(broken(4, 6, 16, 1), "shram: the input takes 25024 bytes, expected at most 16384\n");
+  // Of convolutions one block: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others 64 in units of one; by parts of the kernel 16, in units of 2 x 2.
+  op.kind = npu::OperationKind::conv;
+  op.weights[0].length = 16;
+  op.ifm.element = 1;
+  op.ifm.depth = 100;
+  op.kernel = {};
+  op.kernel.height = op.kernel.width = 3;
+  op.kernel.stride_y = op.kernel.stride_x = 2;
+  EXPECT_EQ(broken(10, 10, 16, 1), "");                       // 21 x 22 x 32 = 14,784
+  EXPECT_EQ(broken(10, 12, 16, 1), "shram: a block of the input takes 17472 bytes, expected at most 16384\n");   // 21 x 26 x 32
+  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 18496 bytes, expected at most 16384\n");     // 17 x 17 x 64
+  op.ifm.depth = 20;
+  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 18496 bytes, expected at most 16384\n");     // whole units
+  op.kernel.part_kernel = true;
+  EXPECT_EQ(broken(8, 8, 16, 3), "");                         // 18 x 18 x 16 = 5,184
+  op.ifm.element = 2;
+  EXPECT_EQ(broken(8, 8, 16, 3), "");                         // 17 x 18 x 16 x 2 = 9,792
+  op.kernel.height = op.kernel.width = 8;
+  op.kernel.stride_y = op.kernel.stride_x = 3;
+  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 27840 bytes, expected at most 16384\n");     // 29 x 30 x 16 x 2 = 27,840
   // Element-wise operations use neither memory, and no micro-block is looked at.
   op.kind = npu::OperationKind::elementwise;
   EXPECT_EQ(broken(1, 128, 16, 7), "");

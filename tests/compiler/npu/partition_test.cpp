@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
+#include "compiler/npu/partition.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
 #include "npu/host/simulated_npu.h"
@@ -38,6 +40,9 @@ std::vector<std::string> reasons(const compiler::Graph& graph, const ethos_u::Op
 TEST(NpuPartition, KeepsOnTheCpuWhatIsForbidden) {
   const compiler::Graph graph = all_on_npu();
   const auto options = npu_options("ethos-u55-128");
+  auto by_operator = options;
+  by_operator.forbidden_operators = {ethos_u::operator_name(graph.nodes[0])};
+  EXPECT_EQ(reasons(graph, by_operator)[0], "the operator is forbidden");
   auto by_name = options;
   by_name.forbidden_names = {graph.nodes[1].name};
   const auto named = reasons(graph, by_name);
@@ -69,6 +74,45 @@ TEST(NpuPartition, LeavesWhatTheNpuCannotRoundToTheCpu) {
     for (const auto& node : compiled->nodes) said = said || node.reason.find("ties to even") != std::string::npos;
   }
   EXPECT_TRUE(said) << text;
+}
+
+// Tensors between the CPU and the NPU are one buffer for both, as long as there are regions for them.
+TEST(NpuPartition, BordersAreNotCopied) {
+  const compiler::Graph graph = all_on_npu();
+  auto options = npu_options("ethos-u55-128");
+  options.forbidden_names = {graph.nodes[1].name};
+  ethos_u::CompiledGraph compiled;
+  const Status status = compare_whole(graph, options, 7, 3, &compiled);
+  EXPECT_TRUE(status.ok()) << status.text();
+  ASSERT_GE(compiled.segments.size(), 2u);
+  for (const auto& segment : compiled.segments) {
+    EXPECT_GT(segment.border_in, 0u);
+    EXPECT_GT(segment.border_out, 0u);
+    EXPECT_EQ(segment.copied_in, 0u);
+    EXPECT_EQ(segment.copied_out, 0u);
+  }
+}
+
+TEST(NpuPartition, BordersBeyondTheRegionsAreCopied) {
+  compiler::Graph graph;
+  for (std::uint32_t seed = 0; graph.nodes.size() < 3; ++seed) {
+    graph = random_network({false, false}, seed);
+    // All that is computed is wanted.
+    std::set<compiler::TensorId> wanted;
+    for (const compiler::Node& node : graph.nodes) wanted.insert(node.outputs.begin(), node.outputs.end());
+    graph.outputs.assign(wanted.begin(), wanted.end());
+    if (graph.outputs.size() < 7) graph.nodes.clear();
+  }
+  ethos_u::CompiledGraph compiled;
+  const Status status = compare_whole(graph, npu_options("ethos-u65-256"), 8, 2, &compiled);
+  EXPECT_TRUE(status.ok()) << status.text();
+  bool copied = false, shared = false;
+  for (const auto& segment : compiled.segments) {
+    copied = copied || segment.copied_out > 0;
+    shared = shared || segment.copied_out < segment.border_out;
+  }
+  EXPECT_TRUE(copied);
+  EXPECT_TRUE(shared);
 }
 
 // Models of several segments in a program that runs any model: simulators last as long as it does, and end with it.

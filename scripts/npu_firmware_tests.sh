@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# npu_firmware_tests.sh [BUILD]: builds firmware/npu_image.cpp for the board with a Cortex-M55, and runs a compiled network on it in QEMU: the driver, a real interrupt,
+# and a device of registers that plays back what the simulator did on this machine. BUILD (default: build) is a release build with tests.
+# Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+build=$(realpath -- "${1:-$root/build}")
+board=mps3-an547
+for program in arm-none-eabi-g++ arm-none-eabi-nm qemu-system-arm; do
+  if ! command -v "$program" >/dev/null; then
+    say "SKIPPED WITHOUT $program: scripts/install.sh firmware"
+    exit 77
+  fi
+done
+tests=$build/tests/firmware/npu_firmware_tests
+[[ -x $tests ]] || die "$tests is missing: configure with -D RUNNEL_TESTS=ON and build first"
+folder=$build/firmware/$board
+mkdir -p "$folder"
+if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" &&
+       cmake --build "$folder" --parallel "$jobs" --target npu_image; } >"$folder.npu.log" 2>&1; then
+  cat "$folder.npu.log" >&2
+  die "$board: the build failed"
+fi
+if arm-none-eabi-nm --demangle "$folder/firmware/npu_image.elf" | grep -E ' (_?(malloc|calloc|realloc|free)(_r)?|operator (new|delete).*|__cxa_(throw|begin_catch)|_Unwind_RaiseException)$' >&2; then
+  die "npu_image has a heap or exceptions"
+fi
+RUNNEL_FIRMWARE=$build/firmware "$tests"
