@@ -16,6 +16,7 @@ namespace runnel::compiler::quantizer {
 namespace {
 
 constexpr std::size_t kLooked = 16;   // clips that single operators are measured with
+constexpr std::size_t kFewest = 8;    // clips of which some can be held back
 
 struct Candidate {
   std::size_t node = 0;
@@ -54,15 +55,17 @@ bool has_integers(const Plan& plan) {
 class Widening {
  public:
   Widening(const Clips& clips, const std::vector<std::size_t>& which, const Options& options, const Quantized& start)
-      : clips_(clips), which_(which), options_(options), start_(start), few_(some_of(start.clips, kLooked)) {
+      : clips_(clips), options_(options), start_(start), few_(some_of(start.clips, kLooked)) {
+    const bool divided = which.size() >= kFewest;
+    for (std::size_t i = 0; i < which.size(); ++i) (divided && i % 4 == 3 ? held_ : fit_).push_back(which[i]);
     for (const Node& node : start.real.nodes) all_products_ += products_of(start.real, node);
     room_ = options.budget > 0 ? options.budget * static_cast<double>(all_products_) : static_cast<double>(all_products_) + 1;
   }
 
   Result<Quantized> run() {
     RUNNEL_ASSIGN(histograms_, observe(start_.real, start_.plan, clips_, start_.clips, options_));
-    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(start_.real, clips_, which_, options_.threads));
-    yardstick_ = &yardstick;
+    RUNNEL_ASSIGN(seen_, Yardstick::make(start_.real, clips_, fit_, options_.threads));
+    if (!held_.empty()) { RUNNEL_ASSIGN(unseen_, Yardstick::make(start_.real, clips_, held_, options_.threads)); }
     RUNNEL_TRY(rank_wide());
     RUNNEL_ASSIGN(std::optional<Enough> enough, fewest(wide_.size(), [&](std::size_t count) { return with(count, {}); }));
     if (enough) return told(std::move(*enough), {});
@@ -100,6 +103,14 @@ class Widening {
     return {};
   }
 
+  // The larger one of the errors on clips that layers are fitted to and on those that they are not: few clips can be fitted to by chance.
+  Result<double> error_of(const Graph& form) const {
+    RUNNEL_ASSIGN(const double seen, seen_.error(form));
+    if (held_.empty()) return seen;
+    RUNNEL_ASSIGN(const double unseen, unseen_.error(form));
+    return std::max(seen, unseen);
+  }
+
   // The first `wide` candidates as int16, others as float, everything fitted anew.
   Result<Quantized> with(std::size_t wide, const std::vector<std::size_t>& real) const {
     Quantized made = start_;
@@ -107,27 +118,13 @@ class Widening {
     for (const std::size_t node : real) made.plan.types[node] = DType::float32;
     propagate_types(made.real, made.plan);
     set_ranges(made.real, histograms_, options_.calibration, tensor_types(made.real, made.plan), made.plan);
-    leave_room(made);
     made.plan.layers.clear();
     made.plan.matrices.clear();
     avoid_left_shifts(made.real, made.plan);
-    RUNNEL_TRY(fit_layers(made.real, clips_, which_, made.methods, options_, made.plan));
+    RUNNEL_TRY(fit_layers(made.real, clips_, fit_, made.methods, options_, made.plan));
     RUNNEL_ASSIGN(made.graph, emit(made.real, made.plan));
-    RUNNEL_ASSIGN(made.error, yardstick_->error(made.graph));
+    RUNNEL_ASSIGN(made.error, error_of(made.graph));
     return made;
-  }
-
-  // 16 bits can spare one for what is larger than anything among the clips: being cut costs more.
-  static void leave_room(Quantized& made) {
-    const std::vector<DType> types = tensor_types(made.real, made.plan);
-    std::set<TensorId> groups;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (types[i] == DType::int16) groups.insert(made.plan.groups[i]);
-    }
-    for (const TensorId group : groups) {
-      Range& range = made.plan.ranges[static_cast<std::size_t>(group)];
-      range = {2 * range.low, 2 * range.high};
-    }
   }
 
   // The smallest number from 1 to `most` with which the error is kept, or nothing: twice as many until they are enough, then as few of them as are.
@@ -221,12 +218,12 @@ class Widening {
   }
 
   const Clips& clips_;
-  const std::vector<std::size_t>& which_;
   const Options& options_;
   const Quantized& start_;
   std::vector<std::size_t> few_;
   std::vector<Histogram> histograms_;
-  const Yardstick* yardstick_ = nullptr;
+  std::vector<std::size_t> fit_, held_;
+  Yardstick seen_, unseen_;
   std::vector<Candidate> wide_;
   std::int64_t all_products_ = 0;
   double room_ = 0;

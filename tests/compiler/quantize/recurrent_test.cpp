@@ -1,6 +1,7 @@
 // Matrices of recurrent operators, rounded for their results.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -112,8 +113,9 @@ TEST(QuantizeRecurrent, WrittenFilesSayTheExponentOfTheGates) {
     const auto written = compiler::write_espdl(quantized->graph, {.target = compiler::EspdlTarget::c});
     ASSERT_TRUE(written.ok()) << written.status().text();
     ASSERT_TRUE(written->refusals.empty()) << written->refusals[0];
+    ASSERT_GT(written->bytes.size(), 16u);
     std::vector<std::max_align_t> aligned((written->bytes.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-    std::memcpy(aligned.data(), written->bytes.data() + 16, written->bytes.size() - 16);
+    std::copy(written->bytes.begin() + 16, written->bytes.end(), reinterpret_cast<std::byte*>(aligned.data()));
     const espdl::Graph& graph = *flatbuffers::GetRoot<espdl::Model>(aligned.data())->graph();
     const espdl::Node* cell = nullptr;
     for (const espdl::Node* node : *graph.node()) {
