@@ -272,6 +272,34 @@ TEST(QuantizeMixed, OperatorsByNameAndByError) {
   EXPECT_THAT(text_of(quantize(small.graph, data, options).status()), HasSubstr("no operator \"nothing\""));
 }
 
+TEST(QuantizeMixed, InputsAreAsWideAsWhatReadsThemBehindWhatMovesThem) {
+  SmallGraph small;
+  Graph& graph = small.graph;
+  compiler::TensorId from = graph.inputs[0];
+  for (const char* name : {"moved", "moved again"}) {
+    Tensor tensor = at(graph, graph.inputs[0]);
+    tensor.name = name;
+    graph.tensors.push_back(tensor);
+    Node node;
+    node.name = name;
+    node.code = fb::OpCode::reshape;
+    node.inputs = {from};
+    node.outputs = {from = static_cast<compiler::TensorId>(graph.tensors.size()) - 1};
+    graph.nodes.insert(graph.nodes.begin() + (std::string(name) == "moved" ? 0 : 1), node);
+  }
+  for (Node& node : graph.nodes) {
+    if (node.name == "first") node.inputs[0] = from;
+  }
+  Options options = options_for("generic");
+  options.methods = none();
+  for (const DType type : {DType::int16, DType::float32}) {
+    options.types = {{"first", type}};
+    const Quantized quantized = made(small, options);
+    EXPECT_EQ(at(quantized.graph, quantized.graph.inputs[0]).dtype, type);
+    EXPECT_EQ(at(quantized.graph, from).dtype, type);
+  }
+}
+
 // ESP-DL's tables have 257 entries for 16 bits: what they lose, no integer form of the operator gives back.
 TEST(QuantizeMixed, FloatsWhereSixteenBitsAreNotEnough) {
   SmallGraph small;
