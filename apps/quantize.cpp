@@ -25,7 +25,7 @@ namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
   std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table, layout = "source";
-  std::vector<std::string> calib, eval, types, with, without, states;
+  std::vector<std::string> calib, eval, types, methods, with, without, states;
   int bits = 8, threads = 2, chunk = 0;
   std::size_t clips = 128;
   std::uint32_t seed = 1;
@@ -58,10 +58,14 @@ Result<quantizer::Options> options_of(const QuantizeCall& call) {
     RUNNEL_ASSIGN(const DType type, type_of(std::string_view(text).substr(at + 1)));
     options.types.insert_or_assign(text.substr(0, at), type);
   }
-  quantizer::Methods methods;
-  for (const std::string& name : call.with) RUNNEL_TRY(quantizer::set_method(methods, name, true));
-  for (const std::string& name : call.without) RUNNEL_TRY(quantizer::set_method(methods, name, false));
-  if (!call.with.empty() || !call.without.empty()) options.methods = methods;
+  if (!call.methods.empty()) {
+    RUNNEL_ASSIGN(options.methods, quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
+  }
+  for (const std::string& name : call.with) {
+    if (name == "all") options.offered.split = options.offered.blocks = options.offered.tqt = true;
+    else RUNNEL_TRY(quantizer::set_method(options.offered, name, true));
+  }
+  for (const std::string& name : call.without) RUNNEL_TRY(quantizer::set_method(options.offered, name, false));
   options.max_error = call.max_error;
   options.budget = call.budget;
   options.most_clips = call.clips;
@@ -269,11 +273,12 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
   verb->add_option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
-  verb->add_option("--with", call->with, "Methods to use besides the usual ones (equalize, round, bias, search): split, sums, blocks, tqt (default: chosen by the error on clips held back)")->default_str("");
-  verb->add_option("--without", call->without, "Methods not to use")->default_str("");
+  auto* with = verb->add_option("--with", call->with, "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, tqt, or all. Each is used where the error on clips held back does not get worse")->default_str("");
+  auto* without = verb->add_option("--without", call->without, "Methods not to use")->default_str("");
+  verb->add_option("--methods", call->methods, "Exactly these methods, with commas between them, or none: nothing is chosen")->delimiter(',')->excludes(with)->excludes(without)->default_str("");
   verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
-  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: the most sensitive operators become int16 until it is kept (0: none)")->check(CLI::NonNegativeNumber);
-  verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 for that (0: all)")->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 or float for that (0: all)")->check(CLI::Range(0.0, 1.0));
   verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::PositiveNumber);
   verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
   auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");

@@ -93,14 +93,27 @@ class Walk {
     return {};
   }
 
-  // All operators that are missing, at once.
+  // All that is missing, at once: operators by kind and then by node, and what is asked of others in vain.
   [[nodiscard]] Status missing() const {
-    if (missing_.empty()) return {};
+    if (missing_.empty() && refused_.empty()) return {};
     Status status(Code::unsupported);
-    status << "operators that are not supported: ";
+    status << "opset " << opset_ << ": ";
+    if (!missing_.empty()) status << "operators that are not supported: ";
     bool first = true;
-    for (const auto& [name, count] : missing_) {
-      status << (first ? "" : ", ") << name << " (" << count << ')';
+    for (const auto& [op, nodes] : missing_) {
+      status << (first ? "" : ", ") << op << " (" << nodes.size() << ')';
+      first = false;
+    }
+    first = true;
+    for (const auto& [op, nodes] : missing_) {
+      for (const std::string& name : nodes) {
+        status << (first ? ": nodes " : ", ") << '"' << name << '"';
+        first = false;
+      }
+    }
+    first = missing_.empty();
+    for (const std::string& refusal : refused_) {
+      status << (first ? "" : "; ") << refusal;
       first = false;
     }
     return status;
@@ -121,20 +134,34 @@ class Walk {
     if ((node.op == "Shape" || node.op == "Size") && !broken) return shape(node);
     const auto conversion = conversions().find(node.op);
     if (known && !broken) {
-      RUNNEL_ASSIGN(auto folded, fold(node, constants));
-      if (folded) {
-        for (std::size_t i = 0; i < folded->size(); ++i) builder_.result(node, constant_value(std::move((*folded)[i])), i);
+      auto folded = fold(node, constants);
+      if (!folded.ok()) return refused(node, folded.status());
+      if (*folded) {
+        for (std::size_t i = 0; i < (*folded)->size(); ++i) builder_.result(node, constant_value(std::move((**folded)[i])), i);
         return {};
       }
     }
     if (conversion == conversions().end() || broken) {
-      if (conversion == conversions().end()) ++missing_[node.op];
-      Value none;
-      none.missing = true;
-      for (std::size_t i = 0; i < node.outputs.size(); ++i) builder_.result(node, none, i);
+      if (conversion == conversions().end()) missing_[node.op].push_back(node.name);
+      define_as_missing(node);
       return {};
     }
-    return conversion->second(builder_, node);
+    const Status status = conversion->second(builder_, node);
+    return status.ok() ? status : refused(node, status);
+  }
+
+  // What cannot be done is remembered, so that the rest is looked at too; what is wrong ends it.
+  Status refused(const Node& node, const Status& status) {
+    if (status.code() != Code::unsupported) return status;
+    refused_.emplace_back(status.text());
+    define_as_missing(node);
+    return {};
+  }
+
+  void define_as_missing(const Node& node) {
+    Value none;
+    none.missing = true;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) builder_.result(node, none, i);
   }
 
   Status shape(const Node& node) {
@@ -180,7 +207,8 @@ class Walk {
 
   Builder& builder_;
   int opset_;
-  std::map<std::string, int> missing_;
+  std::map<std::string, std::vector<std::string>> missing_;   // names of nodes by kind
+  std::vector<std::string> refused_;
 };
 
 // Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and channels.

@@ -51,6 +51,17 @@ bool is_batch(const ::onnx::ValueInfoProto& proto, const std::vector<bool>& open
   return !first && axis == 1 && open.size() == 3 && !open[0] && !open[2];
 }
 
+// The length of one axis can be chosen, that of time. Two of them would be guesses.
+Status too_open(const Input& input, const ::onnx::ValueInfoProto& proto, const std::vector<std::size_t>& axes) {
+  Status status(Code::unsupported);
+  status << "input \"" << input.name << "\" leaves axes ";
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    status << (i == 0 ? "" : i + 1 == axes.size() ? " and " : ", ") << axes[i];
+    if (!symbol(proto, axes[i]).empty()) status << " (" << symbol(proto, axes[i]) << ')';
+  }
+  return status << " open, expected only batch and time; --shape gives their sizes";
+}
+
 }  // namespace
 
 Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const OnnxOptions& options, std::int64_t otherwise, std::vector<std::string>& notes) {
@@ -101,6 +112,7 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
       input.dims[i] = size;
       if (!symbol(*protos[k], i).empty()) symbols.emplace(symbol(*protos[k], i), size);
     }
+    if (left.size() > 1) return too_open(input, *protos[k], left);
     if (!left.empty() && size == otherwise) notes.push_back("input " + input.name + " has no fixed size: imported as " + text_of(input.dims) + " (--shape says otherwise)");
     for (std::size_t i = 0; i < input.dims.size(); ++i) {
       if (open[k][i] && !is_batch(*protos[k], open[k], i, k == 0)) input.open_axis = static_cast<int>(i);

@@ -73,6 +73,12 @@ std::string names_of(const Methods& methods) {
   return text.empty() ? "none" : text;
 }
 
+Methods usual_methods() {
+  Methods methods;
+  methods.sums = true;
+  return methods;
+}
+
 Result<Methods> methods_named(std::string_view names) {
   Methods methods;
   for (const MethodName& method : kMethods) methods.*method.field = false;

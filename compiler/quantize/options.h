@@ -60,6 +60,9 @@ std::string names_of(const Methods& methods);
 // What names_of said. Errors: those of set_method.
 Result<Methods> methods_named(std::string_view names);
 
+// Those that are tried where nothing else is asked for: equalize, round, bias, search and sums.
+Methods usual_methods();
+
 // How far something has come; for people.
 using Progress = std::function<void(std::string_view stage, double fraction)>;
 
@@ -69,7 +72,8 @@ struct Options {
   DType type = DType::int8;                       // int8 or int16
   std::map<std::string, DType> types;             // of single operators by name: int8, int16 or float32
   Calibration calibration = Calibration::mse;
-  std::optional<Methods> methods;                 // absent: chosen by the error on clips that were held back
+  std::optional<Methods> methods;                 // exactly these; absent: chosen among those on offer by the error on clips that were held back
+  Methods offered = usual_methods();
   double max_error = 0;                           // > 0: operators become int16, the most sensitive first, until the error is below this
   double budget = 0;                              // > 0: at most this share of the multiply-adds may become int16 for it (default: all)
   std::size_t most_clips = 128;                   // for everything but ranges, which all clips give

@@ -165,7 +165,40 @@ std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
   return types;
 }
 
+namespace {
+
+// Of two types that a tensor is read as: the wider one of integers; float only where nobody wants integers.
+DType joined(DType a, DType b) {
+  if (a == DType::none) return b;
+  if (b == DType::none) return a;
+  if (a == DType::int16 || b == DType::int16) return DType::int16;
+  return a == DType::float32 ? b : a;
+}
+
+// What each tensor is read as, also through what only moves values.
+std::vector<DType> wanted_types(const Graph& graph, const Plan& plan) {
+  std::vector<DType> wanted(graph.tensors.size(), DType::none);
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    DType type = plan.types[n];
+    if (plan.roles[n] == Role::passive) {
+      DType behind = DType::none;
+      for (const TensorId id : node.outputs) {
+        if (id >= 0) behind = joined(behind, wanted[static_cast<std::size_t>(id)]);
+      }
+      if (behind != DType::none) type = behind;
+    }
+    for (const TensorId id : node.inputs) {
+      if (id >= 0) wanted[static_cast<std::size_t>(id)] = joined(wanted[static_cast<std::size_t>(id)], type);
+    }
+  }
+  return wanted;
+}
+
+}  // namespace
+
 void propagate_types(const Graph& graph, Plan& plan) {
+  const std::vector<DType> wanted = wanted_types(graph, plan);
   std::vector<DType> made(graph.tensors.size(), DType::none);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
@@ -176,9 +209,8 @@ void propagate_types(const Graph& graph, Plan& plan) {
       } else {
         // An input of the graph: as what reads the result.
         DType reader = DType::none;
-        for (std::size_t k = n + 1; k < graph.nodes.size(); ++k) {
-          if (plan.roles[k] == Role::passive || std::find(graph.nodes[k].inputs.begin(), graph.nodes[k].inputs.end(), node.outputs[0]) == graph.nodes[k].inputs.end()) continue;
-          if (reader == DType::none || plan.types[k] == DType::int16 || reader == DType::float32) reader = plan.types[k];
+        for (const TensorId id : node.outputs) {
+          if (id >= 0) reader = joined(reader, wanted[static_cast<std::size_t>(id)]);
         }
         if (reader != DType::none) plan.types[n] = reader;
       }

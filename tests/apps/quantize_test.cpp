@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <limits>
 
 #include "tests/apps/support.h"
 
@@ -61,6 +62,65 @@ TEST_F(QuantizeVerb, ArraysAndAccuracyOfFloatIntegersAndStream) {
   EXPECT_THAT(output.err, HasSubstr("evaluation: 300 clips, correct: float 261, quantized 2"));
   EXPECT_THAT(output.err, HasSubstr("streamed 2"));
   EXPECT_EQ(output.out, "");
+}
+
+// A protobuf field that holds bytes, and one that holds a number below 128.
+std::string part(int field, const std::string& bytes) {
+  std::string out(1, static_cast<char>(field * 8 + 2));
+  std::size_t size = bytes.size();
+  for (; size >= 128; size /= 128) out += static_cast<char>(size % 128 + 128);
+  return out + static_cast<char>(size) + bytes;
+}
+std::string number(int field, int value) { return {static_cast<char>(field * 8), static_cast<char>(value)}; }
+
+// An .onnx file of opset 17 with float input x [1, 2, 4] and output y. `open`: names of axes of x without size.
+std::string onnx_model(const std::string& nodes_and_constants, const std::vector<std::string>& open = {"", "", ""}) {
+  std::string shape;
+  const int sizes[] = {1, 2, 4};
+  for (std::size_t i = 0; i < 3; ++i) shape += part(1, open[i].empty() ? number(1, sizes[i]) : part(2, open[i]));
+  const std::string x = part(1, "x") + part(2, part(1, number(1, 1) + part(2, shape)));
+  return number(1, 8) + part(7, nodes_and_constants + part(2, "graph") + part(11, x) + part(12, part(1, "y"))) + part(8, number(2, 17));
+}
+std::string onnx_node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs, const std::string& output, const std::string& attribute = "") {
+  std::string node;
+  for (const std::string& input : inputs) node += part(1, input);
+  return part(1, node + part(2, output) + part(3, name) + part(4, op) + (attribute.empty() ? "" : part(5, attribute)));
+}
+// 4 x 4 weights.
+std::string onnx_weights(const std::string& name, std::vector<float> values) {
+  values.resize(16, 0.25f);
+  return part(5, number(1, 4) + number(1, 4) + number(2, 1) + part(8, name) + part(9, std::string(reinterpret_cast<const char*>(values.data()), 64)));
+}
+
+TEST_F(QuantizeVerb, ModelsThatCannotBeQuantizedAreRefusedWithAllThatIsWrongAndNoFile) {
+  const auto write = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(file(name), std::ios::binary) << bytes;
+    return file(name);
+  };
+  std::vector<float> clips(8 * 10);
+  for (std::size_t i = 0; i < clips.size(); ++i) clips[i] = static_cast<float>(i * 37 % 19) - 9;
+  const std::string data = write("clips.f32", std::string(reinterpret_cast<const char*>(clips.data()), clips.size() * sizeof(float)));
+  const auto why = [&](const std::string& model, const std::string& calibration) { return refused({write("model.onnx", model), "--calib", calibration}).err; };
+  const std::string fine = onnx_model(onnx_node("MatMul", "layer", {"x", "w"}, "y") + onnx_weights("w", {1, -2, 3}));
+  const Output made = call_well({"quantize", write("model.onnx", fine), "--calib", data, "-o", file("fine.rnl"), "--quiet"});
+  EXPECT_TRUE(fs::exists(file("fine.rnl"))) << made.err;
+
+  // Operators that there are not, and attributes of those that there are.
+  const std::string wrap = part(1, "mode") + part(4, "wrap") + std::string("\xa0\x01\x03", 3);   // type: STRING
+  const std::string unsupported = why(onnx_model(onnx_node("Frobnicate", "odd", {"x"}, "a") + onnx_node("Bernoulli", "strange", {"a"}, "y") + onnx_node("Resize", "wrapped", {"x", "", "w"}, "z", wrap) + onnx_weights("w", {})), data);
+  EXPECT_THAT(unsupported, HasSubstr("opset 17: operators that are not supported: Bernoulli (1), Frobnicate (1): nodes \"strange\", \"odd\""));
+  EXPECT_THAT(unsupported, HasSubstr("\"wrapped\" (Resize)"));
+  // Axes whose size nobody knows.
+  EXPECT_THAT(why(onnx_model(onnx_node("Relu", "relu", {"x"}, "y"), {"batch", "bins", "time"}), data), HasSubstr("input \"x\" leaves axes 1 (bins) and 2 (time) open, expected only batch and time"));
+  // Weights that are no numbers, and numbers that no exponent can hold.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(why(onnx_model(onnx_node("MatMul", "layer", {"x", "w"}, "y") + onnx_weights("w", {0, 0, nan})), data), HasSubstr("(node \"layer\")"));
+  EXPECT_THAT(why(onnx_model(onnx_node("MatMul", "layer", {"x", "w"}, "y") + onnx_weights("w", {3e36f})), data), HasSubstr("node \"layer\": weights at 2^"));
+  // Data of another shape, and data that says nothing.
+  EXPECT_THAT(why(fine, write("seven.f32", std::string(7 * 4, 'x'))), HasSubstr("expected a multiple of"));
+  EXPECT_THAT(why(fine, write("silent.f32", std::string(16 * 4, '\0'))), HasSubstr("silent.f32 clip 0: the same value throughout"));
+  // An error that only floats keep.
+  EXPECT_THAT(refused({write("model.onnx", fine), "--calib", data, "--max-error", "1e-20"}).err, HasSubstr("more than 1e-20"));
 }
 
 TEST_F(QuantizeVerb, BadInputsGiveSentencesAndNoFile) {

@@ -239,6 +239,27 @@ TEST(OnnxConvert, MissingOperatorsAreNamedAtOnce) {
   EXPECT_THAT(std::string(imported.status().text()), HasSubstr("Bernoulli (1), Frobnicate (2)"));
 }
 
+TEST(OnnxConvert, WhatCannotBeDoneIsNamedAtOnceWithItsNodesAndTheOpset) {
+  OnnxMaker maker(17);
+  maker.input("x", {1, 4, 8}).output("y");
+  maker.node("Frobnicate", {"x"}, {"a"}).set_name("first");
+  set(maker.node("Pad", {"x", "pads"}, {"b"}), "mode", std::string("wrap"));
+  maker.integers("pads", {6}, {0, 0, 1, 0, 0, 1});
+  maker.node("Bernoulli", {"b"}, {"c"}).set_name("second");
+  maker.node("Frobnicate", {"c"}, {"d"}).set_name("third");
+  set(maker.node("ArgMax", {"x"}, {"e"}), "select_last_index", std::int64_t{1});
+  maker.node("Add", {"a", "d"}, {"y"});
+  maker.output("e");
+  const auto imported = maker.import();
+  ASSERT_FALSE(imported.ok());
+  EXPECT_EQ(imported.status().code(), Code::unsupported);
+  const std::string text(imported.status().text());
+  EXPECT_THAT(text, testing::StartsWith("opset 17: "));
+  EXPECT_THAT(text, HasSubstr("Bernoulli (1), Frobnicate (2): nodes \"second\", \"first\", \"third\""));
+  EXPECT_THAT(text, HasSubstr("(Pad): mode \"wrap\""));
+  EXPECT_THAT(text, HasSubstr("(ArgMax): the last of equal elements"));
+}
+
 TEST(OnnxConvert, OutputsThatAreInputsOrTwice) {
   OnnxMaker maker;
   maker.input("x", {2}).output("same").output("again");

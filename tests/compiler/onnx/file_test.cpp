@@ -91,6 +91,20 @@ TEST(OnnxFile, OpenAxes) {
   EXPECT_THAT(why(maker, unknown), HasSubstr("which the model has not"));
 }
 
+// The length of time can be chosen. Two open axes would be guesses.
+TEST(OnnxFile, OpenAxesBesideBatchAndTimeAreRefusedByName) {
+  OnnxMaker maker = adding({0, 0, 0});
+  auto& dims = *maker.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  dims.mutable_dim(1)->set_dim_param("bins");
+  EXPECT_THAT(why(maker), HasSubstr("input \"x\" leaves axes 1 (bins) and 2"));
+  EXPECT_THAT(why(maker), HasSubstr("expected only batch and time"));
+  compiler::OnnxOptions asked, part;
+  asked.shapes["x"] = {1, 3, 2};
+  part.shapes["x"] = {1, -1, 2};
+  EXPECT_EQ(why(maker, asked), "imported");
+  EXPECT_EQ(why(maker, part), "imported");
+}
+
 TEST(OnnxFile, IsKnownByItsFirstFields) {
   EXPECT_TRUE(compiler::looks_like_onnx(adding({2}).bytes()));
   const Bytes other(64, std::byte{0x20});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "compiler/espdl/espdl_generated.h"
@@ -116,7 +117,30 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
       EXPECT_EQ(values.dims()->Get(0), wide() ? 257 : 256);
       EXPECT_EQ(values.exponents()->Get(0), exponent(node->output()->Get(0)));
       EXPECT_EQ(values.doc_string(), nullptr);
+      // Entry k is the function of x = k - 128 (or of every 256th x), rounded to the result's scale.
+      const bool even = per_channel;
+      const int step = wide() ? 256 : 1, low = wide() ? -32768 : -128;
+      for (int k = 0; k < static_cast<int>(values.dims()->Get(0)); ++k) {
+        std::int16_t entry = 0;
+        std::memcpy(&entry, reinterpret_cast<const std::byte*>(values.raw_data()->Data()) + k * (wide() ? 2 : 1), wide() ? 2 : 1);
+        if (!wide()) entry = static_cast<std::int8_t>(entry);
+        const double x = std::ldexp(static_cast<double>(low + k * step), static_cast<int>(exponent(node->input()->Get(0))));
+        const double scaled = std::ldexp(1 / (1 + std::exp(-x)), -static_cast<int>(exponent(node->output()->Get(0))));
+        // Close to a tie float32 may fall to either side.
+        const double expected = std::min(even ? std::nearbyint(scaled) : std::floor(scaled + 0.5), wide() ? 32767.0 : 127.0);
+        EXPECT_NEAR(entry, expected, std::abs(scaled - std::floor(scaled) - 0.5) < 0.01 ? 1 : 0) << k;
+      }
     }
+  }
+  // Constants are padded to whole elements of 16 bytes, with zeros.
+  for (const auto& entry : constants_) {
+    const espdl::Tensor& tensor = *entry.second;
+    std::size_t count = 1;
+    for (const std::int64_t dim : *tensor.dims()) count *= static_cast<std::size_t>(dim);
+    const std::size_t element = tensor.data_type() == espdl::TensorDataType::INT8 ? 1 : tensor.data_type() == espdl::TensorDataType::INT16 ? 2 : tensor.data_type() == espdl::TensorDataType::INT32 ? 4 : 8;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(tensor.raw_data()->Data());
+    ASSERT_EQ(tensor.raw_data()->size(), (count * element + 15) / 16) << entry.first;
+    for (std::size_t i = count * element; i < std::size_t{16} * tensor.raw_data()->size(); ++i) EXPECT_EQ(bytes[i], std::byte{0}) << entry.first << ' ' << i;
   }
   EXPECT_EQ(kinds["Conv"], 3);
   EXPECT_EQ(kinds["Gemm"], 1);

@@ -1,4 +1,4 @@
-// Networks of others in integers: int8, and with as many operators as int16 as it takes to halve the error. Prints the second table of docs/quantization.md.
+// Networks of others in integers: int8, and with as many operators as int16 or float as it takes for a smaller error. Prints the second table of docs/quantization.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,13 +25,14 @@ struct Network {
   std::string name, folder;
   // Noise to signal on steps that no calibration has seen, in int8 and with some nodes in int16. No goals: a fifth above what was measured.
   double eight = 1, mixed = 1;
+  double most = 1e-3;   // error that is asked for; at least half of that in int8
 };
 void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
 const Network kNetworks[] = {{"Silero VAD", "models__silero-vad__silero_vad_16k_op15", 0.011, 0.028},
                              {"DTLN 1", "models__dtln__model_1", 0.11, 0.0043},
                              {"DTLN 2", "models__dtln__model_2", 0.035, 0.0175},
-                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0.52, 0.4},
+                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0.52, 0.4, 1},
                              {"openWakeWord embedding", "models__openwakeword__embedding_model", 0.0061, 0.007}};
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
@@ -139,7 +140,7 @@ TEST_P(PublicNetworks, InIntegersStepByStep) {
   options.methods->search = false;   // minutes for the large ones
   const auto eight = quantize(graph_, *calibration, options);
   ASSERT_TRUE(eight.ok()) << eight.status().text();
-  options.max_error = eight->error / 2;
+  options.max_error = std::min(eight->error / 2, network.most);
   const auto mixed = quantize(graph_, *calibration, options);
   ASSERT_TRUE(mixed.ok()) << mixed.status().text();
   EXPECT_LE(mixed->error, options.max_error);
@@ -147,6 +148,8 @@ TEST_P(PublicNetworks, InIntegersStepByStep) {
   const double of_eight = noise_of(expected, answers(eight->graph)).ratio(), of_mixed = noise_of(expected, answers(mixed->graph)).ratio();
   EXPECT_LT(of_eight, network.eight);
   EXPECT_LT(of_mixed, network.mixed);
+  // What became float is what was asked for, by name.
+  for (const std::string& note : mixed->notes) std::printf("%s: %s\n", network.name.c_str(), note.c_str());
   const auto wide = std::count(mixed->plan.types.begin(), mixed->plan.types.end(), DType::int16), narrow = std::count(mixed->plan.types.begin(), mixed->plan.types.end(), DType::int8);
   std::printf("! %s | %.3g | %.3g | %.3g | %.3g | %td | %td | %s |\n", network.name.c_str(), eight->error, of_eight, mixed->error, of_mixed, narrow, wide, real_kinds(*mixed).c_str());
   std::fflush(stdout);

@@ -272,6 +272,84 @@ TEST(QuantizeMixed, OperatorsByNameAndByError) {
   EXPECT_THAT(text_of(quantize(small.graph, data, options).status()), HasSubstr("no operator \"nothing\""));
 }
 
+TEST(QuantizeMixed, InputsAreAsWideAsWhatReadsThemBehindWhatMovesThem) {
+  SmallGraph small;
+  Graph& graph = small.graph;
+  compiler::TensorId from = graph.inputs[0];
+  for (const char* name : {"moved", "moved again"}) {
+    Tensor tensor = at(graph, graph.inputs[0]);
+    tensor.name = name;
+    graph.tensors.push_back(tensor);
+    Node node;
+    node.name = name;
+    node.code = fb::OpCode::reshape;
+    node.inputs = {from};
+    node.outputs = {from = static_cast<compiler::TensorId>(graph.tensors.size()) - 1};
+    graph.nodes.insert(graph.nodes.begin() + (std::string(name) == "moved" ? 0 : 1), node);
+  }
+  for (Node& node : graph.nodes) {
+    if (node.name == "first") node.inputs[0] = from;
+  }
+  Options options = options_for("generic");
+  options.methods = none();
+  for (const DType type : {DType::int16, DType::float32}) {
+    options.types = {{"first", type}};
+    const Quantized quantized = made(small, options);
+    EXPECT_EQ(at(quantized.graph, quantized.graph.inputs[0]).dtype, type);
+    EXPECT_EQ(at(quantized.graph, from).dtype, type);
+  }
+}
+
+// ESP-DL's tables have 257 entries for 16 bits: what they lose, no integer form of the operator gives back.
+TEST(QuantizeMixed, FloatsWhereSixteenBitsAreNotEnough) {
+  SmallGraph small;
+  Options options = options_for("esp32p4");
+  options.methods = none();
+  options.type = DType::int16;
+  const double sixteen = made(small, options).error;
+  options.type = DType::int8;
+  options.max_error = sixteen / 4;
+  const Quantized quantized = made(small, options);
+  EXPECT_LE(quantized.error, options.max_error);
+  EXPECT_EQ(named(quantized.graph, "gate").code, fb::OpCode::sigmoid);
+  EXPECT_EQ(at(quantized.graph, named(quantized.graph, "gate").outputs[0]).dtype, DType::float32);
+  EXPECT_EQ(real_operators(quantized), "sigmoid (gate)");
+  EXPECT_THAT(quantized.notes, testing::Contains(HasSubstr("1 operators became float because 16 bits leave more than the error asked for, with 0 % of the multiply-adds: gate")));
+  // Layers have no float form there.
+  for (const char* layer : {"first", "deep", "point", "dense"}) EXPECT_NE(at(quantized.graph, named(quantized.graph, layer).outputs[0]).dtype, DType::float32) << layer;
+  const auto runnable = RunnableGraph::make(quantized.graph);
+  ASSERT_TRUE(runnable.ok()) << runnable.status().text();
+  EXPECT_TRUE((*runnable)->streams());
+
+  // From 16 bits on too.
+  options.type = DType::int16;
+  EXPECT_EQ(real_operators(made(small, options)), "sigmoid (gate)");
+}
+
+TEST(QuantizeMethods, MoreOnOfferNeverLeaveALargerErrorOnClipsHeldBack) {
+  for (const char* target : {"esp32", "esp32p4"}) {
+    SmallGraph small(48);
+    const MemoryClips data(small.clips(16));
+    Options options = options_for(target);
+    const auto least = [&] {
+      const auto quantized = quantize(small.graph, data, options);
+      EXPECT_TRUE(quantized.ok()) << quantized.status().text();
+      double error = 1;
+      for (const Trial& trial : quantized->trials) error = std::min(error, trial.error);
+      // What is used is what did best.
+      EXPECT_TRUE(std::any_of(quantized->trials.begin(), quantized->trials.end(), [&](const Trial& trial) { return trial.error == error && names_of(trial.methods) == names_of(quantized->methods); }));
+      return std::pair(error, quantized->trials.size());
+    };
+    const auto usual = least();
+    options.offered.split = options.offered.blocks = options.offered.tqt = true;
+    const auto all = least();
+    EXPECT_LE(all.first, usual.first) << target;
+    EXPECT_GE(all.second, usual.second + 2) << target;
+    options.offered = none();
+    EXPECT_GT(least().first, all.first) << target;
+  }
+}
+
 TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
   SmallGraph small;
   const MemoryClips data(small.clips(16));

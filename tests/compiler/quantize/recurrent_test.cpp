@@ -1,9 +1,14 @@
 // Matrices of recurrent operators, rounded for their results.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <map>
 #include <random>
 
+#include "compiler/espdl/espdl_generated.h"
+#include "compiler/espdl/writer.h"
 #include "compiler/quantize/calibration_table.h"
 #include "compiler/quantize/emit.h"
 #include "compiler/quantize/quantize.h"
@@ -95,6 +100,53 @@ TEST(QuantizeRecurrent, RoundingForResultsBeatsRoundingToTheNearest) {
       errors[rounds ? 1 : 0] = (*compare_forms(quantized->real, quantized->graph, others, all_of(32), 1))[0].ratio();
     }
     EXPECT_LT(errors[1], errors[0]) << fb::EnumNameOpCode(one.graph.nodes[0].code);
+  }
+}
+
+// The rules of the format for GRU and LSTM: biases of 16 bits at the exponent of the gates, which an attribute says; one exponent for each matrix.
+TEST(QuantizeRecurrent, WrittenFilesSayTheExponentOfTheGates) {
+  for (const bool lstm : {false, true}) {
+    GraphOfOne made = recurrent(lstm);
+    const MemoryClips data(made.clips(12));
+    const auto quantized = quantize(made.graph, data, with(true));
+    ASSERT_TRUE(quantized.ok()) << quantized.status().text();
+    const auto written = compiler::write_espdl(quantized->graph, {.target = compiler::EspdlTarget::c});
+    ASSERT_TRUE(written.ok()) << written.status().text();
+    ASSERT_TRUE(written->refusals.empty()) << written->refusals[0];
+    ASSERT_GT(written->bytes.size(), 16u);
+    std::vector<std::max_align_t> aligned((written->bytes.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+    std::copy(written->bytes.begin() + 16, written->bytes.end(), reinterpret_cast<std::byte*>(aligned.data()));
+    const espdl::Graph& graph = *flatbuffers::GetRoot<espdl::Model>(aligned.data())->graph();
+    const espdl::Node* cell = nullptr;
+    for (const espdl::Node* node : *graph.node()) {
+      if (node->op_type()->str() == (lstm ? "LSTM" : "GRU")) cell = node;
+    }
+    ASSERT_NE(cell, nullptr);
+    std::map<std::string, std::int64_t> numbers;
+    std::map<std::string, std::string> texts;
+    for (const espdl::Attribute* attribute : *cell->attribute()) {
+      if (attribute->i() != nullptr) numbers[attribute->name()->str()] = attribute->i()->i();
+      if (attribute->s() != nullptr) texts[attribute->name()->str()] = std::string(attribute->s()->begin(), attribute->s()->end());
+    }
+    EXPECT_EQ(texts["quant_type"], "S8");
+    EXPECT_EQ(texts["direction"], "forward");
+    EXPECT_EQ(numbers["hidden_size"], kHidden);
+    EXPECT_EQ(numbers["linear_before_reset"], lstm ? 0 : 1);
+    const auto constant = [&](unsigned input) {
+      for (const espdl::Tensor* tensor : *graph.initializer()) {
+        if (tensor->name()->str() == cell->input()->Get(input)->str()) return tensor;
+      }
+      return static_cast<const espdl::Tensor*>(nullptr);
+    };
+    for (const unsigned matrix : {1u, 2u}) {
+      ASSERT_NE(constant(matrix), nullptr);
+      EXPECT_EQ(constant(matrix)->data_type(), espdl::TensorDataType::INT8);
+      EXPECT_EQ(constant(matrix)->exponents()->size(), 1u);
+    }
+    ASSERT_NE(constant(3), nullptr);
+    EXPECT_EQ(constant(3)->data_type(), espdl::TensorDataType::INT16);
+    ASSERT_EQ(constant(3)->exponents()->size(), 1u);
+    EXPECT_EQ(constant(3)->exponents()->Get(0), numbers.at("gate_exponent"));
   }
 }
 
