@@ -14,9 +14,11 @@
 #include "embed/node.h"
 #include "embed/program.h"
 #include "features/host/fbank_source.h"
+#include "features/host/microfrontend_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/fbank.h"
+#include "pipeline/nodes/microfrontend.h"
 #include "pipeline/nodes/nodes.h"
 
 namespace runnel::apps {
@@ -88,6 +90,18 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     out.class_name = "ConstantFbank";
     out.header = "pipeline/nodes/constant_fbank.h";
     out.members.push_back({"tables", "&" + name + "::kTables"});
+    return out;
+  }
+  if (text.type == "microfrontend") {
+    const auto& node = static_cast<const pipeline::Microfrontend&>(*made);
+    const std::string name = fmt::format("Microfrontend{}Tables", index), gives(node.dtype), non_finite(node.non_finite);
+    auto source = features::microfrontend_source(node.options, name);
+    made->~Node();
+    if (!source.ok()) return source.status();
+    out.definitions = std::move(*source);
+    out.class_name = "ConstantMicrofrontend";
+    out.header = "pipeline/nodes/constant_microfrontend.h";
+    out.members = {{"options", "&" + name + "::kOptions"}, {"tables", "&" + name + "::kTables"}, {"gives", "DType::" + gives}, {"non_finite", compiler::quoted(non_finite)}};
     return out;
   }
   for (const pipeline::Parameter& parameter : type->parameters) {

@@ -33,5 +33,5 @@ if [[ -f $vibration ]]; then
   shaft=$work/shaft.csv
   awk 'BEGIN { print "g"; for (i = 0; i < 40000; i++) printf "%.5f\n", (i < 8000 ? 0.01 : 0.2) * sin(i * 0.15) + (i > 20000 ? 0.3 * sin(i * 0.3) : 0) + 0.002 * sin(i * i * 0.37) }' >"$shaft"
   "$runnel" run "csv path='$shaft' rate=4000 ! wav path='$work/shaft.wav'" >/dev/null
-  example vibration "$vibration" "$work/shaft.wav" "wav path='$work/shaft.wav'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)"
+  example vibration "$vibration" "$work/shaft.wav" "wav path='$work/shaft.wav'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi
