@@ -138,6 +138,8 @@ Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& ca
   compiler::WriteOptions options;
   options.strip_names = !keep_names;
   options.blocks.clear();
+  // Frames are counted along its axis of time: one that the file does not have would give them another meaning.
+  options.plan = model.plan() != nullptr;
   RUNNEL_ASSIGN(compiler::WrittenModel written, compiler::write_model(graph, options));
   return std::move(written.bytes);
 }
