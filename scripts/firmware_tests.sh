@@ -22,7 +22,7 @@ frame_objects=(features/{kernels_generic,kernels_reference,fixed_generic,fixed_r
 device_objects=(kernels/{conv_generic,conv_device,conv_dsp,conv_helium,elementwise_generic,elementwise_dsp,elementwise_helium})
 
 # The board without a floating-point unit runs front ends and kernels only.
-images=(features_image microfrontend_image kernels_image)
+images=(features_image microfrontend_image kernels_image traps_image)
 for board in "${boards[@]}"; do
   targets=("${images[@]}")
   [[ $board == mps2-an385 ]] || targets+=(model_image)
