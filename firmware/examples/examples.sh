@@ -2,24 +2,25 @@
 # Of a model file, what it says about itself: "front end" or "decision".
 stored() { "$runnel" inspect "$1" 2>/dev/null | sed -n "s/^  $2  *//p" | head -n 1; }
 little_endian() { printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24)))"; }
-# One .wav file out of several of the same kind, whose headers have 44 bytes, with SILENCE bytes of zeros behind each.
-joined_wav() {   # OUTPUT SILENCE INPUT...
-  local output=$1 silence=$2 bytes
+# One .wav file out of several of the same kind, whose headers have 44 bytes: of each, at most so many bytes of samples.
+joined_wav() {   # OUTPUT MOST INPUT...
+  local output=$1 most=$2 bytes
   shift 2
   for one in "$@"; do
     [[ $(dd if="$one" bs=1 skip=36 count=4 status=none) == data ]] || die "$one: expected a header of 44 bytes"
-    tail -c +45 "$one"
-    head -c "$silence" /dev/zero
+    head -c $((most + 44)) "$one" | tail -c +45
   done >"$output.samples"
   bytes=$(stat -c %s "$output.samples")
   { printf RIFF; little_endian $((bytes + 36)); head -c 40 "$1" | tail -c +9; little_endian "$bytes"; cat "$output.samples"; } >"$output"
 }
 
 if [[ -n $data ]]; then
-  # Keywords: the bundled digits model over words with pauses; RUNNEL_LONG=1: over a recording of 90 s.
-  digits=$build/models/digits/digits.rnl words=$work/words.wav
-  if [[ ${RUNNEL_LONG:-0} == 1 ]]; then words=$data/digits/stitched_90s.wav
-  else joined_wav "$words" 16000 "$data"/digits/eval_wav/*_george_0.wav; fi
+  # Keywords: the bundled digits model over the first 12 s of a recording of words; RUNNEL_LONG=1: over all of its 90 s.
+  digits=$build/models/digits/digits.rnl words=$data/digits/stitched_90s.wav
+  if [[ ${RUNNEL_LONG:-0} != 1 ]]; then
+    joined_wav "$work/words.wav" 384000 "$words"
+    words=$work/words.wav
+  fi
   example digits "$digits" "$words" "wav path='$words'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)" --step
   brief_of[digits]=$data/digits/eval_wav/000_0_george_0.wav
 
@@ -47,6 +48,8 @@ if [[ -n $data ]]; then
   }
   answers="release=0.52 labels=calm,stimulus ignore=calm"
   "$runnel" import "$data/executorch/mbedtfo_cnn_trained.pte" -o "$work/plant.rnl" --usage window --window 100 --hop 50 2>/dev/null
+  # Their softmax, and the mean over a window, are defined in double precision.
+  doubles_of[plant]=softmax doubles_of[plant_fcn]="softmax, mean" doubles_of[plant_int8]=softmax
   plant_example plant "$work/plant.rnl" "threshold=0.6 $answers"
   "$runnel" import "$data/executorch/mbedtfo_fcn.pte" -o "$work/plant_fcn.rnl" --usage window --window 100 --hop 50 2>/dev/null
   plant_example plant_fcn "$work/plant_fcn.rnl" "threshold=0.55 $answers"
@@ -60,6 +63,6 @@ fi
 vibration=$build/models/vibration/vibration.rnl
 if [[ -f $vibration ]]; then
   shaft=$work/shaft.wav made=$build/recordings/vibration
-  joined_wav "$shaft" 0 "$made"/stopped_0.wav "$made"/balanced_0.wav "$made"/imbalance_0.wav "$made"/balanced_1.wav "$made"/bearing_0.wav "$made"/misalignment_0.wav
+  joined_wav "$shaft" 1000000 "$made"/stopped_0.wav "$made"/balanced_0.wav "$made"/imbalance_0.wav "$made"/balanced_1.wav "$made"/bearing_0.wav "$made"/misalignment_0.wav
   example vibration "$vibration" "$shaft" "wav path='$shaft'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi
