@@ -46,15 +46,24 @@ source "$root/firmware/examples/examples.sh"
 # RUNNEL_NODES: only these.
 if [[ -n ${RUNNEL_NODES:-} ]]; then read -ra examples <<<"$RUNNEL_NODES"; fi
 
-# Of the first one, the same for a processor that the first board does not have.
-foreign=foreign
 for name in "${examples[@]}"; do
   # Words of a flag have no spaces.
   # shellcheck disable=SC2086
   "$runnel" embed "${model_of[$name]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$name]}" --decision "${decision_of[$name]}" ${flags_of[$name]} || die "$name: cannot be embedded"
 done
-"$runnel" embed "${model_of[${examples[0]}]}" -o "$embedded/$foreign" --name "$foreign" --front-end "${front_of[${examples[0]}]}" --decision "${decision_of[${examples[0]}]}" ${flags_of[${examples[0]}]} \
-  --target "$([[ ${boards[0]} == mps3-an547 ]] && echo cortex-m7 || echo cortex-m55)" 2>/dev/null
+# For the first board only: the first example for a processor that it does not have, and a second tier of memory for another one.
+extras=()
+variant() {   # NAME OF [FLAG]...
+  local name=$1 of=$2
+  shift 2
+  extras+=("$name")
+  # shellcheck disable=SC2086
+  "$runnel" embed "${model_of[$of]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$of]}" --decision "${decision_of[$of]}" ${flags_of[$of]} "$@" 2>/dev/null || die "$name: cannot be embedded"
+  recording_of[$name]=${recording_of[$of]}
+}
+variant foreign "${examples[0]}" --target "$([[ ${boards[0]} == mps3-an547 ]] && echo cortex-m7 || echo cortex-m55)"
+tiered=motion
+[[ " ${examples[*]} " != *" $tiered "* ]] || variant tiered "$tiered" --fast 4096
 
 image() { echo "$build/firmware/$1/firmware/$2_$3.elf"; }
 on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the image prints is in OUTPUT.log
@@ -110,6 +119,10 @@ measure() {
   used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
     "$(number "$out.node" mean)" "$(number "$out.node" most)" >"$work/measured.$board.$name"
+  # From the start, checksums included, to the first hop that gives a frame: 5 ms at 100 MHz.
+  local ready
+  ready=$(grep -o 'instructions_until_push .*' "$out.node.log" | awk '{print $NF}')
+  [[ $name != digits ]] || ((ready <= 500000)) || failed "$board $name: $ready instructions until the first frame, expected at most 500000"
   # Boards that have double precision in hardware show nothing here; the code is the same.
   local doubles
   doubles=$(number "$out.node" watched)
@@ -120,7 +133,7 @@ for board in "${boards[@]}"; do
   folder=$build/firmware/$board
   mkdir -p "$folder"
   list=$(printf ';%s' "${examples[@]/#/$embedded/}")
-  [[ $board != "${boards[0]}" ]] || list+=";$embedded/$foreign"
+  [[ $board != "${boards[0]}" ]] || list+=$(printf ';%s' "${extras[@]/#/$embedded/}")
   if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
          cmake --build "$folder" --parallel "$jobs" --target node_images; } >"$folder.nodes.log" 2>&1; then
     grep -E "error|Error|undefined" "$folder.nodes.log" >&2
@@ -136,6 +149,13 @@ measured=$work/measured.tsv
 for name in "${examples[@]}"; do
   for board in "${boards[@]}"; do cat "$work/measured.$board.$name" 2>/dev/null || failed "$board $name: not measured"; done
 done >"$measured"
+
+# Two tiers of memory change nothing.
+if [[ " ${extras[*]} " == *" tiered "* ]]; then
+  on_board "${boards[0]}" tiered observed "$work/tiered" observe=1 || failed "two tiers: code $?: $(tail -n 1 "$work/tiered.log")"
+  for part in features output jsonl; do cmp -s "$work/tiered.$part" "$work/host.$tiered.$part" || failed "two tiers: $part differ from this machine's"; done
+  (($(number "$work/tiered" fast_used) > 0)) || failed "two tiers: the fast one is empty"
+fi
 
 # Faults, over one word, on the first board with the first example: each has its code and ends.
 board=${boards[0]} name=${examples[0]} image_name=${examples[0]}
@@ -161,7 +181,7 @@ cmp -s "$work/fault.output" "$work/host.$name.output" || failed "bursts of 50 ho
 expect 0 "saved and restored" save=30 observe=1
 cmp -s "$work/fault.jsonl" "$work/host.$name.jsonl" || failed "saving and restoring changes decisions"
 expect 0 "closed gate" gate=4000000000
-recording_of[$foreign]=$short image_name=$foreign
+recording_of[foreign]=$short image_name=foreign
 expect 9 "a program for another processor"
 image_name=$name
 # Flipped bits in the flash image: in the model, all over it.

@@ -121,7 +121,7 @@ constexpr std::size_t kFirst = 4;   // pushes whose end is told
   line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
   print(line.view());
   Text more;
-  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " stack_used " << stack_used();
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " fast_used " << counters.fast_used << " stack_used " << stack_used();
   print(more.view());
   print(" instructions_until_push");
   for (const std::uint64_t count : until) {
