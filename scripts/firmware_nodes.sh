@@ -197,7 +197,7 @@ table() {
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
   # What was not run keeps its line.
   awk -F '\t' 'NR == FNR { new[$1 FS $2] = $0; order[++count] = $1 FS $2; next } ($1 FS $2) in new { print new[$1 FS $2]; delete new[$1 FS $2]; next } { print }
-                END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" >"$work/budgets.tsv"
+                END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" | LC_ALL=C sort -t $'\t' -k 1,2 >"$work/budgets.tsv"
   cp "$work/budgets.tsv" "$budgets"
   page=$root/docs/firmware.md
   { sed '/^<!-- budgets -->$/q' "$page"; table "$budgets"; sed -n '/^<!-- end of budgets -->$/,$p' "$page"; } >"$work/page.md"
