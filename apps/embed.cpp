@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <list>
 
 #include "apps/graphs.h"
 #include "apps/support.h"
@@ -14,9 +15,14 @@
 #include "embed/node.h"
 #include "embed/program.h"
 #include "features/host/fbank_source.h"
+#include "features/host/microfrontend_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/constant_fbank.h"
+#include "pipeline/nodes/constant_microfrontend.h"
 #include "pipeline/nodes/fbank.h"
+#include "pipeline/nodes/microfrontend.h"
+#include "pipeline/nodes/model_stream.h"
 #include "pipeline/nodes/nodes.h"
 
 namespace runnel::apps {
@@ -90,6 +96,18 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     out.members.push_back({"tables", "&" + name + "::kTables"});
     return out;
   }
+  if (text.type == "microfrontend") {
+    const auto& node = static_cast<const pipeline::Microfrontend&>(*made);
+    const std::string name = fmt::format("Microfrontend{}Tables", index), gives(node.dtype), non_finite(node.non_finite);
+    auto source = features::microfrontend_source(node.options, name);
+    made->~Node();
+    if (!source.ok()) return source.status();
+    out.definitions = std::move(*source);
+    out.class_name = "ConstantMicrofrontend";
+    out.header = "pipeline/nodes/constant_microfrontend.h";
+    out.members = {{"options", "&" + name + "::kOptions"}, {"tables", "&" + name + "::kTables"}, {"gives", "DType::" + gives}, {"non_finite", compiler::quoted(non_finite)}};
+    return out;
+  }
   for (const pipeline::Parameter& parameter : type->parameters) {
     const bool option = known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
     if (parameter.name == "preset") continue;
@@ -124,26 +142,92 @@ Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& ca
   compiler::WriteOptions options;
   options.strip_names = !keep_names;
   options.blocks.clear();
+  // Frames are counted along its axis of time: one that the file does not have would give them another meaning.
+  options.plan = model.plan() != nullptr;
   RUNNEL_ASSIGN(compiler::WrittenModel written, compiler::write_model(graph, options));
   return std::move(written.bytes);
 }
 
-// The program run on this machine: what the generated source will make, to have everything checked before anything is written.
-std::vector<pipeline::NodeText> dry_nodes;
+// The program run on this machine: what the generated source will make, to have everything checked before anything is written, and to count the
+// memory that it takes. What will be constants of the program lies in a memory of its own, which is not counted.
+struct DryProgram {
+  std::vector<pipeline::NodeText> nodes;
+  std::list<features::Fbank> fbanks;
+  std::list<features::Microfrontend> microfrontends;
+  const Prepared* compiled = nullptr;   // null: the model is interpreted
+  int output = 0;                       // tensor of the compiled model
+  pipeline::Format gives;               // of the compiled model's node
+  HeapMemory constants;
+};
+DryProgram* dry_program = nullptr;
+
+// Takes what CompiledInfer takes, and computes nothing.
+class DryCompiled final : public pipeline::Node {
+ public:
+  Status prepare(pipeline::PrepareContext& context) noexcept override {
+    RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *dry_program->compiled));
+    const Placement& out = dry_program->compiled->placement(dry_program->output);
+    pipeline::ModelStreamShape shape;
+    shape.out_frames = out.frames;
+    shape.up = out.up;
+    shape.down = out.down;
+    stream_.start(context, session, shape, {}, {});
+    context.output = dry_program->gives;
+    return {};
+  }
+  std::int64_t reset(std::int64_t first) noexcept override { return first; }
+  Status process(const pipeline::Block&, pipeline::Output&) noexcept override { return {}; }
+  Status flush(pipeline::Output& out) noexcept override {
+    out.end = true;
+    return {};
+  }
+
+ private:
+  [[maybe_unused]] const void* model_ = nullptr;   // as CompiledInfer has one
+  pipeline::ModelStream stream_;
+};
+
+// The node as the program will have it: front ends with tables that are constants, and the compiled model.
+Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text, Memory& memory) {
+  const bool constant = text.type == "fbank" || text.type == "microfrontend";
+  if (text.type == "infer" && dry_program->compiled != nullptr) return embed::place<DryCompiled>(memory);
+  pipeline::Node* const node = type.make(constant ? dry_program->constants : memory);
+  if (node == nullptr) return node;
+  for (const pipeline::Parameter& parameter : type.parameters) {
+    for (const pipeline::ParameterText& given : text.parameters) {
+      if (given.key != parameter.name) continue;
+      RUNNEL_ASSIGN(const pipeline::Value value, pipeline::parse_value(parameter, given.value));
+      RUNNEL_TRY(parameter.set(parameter, *node, value));
+    }
+  }
+  if (text.type == "fbank") {
+    RUNNEL_ASSIGN(features::Fbank made, features::Fbank::make(static_cast<const pipeline::Fbank*>(node)->options, Isa::reference, dry_program->constants));
+    auto* const out = embed::place<pipeline::ConstantFbank>(memory);
+    if (out != nullptr) out->tables = &dry_program->fbanks.emplace_back(std::move(made)).tables();
+    return out;
+  }
+  if (text.type == "microfrontend") {
+    const auto& given = static_cast<const pipeline::Microfrontend&>(*node);
+    RUNNEL_ASSIGN(features::Microfrontend made, features::Microfrontend::make(given.options, Isa::reference, dry_program->constants));
+    auto* const out = embed::place<pipeline::ConstantMicrofrontend>(memory);
+    if (out == nullptr) return out;
+    const features::Microfrontend& kept = dry_program->microfrontends.emplace_back(std::move(made));
+    out->options = &kept.options();
+    out->tables = &kept.tables();
+    out->gives = given.dtype == "int8" ? DType::int8 : given.dtype == "float32" ? DType::float32 : DType::uint16;
+    out->non_finite = given.non_finite;
+    return out;
+  }
+  return node;
+}
 
 bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept {
-  for (std::size_t i = 0; i < dry_nodes.size(); ++i) {
-    const auto type = pipeline::find_node(pipeline::device_nodes(), dry_nodes[i].type, true);
-    pipeline::Node* const node = (*type)->make(memory);
-    if (node == nullptr) return false;
-    for (const pipeline::Parameter& parameter : (*type)->parameters) {
-      for (const pipeline::ParameterText& given : dry_nodes[i].parameters) {
-        if (given.key != parameter.name) continue;
-        const auto value = pipeline::parse_value(parameter, given.value);
-        if (!value.ok() || !parameter.set(parameter, *node, *value).ok()) return false;
-      }
-    }
-    stages[i] = {node, *type, dry_nodes[i].type, static_cast<int>(i)};
+  for (std::size_t i = 0; i < dry_program->nodes.size(); ++i) {
+    const pipeline::NodeText& text = dry_program->nodes[i];
+    const auto type = pipeline::find_node(pipeline::device_nodes(), text.type, true);
+    const auto node = dry_node(**type, text, memory);
+    if (!node.ok() || *node == nullptr) return false;
+    stages[i] = {*node, *type, text.type, static_cast<int>(i)};
   }
   return true;
 }
@@ -152,15 +236,27 @@ struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
   std::int64_t hop = 1;              // samples from frame to frame behind the front end
   bool events = false;
-  pipeline::Format features;         // what the model gets
+  pipeline::Format features, output; // what the model gets, and gives
 };
 
-Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast) {
-  dry_nodes = nodes;
+// `compiled`: null, or the prepared model whose output `tensor` has the format `gives`.
+struct DryModel {
+  const Prepared* compiled = nullptr;
+  int tensor = 0;
+  pipeline::Format gives;
+};
+
+Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast, const DryModel& model = {}) {
+  DryProgram parts;
+  parts.nodes = nodes;
+  parts.compiled = model.compiled;
+  parts.output = model.tensor;
+  parts.gives = model.gives;
+  dry_program = &parts;
   runnel_program dry;
   dry.name = program.name.c_str();
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
-  dry.make_loader = embed::rom_loader;
+  if (model.compiled == nullptr) dry.make_loader = embed::rom_loader;
   dry.operators = all_operators();
   dry.input = {.kind = pipeline::Kind::audio, .dtype = DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
   dry.hop = program.hop;
@@ -187,6 +283,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
     if (program.features_stage >= 0) {
       const pipeline::Clock& clock = node->executor->format(1 + program.features_stage).clock;
       out.features = node->executor->format(1 + program.features_stage);
+      out.output = node->executor->format(1 + program.output_stage);
       out.hop = std::clamp<std::int64_t>(clock.hop / clock.denominator, 1, 4096);
     }
     out.events = events;
@@ -206,8 +303,8 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
   return {};
 }
 
-// The node that interprets the model is replaced by one that has it as constants.
-Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain, const pipeline::Format& features, compiler::EmbeddedProgram& program) {
+// The node that interprets the model is replaced by one that has it as constants; what it takes is counted anew.
+Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain, compiler::EmbeddedProgram& program, DryRun& dry) {
   if (call.self_test) return Status(Code::unsupported, "--step --self-test: a compiled model has no test vectors; expected one of them");
   const auto at = static_cast<std::size_t>(program.output_stage);
   compiler::CompileOptions options;
@@ -221,8 +318,8 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
     if (member.name == "chunk") options.chunk = std::atoll(member.value.c_str());
     if (member.name == "dequantize") options.dequantize = member.value == "true";
   }
-  options.given = features.dtype;
-  options.given_exponent = features.exponent;
+  options.given = dry.features.dtype;
+  options.given_exponent = dry.features.exponent;
   if (model.pipeline() != nullptr && model.pipeline()->labels() != nullptr) {
     for (const flatbuffers::String* label : *model.pipeline()->labels()) options.labels.push_back(label->str());
   }
@@ -236,6 +333,17 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   node.members = {{"model", "&" + options.scope + "::kModel"}};
   program.model = std::move(compiled->constants);
   program.compiled = true;
+  HeapMemory memory;
+  DryModel dry_model{nullptr, 0, dry.output};
+  // What the first run kept is gone.
+  const std::vector<std::string_view> labels(options.labels.begin(), options.labels.end());
+  dry_model.gives.labels = labels;
+  dry_model.gives.source = {};
+  RUNNEL_ASSIGN(dry_model.compiled, compiler::prepare_for_compiling(model, options, memory));
+  for (const std::int32_t tensor : model.outputs()) {
+    if (options.output.empty() || model.tensor_name(tensor) == options.output) dry_model.tensor = tensor;
+  }
+  RUNNEL_ASSIGN(dry, dry_run(program, chain, call.fast, dry_model));
   return {};
 }
 
@@ -304,7 +412,7 @@ Status run_embed(const EmbedCall& call) {
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
-  if (call.step) RUNNEL_TRY(compile(call, model, chain, dry->features, program));
+  if (call.step) RUNNEL_TRY(compile(call, model, chain, program, *dry));
   if (program.events && program.labels.empty()) {
     const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
     for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));

@@ -32,6 +32,7 @@ struct QuantizeCall {
   double max_error = 0, budget = 0;
   bool quiet = false;
   FrontEndFlags front_end;
+  compiler::UsageOptions usage;
   ModelFlags flags;
 };
 
@@ -104,7 +105,7 @@ struct Made {
 };
 
 Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
-  compiler::UsageOptions usage;
+  compiler::UsageOptions usage = call.usage;
   for (const std::string& text : call.states) {
     const std::size_t at = text.find('=');
     if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
@@ -252,8 +253,8 @@ Status run_quantize(QuantizeCall call) {
 
 void add_quantize(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  CLI::App* verb = app.add_subcommand("quantize", "Make an integer model of a float .onnx file, with calibration data, and say how accurate it is");
-  verb->add_option("INPUT", call->input, "Float model (.onnx)")->required();
+  CLI::App* verb = app.add_subcommand("quantize", "Make an integer model of a float model, with calibration data, and say how accurate it is");
+  verb->add_option("INPUT", call->input, "Float model (.onnx, .pte)")->required();
   verb->add_option("--calib", call->calib, "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or .f32 (raw float32); NAME=PATH for models with several inputs")->default_str("");
   verb->add_option("--table", call->table, "Calibration table of an earlier run, instead of --calib: the same model again, without the recordings");
   verb->add_option("--save-table", call->save_table, "Write what was decided as a calibration table");
@@ -267,6 +268,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
   verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
   verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then steps that follow one another")->default_str("");
+  verb->add_option("--window", call->usage.window, "Frames per run of a model for windows of a stream, which knows nothing of the run before; a clip of the calibration is a window (default: as the file says)")->default_str("");
+  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")->default_str("");
   verb->add_option("--layout", call->layout, "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where the file has [1, C, T], so that a stream moves no data at its ends")
       ->check(CLI::IsMember({"source", "frames-first"}));
   verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");

@@ -384,7 +384,8 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
 
 Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   const std::vector<int> axes = chosen_time_axes(given, options.stream, options.time_axes);
-  RUNNEL_ASSIGN(const Streamified streamified, streamify(given, options.stream, axes, options.operators));
+  Streamified streamified;
+  if (options.plan) { RUNNEL_ASSIGN(streamified, streamify(given, options.stream, axes, options.operators)); }
   const Graph& graph = streamified.graph ? *streamified.graph : given;
   Numbering numbering(graph);
   RUNNEL_TRY(numbering.number());
@@ -401,7 +402,7 @@ Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   {
     RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
     RUNNEL_TRY(check_operators(model, options.operators));
-    RUNNEL_TRY(add_plan(model, options, axes, written.refusals, sections));
+    if (options.plan) RUNNEL_TRY(add_plan(model, options, axes, written.refusals, sections));
   }
   if (!written.refusals.empty()) {
     if (!options.stream.given()) return written;

@@ -23,6 +23,8 @@ struct WriteOptions {
   StreamOptions stream;
   // Every operator of the graph must be in it: those of an application, too.
   OperatorTable operators = all_operators();
+  // false: no streaming form, even where there could be one: what was written without stays so.
+  bool plan = true;
 };
 
 struct WrittenModel {

@@ -14,30 +14,48 @@ Result<std::size_t> Microfrontend::memory_bytes(const MicrofrontendOptions& opti
   return memory_bytes(static_cast<std::size_t>(shape.grid.length), shape.fft_size, static_cast<std::size_t>(options.num_mel_bins));
 }
 
-Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, const MicrofrontendTables* tables, Isa isa, Memory& memory) noexcept {
-  Microfrontend m;
-  m.options_ = options;
-  m.kernels_ = &fixed_kernels_for(isa);
-  RUNNEL_ASSIGN(m.shape_, shape_of(options));
-  const auto length = static_cast<std::size_t>(m.shape_.grid.length);
-  const std::size_t bins = m.shape_.fft_size / 2 + 1, channels = m.dims();
-  const std::size_t count = words(length, m.shape_.fft_size, channels);
+Status Microfrontend::take_state(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept {
+  options_ = options;
+  kernels_ = &fixed_kernels_for(isa);
+  RUNNEL_ASSIGN(shape_, shape_of(options));
+  const auto length = static_cast<std::size_t>(shape_.grid.length);
+  const std::size_t bins = shape_.fft_size / 2 + 1, channels = dims();
+  const std::size_t count = words(length, shape_.fft_size, channels);
   auto* at = static_cast<std::uint32_t*>(memory.allocate(count * sizeof(std::uint32_t), alignof(std::uint32_t)));
   if (at == nullptr) return Status(Code::out_of_memory) << "fixed-point front end: needs " << count * sizeof(std::uint32_t) << " bytes";
   std::fill_n(at, count, 0U);
-  m.energy_ = std::exchange(at, at + bins);
-  m.signal_ = std::exchange(at, at + channels);
-  m.noise_ = std::exchange(at, at + channels);
+  energy_ = std::exchange(at, at + bins);
+  signal_ = std::exchange(at, at + channels);
+  noise_ = std::exchange(at, at + channels);
   auto* half = reinterpret_cast<std::int16_t*>(at);
-  m.samples_ = std::exchange(half, half + length);
-  m.frame_ = std::exchange(half, half + m.shape_.fft_size);
-  m.spectrum_ = half;
-  if (tables != nullptr) m.tables_ = *tables;
-  else RUNNEL_TRY(m.make_tables(memory));
-  RUNNEL_TRY(m.fft_.init(m.shape_.fft_size, m.tables_.factors, isa, memory));
-  m.smoothing_[0] = fixed::noise_fraction(options.even_smoothing);
-  m.smoothing_[1] = fixed::noise_fraction(options.odd_smoothing);
-  m.least_ = fixed::noise_fraction(options.min_signal_remaining);
+  samples_ = std::exchange(half, half + length);
+  frame_ = std::exchange(half, half + shape_.fft_size);
+  spectrum_ = half;
+  return {};
+}
+
+Status Microfrontend::start(Isa isa, Memory& memory) noexcept {
+  RUNNEL_TRY(fft_.init(shape_.fft_size, tables_.factors, isa, memory));
+  smoothing_[0] = fixed::noise_fraction(options_.even_smoothing);
+  smoothing_[1] = fixed::noise_fraction(options_.odd_smoothing);
+  least_ = fixed::noise_fraction(options_.min_signal_remaining);
+  return {};
+}
+
+// One function for each, so that a program with constant tables is linked without the arithmetic that makes them.
+Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept {
+  Microfrontend m;
+  RUNNEL_TRY(m.take_state(options, isa, memory));
+  RUNNEL_TRY(m.make_tables(memory));
+  RUNNEL_TRY(m.start(isa, memory));
+  return m;
+}
+
+Result<Microfrontend> Microfrontend::make(const MicrofrontendOptions& options, const MicrofrontendTables& tables, Isa isa, Memory& memory) noexcept {
+  Microfrontend m;
+  RUNNEL_TRY(m.take_state(options, isa, memory));
+  m.tables_ = tables;
+  RUNNEL_TRY(m.start(isa, memory));
   return m;
 }
 

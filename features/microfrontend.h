@@ -28,13 +28,15 @@ class Microfrontend {
  public:
   // `isa` changes speed only. Errors: those of shape_of(); invalid_argument when the channels reach beyond the spectrum;
   // out_of_memory.
-  static Result<Microfrontend> make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept { return make(options, nullptr, isa, memory); }
-  // The same with the tables of Recipe::kOptions (microfrontend_tables.h), which the compiler has made: they lie in flash memory,
-  // and nothing is computed here.
+  static Result<Microfrontend> make(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
+  // With tables of these options that are made already (host/microfrontend_source.h writes them) and outlive this: they lie in flash memory, and
+  // nothing is computed here.
+  static Result<Microfrontend> make(const MicrofrontendOptions& options, const MicrofrontendTables& tables, Isa isa, Memory& memory) noexcept;
+  // The same with the tables of Recipe::kOptions (microfrontend_tables.h), which the compiler makes.
   template <class Recipe>
   static Result<Microfrontend> make_of(Isa isa, Memory& memory) noexcept {
     constexpr MicrofrontendTables kTables = ConstantMicrofrontendTables<Recipe>::view();
-    return make(Recipe::kOptions, &kTables, isa, memory);
+    return make(Recipe::kOptions, kTables, isa, memory);
   }
   // Bytes that make() takes of a 64-byte aligned Memory for frames of `length` samples and an FFT of `fft_size`, and make_of().
   static constexpr std::size_t memory_bytes(std::size_t length, std::size_t fft_size, std::size_t channels) noexcept {
@@ -71,6 +73,7 @@ class Microfrontend {
   [[nodiscard]] std::size_t dims() const noexcept { return static_cast<std::size_t>(options_.num_mel_bins); }
   [[nodiscard]] const FrameGrid& grid() const noexcept { return shape_.grid; }
   [[nodiscard]] const MicrofrontendOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const MicrofrontendTables& tables() const noexcept { return tables_; }
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept {
     return samples / static_cast<std::size_t>(shape_.grid.shift) + 1;
   }
@@ -94,9 +97,10 @@ class Microfrontend {
     const std::size_t halves = length + fft_size + 2 * bins;
     return bins + 2 * channels + (halves + 1) / 2;
   }
-  // tables: nullptr, or those of these options.
-  static Result<Microfrontend> make(const MicrofrontendOptions& options, const MicrofrontendTables* tables, Isa isa, Memory& memory) noexcept;
+  // Everything but the tables, which are asked for behind the state.
+  Status take_state(const MicrofrontendOptions& options, Isa isa, Memory& memory) noexcept;
   Status make_tables(Memory& memory) noexcept;
+  Status start(Isa isa, Memory& memory) noexcept;
   template <class Sample>
   Step push_any(std::span<const Sample> samples, std::span<std::uint16_t> frames_out) noexcept;
   void channels(int shift) noexcept;

@@ -29,7 +29,7 @@ struct FrameIndex {
 struct RunContext {
   std::byte* const* data = nullptr;      // per tensor: first byte of its block
   const FrameIndex* index = nullptr;     // per tensor; only if the operator asked for it
-  std::byte* scratch = nullptr;          // 64-byte aligned, as large as the largest request
+  std::byte* scratch = nullptr;          // 64-byte aligned, 16 in firmware; as large as the largest request
   std::byte* state = nullptr;            // the session's operator state
   std::int32_t part = 0, parts = 1;      // which share of the operator this call is to compute
 };

@@ -321,9 +321,12 @@ void affine_quantize(const Affine& y, Rounding rounding, std::size_t count, cons
   for (std::size_t i = 0; i < count; ++i) store(y.dtype, to, i, to_integer(x[i], y.scale, y.zero_point, rounding));
 }
 void affine_dequantize(const Affine& x, std::size_t count, const void* from, float* y) noexcept {
-  const auto scale = static_cast<double>(x.scale);
+  constexpr std::int64_t kExactInFloat = std::int64_t{1} << 24;
   for (std::size_t i = 0; i < count; ++i) {
-    y[i] = static_cast<float>(scale * static_cast<double>(std::int64_t{load(x.dtype, from, i)} - x.zero_point));
+    const std::int64_t value = std::int64_t{load(x.dtype, from, i)} - x.zero_point;
+    // Both are the exact product rounded once; small machines compute the second one in software, and only int32 needs it.
+    if (value >= -kExactInFloat && value <= kExactInFloat) y[i] = x.scale * static_cast<float>(static_cast<std::int32_t>(value));
+    else y[i] = static_cast<float>(static_cast<double>(x.scale) * static_cast<double>(value));
   }
 }
 

@@ -200,5 +200,22 @@ template <class T, class Sum>
   return sum;
 }
 
+// What every Machine does one channel after the other, where it has no vectors for it.
+struct ChannelByChannel {
+  template <int kCount>
+  [[gnu::always_inline]] static void finish(const std::int64_t* sums, const Scale& how, std::int32_t channel, std::int16_t* y) noexcept {
+    for (int i = 0; i < kCount; ++i) y[i] = requantize_wide(sums[i], how, channel + i);
+  }
+  [[gnu::always_inline]] static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
+    for (; channel < last; ++channel) {
+      const std::int32_t sum = depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel);
+      y[channel] = static_cast<std::int8_t>(requantize_device(sum, how, channel));
+    }
+  }
+  [[gnu::always_inline]] static void depthwise(const TapWindow<std::int16_t>& window, const Scale& how, const std::int64_t* bias, std::int32_t channel, std::int32_t last, std::int16_t* y) noexcept {
+    for (; channel < last; ++channel) y[channel] = requantize_wide(depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel), how, channel);
+  }
+};
+
 }  // namespace
 }  // namespace runnel::kernels

@@ -50,7 +50,7 @@ template <class T>
   return sum;
 }
 
-struct Dsp {
+struct Dsp : ChannelByChannel {
   static constexpr int kBlock = 2;
   template <class T>
   static constexpr bool kOwnDense = false;
@@ -101,20 +101,7 @@ struct Dsp {
   [[gnu::always_inline]] static void finish(const std::int32_t* sums, const Scale& how, std::int32_t channel, std::int8_t* y) noexcept {
     for (int i = 0; i < kCount; ++i) y[i] = static_cast<std::int8_t>(requantize_device(sums[i], how, channel + i));
   }
-  template <int kCount>
-  [[gnu::always_inline]] static void finish(const std::int64_t* sums, const Scale& how, std::int32_t channel, std::int16_t* y) noexcept {
-    for (int i = 0; i < kCount; ++i) y[i] = requantize_wide(sums[i], how, channel + i);
-  }
-
-  static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
-    for (; channel < last; ++channel) {
-      const std::int32_t sum = depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel);
-      y[channel] = static_cast<std::int8_t>(requantize_device(sum, how, channel));
-    }
-  }
-  static void depthwise(const TapWindow<std::int16_t>& window, const Scale& how, const std::int64_t* bias, std::int32_t channel, std::int32_t last, std::int16_t* y) noexcept {
-    for (; channel < last; ++channel) y[channel] = requantize_wide(depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel), how, channel);
-  }
+  using ChannelByChannel::finish;
 };
 
 }  // namespace

@@ -96,7 +96,7 @@ struct VectorScale {
   sums[1] = sum1 - weights1 * zero_point;
 }
 
-struct Helium {
+struct Helium : ChannelByChannel {
   static constexpr int kBlock = 4;
   template <class T>
   static constexpr bool kOwnDense = sizeof(T) == 1;
@@ -174,11 +174,9 @@ struct Helium {
     if constexpr (kCount == 4) finish_four(load_four(sums), VectorScale(how), channel, y);
     else *y = static_cast<std::int8_t>(requantize_device(*sums, how, channel));
   }
-  template <int kCount>
-  [[gnu::always_inline]] static void finish(const std::int64_t* sums, const Scale& how, std::int32_t channel, std::int16_t* y) noexcept {
-    for (int i = 0; i < kCount; ++i) y[i] = requantize_wide(sums[i], how, channel + i);
-  }
+  using ChannelByChannel::finish;
 
+  using ChannelByChannel::depthwise;
   // Four channels side by side; their weights are `channel_step` apart.
   static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
     const VectorScale vectors(how);
@@ -196,13 +194,7 @@ struct Helium {
       }
       finish_four(sum, vectors, channel, y + channel);
     }
-    for (; channel < last; ++channel) {
-      const std::int32_t sum = depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel);
-      y[channel] = static_cast<std::int8_t>(requantize_device(sum, how, channel));
-    }
-  }
-  static void depthwise(const TapWindow<std::int16_t>& window, const Scale& how, const std::int64_t* bias, std::int32_t channel, std::int32_t last, std::int16_t* y) noexcept {
-    for (; channel < last; ++channel) y[channel] = requantize_wide(depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel), how, channel);
+    ChannelByChannel::depthwise(window, how, bias, channel, last, y);
   }
 };
 

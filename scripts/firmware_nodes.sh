@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # firmware_nodes.sh [BUILD]: makes the example nodes of docs/firmware.md for boards in QEMU and compares them with this machine, over whole
-# recordings: features, the model's output and decisions, byte by byte. Then faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when
-# they are exceeded by more than 2 %. With RUNNEL_UPDATE_BUDGETS=1 the budgets are written anew, and the table of docs/firmware.md with them.
+# recordings: features, the model's output and decisions, byte by byte. Instructions per hop are counted, and what of them is arithmetic in double precision.
+# Then faults, and the budgets of flash and RAM (firmware/budgets.tsv), which fail when they are exceeded by more than 2 %. With RUNNEL_UPDATE_BUDGETS=1 the
+# budgets of what was run are written anew, and the table of docs/firmware.md with them.
 # BUILD (default: build) is a release build. RUNNEL_TEST_DATA: test data, without which only the bundled models are run. RUNNEL_BOARDS: fewer boards.
+# RUNNEL_LONG=1: the digits node over a recording of 90 s.
 # Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 build=$(realpath -- "${1:-$root/build}")
@@ -12,22 +14,26 @@ runnel=$build/runnel
 work=$build/firmware/nodes
 embedded=$build/firmware/embedded
 budgets=$root/firmware/budgets.tsv
-for program in arm-none-eabi-g++ qemu-system-arm; do
+for program in arm-none-eabi-g++ qemu-system-arm cc; do
   command -v "$program" >/dev/null || { say "SKIPPED WITHOUT $program: scripts/install.sh firmware"; exit 77; }
 done
 [[ -x $runnel ]] || die "$runnel is missing: build first"
 rm -rf "$work" "$embedded"
 mkdir -p "$work" "$embedded"
 
-failures=0
+# Also from processes of their own.
+: >"$work/failures"
 failed() {
   say "FAILED: $*"
-  failures=$((failures + 1))
+  echo "$*" >>"$work/failures"
 }
+source "$root/firmware/elf_checks.sh"
+counter=$build/firmware/count_instructions.so
+cc -std=c11 -shared -fPIC -O2 "$root/firmware/qemu/count_instructions.c" -o "$counter"
 
 # The examples: name, recording, and what this machine runs in front of and behind the model.
 examples=()
-declare -A brief_of model_of recording_of source_of front_of decision_of flags_of
+declare -A doubles_of brief_of model_of recording_of source_of front_of decision_of flags_of
 example() {   # NAME MODEL RECORDING SOURCE FRONT_END DECISION [FLAG of runnel embed]...
   local name=$1
   examples+=("$name")
@@ -45,6 +51,19 @@ for name in "${examples[@]}"; do
   # shellcheck disable=SC2086
   "$runnel" embed "${model_of[$name]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$name]}" --decision "${decision_of[$name]}" ${flags_of[$name]} || die "$name: cannot be embedded"
 done
+# For the first board only: the first example for a processor that it does not have, and a second tier of memory for another one.
+extras=()
+variant() {   # NAME OF [FLAG]...
+  local name=$1 of=$2
+  shift 2
+  extras+=("$name")
+  # shellcheck disable=SC2086
+  "$runnel" embed "${model_of[$of]}" -o "$embedded/$name" --name "$name" --front-end "${front_of[$of]}" --decision "${decision_of[$of]}" ${flags_of[$of]} "$@" 2>/dev/null || die "$name: cannot be embedded"
+  recording_of[$name]=${recording_of[$of]}
+}
+variant foreign "${examples[0]}" --target "$([[ ${boards[0]} == mps3-an547 ]] && echo cortex-m7 || echo cortex-m55)"
+tiered=motion
+[[ " ${examples[*]} " != *" $tiered "* ]] || variant tiered "$tiered" --fast 4096
 
 image() { echo "$build/firmware/$1/firmware/$2_$3.elf"; }
 on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the image prints is in OUTPUT.log
@@ -64,46 +83,86 @@ on_desk() {
   body "$out.output.npy" >"$out.output"
   sed 's/"source":"[^"]*",//' "$out.events" >"$out.jsonl"
 }
-for name in "${examples[@]}"; do on_desk "$name"; done
+for name in "${examples[@]}"; do
+  on_desk "$name"
+  [[ -s $work/host.$name.output && -s $work/host.$name.jsonl ]] || failed "$name: the recording gives no output or no decision to compare"
+done
 
-measured=$work/measured.tsv
-: >"$measured"
+# Address of a function of an image, for the plugin.
+address_of() { arm-none-eabi-nm "$1" | sed -n "s/^\([0-9a-f]*\) [tT] $2\$/0x\1/p" | head -n 1; }
+counting() {   # IMAGE: the plugin's settings
+  local words
+  words=$counter,begin=$(address_of "$1" push_begins),end=$(address_of "$1" push_ends)
+  for address in $(arm-none-eabi-nm "$1" | grep -E ' [tTwW] ' | awk '{print $1 " " $3}' | grep -E " ($double_precision)" | cut -d ' ' -f 1); do words+=",watch=0x$address"; done
+  echo "$words"
+}
+
+# One node on one board. Its line of measurements is in measured.BOARD.NAME.
+measure() {
+  local board=$1 name=$2 out=$work/$1.$2
+  on_board "$board" "$name" observed "$out" observe=1 || { failed "$board $name: code $?: $(tail -n 1 "$out.log")"; return; }
+  for part in features output jsonl; do
+    cmp -s "$out.$part" "$work/host.$name.$part" || failed "$board $name: $part differ from this machine's"
+  done
+  # What a flashed node takes. RAM: data, memory of the node, stack.
+  # A brief recording will do for that.
+  local whole=${recording_of[$name]} lean
+  lean=$(image "$board" "$name" node)
+  check_image "$lean"
+  recording_of[$name]=${brief_of[$name]:-$whole}
+  RUNNEL_PLUGIN=$(counting "$lean") on_board "$board" "$name" node "$out.node" || failed "$board $name: code $?: $(tail -n 1 "$out.node.log")"
+  recording_of[$name]=$whole
+  [[ -n ${brief_of[$name]:-} ]] || cmp -s "$out.node.jsonl" "$work/host.$name.jsonl" || failed "$board $name: decisions of the lean image differ from this machine's"
+  local model text data_bytes used stack
+  model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
+  read -r text data_bytes _ < <(arm-none-eabi-size "$lean" | tail -n 1)
+  used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
+    "$(number "$out.node" mean)" "$(number "$out.node" most)" >"$work/measured.$board.$name"
+  # From the start, checksums included, to the first hop that gives a frame: 5 ms at 100 MHz.
+  local ready
+  ready=$(grep -o 'instructions_until_push .*' "$out.node.log" | awk '{print $NF}')
+  [[ $name != digits ]] || ((ready <= 500000)) || failed "$board $name: $ready instructions until the first frame, expected at most 500000"
+  # Boards that have double precision in hardware show nothing here; the code is the same.
+  local doubles
+  doubles=$(number "$out.node" watched)
+  [[ -n ${doubles_of[$name]:-} ]] || ((doubles == 0)) || failed "$board $name: $doubles calls of arithmetic in double precision for frames"
+}
+
 for board in "${boards[@]}"; do
   folder=$build/firmware/$board
   mkdir -p "$folder"
   list=$(printf ';%s' "${examples[@]/#/$embedded/}")
+  [[ $board != "${boards[0]}" ]] || list+=$(printf ';%s' "${extras[@]/#/$embedded/}")
   if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cmake/arm-none-eabi.cmake" -D CMAKE_BUILD_TYPE=Release -D RUNNEL_BOARD="$board" -D RUNNEL_EMBEDDED="${list:1}" &&
          cmake --build "$folder" --parallel "$jobs" --target node_images; } >"$folder.nodes.log" 2>&1; then
     grep -E "error|Error|undefined" "$folder.nodes.log" >&2
     die "$board: the build failed ($folder.nodes.log)"
   fi
   for name in "${examples[@]}"; do
-    out=$work/$board.$name
-    on_board "$board" "$name" observed "$out" observe=1 || { failed "$board $name: code $?: $(tail -n 1 "$out.log")"; continue; }
-    for part in features output jsonl; do
-      cmp -s "$out.$part" "$work/host.$name.$part" || failed "$board $name: $part differ from this machine's"
-    done
-    [[ -s $work/host.$name.output ]] || failed "$name: the recording gives nothing to compare"
-    # What a flashed node takes. RAM: data, memory of the node, stack.
-    # A brief recording will do for that.
-    whole=${recording_of[$name]}
-    recording_of[$name]=${brief_of[$name]:-$whole}
-    on_board "$board" "$name" node "$out.node" || failed "$board $name: code $?: $(tail -n 1 "$out.node.log")"
-    recording_of[$name]=$whole
-    [[ -n ${brief_of[$name]:-} ]] || cmp -s "$out.node.jsonl" "$work/host.$name.jsonl" || failed "$board $name: decisions of the lean image differ from this machine's"
-    model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
-    read -r text data_bytes _ < <(arm-none-eabi-size "$(image "$board" "$name" node)" | tail -n 1)
-    used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" >>"$measured"
+    while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
+    measure "$board" "$name" &
   done
 done
+wait
+measured=$work/measured.tsv
+for name in "${examples[@]}"; do
+  for board in "${boards[@]}"; do cat "$work/measured.$board.$name" 2>/dev/null || failed "$board $name: not measured"; done
+done >"$measured"
+
+# Two tiers of memory change nothing.
+if [[ " ${extras[*]} " == *" tiered "* ]]; then
+  on_board "${boards[0]}" tiered observed "$work/tiered" observe=1 || failed "two tiers: code $?: $(tail -n 1 "$work/tiered.log")"
+  for part in features output jsonl; do cmp -s "$work/tiered.$part" "$work/host.$tiered.$part" || failed "two tiers: $part differ from this machine's"; done
+  (($(number "$work/tiered" fast_used) > 0)) || failed "two tiers: the fast one is empty"
+fi
 
 # Faults, over one word, on the first board with the first example: each has its code and ends.
-board=${boards[0]} name=${examples[0]}
+board=${boards[0]} name=${examples[0]} image_name=${examples[0]}
 expect() {   # CODE WHAT [KEY=VALUE]...
   local code=$1 what=$2 status=0
   shift 2
-  on_board "$board" "$name" observed "$work/fault" "$@" || status=$?
+  on_board "$board" "$image_name" observed "$work/fault" "$@" || status=$?
   [[ $status == "$code" ]] || failed "$what: code $status, expected $code: $(tail -n 1 "$work/fault.log")"
 }
 short=$data/digits/eval_wav/000_0_george_0.wav
@@ -117,27 +176,35 @@ expect 4 "no self-test embedded" test=1
 expect 12 "samples served late" late=1
 expect 0 "pieces of 7 samples" piece=7 observe=1
 cmp -s "$work/fault.output" "$work/host.$name.output" || failed "pieces of 7 samples change the output"
+expect 0 "bursts of 50 hops" burst=50 observe=1
+cmp -s "$work/fault.output" "$work/host.$name.output" || failed "bursts of 50 hops change the output"
 expect 0 "saved and restored" save=30 observe=1
 cmp -s "$work/fault.jsonl" "$work/host.$name.jsonl" || failed "saving and restoring changes decisions"
 expect 0 "closed gate" gate=4000000000
+recording_of[foreign]=$short image_name=foreign
+expect 9 "a program for another processor"
+image_name=$name
 # Flipped bits in the flash image: in the model, all over it.
 source "$root/firmware/examples/damage.sh"
 fi
 
 table() {
-  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare |\n|---|---|---|---|---|---|---|---|\n'
-  while IFS=$'\t' read -r one on flash model ram used stack prepare; do
-    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare"
+  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare | per hop | at most |\n|---|---|---|---|---|---|---|---|---|---|\n'
+  while IFS=$'\t' read -r one on flash model ram used stack prepare hop most; do
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare" "$hop" "$most"
   done <"$1"
 }
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
-  cp "$measured" "$budgets"
+  # What was not run keeps its line.
+  awk -F '\t' 'NR == FNR { new[$1 FS $2] = $0; order[++count] = $1 FS $2; next } ($1 FS $2) in new { print new[$1 FS $2]; delete new[$1 FS $2]; next } { print }
+                END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" | LC_ALL=C sort -t $'\t' -k 1,2 >"$work/budgets.tsv"
+  cp "$work/budgets.tsv" "$budgets"
   page=$root/docs/firmware.md
   { sed '/^<!-- budgets -->$/q' "$page"; table "$budgets"; sed -n '/^<!-- end of budgets -->$/,$p' "$page"; } >"$work/page.md"
   cp "$work/page.md" "$page"
 fi
-while IFS=$'\t' read -r one on flash _ ram _ _ _; do
-  while IFS=$'\t' read -r name2 on2 flash2 _ ram2 _ _ _; do
+while IFS=$'\t' read -r one on flash _ ram _; do
+  while IFS=$'\t' read -r name2 on2 flash2 _ ram2 _; do
     [[ $one == "$name2" && $on == "$on2" ]] || continue
     ((flash * 100 <= flash2 * 102)) || failed "$one on $on: flash $flash bytes, the budget is $flash2"
     ((ram * 100 <= ram2 * 102)) || failed "$one on $on: RAM $ram bytes, the budget is $ram2"
@@ -146,5 +213,5 @@ while IFS=$'\t' read -r one on flash _ ram _ _ _; do
   failed "$one on $on: no budget in firmware/budgets.tsv (RUNNEL_UPDATE_BUDGETS=1 writes it)"
 done <"$measured"
 table "$measured"
-((failures == 0)) || die "$failures failures"
+[[ ! -s $work/failures ]] || die "$(wc -l <"$work/failures") failures"
 say "${#examples[@]} nodes on ${#boards[@]} boards give the bytes of this machine"

@@ -15,31 +15,14 @@ done
 tests=$build/tests/firmware/firmware_tests
 [[ -x $tests ]] || die "$tests is missing: configure with -D RUNNEL_TESTS=ON and build first"
 
-# Functions of arithmetic in double precision, none of which may be called for a frame, or to prepare with tables in flash memory.
-double_precision='__aeabi_(d[a-z]|[a-z]+2d|c?d)|^(sqrt|pow|exp|log|sin|cos)$'
+source "$root/firmware/elf_checks.sh"
 frame_objects=(features/{kernels_generic,kernels_reference,fixed_generic,fixed_reference,framer,fft,complex_fft,fbank,fbank_frame}
                kernels/{conv_reference,elementwise_reference,pool} inference/session)
 # Of these, the ones that the processor has.
 device_objects=(kernels/{conv_generic,conv_device,conv_dsp,conv_helium,elementwise_generic,elementwise_dsp,elementwise_helium})
 
-# What no image may have: a heap, exceptions and their tables (the linker's own entry of 8 bytes says that there are none), constructors.
-check_image() {
-  local image=$1 section
-  if arm-none-eabi-nm --demangle "$image" | grep -E ' (_?(malloc|calloc|realloc|free)(_r)?|operator (new|delete).*|__cxa_(throw|begin_catch)|_Unwind_RaiseException|__gxx_personality.*)$' >&2; then
-    die "$image has a heap or exceptions"
-  fi
-  while read -r section size; do
-    case $section in
-      .ARM.extab* | .gcc_except_table* | .eh_frame* | .init_array*) ((16#$size == 0)) || die "$image has a section $section of 0x$size bytes" ;;
-      .ARM.exidx*) ((16#$size <= 8)) || die "$image has tables for unwinding of 0x$size bytes" ;;
-    esac
-  done < <(arm-none-eabi-readelf --section-headers --wide "$image" | sed -n 's/^ *\[ *[0-9]*\] \(\.[^ ]*\) *[A-Z_]* *[0-9a-f]* *[0-9a-f]* \([0-9a-f]*\) .*/\1 \2/p')
-  local -A at=()
-  while read -r address _ symbol; do at[$symbol]=$address; done < <(arm-none-eabi-nm "$image" | grep '__init_array_')
-  [[ ${at[__init_array_start]} == "${at[__init_array_end]}" ]] || die "$image has static constructors"
-}
 # The board without a floating-point unit runs front ends and kernels only.
-images=(features_image microfrontend_image kernels_image)
+images=(features_image microfrontend_image kernels_image traps_image)
 for board in "${boards[@]}"; do
   targets=("${images[@]}")
   [[ $board == mps2-an385 ]] || targets+=(model_image)

@@ -2,6 +2,7 @@
 # run_on_board.sh BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]...: streams a recording of this machine through an image of
 # firmware/examples/node_image.cpp in QEMU. RECORDING: .wav (16 bits), .npy (float32), .csv (every column a channel, all rows), or raw samples.
 # Decisions go to the terminal and to OUTPUT.jsonl; words KEY=VALUE are the image's (see there). RUNNEL_PROGRAM: the program runnel, for .csv.
+# RUNNEL_PLUGIN: a plugin of QEMU with its settings, for instance firmware/qemu's, which counts instructions.
 # Ends with the image's code: 0, or the number of a runnel_code.
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 (($# >= 4)) || die "expected BOARD IMAGE.elf RECORDING OUTPUT [KEY=VALUE]..."
@@ -16,6 +17,6 @@ fi
 words="arg=node,arg=$recording,arg=$output"
 for word in "$@"; do words+=",arg=$word"; done
 status=0
-timeout "${RUNNEL_TIMEOUT:-300}" qemu-system-arm -M "$board" -nographic -monitor none -serial none -icount shift=6,align=off,sleep=off \
+timeout "${RUNNEL_TIMEOUT:-300}" qemu-system-arm -M "$board" -nographic -monitor none -serial none -icount shift=6,align=off,sleep=off ${RUNNEL_PLUGIN:+-plugin "$RUNNEL_PLUGIN"} \
   -semihosting-config "enable=on,target=native,$words" -kernel "$image" </dev/null || status=$?
 exit "$status"

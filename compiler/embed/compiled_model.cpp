@@ -186,15 +186,19 @@ class ModelText {
 
 }  // namespace
 
-Result<CompiledText> compile_model(const Model& model, const CompileOptions& options) {
+Result<const Prepared*> prepare_for_compiling(const Model& model, const CompileOptions& options, Memory& memory) {
   RUNNEL_ASSIGN(const ModelUsage usage, usage_of(model));
   if (usage.stepped()) return Status(Code::unsupported) << "--step is for models that are streams, this one is of usage " << name_of(usage.kind) << "; without --step it is interpreted";
   if (model.inputs().size() != 1) return Status(Code::unsupported) << model.inputs().size() << " inputs, expected 1";
   PrepareOptions prepare{.mode = RunMode::stream, .frames = options.chunk, .isa = Isa::reference, .slack = false};
   prepare.alignment = 16;
   if (options.fast_bytes > 0) prepare.fast_bytes = options.fast_bytes;
+  return Prepared::make(model, all_operators(), prepare, memory);
+}
+
+Result<CompiledText> compile_model(const Model& model, const CompileOptions& options) {
   HeapMemory memory;
-  RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(model, all_operators(), prepare, memory));
+  RUNNEL_ASSIGN(const Prepared* const prepared, prepare_for_compiling(model, options, memory));
   return ModelText(*prepared, options).write();
 }
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "inference/model.h"
+#include "inference/prepared.h"
 
 namespace runnel::compiler {
 
@@ -32,5 +34,8 @@ struct CompiledText {
 // Errors: unsupported for models that are no streams, naming all operators that have no compiled form, or a type that frames do not come in;
 // those of Prepared::make().
 Result<CompiledText> compile_model(const Model& model, const CompileOptions& options);
+
+// The prepared model that the constants stand for, in `memory`. Errors: unsupported for models that are no streams; those of Prepared::make().
+Result<const Prepared*> prepare_for_compiling(const Model& model, const CompileOptions& options, Memory& memory);
 
 }  // namespace runnel::compiler

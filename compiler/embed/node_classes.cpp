@@ -13,7 +13,7 @@ constexpr NodeClass kClasses[] = {
     {"preemphasis", "Preemphasis", "pipeline/nodes/sample_filters.h", {}, false},
     {"dither", "Dither", "pipeline/nodes/sample_filters.h", {}, false},
     {"fbank", "Fbank", "pipeline/nodes/fbank.h", ",preset,", true},
-    {"microfrontend", "Microfrontend", "pipeline/nodes/microfrontend.h", ",preset,dtype,", true},
+    {"microfrontend", "Microfrontend", "pipeline/nodes/microfrontend.h", ",preset,dtype,non_finite,", true},
     {"levels", "Levels", "pipeline/nodes/levels.h", {}, false},
     {"stft", "Stft", "pipeline/nodes/stft.h", {}, false},
     {"istft", "InverseStft", "pipeline/nodes/stft.h", {}, false},

@@ -1,11 +1,27 @@
 # The example nodes, for scripts/firmware_nodes.sh. Models of the test data are read from there, never copied.
 # Of a model file, what it says about itself: "front end" or "decision".
 stored() { "$runnel" inspect "$1" 2>/dev/null | sed -n "s/^  $2  *//p" | head -n 1; }
+little_endian() { printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24)))"; }
+# One .wav file out of several of the same kind, whose headers have 44 bytes: of each, at most so many bytes of samples.
+joined_wav() {   # OUTPUT MOST INPUT...
+  local output=$1 most=$2 bytes
+  shift 2
+  for one in "$@"; do
+    [[ $(dd if="$one" bs=1 skip=36 count=4 status=none) == data ]] || die "$one: expected a header of 44 bytes"
+    head -c $((most + 44)) "$one" | tail -c +45
+  done >"$output.samples"
+  bytes=$(stat -c %s "$output.samples")
+  { printf RIFF; little_endian $((bytes + 36)); head -c 40 "$1" | tail -c +9; little_endian "$bytes"; cat "$output.samples"; } >"$output"
+}
 
 if [[ -n $data ]]; then
-  # Keywords: the bundled digits model over a recording of 90 s.
-  digits=$build/models/digits/digits.rnl
-  example digits "$digits" "$data/digits/stitched_90s.wav" "wav path='$data/digits/stitched_90s.wav'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)" --step
+  # Keywords: the bundled digits model over the first 12 s of a recording of words; RUNNEL_LONG=1: over all of its 90 s.
+  digits=$build/models/digits/digits.rnl words=$data/digits/stitched_90s.wav
+  if [[ ${RUNNEL_LONG:-0} != 1 ]]; then
+    joined_wav "$work/words.wav" 384000 "$words"
+    words=$work/words.wav
+  fi
+  example digits "$digits" "$words" "wav path='$words'" "$(stored "$digits" "front end")" "$(stored "$digits" decision)" --step
   brief_of[digits]=$data/digits/eval_wav/000_0_george_0.wav
 
   # A wake word of microWakeWord, in its fixed-point front end.
@@ -19,19 +35,34 @@ if [[ -n $data ]]; then
   "$runnel" import "$data/trained/har/H1.onnx" -o "$motion" --shape feats=1x6x128 2>/dev/null
   example motion "$motion" "$walk" "csv path='$walk' rate=50" "cmvn mean=0 deviation=1" "detect smoothing_frames=8 threshold=0.6 release=0.4 refractory_frames=8" --channels 6 --sample-rate 50
 
-  # Signals of a plant: a float classifier of windows of 100 samples, on a recording that is made up.
-  plant=$work/plant.rnl leaf=$work/leaf.csv
-  awk 'BEGIN { print "mV"; for (i = 0; i < 3000; i++) printf "%.4f\n", 0.2 * sin(i / 40) + (i % 700 < 150 ? exp(-(i % 700) / 30) * sin(i / 3) : 0) }' >"$leaf"
-  "$runnel" import "$data/executorch/mbedtfo_cnn_trained.pte" -o "$plant" --usage window --window 100 --hop 50 2>/dev/null
-  example plant "$plant" "$leaf" "csv path='$leaf' rate=10" "cmvn mean=0 deviation=1" "detect activation=none smoothing_frames=1 threshold=0.6 release=0.5 refractory_frames=1 labels=calm,stimulus" \
-    --sample-rate 10 --samples float32
+  # Signals of a plant: classifiers of windows of 100 samples and a recurrent one of 5, on a recording that is made up, in millivolts. One of them in
+  # integers, calibrated with other signals of the kind.
+  leaf_of() {   # OUTPUT SAMPLES GAIN: a slow drift, and every 70 s an answer that fades away
+    awk -v count="$2" -v gain="$3" 'BEGIN { print "mV"; for (i = 0; i < count; i++) printf "%.4f\n", gain * (0.2 * sin(i / 40) + (i % 700 < 150 ? exp(-(i % 700) / 30) * sin(i / 3) : 0)) }' >"$1"
+  }
+  leaf=$work/leaf.csv calibration=$work/leaf_calibration.csv
+  leaf_of "$leaf" 1500 50
+  leaf_of "$calibration" 6000 55
+  plant_example() {   # NAME MODEL DECISION
+    example "$1" "$2" "$leaf" "csv path='$leaf' rate=10" "cmvn mean=0 deviation=1" "detect activation=none smoothing_frames=1 refractory_frames=1 $3" --sample-rate 10 --samples float32
+  }
+  answers="release=0.52 labels=calm,stimulus ignore=calm"
+  "$runnel" import "$data/executorch/mbedtfo_cnn_trained.pte" -o "$work/plant.rnl" --usage window --window 100 --hop 50 2>/dev/null
+  # Their softmax, and the mean over a window, are defined in double precision.
+  doubles_of[plant]=softmax doubles_of[plant_fcn]="softmax, mean" doubles_of[plant_int8]=softmax
+  plant_example plant "$work/plant.rnl" "threshold=0.6 $answers"
+  "$runnel" import "$data/executorch/mbedtfo_fcn.pte" -o "$work/plant_fcn.rnl" --usage window --window 100 --hop 50 2>/dev/null
+  plant_example plant_fcn "$work/plant_fcn.rnl" "threshold=0.55 $answers"
+  "$runnel" import "$data/executorch/mbedtfo_lstm.pte" -o "$work/plant_lstm.rnl" --usage step --step 5 2>/dev/null
+  plant_example plant_lstm "$work/plant_lstm.rnl" "threshold=0.6 release=0.5 labels=a,b,c"
+  "$runnel" quantize "$data/executorch/mbedtfo_cnn_trained.pte" --calib "$calibration" -o "$work/plant_int8.rnl" --window 100 --hop 50 --quiet 2>/dev/null
+  plant_example plant_int8 "$work/plant_int8.rnl" "threshold=0.6 $answers"
 fi
 
 # Vibration: the bundled model over a machine that is made up, 4000 samples a second.
 vibration=$build/models/vibration/vibration.rnl
 if [[ -f $vibration ]]; then
-  shaft=$work/shaft.csv
-  awk 'BEGIN { print "g"; for (i = 0; i < 40000; i++) printf "%.5f\n", (i < 8000 ? 0.01 : 0.2) * sin(i * 0.15) + (i > 20000 ? 0.3 * sin(i * 0.3) : 0) + 0.002 * sin(i * i * 0.37) }' >"$shaft"
-  "$runnel" run "csv path='$shaft' rate=4000 ! wav path='$work/shaft.wav'" >/dev/null
-  example vibration "$vibration" "$work/shaft.wav" "wav path='$work/shaft.wav'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)"
+  shaft=$work/shaft.wav made=$build/recordings/vibration
+  joined_wav "$shaft" 1000000 "$made"/stopped_0.wav "$made"/balanced_0.wav "$made"/imbalance_0.wav "$made"/balanced_1.wav "$made"/bearing_0.wav "$made"/misalignment_0.wav
+  example vibration "$vibration" "$shaft" "wav path='$shaft'" "$(stored "$vibration" "front end")" "$(stored "$vibration" decision)" --step
 fi

@@ -4,7 +4,7 @@
 // All keys are those of the observed image only; the other one is what would be flashed.
 // RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the program's type.
 // OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in front of and behind the model.
-// piece=N: samples per push (default: the hop). late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes the node
+// piece=N: samples per push (default: the hop). burst=N: that many hops per push, at most 64. late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes the node
 // is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or from an address that is N bytes off. test=1: the self-test
 // alone. Prints what it took; ends with the code of the call that failed.
 #include <cstring>
@@ -30,7 +30,12 @@ alignas(RUNNEL_ALIGNMENT) unsigned char memory[RUNNEL_PROGRAM_MEMORY + kMore];
 alignas(RUNNEL_ALIGNMENT) unsigned char fast[RUNNEL_PROGRAM_FAST];
 #endif
 constexpr std::size_t kPiece = RUNNEL_PROGRAM_HOP, kSampleBytes = RUNNEL_PROGRAM_SAMPLE_BYTES * RUNNEL_PROGRAM_CHANNELS;
-alignas(16) unsigned char samples[2 * kPiece * kSampleBytes];   // two halves
+#ifdef RUNNEL_PROGRAM_OBSERVED
+constexpr std::size_t kMostHops = 64;   // of a burst
+#else
+constexpr std::size_t kMostHops = 2;    // two halves
+#endif
+alignas(16) unsigned char samples[kMostHops * kPiece * kSampleBytes];
 
 struct Outputs {
   HostFile events, features, output;
@@ -102,6 +107,12 @@ runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexce
   else return runnel_push_float(node, static_cast<const float*>(from), frames);
 }
 
+// Between these two lies the work on one push; a plugin of QEMU counts instructions there (firmware/qemu).
+extern "C" {
+[[gnu::noipa]] void push_begins() { __asm volatile(""); }
+[[gnu::noipa]] void push_ends() { __asm volatile(""); }
+}
+
 constexpr std::size_t kFirst = 4;   // pushes whose end is told
 
 [[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push, const std::uint64_t (&until)[kFirst]) noexcept {
@@ -110,7 +121,7 @@ constexpr std::size_t kFirst = 4;   // pushes whose end is told
   line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
   print(line.view());
   Text more;
-  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " stack_used " << stack_used();
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " fast_used " << counters.fast_used << " stack_used " << stack_used();
   print(more.view());
   print(" instructions_until_push");
   for (const std::uint64_t count : until) {
@@ -206,9 +217,15 @@ int runnel::firmware::image_main() noexcept {
 #endif
   std::size_t piece = static_cast<std::size_t>(number(arguments, "piece", kPiece));
   if (piece == 0 || piece > kPiece) piece = kPiece;
+#ifdef RUNNEL_PROGRAM_OBSERVED
+  if (const std::uint64_t hops = number(arguments, "burst", 0); hops > 0) piece = kPiece * static_cast<std::size_t>(hops < kMostHops ? hops : kMostHops);
+#endif
   for (std::size_t got = 0; (got = in.read(samples, piece * kSampleBytes)) >= kSampleBytes;) {
     const std::uint64_t start = instructions();
-    if (const runnel_code pushed = push(node, samples, got / kSampleBytes); pushed != RUNNEL_OK) return failed(pushed);
+    push_begins();
+    const runnel_code pushed = push(node, samples, got / kSampleBytes);
+    push_ends();
+    if (pushed != RUNNEL_OK) return failed(pushed);
     spent += instructions() - start;
     if (pushes < kFirst) until[pushes] = prepared + spent;
     tell(node);

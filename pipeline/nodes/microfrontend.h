@@ -1,16 +1,10 @@
 // TensorFlow Lite Micro's fixed-point front end: features::Microfrontend as a node.
 #pragma once
 
-#include <optional>
-
-#include "features/microfrontend.h"
-#include "pipeline/node.h"
-#include "pipeline/nodes/finite_input.h"
+#include "pipeline/nodes/microfrontend_blocks.h"
 
 namespace runnel::pipeline {
 
-// Frames lie on one grid of frame_shift for the whole recording: behind a gap, samples up to the next point of it are dropped, and the noise
-// estimate starts afresh.
 class Microfrontend final : public Node {
  public:
   static const NodeType type;
@@ -23,17 +17,12 @@ class Microfrontend final : public Node {
 
   Microfrontend() noexcept;
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override;
-  Status process(const Block& in, Output& out) noexcept override;
-  [[nodiscard]] Text note() const noexcept override { return input_.note(); }
+  std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
+  [[nodiscard]] Text note() const noexcept override { return blocks_.note(); }
 
  private:
-  FiniteInput input_;
-  std::optional<features::Microfrontend> front_end_;
-  DType out_type_ = DType::uint16;
-  std::uint16_t* values_ = nullptr;  // of one process(), where another type comes out
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the next frame that was number 0 of front_end_
+  MicrofrontendBlocks blocks_;
 };
 
 }  // namespace runnel::pipeline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "features/fbank_presets.h"
+#include "features/microfrontend_presets.h"
 
 namespace runnel::features {
 
@@ -16,6 +17,16 @@ constexpr FbankOptions written_down_options() {
     o.log_type = LogType::db;
     o.window_type = WindowType::hamming;
   });
+}
+
+// With gains and another grid than that of a preset.
+constexpr MicrofrontendOptions written_down_microfrontend() {
+  MicrofrontendOptions options = microfrontend_table::speech(12.5F);
+  options.sample_frequency = 8000;
+  options.high_freq = 3400;
+  options.num_mel_bins = 23;
+  options.pcan_strength = 0.7F;
+  return options;
 }
 
 }  // namespace runnel::features

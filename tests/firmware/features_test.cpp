@@ -154,8 +154,8 @@ TEST(Firmware, InstructionsPerFrame) {
     long at_most;
   };
   const std::vector<Row> rows = {
-      {kM4F, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 56'000},
-      {kM55, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 56'000},
+      {kM4F, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 42'000},
+      {kM55, "features_image", "fbank-40", {"preset=kaldi", "num_mel_bins=40"}, 42'000},
       {kM4F, "features_image", "MFCC-13", {"preset=kaldi-mfcc"}, 64'000},
       {kM3, "microfrontend_image", "microfrontend-40", {"preset=micro-wake-word"}, 70'000},
       {kM4F, "microfrontend_image", "microfrontend-40", {"preset=micro-wake-word"}, 70'000},

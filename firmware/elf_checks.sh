@@ -1,0 +1,21 @@
+# What an image of firmware/ must not have, read from its file; for the scripts that build images.
+# Functions of arithmetic in double precision: none of them may be called for a frame, or to prepare with tables in flash memory.
+double_precision='__aeabi_(d[a-z]|[a-z]+2d|c?d)|^(sqrt|pow|exp|log|sin|cos)$'
+
+# No heap, no exceptions and their tables (the linker's own entry of 8 bytes says that there are none), no constructors.
+check_image() {
+  local image=$1 section size
+  if arm-none-eabi-nm --demangle "$image" | grep -E ' (_?(malloc|calloc|realloc|free)(_r)?|operator (new|delete).*|__cxa_(throw|begin_catch)|_Unwind_RaiseException|__gxx_personality.*)$' >&2; then
+    die "$image has a heap or exceptions"
+  fi
+  while read -r section size; do
+    case $section in
+      .ARM.extab* | .gcc_except_table* | .eh_frame* | .init_array*) ((16#$size == 0)) || die "$image has a section $section of 0x$size bytes" ;;
+      .ARM.exidx*) ((16#$size <= 8)) || die "$image has tables for unwinding of 0x$size bytes" ;;
+    esac
+  done < <(arm-none-eabi-readelf --section-headers --wide "$image" | sed -n 's/^ *\[ *[0-9]*\] \(\.[^ ]*\) *[A-Z_]* *[0-9a-f]* *[0-9a-f]* \([0-9a-f]*\) .*/\1 \2/p')
+  local -A at=()
+  local address symbol
+  while read -r address _ symbol; do at[$symbol]=$address; done < <(arm-none-eabi-nm "$image" | grep '__init_array_')
+  [[ ${at[__init_array_start]} == "${at[__init_array_end]}" ]] || die "$image has static constructors"
+}
