@@ -14,8 +14,10 @@
 #include "embed/node.h"
 #include "embed/program.h"
 #include "features/host/fbank_source.h"
+#include "pipeline/host/detector_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
+#include "pipeline/nodes/detect.h"
 #include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/nodes.h"
 
@@ -130,8 +132,10 @@ Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& ca
 
 // The program run on this machine: what the generated source will make, to have everything checked before anything is written.
 std::vector<pipeline::NodeText> dry_nodes;
+std::vector<const pipeline::Node*> dry_made;
 
 bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept {
+  dry_made.clear();
   for (std::size_t i = 0; i < dry_nodes.size(); ++i) {
     const auto type = pipeline::find_node(pipeline::device_nodes(), dry_nodes[i].type, true);
     pipeline::Node* const node = (*type)->make(memory);
@@ -143,6 +147,7 @@ bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept 
         if (!value.ok() || !parameter.set(parameter, *node, *value).ok()) return false;
       }
     }
+    dry_made.push_back(node);
     stages[i] = {node, *type, dry_nodes[i].type, static_cast<int>(i)};
   }
   return true;
@@ -153,7 +158,10 @@ struct DryRun {
   std::int64_t hop = 1;              // samples from frame to frame behind the front end
   bool events = false;
   pipeline::Format features;         // what the model gets
+  std::vector<std::string> decisions;   // of each node, if it is one: its facts as C++ (decision_name)
 };
+
+std::string decision_name(std::size_t node) { return fmt::format("Decision{}", node); }
 
 Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast) {
   dry_nodes = nodes;
@@ -176,6 +184,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   runnel_options options = {memory, kMost, fast_memory, fast, nullptr, nullptr};
   runnel_node* node = nullptr;
   DryRun out;
+  out.decisions.resize(nodes.size());
   for (const bool events : {false, true}) {
     dry.events = events;
     if (const runnel_code code = runnel_prepare(&dry, &options, &node); code != RUNNEL_OK) {
@@ -190,6 +199,9 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
       out.hop = std::clamp<std::int64_t>(clock.hop / clock.denominator, 1, 4096);
     }
     out.events = events;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].type == "detect") out.decisions[i] = pipeline::detector_source(static_cast<const pipeline::Detect*>(dry_made[i])->facts(), decision_name(i));
+    }
     if (node->executor->format(static_cast<int>(nodes.size())).kind != pipeline::Kind::events) break;
   }
   return out;
@@ -204,6 +216,18 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
     RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
   }
   return {};
+}
+
+// What decides has all that it was told as constants.
+void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    if (dry.decisions[i].empty()) continue;
+    compiler::EmbeddedNode& node = program.nodes[i];
+    node.class_name = fmt::format("Detect{}Node", i);
+    node.header = "pipeline/nodes/constant_detect.h";
+    node.definitions = dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
+    node.members.clear();
+  }
 }
 
 // The node that interprets the model is replaced by one that has it as constants.
@@ -304,6 +328,7 @@ Status run_embed(const EmbedCall& call) {
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
+  fix_decisions(*dry, program);
   if (call.step) RUNNEL_TRY(compile(call, model, chain, dry->features, program));
   if (program.events && program.labels.empty()) {
     const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);

@@ -125,6 +125,7 @@ endif()
 add_library({1} STATIC {1}.cpp {1}_model.cpp)
 target_include_directories({1} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries({1} PUBLIC runnel::embed PRIVATE runnel_flags)
+target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
 )",
                      p.origin, p.name, kMade, p.runnel_folder);
 }
