@@ -8,6 +8,7 @@
 //   depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of one position; y: the position
 #pragma once
 
+#include "kernels/constant.h"
 #include "kernels/conv_device.h"
 #include "kernels/conv_taps.h"
 #include "kernels/finish_device.h"
@@ -198,6 +199,25 @@ template <class T, class Sum>
     sum = window.zero_point == 0 ? depthwise_taps<T, Sum, false>(window, sum, x, w, w + window.columns) : depthwise_taps<T, Sum, true>(window, sum, x, w, w + window.columns);
   }
   return sum;
+}
+
+// kernels/constant.h: nothing but the inner loops.
+template <class Machine>
+[[gnu::always_inline]] inline void run_constant(const ConstantDense& of, const void* x, void* y) noexcept {
+  dense<Machine>(DensePosition<std::int8_t, std::int32_t>{static_cast<const std::int8_t*>(x), static_cast<const std::int8_t*>(of.weights), of.inputs, of.inputs, of.in_zero_point,
+                                                          static_cast<const std::int32_t*>(of.bias), static_cast<std::int8_t*>(y)},
+                 of.requant, 0, of.channels);
+}
+template <class Machine>
+[[gnu::always_inline]] inline void run_constant(const ConstantDepthwise& of, const void* x, void* y) noexcept {
+  TapWindow<std::int8_t> window{};
+  window.x = static_cast<const std::int8_t*>(x);
+  window.weights = static_cast<const std::int8_t*>(of.weights);
+  window.rows = 1;
+  window.columns = window.channel_step = of.taps;
+  window.column_step = of.distance * of.channels;
+  window.zero_point = of.in_zero_point;
+  Machine::depthwise(window, Scale(of.requant), static_cast<const std::int32_t*>(of.bias), 0, of.channels, static_cast<std::int8_t*>(y));
 }
 
 }  // namespace

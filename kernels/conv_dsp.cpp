@@ -50,6 +50,8 @@ template <class T>
   return sum;
 }
 
+// kAny: shifts may be unusual ones (finish_device.h).
+template <bool kAny>
 struct Dsp {
   static constexpr int kBlock = 2;
   template <class T>
@@ -99,7 +101,7 @@ struct Dsp {
 
   template <int kCount>
   [[gnu::always_inline]] static void finish(const std::int32_t* sums, const Scale& how, std::int32_t channel, std::int8_t* y) noexcept {
-    for (int i = 0; i < kCount; ++i) y[i] = static_cast<std::int8_t>(requantize_device(sums[i], how, channel + i));
+    for (int i = 0; i < kCount; ++i) y[i] = static_cast<std::int8_t>(requantize_device<kAny>(sums[i], how, channel + i));
   }
   template <int kCount>
   [[gnu::always_inline]] static void finish(const std::int64_t* sums, const Scale& how, std::int32_t channel, std::int16_t* y) noexcept {
@@ -109,7 +111,7 @@ struct Dsp {
   static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
     for (; channel < last; ++channel) {
       const std::int32_t sum = depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel);
-      y[channel] = static_cast<std::int8_t>(requantize_device(sum, how, channel));
+      y[channel] = static_cast<std::int8_t>(requantize_device<kAny>(sum, how, channel));
     }
   }
   static void depthwise(const TapWindow<std::int16_t>& window, const Scale& how, const std::int64_t* bias, std::int32_t channel, std::int32_t last, std::int16_t* y) noexcept {
@@ -119,7 +121,10 @@ struct Dsp {
 
 }  // namespace
 
-void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp, std::int8_t, std::int32_t>(spec, part, x, y); }
-void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp, std::int16_t, std::int64_t>(spec, part, x, y); }
+void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp<true>, std::int8_t, std::int32_t>(spec, part, x, y); }
+void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp<true>, std::int16_t, std::int64_t>(spec, part, x, y); }
+
+void constant_dense_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Dsp<false>>(*static_cast<const ConstantDense*>(of), x, y); }
+void constant_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Dsp<false>>(*static_cast<const ConstantDepthwise*>(of), x, y); }
 
 }  // namespace runnel::kernels

@@ -57,8 +57,9 @@ class ModelText {
         refused << (missing++ > 0 ? ", " : "") << operator_type(model_.op(op)) << " version " << model_.op(op).version() << " (" << compiled.status().text() << ')';
         continue;
       }
-      body_ += fmt::format("constinit const ops::{} kOperator{} = ops::{};\n", compiled->type, i, compiled->value);
-      list += fmt::format("    {{{{}}, &kOperator{}, {}, {}, 1, 1}},\n", i, step.first_gate, step.gates);
+      body_ += fmt::format("constinit const {} kOperator{} = {};\n", compiled->type, i, compiled->value);
+      list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n", compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back, compiled->addend_back, step.first_gate,
+                          step.gates);
     }
     if (missing > 0) return refused << "; without --step the model is interpreted";
     body_ += "constinit const PreparedTables::Step kSteps[] = {\n" + list + "};\n";
