@@ -13,6 +13,7 @@
 #include "compiler/writer.h"
 #include "embed/node.h"
 #include "embed/program.h"
+#include "features/constant_fbank.h"
 #include "features/host/fbank_source.h"
 #include "pipeline/host/detector_source.h"
 #include "pipeline/host/registry.h"
@@ -83,13 +84,20 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
   if (text.type == "fbank") {
     // Its tables go to ROM.
     const std::string name = fmt::format("Fbank{}Tables", index);
-    auto source = features::fbank_source(static_cast<const pipeline::Fbank*>(made)->options, name);
+    const features::FbankOptions& options = static_cast<const pipeline::Fbank*>(made)->options;
+    const bool constant = features::has_constant_form(options);
+    auto source = features::fbank_source(options, name);
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
-    out.class_name = "ConstantFbank";
     out.header = "pipeline/nodes/constant_fbank.h";
-    out.members.push_back({"tables", "&" + name + "::kTables"});
+    if (constant) {
+      out.class_name = fmt::format("Fbank{}Node", index);
+      out.definitions += fmt::format("using {} = CompiledFbank<{}>;\n", out.class_name, name);
+    } else {
+      out.class_name = "ConstantFbank";
+      out.members.push_back({"tables", "&" + name + "::kTables"});
+    }
     return out;
   }
   for (const pipeline::Parameter& parameter : type->parameters) {
