@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "features/fft_tables.h"
-#include "features/simd/kernels.h"
+#include "features/simd/scalar_kernels.h"
 
 namespace runnel::features {
 

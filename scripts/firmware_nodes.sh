@@ -54,6 +54,16 @@ on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the i
 }
 number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
 
+# Bytes of flash that only the test needs, by the linker's map: files of the host, semihosting, the count of instructions, the painted stack.
+rig_of() {   # MAP
+  local total=0 size
+  while read -r size; do total=$((total + size)); done < <(sed '1,/^Linker script and memory map/d' "$1" | awk '
+    NF == 1 && /^ \.[^ ]/ { section = $1; next }
+    $1 ~ /^0x/ { $0 = section " " $0 }
+    $1 ~ /^\.(text|rodata|data)/ && $4 ~ /\/(node_image|semihosting|clock|stack)\.cpp\.obj$/ { print $3 }')
+  echo "$total"
+}
+
 # What this machine makes of it: the arrays of .npy files without their header, events without their source.
 body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
 on_desk() {
@@ -94,7 +104,7 @@ for board in "${boards[@]}"; do
     model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
     read -r text data_bytes _ < <(arm-none-eabi-size "$(image "$board" "$name" node)" | tail -n 1)
     used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" >>"$measured"
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" "$(rig_of "$folder/${name}_node.map")" >>"$measured"
   done
 done
 
@@ -125,9 +135,9 @@ source "$root/firmware/examples/damage.sh"
 fi
 
 table() {
-  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare |\n|---|---|---|---|---|---|---|---|\n'
-  while IFS=$'\t' read -r one on flash model ram used stack prepare; do
-    printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare"
+  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare | test rig in the flash |\n|---|---|---|---|---|---|---|---|---|\n'
+  while IFS=$'\t' read -r one on flash model ram used stack prepare rig; do
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare" "$rig"
   done <"$1"
 }
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then

@@ -1,3 +1,4 @@
+#include "features/simd/scalar_kernels.h"
 #include "features/simd/table_impl.h"
 
 namespace runnel::features {
