@@ -137,11 +137,15 @@ fi
 table() {
   printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare | test rig in the flash |\n|---|---|---|---|---|---|---|---|---|\n'
   while IFS=$'\t' read -r one on flash model ram used stack prepare rig; do
+    [[ $one != "#"* ]] || continue
     printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare" "$rig"
   done <"$1"
 }
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
-  cp "$measured" "$budgets"
+  # Nodes and boards that were not run keep their rows, lines with # their reasons.
+  awk -F '\t' 'NR == FNR { new[$1, $2] = $0; order[++count] = $1 SUBSEP $2; next } ($1, $2) in new { print new[$1, $2]; delete new[$1, $2]; next } { print }
+    END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" >"$work/budgets.tsv"
+  cp "$work/budgets.tsv" "$budgets"
   page=$root/docs/firmware.md
   { sed '/^<!-- budgets -->$/q' "$page"; table "$budgets"; sed -n '/^<!-- end of budgets -->$/,$p' "$page"; } >"$work/page.md"
   cp "$work/page.md" "$page"

@@ -7,7 +7,7 @@ template class FbankBlocksOf<features::Fbank>;
 Status check_fbank_input(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, who);
   if (static_cast<float>(context.input.clock.rate()) == options.sample_frequency) return {};
-  return wants_rate(context, who, static_cast<std::int64_t>(options.sample_frequency));
+  return wants_rate(context, who, static_cast<std::int32_t>(options.sample_frequency));
 }
 
 Status FbankBlocks::prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept {
