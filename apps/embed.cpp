@@ -14,12 +14,15 @@
 #include "compiler/writer.h"
 #include "embed/node.h"
 #include "embed/program.h"
+#include "features/constant_fbank.h"
 #include "features/host/fbank_source.h"
 #include "features/host/microfrontend_source.h"
+#include "pipeline/host/detector_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
 #include "pipeline/nodes/constant_fbank.h"
 #include "pipeline/nodes/constant_microfrontend.h"
+#include "pipeline/nodes/detect.h"
 #include "pipeline/nodes/fbank.h"
 #include "pipeline/nodes/microfrontend.h"
 #include "pipeline/nodes/model_stream.h"
@@ -87,13 +90,20 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
   if (text.type == "fbank") {
     // Its tables go to ROM.
     const std::string name = fmt::format("Fbank{}Tables", index);
-    auto source = features::fbank_source(static_cast<const pipeline::Fbank*>(made)->options, name);
+    const features::FbankOptions& options = static_cast<const pipeline::Fbank*>(made)->options;
+    const bool constant = features::has_constant_form(options);
+    auto source = features::fbank_source(options, name);
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
-    out.class_name = "ConstantFbank";
     out.header = "pipeline/nodes/constant_fbank.h";
-    out.members.push_back({"tables", "&" + name + "::kTables"});
+    if (constant) {
+      out.class_name = fmt::format("Fbank{}Node", index);
+      out.definitions += fmt::format("using {} = CompiledFbank<{}>;\n", out.class_name, name);
+    } else {
+      out.class_name = "ConstantFbank";
+      out.members.push_back({"tables", "&" + name + "::kTables"});
+    }
     return out;
   }
   if (text.type == "microfrontend") {
@@ -154,6 +164,7 @@ struct DryProgram {
   std::vector<pipeline::NodeText> nodes;
   std::list<features::Fbank> fbanks;
   std::list<features::Microfrontend> microfrontends;
+  std::vector<const pipeline::Node*> made;
   const Prepared* compiled = nullptr;   // null: the model is interpreted
   int output = 0;                       // tensor of the compiled model
   pipeline::Format gives;               // of the compiled model's node
@@ -222,11 +233,13 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
 }
 
 bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept {
+  dry_program->made.clear();
   for (std::size_t i = 0; i < dry_program->nodes.size(); ++i) {
     const pipeline::NodeText& text = dry_program->nodes[i];
     const auto type = pipeline::find_node(pipeline::device_nodes(), text.type, true);
     const auto node = dry_node(**type, text, memory);
     if (!node.ok() || *node == nullptr) return false;
+    dry_program->made.push_back(*node);
     stages[i] = {*node, *type, text.type, static_cast<int>(i)};
   }
   return true;
@@ -237,7 +250,10 @@ struct DryRun {
   std::int64_t hop = 1;              // samples from frame to frame behind the front end
   bool events = false;
   pipeline::Format features, output; // what the model gets, and gives
+  std::vector<std::string> decisions;   // of each node, if it is one: its facts as C++ (decision_name)
 };
+
+std::string decision_name(std::size_t node) { return fmt::format("Decision{}", node); }
 
 // `compiled`: null, or the prepared model whose output `tensor` has the format `gives`.
 struct DryModel {
@@ -272,6 +288,7 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   runnel_options options = {memory, kMost, fast_memory, fast, nullptr, nullptr};
   runnel_node* node = nullptr;
   DryRun out;
+  out.decisions.resize(nodes.size());
   for (const bool events : {false, true}) {
     dry.events = events;
     if (const runnel_code code = runnel_prepare(&dry, &options, &node); code != RUNNEL_OK) {
@@ -287,6 +304,9 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
       out.hop = std::clamp<std::int64_t>(clock.hop / clock.denominator, 1, 4096);
     }
     out.events = events;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].type == "detect") out.decisions[i] = pipeline::detector_source(static_cast<const pipeline::Detect*>(parts.made[i])->facts(), decision_name(i));
+    }
     if (node->executor->format(static_cast<int>(nodes.size())).kind != pipeline::Kind::events) break;
   }
   return out;
@@ -301,6 +321,18 @@ Status write_folder(const std::string& folder, const std::vector<compiler::Embed
     RUNNEL_TRY(write_file(path, std::as_bytes(std::span(file.text))));
   }
   return {};
+}
+
+// What decides has all that it was told as constants.
+void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    if (dry.decisions[i].empty()) continue;
+    compiler::EmbeddedNode& node = program.nodes[i];
+    node.class_name = fmt::format("Detect{}Node", i);
+    node.header = "pipeline/nodes/constant_detect.h";
+    node.definitions = dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
+    node.members.clear();
+  }
 }
 
 // The node that interprets the model is replaced by one that has it as constants; what it takes is counted anew.
@@ -412,6 +444,7 @@ Status run_embed(const EmbedCall& call) {
     if (!dry.ok()) return dry.status().at(call.graph.model);
   }
   program.events = dry->events;
+  fix_decisions(*dry, program);
   if (call.step) RUNNEL_TRY(compile(call, model, chain, program, *dry));
   if (program.events && program.labels.empty()) {
     const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "features/fbank_options.h"
 #include "features/fbank_tables.h"
+#include "features/fbank_steps.h"
 #include "features/fft.h"
 #include "features/framer.h"
 #include "features/mel_bank.h"
@@ -28,7 +29,7 @@
 namespace runnel::features {
 
 // One stream. Not thread-safe; movable; the Memory (and an FFT brought along) must outlive it.
-class Fbank {
+class Fbank : public FbankSteps<Fbank, Framer> {
   struct Empty {};
 
  public:
@@ -65,104 +66,31 @@ class Fbank {
   Fbank(Fbank&&) noexcept = default;
   Fbank& operator=(Fbank&&) noexcept = default;
 
-  struct Step {
-    std::size_t samples;  // taken
-    std::size_t frames;   // written
-  };
-  // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete,
-  // dims() values each, one after the other. It stops early only when frames_out is full, at a sample that is not
-  // finite under non_finite=error, or, under log_max=global, when the recording is too long (see status()). Room for
-  // max_frames(samples.size()) frames is always enough.
-  Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
-  // The same for 16-bit samples: exactly what the floats sample / 32768 would give.
-  Step push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept;
-  // The recording has ended: writes the frames that are still missing, as many as fit; 0 when there are none
-  // left. After flush() only flush() and reset() are of use: push() takes nothing.
-  std::size_t flush(std::span<float> frames_out) noexcept;
-  // As new: the next sample is number 0.
-  void reset() noexcept;
-
-  [[nodiscard]] std::size_t dims() const noexcept { return tables_.shape.dims; }
-  [[nodiscard]] const FbankShape& shape() const noexcept { return tables_.shape; }
-  [[nodiscard]] const FbankOptions& options() const noexcept { return tables_.options; }
   // What this reads: to be written down for other machines when it was made for one filter at a time (Isa::reference).
   [[nodiscard]] const FbankTables& tables() const noexcept { return tables_; }
-  // Most frames that one push of this many samples can give, or a flush with samples = frame length.
-  [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept;
-  [[nodiscard]] std::size_t max_flush_frames() const noexcept;
-  // Number of the next frame that will be written, since reset. Frame f begins at sample shape().grid.start_of(f); its middle is
-  // length / 2 later.
-  [[nodiscard]] std::int64_t next_frame() const noexcept { return holds() ? given_ : framer_.next_frame(); }
-  [[nodiscard]] std::int64_t samples_received() const noexcept { return framer_.received(); }
-  [[nodiscard]] std::int64_t non_finite_samples() const noexcept { return non_finite_; }
-  // invalid_data after a sample was refused, naming it, or a recording too long for max_frames; ok otherwise.
-  [[nodiscard]] Status status() const noexcept;
-
  private:
-  // Sizes of its own arrays, in floats.
-  struct Arrays {
-    std::size_t frame, half, values, cepstra, noisy, held;
-    constexpr Arrays(const FbankOptions& o, const FbankShape& shape) noexcept
-        : frame(fbank::padded(shape.fft_size)),
-          half(fbank::padded(shape.spectrum() + 1)),
-          values(fbank::padded(count_of(o, shape))),
-          cepstra(o.kind == FeatureKind::mfcc ? fbank::padded(static_cast<std::size_t>(o.num_ceps)) : 0),
-          noisy(o.dither > 0 ? fbank::padded(shape.used) : 0),
-          held(o.log_max == LogMax::global ? static_cast<std::size_t>(o.max_frames) * stride() : 0) {}
-    [[nodiscard]] constexpr std::size_t stride() const noexcept { return values + 16; }
-    [[nodiscard]] constexpr std::size_t bytes() const noexcept { return (frame + 2 * half + values + cepstra + noisy + held) * sizeof(float); }
-  };
-  // Values of a frame before the maximum limits them.
-  static constexpr std::size_t count_of(const FbankOptions& o, const FbankShape& shape) noexcept {
-    return has_mel(o) ? static_cast<std::size_t>(o.num_mel_bins) : shape.dims;
-  }
+  friend class FbankSteps<Fbank, Framer>;
   static constexpr std::size_t state_bytes_of(const FbankOptions& options, const FbankShape& shape) noexcept {
     return align_up(Framer::memory_bytes(shape.grid), 64) + Arrays(options, shape).bytes() +
            (options.fft == FftChoice::own ? OwnFft::state_bytes(shape.fft_size) : 0);
   }
 
-  Fbank() noexcept = default;
   Fbank(const Fbank&) noexcept = default;
   Fbank& operator=(const Fbank&) noexcept = default;
-  template <class Sample>
-  Step push_any(std::span<const Sample> samples, std::span<float> frames_out) noexcept;
-  std::size_t fill(const float* from, std::span<float> to) noexcept;
-  std::size_t fill(const std::int16_t* from, std::span<float> to) noexcept;
-  std::size_t take_frames(std::span<float> frames_out, std::size_t already) noexcept;
-  std::size_t give_held(std::span<float> frames_out) noexcept;
-  [[nodiscard]] bool holds() const noexcept { return held_ != nullptr; }
-  // One frame: from samples to the values before the limit; `energy` is written when it is used.
-  void analyse(const float* samples, float* values, float* energy) noexcept;
-  // From there to the result.
-  void conclude(float* values, float energy, float* out) noexcept;
-  void take_logarithm(float* values, std::size_t count) const noexcept;
-  void limit(float* values, std::size_t count) noexcept;
-  void scale_output(float* out) const noexcept;
-  RealFft& fft() noexcept { return other_fft_ != nullptr ? *other_fft_ : own_fft_; }
+  // For FbankSteps.
+  [[nodiscard]] const Kernels& kernels() const noexcept { return *kernels_; }
+  void forward(const float* in, float* re, float* im) noexcept { (other_fft_ != nullptr ? *other_fft_ : static_cast<RealFft&>(own_fft_)).forward(in, re, im); }
+  [[nodiscard]] const MelRows& mel_rows() const noexcept { return mel_.rows(); }
+  [[nodiscard]] const float* dct() const noexcept { return dct_; }
 
   FbankTables tables_;
   const Kernels* kernels_ = nullptr;
-  Framer framer_;
   OwnFft own_fft_;
   RealFft* other_fft_ = nullptr;
   MelBank mel_;
-  const float* window_ = nullptr;  // [used]
   const float* dct_ = nullptr;     // [filters][padded coefficients], lifter included
-  float* frame_ = nullptr;     // [fft_size], zeros around the frame
-  float* re_ = nullptr;        // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
-  float* im_ = nullptr;        // [spectrum + 1]
-  float* values_ = nullptr;    // [padded filters or bins]
-  float* cepstra_ = nullptr;   // [padded coefficients]
-  float* noisy_ = nullptr;     // [used], with dither
-  float* held_ = nullptr;      // log_max = global: [max_frames][padded values, energy]
-  std::size_t count_ = 0, stride_ = 0;  // values before the result; floats of a held frame
-  std::size_t offset_ = 0;     // of the frame in frame_
-  float largest_ = 0;          // logarithm so far; meaningful when any_ is true
-  bool any_ = false;
-  std::int64_t held_frames_ = 0, given_ = 0;
-  bool too_long_ = false;
-  std::int64_t non_finite_ = 0, refused_at_ = -1;
-  bool flushed_ = false;
 };
+
+extern template class FbankSteps<Fbank, Framer>;
 
 }  // namespace runnel::features

@@ -2,9 +2,12 @@
 // it arrives.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -63,12 +66,22 @@ struct FrameGrid {
   }
 };
 
+// What a framer knows of its frames: a grid that it is given, or any type with a constant `value`, so that its compiler leaves out what that grid
+// does not need.
+struct AnyGrid {
+  FrameGrid value;
+};
+
 // Usage: write samples into room(), say how many with written(), then take frames while frame() gives one.
 // After finish() the frames that need the end of the recording follow. Not thread-safe; one per stream.
-class Framer {
+template <class Grid>
+class FramerOf {
  public:
   // length and shift: 1 .. 2^24; size 0 or length .. 2^24. Errors: invalid_argument, out_of_memory.
-  Status init(const FrameGrid& grid, Memory& memory) noexcept;
+  Status init(const FrameGrid& grid, Memory& memory) noexcept
+    requires std::is_same_v<Grid, AnyGrid>;
+  // Of a constant grid. Error: out_of_memory.
+  Status init(Memory& memory) noexcept;
   static constexpr std::size_t memory_bytes(const FrameGrid& grid) noexcept {
     const bool pads = grid.placement != FramePlacement::inside;
     return (capacity_of(grid) + (pads ? static_cast<std::size_t>(grid.length) : 0)) * sizeof(float);
@@ -88,7 +101,7 @@ class Framer {
 
   [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
   [[nodiscard]] std::int64_t received() const noexcept { return received_; }
-  [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_; }
+  [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_.value; }
 
  private:
   // Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end), and two
@@ -99,12 +112,89 @@ class Framer {
   [[nodiscard]] bool have_all_of(std::int64_t start) const noexcept;
   const float* assemble(std::int64_t start) noexcept;
 
-  FrameGrid grid_;
+  [[no_unique_address]] Grid grid_;
   float* samples_ = nullptr;   // the stream from base_ to received_
   float* padded_ = nullptr;    // a frame that reaches over an edge
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0;
   bool finished_ = false;
 };
+
+template <class Grid>
+Status FramerOf<Grid>::init(Memory& memory) noexcept {
+  capacity_ = capacity_of(grid());
+  samples_ = static_cast<float*>(memory.allocate(memory_bytes(grid()), 64));
+  if (samples_ == nullptr) return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid()) << " bytes";
+  padded_ = samples_ + capacity_;
+  reset();
+  return Status();
+}
+
+template <class Grid>
+void FramerOf<Grid>::reset() noexcept {
+  base_ = received_ = next_ = 0;
+  finished_ = false;
+}
+
+template <class Grid>
+std::span<float> FramerOf<Grid>::room() noexcept {
+  auto used = static_cast<std::size_t>(received_ - base_);
+  if (used == capacity_) {
+    // Keep what the next frame reads, and two samples more. A shift longer than the frame skips samples.
+    const std::int64_t keep = std::clamp(grid_.value.start_of(next_) - 2, std::int64_t{0}, received_);
+    if (keep > base_) {
+      used = static_cast<std::size_t>(received_ - keep);
+      std::memmove(samples_, samples_ + (keep - base_), used * sizeof(float));
+      base_ = keep;
+    }
+  }
+  return {samples_ + used, finished_ ? 0 : capacity_ - used};
+}
+
+template <class Grid>
+void FramerOf<Grid>::written(std::size_t samples) noexcept {
+  received_ += static_cast<std::int64_t>(samples);
+}
+
+// Of a frame that lies inside, or hangs over the start only.
+template <class Grid>
+bool FramerOf<Grid>::have_all_of(std::int64_t start) const noexcept {
+  if (start + grid_.value.length > received_) return false;
+  return start >= 0 || grid_.value.padding == Padding::zero || (grid_.value.padding == Padding::mirror ? -start : 1 - start) <= received_;
+}
+
+template <class Grid>
+const float* FramerOf<Grid>::frame() noexcept {
+  if ((finished_ || grid_.value.drop_last) && next_ >= grid_.value.frames_of(received_)) return nullptr;
+  const std::int64_t start = grid_.value.start_of(next_);
+  if (!have_all_of(start)) return finished_ ? assemble(start) : nullptr;
+  return start >= 0 ? samples_ + (start - base_) : assemble(start);
+}
+
+// What the frame reads is still here: before a padded frame at the start nothing has been dropped, and at the end
+// received - start >= floor(length / 2), so that the mirrors reach back to start - 2 at most.
+template <class Grid>
+const float* FramerOf<Grid>::assemble(std::int64_t start) noexcept {
+  const std::int64_t n = received_;
+  const bool reflect = grid_.value.padding == Padding::reflect;
+  const std::int64_t period = reflect ? std::max(2 * (n - 1), std::int64_t{1}) : 2 * n;
+  for (std::int64_t i = 0; i < grid_.value.length; ++i) {
+    std::int64_t at = start + i;
+    if (at < 0 || at >= n) {
+      if (grid_.value.padding == Padding::zero) {
+        padded_[i] = 0;
+        continue;
+      }
+      at %= period;
+      if (at < 0) at += period;
+      if (at >= n) at = period - (reflect ? 0 : 1) - at;
+    }
+    padded_[i] = samples_[at - base_];
+  }
+  return padded_;
+}
+
+using Framer = FramerOf<AnyGrid>;
+extern template class FramerOf<AnyGrid>;
 
 }  // namespace runnel::features

@@ -461,9 +461,9 @@ Shape Prepared::shape(int tensor) const noexcept {
 
 namespace {
 
-// plan_lengths() without the model.
+// plan_lengths() without the model. No steps: all tensors are as long as the source.
 void compiled_lengths(const PreparedTables& tables, std::int64_t source_length, std::span<std::int64_t> out) noexcept {
-  std::fill(out.begin(), out.end(), 0);
+  std::fill(out.begin(), out.end(), tables.length_steps.empty() ? source_length : 0);
   for (const std::int32_t input : tables.inputs) out[static_cast<std::size_t>(input)] = source_length;
   for (const LengthStep& step : tables.length_steps) {
     std::int64_t length = kEndless;

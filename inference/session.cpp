@@ -120,8 +120,8 @@ void Session::reset() noexcept {
   new (state_) Header();
   std::byte* const operator_state = state_ + prepared_->tables_.operator_state_offset;
   for (int i = 0; i < prepared_->tables_.step_count; ++i) {
-    const BoundOperator& bound = *prepared_->tables_.steps[i].bound;
-    if (bound.reset != nullptr) bound.reset(bound, operator_state);
+    const BoundOperator* const bound = prepared_->tables_.steps[i].bound;
+    if (bound != nullptr && bound->reset != nullptr) bound->reset(*bound, operator_state);
   }
 }
 

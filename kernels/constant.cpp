@@ -1,5 +1,8 @@
 #include "kernels/constant.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/conv_device.h"
 #include "kernels/conv_generic.h"
 #include "kernels/elementwise_loops.h"
@@ -9,13 +12,95 @@ namespace runnel::kernels {
 // The strictest of all builds decides, so that a program means the same for all.
 bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept { return device_conv_fits(spec, largest); }
 
+namespace {
+
+// A Requant that needs no way through int64.
+bool ordinary(const Requant& how) noexcept {
+  return std::all_of(how.shift, how.shift + how.count, [](std::int32_t shift) { return shift >= 1 && shift <= 30; });
+}
+// One output, of taps that are all inside; columns only.
+bool one_position(const ConvSpec& spec) noexcept {
+  return spec.dtype == DType::int8 && spec.out_height == 1 && spec.out_width == 1 && spec.in_height == 1 && spec.kernel_height == 1 && spec.pad_top == 0 && spec.pad_left == 0 &&
+         (spec.kernel_width - 1) * spec.dilation_width < spec.in_width && !spec.add && ordinary(spec.requant);
+}
+
+}  // namespace
+
+bool as_constant(const ConvSpec& spec, ConstantDense& out) noexcept {
+  if (!one_position(spec) || spec.groups != 1 || (spec.kernel_width > 1 && spec.dilation_width != 1)) return false;
+  out = {spec.weights, spec.bias, spec.kernel_width * spec.in_channels, spec.out_channels, spec.in_zero_point, spec.requant};
+  return true;
+}
+
+bool as_constant(const ConvSpec& spec, ConstantDepthwise& out) noexcept {
+  if (!one_position(spec) || spec.groups == 1 || spec.groups != spec.in_channels || spec.groups != spec.out_channels) return false;
+  out = {spec.weights, spec.bias, spec.out_channels, spec.kernel_width, spec.dilation_width, spec.in_zero_point, spec.requant};
+  return true;
+}
+
 #if defined(RUNNEL_KERNELS_DEVICE)
-void constant_conv_int8(const ConvSpec& spec, const void* x, void* y) noexcept { run_device_int8(spec, whole_of(spec), x, y); }
-void constant_conv_int16(const ConvSpec& spec, const void* x, void* y) noexcept { run_device_int16(spec, whole_of(spec), x, y); }
+// The other two: conv_dsp.cpp or conv_helium.cpp.
+void constant_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
+  const auto& s = *static_cast<const ConvSpec*>(spec);
+  run_device_int8(s, whole_of(s), x, y);
+}
+void constant_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
+  const auto& s = *static_cast<const ConvSpec*>(spec);
+  run_device_int16(s, whole_of(s), x, y);
+}
 #else
-void constant_conv_int8(const ConvSpec& spec, const void* x, void* y) noexcept { run_generic_int8(spec, whole_of(spec), x, y); }
-void constant_conv_int16(const ConvSpec& spec, const void* x, void* y) noexcept { run_generic_int16(spec, whole_of(spec), x, y); }
+void constant_conv_int8(const void* spec, const void* x, const void*, void* y) noexcept {
+  const auto& s = *static_cast<const ConvSpec*>(spec);
+  run_generic_int8(s, whole_of(s), x, y);
+}
+void constant_conv_int16(const void* spec, const void* x, const void*, void* y) noexcept {
+  const auto& s = *static_cast<const ConvSpec*>(spec);
+  run_generic_int16(s, whole_of(s), x, y);
+}
+void constant_dense_int8(const void* dense, const void* x, const void*, void* y) noexcept {
+  const auto& of = *static_cast<const ConstantDense*>(dense);
+  ConvSpec spec;
+  spec.in_channels = of.inputs;
+  spec.out_channels = of.channels;
+  spec.weights = of.weights;
+  spec.bias = of.bias;
+  spec.in_zero_point = of.in_zero_point;
+  spec.requant = of.requant;
+  run_generic_int8(spec, whole_of(spec), x, y);
+}
+void constant_depthwise_int8(const void* depthwise, const void* x, const void*, void* y) noexcept {
+  const auto& of = *static_cast<const ConstantDepthwise*>(depthwise);
+  ConvSpec spec;
+  spec.in_width = (of.taps - 1) * of.distance + 1;
+  spec.kernel_width = of.taps;
+  spec.dilation_width = of.distance;
+  spec.in_channels = spec.out_channels = spec.groups = of.channels;
+  spec.weights = of.weights;
+  spec.bias = of.bias;
+  spec.in_zero_point = of.in_zero_point;
+  spec.requant = of.requant;
+  run_generic_int8(spec, whole_of(spec), x, y);
+}
 #endif
+
+bool is_plain_sum(const BinarySpec& spec) noexcept {
+  return spec.op == BinaryOp::add && spec.dtype == DType::int8 && spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
+}
+
+void constant_sum_int8(const void* of, const void* a_void, const void* b_void, void* y_void) noexcept {
+  const auto& spec = *static_cast<const BinarySpec*>(of);
+#if defined(RUNNEL_KERNELS_DEVICE)
+  if (add_bytes_device(spec, a_void, b_void, y_void)) return;
+#endif
+  const auto *a = static_cast<const std::int8_t*>(a_void), *b = static_cast<const std::int8_t*>(b_void);
+  auto* y = static_cast<std::int8_t*>(y_void);
+  const std::int32_t low = clamp_to<std::int32_t>(spec.low, -128, 127), high = clamp_to<std::int32_t>(spec.high, -128, 127);
+  for (std::size_t i = 0; i < spec.count; ++i) y[i] = static_cast<std::int8_t>(clamp_to<std::int32_t>(a[i] + b[i], low, high));
+}
+
+void constant_copy(const void* count, const void* x, const void*, void* y) noexcept {
+  if (x != y) std::memcpy(y, x, *static_cast<const std::size_t*>(count));
+}
 
 template <BinaryOp kOp, class T>
 bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {

@@ -8,6 +8,7 @@
 //   depthwise(window, scale, bias, channel, last, y): the channels [channel, last) of one position; y: the position
 #pragma once
 
+#include "kernels/constant.h"
 #include "kernels/conv_device.h"
 #include "kernels/conv_taps.h"
 #include "kernels/finish_device.h"
@@ -200,7 +201,8 @@ template <class T, class Sum>
   return sum;
 }
 
-// What every Machine does one channel after the other, where it has no vectors for it.
+// What every Machine does one channel after the other, where it has no vectors for it. kAny: shifts may be unusual ones (finish_device.h).
+template <bool kAny>
 struct ChannelByChannel {
   template <int kCount>
   [[gnu::always_inline]] static void finish(const std::int64_t* sums, const Scale& how, std::int32_t channel, std::int16_t* y) noexcept {
@@ -209,13 +211,32 @@ struct ChannelByChannel {
   [[gnu::always_inline]] static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
     for (; channel < last; ++channel) {
       const std::int32_t sum = depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel);
-      y[channel] = static_cast<std::int8_t>(requantize_device(sum, how, channel));
+      y[channel] = static_cast<std::int8_t>(requantize_device<kAny>(sum, how, channel));
     }
   }
   [[gnu::always_inline]] static void depthwise(const TapWindow<std::int16_t>& window, const Scale& how, const std::int64_t* bias, std::int32_t channel, std::int32_t last, std::int16_t* y) noexcept {
     for (; channel < last; ++channel) y[channel] = requantize_wide(depthwise_sum(window, bias == nullptr ? 0 : bias[channel], channel), how, channel);
   }
 };
+
+// kernels/constant.h: nothing but the inner loops.
+template <class Machine>
+[[gnu::always_inline]] inline void run_constant(const ConstantDense& of, const void* x, void* y) noexcept {
+  dense<Machine>(DensePosition<std::int8_t, std::int32_t>{static_cast<const std::int8_t*>(x), static_cast<const std::int8_t*>(of.weights), of.inputs, of.inputs, of.in_zero_point,
+                                                          static_cast<const std::int32_t*>(of.bias), static_cast<std::int8_t*>(y)},
+                 of.requant, 0, of.channels);
+}
+template <class Machine>
+[[gnu::always_inline]] inline void run_constant(const ConstantDepthwise& of, const void* x, void* y) noexcept {
+  TapWindow<std::int8_t> window{};
+  window.x = static_cast<const std::int8_t*>(x);
+  window.weights = static_cast<const std::int8_t*>(of.weights);
+  window.rows = 1;
+  window.columns = window.channel_step = of.taps;
+  window.column_step = of.distance * of.channels;
+  window.zero_point = of.in_zero_point;
+  Machine::depthwise(window, Scale(of.requant), static_cast<const std::int32_t*>(of.bias), 0, of.channels, static_cast<std::int8_t*>(y));
+}
 
 }  // namespace
 }  // namespace runnel::kernels

@@ -50,7 +50,8 @@ template <class T>
   return sum;
 }
 
-struct Dsp : ChannelByChannel {
+template <bool kAny>
+struct Dsp : ChannelByChannel<kAny> {
   static constexpr int kBlock = 2;
   template <class T>
   static constexpr bool kOwnDense = false;
@@ -99,14 +100,17 @@ struct Dsp : ChannelByChannel {
 
   template <int kCount>
   [[gnu::always_inline]] static void finish(const std::int32_t* sums, const Scale& how, std::int32_t channel, std::int8_t* y) noexcept {
-    for (int i = 0; i < kCount; ++i) y[i] = static_cast<std::int8_t>(requantize_device(sums[i], how, channel + i));
+    for (int i = 0; i < kCount; ++i) y[i] = static_cast<std::int8_t>(requantize_device<kAny>(sums[i], how, channel + i));
   }
-  using ChannelByChannel::finish;
+  using ChannelByChannel<kAny>::finish;
 };
 
 }  // namespace
 
-void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp, std::int8_t, std::int32_t>(spec, part, x, y); }
-void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp, std::int16_t, std::int64_t>(spec, part, x, y); }
+void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp<true>, std::int8_t, std::int32_t>(spec, part, x, y); }
+void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Dsp<true>, std::int16_t, std::int64_t>(spec, part, x, y); }
+
+void constant_dense_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Dsp<false>>(*static_cast<const ConstantDense*>(of), x, y); }
+void constant_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Dsp<false>>(*static_cast<const ConstantDepthwise*>(of), x, y); }
 
 }  // namespace runnel::kernels

@@ -41,6 +41,7 @@ struct VectorScale {
 }
 
 // y[0..4) from sums, whatever the rounding.
+template <bool kAny>
 [[gnu::always_inline]] inline void finish_four(int32x4_t sums, const VectorScale& how, std::int32_t channel, std::int8_t* y) noexcept {
   if (how.of.rounding != Rounding::single) {
     vstrbq_s32(y, requantize_four(sums, how, channel));
@@ -48,7 +49,7 @@ struct VectorScale {
   }
   int32_t four[4];
   vst1q_s32(four, sums);
-  for (int i = 0; i < 4; ++i) y[i] = static_cast<std::int8_t>(requantize_device(four[i], how.of, channel + i));
+  for (int i = 0; i < 4; ++i) y[i] = static_cast<std::int8_t>(requantize_device<kAny>(four[i], how.of, channel + i));
 }
 
 // Sums of products of `count` inputs with four rows of weights; the loop takes care of the tail. GCC 12 would keep pointers and sums in memory.
@@ -96,7 +97,8 @@ struct VectorScale {
   sums[1] = sum1 - weights1 * zero_point;
 }
 
-struct Helium : ChannelByChannel {
+template <bool kAny>
+struct Helium : ChannelByChannel<kAny> {
   static constexpr int kBlock = 4;
   template <class T>
   static constexpr bool kOwnDense = sizeof(T) == 1;
@@ -160,7 +162,7 @@ struct Helium : ChannelByChannel {
         two_rows(x, weights + 2 * step, step, count, zero_point, four + 2);
         sums = vaddq_s32(sums, load_four(four));
       }
-      finish_four(sums, vectors, channel, y + channel);
+      finish_four<kAny>(sums, vectors, channel, y + channel);
     }
     for (; channel < last; ++channel, weights += step) {
       std::int32_t sum = of.bias == nullptr ? 0 : of.bias[channel];
@@ -171,12 +173,12 @@ struct Helium : ChannelByChannel {
 
   template <int kCount>
   [[gnu::always_inline]] static void finish(const std::int32_t* sums, const Scale& how, std::int32_t channel, std::int8_t* y) noexcept {
-    if constexpr (kCount == 4) finish_four(load_four(sums), VectorScale(how), channel, y);
-    else *y = static_cast<std::int8_t>(requantize_device(*sums, how, channel));
+    if constexpr (kCount == 4) finish_four<kAny>(load_four(sums), VectorScale(how), channel, y);
+    else *y = static_cast<std::int8_t>(requantize_device<kAny>(*sums, how, channel));
   }
-  using ChannelByChannel::finish;
+  using ChannelByChannel<kAny>::finish;
 
-  using ChannelByChannel::depthwise;
+  using ChannelByChannel<kAny>::depthwise;
   // Four channels side by side; their weights are `channel_step` apart.
   static void depthwise(const TapWindow<std::int8_t>& window, const Scale& how, const std::int32_t* bias, std::int32_t channel, std::int32_t last, std::int8_t* y) noexcept {
     const VectorScale vectors(how);
@@ -192,15 +194,18 @@ struct Helium : ChannelByChannel {
           sum = vaddq_s32(sum, vmulq_s32(in, vldrbq_gather_offset_s32(w, apart)));
         }
       }
-      finish_four(sum, vectors, channel, y + channel);
+      finish_four<kAny>(sum, vectors, channel, y + channel);
     }
-    ChannelByChannel::depthwise(window, how, bias, channel, last, y);
+    ChannelByChannel<kAny>::depthwise(window, how, bias, channel, last, y);
   }
 };
 
 }  // namespace
 
-void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Helium, std::int8_t, std::int32_t>(spec, part, x, y); }
-void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Helium, std::int16_t, std::int64_t>(spec, part, x, y); }
+void run_device_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Helium<true>, std::int8_t, std::int32_t>(spec, part, x, y); }
+void run_device_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept { run_device<Helium<true>, std::int16_t, std::int64_t>(spec, part, x, y); }
+
+void constant_dense_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Helium<false>>(*static_cast<const ConstantDense*>(of), x, y); }
+void constant_depthwise_int8(const void* of, const void* x, const void*, void* y) noexcept { run_constant<Helium<false>>(*static_cast<const ConstantDepthwise*>(of), x, y); }
 
 }  // namespace runnel::kernels

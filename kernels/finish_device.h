@@ -35,11 +35,12 @@ struct Scale {
   return static_cast<std::int32_t>(requantize(value, how, channel));
 }
 
-// |value| < 2^30; with unusual shifts it takes the way through int64.
+// |value| < 2^30; with unusual shifts it takes the way through int64. kAny: there may be such.
+template <bool kAny = true>
 [[gnu::always_inline]] inline std::int32_t requantize_device(std::int32_t value, const Scale& how, std::int32_t channel) noexcept {
   const std::int32_t entry = channel * how.step;
   const std::int32_t shift = how.shift[entry];
-  if (static_cast<std::uint32_t>(shift) - 1 >= 30) return requantize_any(value, how.all, channel);
+  if (kAny && static_cast<std::uint32_t>(shift) - 1 >= 30) return requantize_any(value, how.all, channel);
   const std::int32_t half = 1 << (shift - 1);
   if (how.rounding == Rounding::half_up) {
     value = (value + half) >> shift;

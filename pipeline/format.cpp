@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "base/checked.h"
-#include "base/number_text.h"
 #include "pipeline/block.h"
 
 namespace runnel::pipeline {
@@ -18,6 +17,20 @@ Clock reduced(Clock clock) noexcept {
     clock.denominator /= common;
   }
   return clock;
+}
+
+// up / down with at most six decimals, without arithmetic in double precision, which small machines would have to be linked with for this sentence.
+void append_fraction(Text& text, std::int64_t up, std::int64_t down) noexcept {
+  constexpr std::int64_t kParts = 1'000'000;
+  if (up < 0 || down <= 0) {
+    text << 0;
+    return;
+  }
+  std::int64_t whole = up / down, parts = (up % down * kParts + down / 2) / down;
+  whole += parts / kParts;
+  parts %= kParts;
+  text << whole << (parts > 0 ? "." : "");
+  for (std::int64_t digit = kParts / 10; parts > 0; parts %= digit, digit /= 10) text << parts / digit;
 }
 
 }  // namespace
@@ -85,7 +98,7 @@ Text describe(const Format& format) noexcept {
   const std::int64_t rate = format.clock.rate();
   if (format.kind == Kind::audio) {
     if (rate > 0) text << ' ' << rate;
-    else text << ' ' << shortest_text(format.clock.hz()).view();
+    else append_fraction(text << ' ', format.clock.sample_rate * format.clock.denominator, format.clock.hop);
     text << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ") << name_of(format.dtype);
   } else if (format.kind == Kind::frames) {
     text << " of " << format.channels << ' ' << name_of(format.dtype) << (format.channels == 1 ? " value" : " values");

@@ -73,6 +73,16 @@ on_board() {   # BOARD NAME KIND OUTPUT [KEY=VALUE]...: the last line that the i
 }
 number() { grep -o "$2 [0-9]*" "$1.log" | tail -n 1 | cut -d ' ' -f 2; }
 
+# Bytes of flash that only the test needs, by the linker's map: files of the host, semihosting, the count of instructions, the painted stack.
+rig_of() {   # MAP
+  local total=0 size
+  while read -r size; do total=$((total + size)); done < <(sed '1,/^Linker script and memory map/d' "$1" | awk '
+    NF == 1 && /^ \.[^ ]/ { section = $1; next }
+    $1 ~ /^0x/ { $0 = section " " $0 }
+    $1 ~ /^\.(text|rodata|data)/ && $4 ~ /\/(node_image|semihosting|clock|stack)\.cpp\.obj$/ { print $3 }')
+  echo "$total"
+}
+
 # What this machine makes of it: the arrays of .npy files without their header, events without their source.
 body() { tail -c +"$(($(od -An -tu2 -j8 -N2 "$1") + 11))" "$1"; }
 on_desk() {
@@ -117,8 +127,8 @@ measure() {
   model=$(sed -n 's/^#define RUNNEL_.*_MODEL_BYTES //p' "$embedded/$name/$name.h")
   read -r text data_bytes _ < <(arm-none-eabi-size "$lean" | tail -n 1)
   used=$(number "$out.node" memory_used) stack=$(number "$out.node" stack_used)
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
-    "$(number "$out.node" mean)" "$(number "$out.node" most)" >"$work/measured.$board.$name"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$board" "$((text + data_bytes))" "$model" "$((used + stack))" "$used" "$stack" "$(number "$out.node" instructions_to_prepare)" \
+    "$(number "$out.node" mean)" "$(number "$out.node" most)" "$(rig_of "$folder/${name}_node.map")" >"$work/measured.$board.$name"
   # From the start, checksums included, to the first hop that gives a frame: 5 ms at 100 MHz.
   local ready
   ready=$(grep -o 'instructions_until_push .*' "$out.node.log" | awk '{print $NF}')
@@ -189,13 +199,14 @@ source "$root/firmware/examples/damage.sh"
 fi
 
 table() {
-  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare | per hop | at most |\n|---|---|---|---|---|---|---|---|---|---|\n'
-  while IFS=$'\t' read -r one on flash model ram used stack prepare hop most; do
-    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare" "$hop" "$most"
+  printf '| node | board | flash | model in it | RAM | node | stack | instructions to prepare | per hop | at most | test rig in the flash |\n|---|---|---|---|---|---|---|---|---|---|---|\n'
+  while IFS=$'\t' read -r one on flash model ram used stack prepare hop most rig; do
+    [[ $one != "#"* ]] || continue
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$one" "$on" "$flash" "$model" "$ram" "$used" "$stack" "$prepare" "$hop" "$most" "$rig"
   done <"$1"
 }
 if [[ ${RUNNEL_UPDATE_BUDGETS:-0} == 1 ]]; then
-  # What was not run keeps its line.
+  # What was not run keeps its line, and lines with # their reasons.
   awk -F '\t' 'NR == FNR { new[$1 FS $2] = $0; order[++count] = $1 FS $2; next } ($1 FS $2) in new { print new[$1 FS $2]; delete new[$1 FS $2]; next } { print }
                 END { for (i = 1; i <= count; ++i) if (order[i] in new) print new[order[i]] }' "$measured" "$budgets" | LC_ALL=C sort -t $'\t' -k 1,2 >"$work/budgets.tsv"
   cp "$work/budgets.tsv" "$budgets"

@@ -57,8 +57,9 @@ class ModelText {
         refused << (missing++ > 0 ? ", " : "") << operator_type(model_.op(op)) << " version " << model_.op(op).version() << " (" << compiled.status().text() << ')';
         continue;
       }
-      body_ += fmt::format("constinit const ops::{} kOperator{} = ops::{};\n", compiled->type, i, compiled->value);
-      list += fmt::format("    {{{{}}, &kOperator{}, {}, {}, 1, 1}},\n", i, step.first_gate, step.gates);
+      body_ += fmt::format("constinit const {} kOperator{} = {};\n", compiled->type, i, compiled->value);
+      list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n", compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back, compiled->addend_back, step.first_gate,
+                          step.gates);
     }
     if (missing > 0) return refused << "; without --step the model is interpreted";
     body_ += "constinit const PreparedTables::Step kSteps[] = {\n" + list + "};\n";
@@ -76,7 +77,12 @@ class ModelText {
     if (!gates.empty()) body_ += "constinit const std::int32_t kGates[] = {" + gates + "};\n";
   }
 
+  // Nothing where every tensor is as long as the source.
   void lengths() {
+    bool all_equal = true;
+    for (int i = 0; i < model_.operator_count(); ++i) all_equal = all_equal && keeps_length(t_.stream_steps[i].rule);
+    if (all_equal) return;
+    lengths_ = true;
     std::string list;
     for (int i = 0; i < model_.operator_count(); ++i) {
       const fb::Operator& op = model_.op(i);
@@ -92,6 +98,11 @@ class ModelText {
                           rule.dilation, rule.left, rule.right, static_cast<int>(rule.padding), rule.chunk, rule.own_history, i, i);
     }
     body_ += "constinit const LengthStep kLengths[] = {\n" + list + "};\n";
+  }
+
+  static bool keeps_length(const streaming::NodeRule& rule) {
+    if (rule.kind == streaming::Kind::window) return rule.stride == 1 && rule.left + rule.right == rule.extent() - 1;
+    return rule.kind != streaming::Kind::upsample;
   }
 
   Status placements() {
@@ -112,9 +123,9 @@ class ModelText {
     for (const std::int32_t input : t_.inputs) inputs += fmt::format("{}, ", tensors_.of(input));
     for (const std::int32_t output : t_.outputs) outputs += fmt::format("{}, ", tensors_.of(output));
     body_ += fmt::format("constinit const std::int32_t kInputs[] = {{{}}}, kOutputs[] = {{{}}};\n", inputs, outputs);
-    return fmt::format("PreparedTables{{nullptr, RunMode::stream, {}, 1, {}, {}, {}, {}, {}, {}, {}, kInputs, kOutputs, kPlacements, kSteps, nullptr, nullptr, nullptr, kLengths, {}, {},\n"
+    return fmt::format("PreparedTables{{nullptr, RunMode::stream, {}, 1, {}, {}, {}, {}, {}, {}, {}, kInputs, kOutputs, kPlacements, kSteps, nullptr, nullptr, nullptr, {}, {}, {},\n"
                        "        Tier::{}, Tier::{}, {{{}, {}}}, {}, {}, 0, {}, {}, {}, {}, {}u}}",
-                       t_.indexed, t_.block, t_.warm_blocks, tensors_.kept().size(), t_.step_count, t_.step_count, t_.ring_count, t_.gate_count, t_.ring_count > 0 ? "kRings" : "nullptr",
+                       t_.indexed, t_.block, t_.warm_blocks, tensors_.kept().size(), t_.step_count, t_.step_count, t_.ring_count, t_.gate_count, lengths_ ? "kLengths" : "{}", t_.ring_count > 0 ? "kRings" : "nullptr",
                        t_.gate_count > 0 ? "kGates" : "nullptr", name_of(t_.scratch_tier), name_of(t_.state_tier), t_.arena_bytes[0], t_.arena_bytes[1], t_.arena_bound, t_.alignment, t_.scratch_bytes,
                        t_.state_bytes, t_.operator_state_offset, t_.cursors_offset, t_.fingerprint);
   }
@@ -181,6 +192,7 @@ class ModelText {
   TensorNumbers tensors_;
   ConstantPool pool_;
   int position_ = -1;
+  bool lengths_ = false;             // kLengths is there
   std::string body_;
 };
 

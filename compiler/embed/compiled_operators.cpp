@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "inference/ops/bound.h"
 #include "kernels/constant.h"
 #include "kernels/conv_device.h"
@@ -9,8 +11,27 @@
 namespace runnel::compiler {
 namespace {
 
-std::string operand(const ops::Operand& of, TensorNumbers& tensors) { return fmt::format("{{{}, {}}}", tensors.of(of.tensor), of.back); }
 std::string_view suffix(DType type) { return type == DType::int8 ? "int8" : "int16"; }
+
+std::string requant_text(const kernels::Requant& r, ConstantPool& pool) {
+  const auto count = static_cast<std::size_t>(r.count);
+  const std::string multipliers = r.multiplier == nullptr ? "nullptr" : pool.numbers({r.multiplier, count});
+  return fmt::format("{{static_cast<kernels::Rounding>({}), {}, {}, {}, {}, {}, {}}}", static_cast<int>(r.rounding), multipliers, pool.numbers({r.shift, count}), r.count, r.zero_point, r.low, r.high);
+}
+
+// Offsets of a step are of 32 bits.
+Status connect(const ops::Operand& x, int y, TensorNumbers& tensors, CompiledOperator& out, const ops::Operand* addend = nullptr) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (x.back > kMost || (addend != nullptr && addend->back > kMost)) return Status(Code::unsupported) << "a history of " << x.back << " bytes, expected at most " << kMost;
+  out.x = tensors.of(x.tensor);
+  out.x_back = x.back;
+  if (addend != nullptr) {
+    out.addend = tensors.of(addend->tensor);
+    out.addend_back = addend->back;
+  }
+  out.y = tensors.of(y);
+  return {};
+}
 
 Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operator& op, const ops::BoundConv& bound, TensorNumbers& tensors, ConstantPool& pool) {
   if (bound.batch != 1 || bound.conv.spec.add) return Status(Code::unsupported) << "a batch of " << bound.batch << ", expected 1";
@@ -21,17 +42,25 @@ Result<CompiledOperator> compile_conv(const Prepared& prepared, const fb::Operat
   kernels::lay_down(s);
   const std::string weights = pool.bytes(ops::input(prepared.model(), op, 1).data);
   const std::string bias = s.bias == nullptr ? "nullptr" : pool.bytes(ops::input(prepared.model(), op, 2).data);
-  const auto count = static_cast<std::size_t>(s.requant.count);
-  const std::string multipliers = s.requant.multiplier == nullptr ? "nullptr" : pool.numbers({s.requant.multiplier, count});
-  const std::string shifts = pool.numbers({s.requant.shift, count});
-  const kernels::Requant& r = s.requant;
-  return CompiledOperator{
-      "CompiledConv",
-      fmt::format("compiled(ops::run_compiled_conv_{}, ops::CompiledConv{{{{}}, {{DType::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},\n        {{static_cast<kernels::Rounding>({}), {}, {}, {}, {}, {}, {}}}, "
-                  "{}, false, -128, 127}}, {}, {}}})",
-                  suffix(s.dtype), name_of(s.dtype), s.in_height, s.in_width, s.in_channels, s.out_height, s.out_width, s.out_channels, s.kernel_height, s.kernel_width, s.stride_height, s.stride_width,
-                  s.dilation_height, s.dilation_width, s.pad_top, s.pad_left, s.groups, weights, bias, s.in_zero_point, static_cast<int>(r.rounding), multipliers, shifts, r.count, r.zero_point, r.low, r.high,
-                  s.input_non_negative, operand(bound.x, tensors), tensors.of(bound.y))};
+  const std::string requant = requant_text(s.requant, pool);
+  CompiledOperator out;
+  RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
+  if (kernels::ConstantDense dense; kernels::as_constant(s, dense)) {
+    out.type = "kernels::ConstantDense";
+    out.value = fmt::format("{{{}, {}, {}, {}, {}, {}}}", weights, bias, dense.inputs, dense.channels, dense.in_zero_point, requant);
+    out.run = "kernels::constant_dense_int8";
+  } else if (kernels::ConstantDepthwise depthwise; kernels::as_constant(s, depthwise)) {
+    out.type = "kernels::ConstantDepthwise";
+    out.value = fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", weights, bias, depthwise.channels, depthwise.taps, depthwise.distance, depthwise.in_zero_point, requant);
+    out.run = "kernels::constant_depthwise_int8";
+  } else {
+    out.type = "kernels::ConvSpec";
+    out.value = fmt::format("{{DType::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},\n        {}, {}, false, -128, 127}}", name_of(s.dtype), s.in_height, s.in_width, s.in_channels, s.out_height,
+                            s.out_width, s.out_channels, s.kernel_height, s.kernel_width, s.stride_height, s.stride_width, s.dilation_height, s.dilation_width, s.pad_top, s.pad_left, s.groups, weights, bias,
+                            s.in_zero_point, requant, s.input_non_negative);
+    out.run = fmt::format("kernels::constant_conv_{}", suffix(s.dtype));
+  }
+  return out;
 }
 
 // With nothing but zeros: whether the loops of one operation and type can do it does not depend on values.
@@ -69,16 +98,23 @@ Result<CompiledOperator> compile_binary(const ops::BoundBinary& bound, TensorNum
   const int shift = s.y_exponent - s.a_exponent - s.b_exponent;
   if (s.op == kernels::BinaryOp::mul && s.dtype == DType::int8 && shift >= 0 && shift <= 22) s.exact = true;
   if (!fits(s)) return Status(Code::unsupported) << "exponents " << s.a_exponent << " and " << s.b_exponent << " with a result of " << s.y_exponent;
-  return CompiledOperator{"CompiledBinary",
-                          fmt::format("compiled(ops::run_compiled_binary<kernels::BinaryOp::{0}, std::{1}_t>, ops::CompiledBinary{{{{}}, {{kernels::BinaryOp::{0}, DType::{1}, {2}, {3}, {4}, {5}, {6}, {7}, "
-                                      "static_cast<kernels::Rounding>({8}), {9}, {10}, {11}}}, {12}, {13}, {14}}})",
-                                      name_of(s.op), suffix(s.dtype), s.count, s.a_count, s.b_count, s.a_exponent, s.b_exponent, s.y_exponent, static_cast<int>(s.rounding), s.exact, s.low, s.high,
-                                      operand(bound.a, tensors), operand(bound.b, tensors), tensors.of(bound.y))};
+  CompiledOperator out;
+  RUNNEL_TRY(connect(bound.a, bound.y, tensors, out, &bound.b));
+  out.type = "kernels::BinarySpec";
+  out.value = fmt::format("{{kernels::BinaryOp::{}, DType::{}, {}, {}, {}, {}, {}, {}, static_cast<kernels::Rounding>({}), {}, {}, {}}}", name_of(s.op), suffix(s.dtype), s.count, s.a_count, s.b_count, s.a_exponent,
+                          s.b_exponent, s.y_exponent, static_cast<int>(s.rounding), s.exact, s.low, s.high);
+  out.run = kernels::is_plain_sum(s) ? std::string("kernels::constant_sum_int8") : fmt::format("kernels::run_constant_binary<kernels::BinaryOp::{}, std::{}_t>", name_of(s.op), suffix(s.dtype));
+  return out;
 }
 
 Result<CompiledOperator> compile_copy(const ops::BoundCopy& bound, TensorNumbers& tensors) {
   if (bound.rescale.needed()) return Status(Code::unsupported, "a change of scale on the way");
-  return CompiledOperator{"CompiledCopy", fmt::format("compiled(ops::run_compiled_copy, ops::CompiledCopy{{{{}}, {}, {}, {}}})", operand(bound.x, tensors), tensors.of(bound.y), bound.bytes)};
+  CompiledOperator out;
+  RUNNEL_TRY(connect(bound.x, bound.y, tensors, out));
+  out.type = "std::size_t";
+  out.value = fmt::format("{}", bound.bytes);
+  out.run = "kernels::constant_copy";
+  return out;
 }
 
 }  // namespace

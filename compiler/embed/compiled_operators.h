@@ -1,4 +1,4 @@
-// Operators as constants: from what they were bound to on this machine to C++ that says the same (inference/ops/compiled.h).
+// Operators as constants: from what they were bound to on this machine to C++ that says the same (kernels/constant.h).
 #pragma once
 
 #include <map>
@@ -24,11 +24,14 @@ class TensorNumbers {
   std::vector<int> kept_;
 };
 
-// The initializer of the constant that stands for `bound`, which is operator `index` of `prepared`, and its type.
+// What stands for a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two tensors.
 struct CompiledOperator {
-  std::string type, value;
+  std::string type, value;           // of the constant: its type and initializer
+  std::string run;                   // the kernel
+  int x = -1, addend = -1, y = -1;   // tensors; addend -1: none
+  std::int64_t x_back = 0, addend_back = 0;   // bytes in front of their blocks
 };
-// Error: unsupported, saying why, where there is no compiled form.
+// `bound` is operator `index` of `prepared`. Error: unsupported, saying why, where there is no compiled form.
 Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound, TensorNumbers& tensors, ConstantPool& pool);
 
 }  // namespace runnel::compiler

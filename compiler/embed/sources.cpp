@@ -57,7 +57,7 @@ std::string program_source(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
   std::string out = fmt::format("// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include \"embed/program.h\"\n{}",
                                 p.origin, kMade, p.name,
-                                p.compiled ? "#include \"inference/ops/compiled.h\"\n" : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include \"inference/ops/definitions.h\"\n");
+                                p.compiled ? "#include \"kernels/constant.h\"\n" : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include \"inference/ops/definitions.h\"\n");
   std::set<std::string> headers;
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
@@ -125,6 +125,7 @@ endif()
 add_library({1} STATIC {1}.cpp {1}_model.cpp)
 target_include_directories({1} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries({1} PUBLIC runnel::embed PRIVATE runnel_flags)
+target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
 )",
                      p.origin, p.name, kMade, p.runnel_folder);
 }

@@ -32,11 +32,11 @@
 // the stream was cut. A frame needs no double precision, which small machines do in software; the exponential has the same bits on every machine.
 #pragma once
 
-#include "pipeline/node.h"
+#include "pipeline/nodes/detector.h"
 
 namespace runnel::pipeline {
 
-class Detect final : public Node {
+class Detect final : public Detector<Detect> {
  public:
   static const NodeType type;
   static constexpr std::string_view kUsuallyIgnored = "silence,unknown,_silence_,_unknown_";
@@ -60,9 +60,8 @@ class Detect final : public Node {
   std::int64_t sequence_frames = 200;
 
   Status prepare(PrepareContext& context) noexcept override;
-  std::int64_t reset(std::int64_t first) noexcept override;
-  Status process(const Block& in, Output& out) noexcept override;
-  Status flush(Output& out) noexcept override;
+  // Of a prepared node; what they point to lives in its memory.
+  [[nodiscard]] const DetectorFacts& facts() const noexcept { return facts_; }
 
  private:
   Status name_labels(PrepareContext& context) noexcept;
@@ -73,68 +72,8 @@ class Detect final : public Node {
   // The class of a name; -1: there is none.
   [[nodiscard]] std::int32_t class_of(std::string_view name) const noexcept;
   Status no_such_label(std::string_view parameter, std::string_view name) const noexcept;
-  void read(const std::byte* frame) noexcept;
-  void to_posteriors() noexcept;
-  // The best label.
-  std::int32_t smooth(std::int64_t frame) noexcept;
-  // Whether a label's smoothed posterior is at least `level`.
-  [[nodiscard]] bool reaches(std::int32_t label, std::int64_t level) const noexcept { return sums_[label] >= level * weight_; }
-  [[nodiscard]] float smoothed(std::int32_t label) const noexcept;
-  bool decide(std::int64_t frame, Event& event) noexcept;
-  bool follow(std::int64_t frame, bool decided, Event& event) noexcept;
-  bool extend(const Event& part, std::int32_t label, Event& event) noexcept;
-  bool end_word(Event& event) noexcept;
-  bool gate_is_open(std::int64_t frame) noexcept;
-  bool wakes(std::int32_t best) noexcept;
-  bool rises(std::int64_t frame, std::int32_t best) noexcept;
-  void forget_means() noexcept;
-  [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
-  [[nodiscard]] std::int64_t threshold_of(std::int32_t label) const noexcept { return levels_ == nullptr ? level_.threshold : levels_[label].threshold; }
-  [[nodiscard]] std::int64_t release_of(std::int32_t label) const noexcept { return levels_ == nullptr ? level_.release : levels_[label].release; }
-  [[nodiscard]] std::int64_t from_zero(std::int64_t sample) const noexcept { return sample < 0 ? 0 : sample; }
 
-  // Posteriors * 2^30.
-  struct Level {
-    std::int64_t threshold = 0, release = 0;
-  };
-
-  bool clip_ = false, wake_word_ = false;
-  bool softmax_ = true;
-  DType dtype_ = DType::float32;
-  float scale_ = 1;
-  std::int32_t classes_ = 0;
-  std::size_t frame_bytes_ = 0;
-  Clock clock_;
-  std::string_view* names_ = nullptr;
-  bool* ignored_ = nullptr;
-  float* values_ = nullptr;            // [classes]: of the present frame: logits, then posteriors
-  double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
-  std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
-  const std::uint32_t* now_ = nullptr; // [classes]: the present frame in the history
-  std::int64_t* sums_ = nullptr;       // [classes]: of the history
-  std::int64_t weight_ = 1;            // of the sums: frames that they are of
-  bool exponential_ = false;
-  Level level_;
-  Level* levels_ = nullptr;            // [classes]; nullptr: all are `level_`
-  std::int64_t gate_level_ = 0;
-  std::int32_t gate_ = -1;             // class; -1: no gate
-  std::int64_t open_until_ = 0;        // frame behind the last one for which the gate stays open
-  std::int32_t* sequence_ = nullptr;   // [sequence_length_]: classes; nullptr: no sequence
-  std::int32_t sequence_length_ = 0;
-
-  std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
-  bool armed_ = true;
-  std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
-  std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
-  std::int32_t last_label_ = -1;
-  std::int32_t decided_ = -1;          // best label of the present frame
-  bool gate_open_ = true;
-  Event open_;                         // waits for its end
-  std::int32_t open_label_ = -1;       // -1: none waits
-  std::int64_t below_ = 0;             // frames for which it has been below its release
-  Event so_far_;                       // of the sequence
-  std::int32_t heard_ = 0;             // labels of the sequence
-  std::int64_t heard_at_ = 0;          // frame of the last one
+  DetectorFacts facts_;
 };
 
 }  // namespace runnel::pipeline

@@ -1,0 +1,346 @@
+// Decisions, frame by frame (detect.h says which). What a detector was told are facts: made while a node is prepared (detect.h), or constants of a
+// program (constant_detect.h), whose compiler leaves out what they rule out.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "base/exact_single.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Posteriors * 2^30.
+struct DetectorLevel {
+  std::int64_t threshold = 0, release = 0;
+};
+
+struct DetectorFacts {
+  bool clip = false, wake_word = false, softmax = true, exponential = false;
+  DType dtype = DType::float32;        // of the frames
+  std::int32_t exponent = 0;           // of integers
+  float scale = 1;                     // 2^exponent
+  std::int32_t classes = 0;
+  std::int64_t smoothing_frames = 1, refractory_frames = 1, warm_up_frames = 0;
+  DetectorLevel level;
+  const DetectorLevel* levels = nullptr;   // [classes]; nullptr: all are `level`
+  std::int32_t gate = -1;              // class; -1: no gate
+  std::int64_t gate_level = 0, gate_hold_frames = 0;
+  std::int64_t endpoint_frames = 0;
+  const std::int32_t* sequence = nullptr;   // [sequence_length]: classes; nullptr: no sequence
+  std::int32_t sequence_length = 0;
+  std::int64_t sequence_frames = 0;
+  std::string_view sequence_name;
+  const std::string_view* names = nullptr;   // [classes]
+  const bool* ignored = nullptr;       // [classes]
+
+  // Of the sums: frames that they are of.
+  [[nodiscard]] constexpr std::int64_t weight() const noexcept { return exponential ? 1 : smoothing_frames; }
+};
+
+// Self has facts(), which do not change behind make_ready().
+template <class Self>
+class Detector : public Node {
+ public:
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ protected:
+  // Takes its memory and says what comes out; the last part of prepare().
+  Status make_ready(PrepareContext& context) noexcept;
+
+ private:
+  static constexpr std::uint32_t kOne = 1u << 30, kHalf = 1u << 29;
+
+  [[nodiscard]] const DetectorFacts& facts() const noexcept { return static_cast<const Self*>(this)->facts(); }
+  void read(const std::byte* frame) noexcept;
+  void to_posteriors() noexcept;
+  // The best label.
+  std::int32_t smooth(std::int64_t frame) noexcept;
+  // Whether a label's smoothed posterior is at least `level`.
+  [[nodiscard]] bool reaches(std::int32_t label, std::int64_t level) const noexcept { return sums_[label] >= level * facts().weight(); }
+  [[nodiscard]] float smoothed(std::int32_t label) const noexcept;
+  bool decide(std::int64_t frame, Event& event) noexcept;
+  bool follow(std::int64_t frame, bool decided, Event& event) noexcept;
+  bool extend(const Event& part, std::int32_t label, Event& event) noexcept;
+  bool end_word(Event& event) noexcept;
+  bool gate_is_open(std::int64_t frame) noexcept;
+  bool wakes(std::int32_t best) noexcept;
+  bool rises(std::int64_t frame, std::int32_t best) noexcept;
+  void forget_means() noexcept;
+  [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
+  [[nodiscard]] const DetectorLevel& level_of(std::int32_t label) const noexcept { return facts().levels == nullptr ? facts().level : facts().levels[label]; }
+  [[nodiscard]] static std::int64_t from_zero(std::int64_t sample) noexcept { return sample < 0 ? 0 : sample; }
+
+  std::size_t frame_bytes_ = 0;
+  Clock clock_;
+  float* values_ = nullptr;            // [classes]: of the present frame: logits, then posteriors
+  double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
+  std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
+  const std::uint32_t* now_ = nullptr; // [classes]: the present frame in the history
+  std::int64_t* sums_ = nullptr;       // [classes]: of the history
+
+  std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
+  bool armed_ = true;
+  std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
+  std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
+  std::int32_t last_label_ = -1;
+  std::int32_t decided_ = -1;          // best label of the present frame
+  bool gate_open_ = true;
+  std::int64_t open_until_ = 0;        // frame behind the last one for which the gate stays open
+  Event open_;                         // waits for its end
+  std::int32_t open_label_ = -1;       // -1: none waits
+  std::int64_t below_ = 0;             // frames for which it has been below its release
+  Event so_far_;                       // of the sequence
+  std::int32_t heard_ = 0;             // labels of the sequence
+  std::int64_t heard_at_ = 0;          // frame of the last one
+};
+
+template <class Self>
+Status Detector<Self>::make_ready(PrepareContext& context) noexcept {
+  const DetectorFacts& f = facts();
+  frame_bytes_ = context.input.frame_bytes();
+  clock_ = context.input.clock;
+  const auto classes = static_cast<std::size_t>(f.classes);
+  values_ = context.memory.array<float>(classes);
+  if (values_ == nullptr) return out_of_memory("the posteriors");
+  if (f.clip) {
+    totals_ = context.memory.array<double>(classes);
+    if (totals_ == nullptr) return out_of_memory("the sums of the logits");
+  } else {
+    history_ = context.memory.array<std::uint32_t>(classes * static_cast<std::size_t>(f.smoothing_frames));
+    sums_ = context.memory.array<std::int64_t>(classes);
+    if (history_ == nullptr || sums_ == nullptr) return out_of_memory("the moving average");
+  }
+  context.output.kind = Kind::events;
+  context.output.dtype = DType::none;
+  context.output.channels = 0;
+  context.output.exponent = 0;
+  context.output.labels = {f.names, classes};
+  // Events keep their distance; one more for the first frame.
+  // An event that waits for its end comes with the next one at the latest.
+  context.max_output = f.clip ? 1 : context.max_input / f.refractory_frames + (f.endpoint_frames > 0 ? 2 : 1);
+  return {};
+}
+
+template <class Self>
+std::int64_t Detector<Self>::reset(std::int64_t first) noexcept {
+  first_ = first;
+  seen_ = 0;
+  armed_ = true;
+  quiet_ = 0;
+  wanted_quiet_ = facts().warm_up_frames;
+  last_label_ = -1;
+  open_until_ = std::numeric_limits<std::int64_t>::min();
+  open_label_ = -1;
+  heard_ = 0;
+  if (facts().clip) std::fill(totals_, totals_ + facts().classes, 0.0);
+  else forget_means();
+  return 0;   // events have no index of their own
+}
+
+template <class Self>
+void Detector<Self>::forget_means() noexcept {
+  std::fill(history_, history_ + facts().smoothing_frames * facts().classes, 0u);
+  std::fill(sums_, sums_ + facts().classes, std::int64_t{0});
+}
+
+template <class Self>
+void Detector<Self>::read(const std::byte* frame) noexcept {
+  for (std::int32_t c = 0; c < facts().classes; ++c) {
+    float value = 0;
+    if (facts().dtype == DType::float32) value = reinterpret_cast<const float*>(frame)[c];
+    else if (facts().dtype == DType::int8) value = static_cast<float>(reinterpret_cast<const std::int8_t*>(frame)[c]) * facts().scale;
+    else value = static_cast<float>(reinterpret_cast<const std::int16_t*>(frame)[c]) * facts().scale;
+    values_[c] = value;
+  }
+}
+
+template <class Self>
+void Detector<Self>::to_posteriors() noexcept {
+  if (!facts().softmax) return;
+  const float highest = *std::max_element(values_, values_ + facts().classes);
+  float sum = 0;
+  for (std::int32_t c = 0; c < facts().classes; ++c) {
+    // Below -80 the exponential is 0 for every purpose here; infinities stay out of it.
+    const float distance = values_[c] - highest;
+    values_[c] = distance > -80.0f ? exact::exp_single(distance) : 0;
+    sum += values_[c];
+  }
+  for (std::int32_t c = 0; c < facts().classes; ++c) values_[c] /= sum;
+}
+
+template <class Self>
+std::int64_t Detector<Self>::begin_of_event(std::int64_t frame, std::int32_t label) const noexcept {
+  const std::int64_t length = std::min(seen_, facts().smoothing_frames);
+  std::int64_t best = frame;
+  std::uint32_t highest = 0;
+  for (std::int64_t t = frame - length + 1; t <= frame; ++t) {
+    const std::uint32_t posterior = history_[(t - first_) % facts().smoothing_frames * facts().classes + label];
+    if (posterior >= kHalf) return t;
+    if (posterior > highest) {
+      highest = posterior;
+      best = t;
+    }
+  }
+  return best;
+}
+
+template <class Self>
+float Detector<Self>::smoothed(std::int32_t label) const noexcept {
+  return static_cast<float>(sums_[label]) / static_cast<float>(facts().weight()) / static_cast<float>(kOne);
+}
+
+template <class Self>
+std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
+  std::uint32_t* slot = history_ + (frame - first_) % facts().smoothing_frames * facts().classes;
+  now_ = slot;
+  std::int32_t best = -1;
+  bool reached = false;                // by the best one so far, its own threshold
+  for (std::int32_t c = 0; c < facts().classes; ++c) {
+    // Also right for NaN, which counts as 0.
+    const float posterior = values_[c] > 0 ? std::min(values_[c], 1.0f) : 0.0f;
+    const auto fixed = static_cast<std::uint32_t>(posterior * static_cast<float>(kOne));
+    if (facts().exponential) sums_[c] += (static_cast<std::int64_t>(fixed) - sums_[c]) / facts().smoothing_frames;
+    else sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
+    slot[c] = fixed;
+    if (facts().ignored[c]) continue;
+    const bool enough = facts().levels != nullptr && reaches(c, facts().levels[c].threshold);
+    if (best < 0 || enough > reached || (enough == reached && sums_[c] > sums_[best])) {
+      best = c;
+      reached = enough;
+    }
+  }
+  return best;
+}
+
+template <class Self>
+bool Detector<Self>::gate_is_open(std::int64_t frame) noexcept {
+  if (facts().gate < 0) return true;
+  if (now_[facts().gate] >= facts().gate_level) open_until_ = frame + facts().gate_hold_frames + 1;
+  return frame < open_until_;
+}
+
+template <class Self>
+bool Detector<Self>::wakes(std::int32_t best) noexcept {
+  bool quiet = true;
+  for (std::int32_t c = 0; c < facts().classes; ++c) quiet = quiet && (facts().ignored[c] || now_[c] < level_of(c).release);
+  if (quiet && quiet_ < wanted_quiet_) ++quiet_;
+  if (!reaches(best, level_of(best).threshold) || !gate_open_ || quiet_ < wanted_quiet_) return false;
+  quiet_ = 0;
+  wanted_quiet_ = facts().refractory_frames;
+  return true;
+}
+
+template <class Self>
+bool Detector<Self>::rises(std::int64_t frame, std::int32_t best) noexcept {
+  if (!reaches(best, level_of(best).release)) armed_ = true;
+  const bool ready = last_label_ < 0 || frame - last_ >= facts().refractory_frames;
+  if (!reaches(best, level_of(best).threshold) || !gate_open_ || !ready || (!armed_ && best == last_label_)) return false;
+  armed_ = false;
+  last_ = frame;
+  last_label_ = best;
+  return true;
+}
+
+template <class Self>
+bool Detector<Self>::decide(std::int64_t frame, Event& event) noexcept {
+  const std::int32_t best = smooth(frame);
+  gate_open_ = gate_is_open(frame);
+  decided_ = best;
+  if (!(facts().wake_word ? wakes(best) : rises(frame, best))) return false;
+  event = {facts().names[best], smoothed(best), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
+  if (facts().wake_word) forget_means();
+  return true;
+}
+
+// The part that ends with `part`. True when that completes the sequence, which is then in `event`.
+template <class Self>
+bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event) noexcept {
+  if (facts().sequence == nullptr) {
+    event = part;
+    return true;
+  }
+  const bool in_time = heard_ > 0 && part.frame - heard_at_ <= facts().sequence_frames;
+  if (!in_time || label != facts().sequence[heard_]) heard_ = 0;
+  if (label != facts().sequence[heard_]) return false;
+  if (heard_ == 0) so_far_ = part;
+  so_far_.score = std::min(so_far_.score, part.score);
+  so_far_.end = part.end;
+  so_far_.frame = heard_at_ = part.frame;
+  if (++heard_ < facts().sequence_length) return false;
+  heard_ = 0;
+  so_far_.label = facts().sequence_name;
+  event = so_far_;
+  return true;
+}
+
+// From decisions to events: where one ends, and what it is part of. `event` is the decision, when there is one.
+template <class Self>
+bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noexcept {
+  if (facts().endpoint_frames == 0) return decided && extend(event, decided_, event);
+  bool ended = false;
+  Event next;
+  if (decided) next = event;
+  if (open_label_ >= 0) {
+    if (!reaches(open_label_, level_of(open_label_).release)) ++below_;
+    else if (!decided) {
+      below_ = 0;
+      open_.end = clock_.end_sample(frame);
+    }
+    if (decided || below_ >= facts().endpoint_frames) ended = end_word(event);
+  }
+  if (decided) {
+    open_ = next;
+    open_label_ = decided_;
+    below_ = 0;
+  }
+  return ended;
+}
+
+template <class Self>
+bool Detector<Self>::end_word(Event& event) noexcept {
+  const std::int32_t label = open_label_;
+  open_label_ = -1;
+  return label >= 0 && extend(open_, label, event);
+}
+
+template <class Self>
+Status Detector<Self>::process(const Block& in, Output& out) noexcept {
+  const std::byte* frame = in.data;
+  Event* events = out.as<Event>();
+  for (std::int64_t i = 0; i < in.count; ++i, frame += frame_bytes_) {
+    if (seen_ == 0) first_ = in.first + i;
+    ++seen_;
+    read(frame);
+    if (facts().clip) {
+      for (std::int32_t c = 0; c < facts().classes; ++c) totals_[c] += static_cast<double>(values_[c]);
+      continue;
+    }
+    to_posteriors();
+    const bool decided = decide(in.first + i, events[out.count]);
+    if (follow(in.first + i, decided, events[out.count])) ++out.count;
+  }
+  return {};
+}
+
+template <class Self>
+Status Detector<Self>::flush(Output& out) noexcept {
+  out.end = true;
+  if (!facts().clip) {
+    out.count = end_word(out.as<Event>()[0]) ? 1 : 0;
+    return {};
+  }
+  if (seen_ == 0) return {};
+  for (std::int32_t c = 0; c < facts().classes; ++c) values_[c] = static_cast<float>(totals_[c] / static_cast<double>(seen_));
+  const auto best = static_cast<std::int32_t>(std::max_element(values_, values_ + facts().classes) - values_);
+  to_posteriors();
+  const std::int64_t last = first_ + seen_ - 1;
+  out.as<Event>()[0] = {facts().names[best], values_[best], from_zero(clock_.first_sample(first_)), clock_.end_sample(last), last};
+  out.count = 1;
+  seen_ = 0;
+  return {};
+}
+
+}  // namespace runnel::pipeline
