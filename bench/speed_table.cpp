@@ -1,4 +1,4 @@
-// Writes docs/speed.md from what inference_bench, threads_bench and float_bench measured:
+// Writes docs/speed.md, or docs/speed-avx2.md, from what inference_bench, threads_bench and float_bench measured:
 //   speed_table speed.json [threads.json] [floats.json] > docs/speed.md
 #include <fmt/format.h>
 
@@ -48,6 +48,7 @@ void print_page(const Json& speed) {
       "# Speed of inference\n\n"
       "One thread, one core, unless said otherwise. Written by `bench/speed_table` from one run of `bench/inference_bench`; do not edit. To measure again:\n\n"
       "    scripts/speed.sh\n\n"
+      "[speed.md](speed.md) is of a machine with AVX-512 and AMX, [speed-avx2.md](speed-avx2.md) of one with AVX2 alone (`RUNNEL_SPEED_PAGE=docs/speed-avx2.md`).\n\n"
       "All cases of the table were run in turn, {} times round, in one program: on a busy machine every case suffers alike, so that the\n"
       "ratios say more than the microseconds. Before anything is timed the streamed outputs are compared with the whole clip's and these\n"
       "with the plain reference loops (equal, bit for bit), and XNNPACK's with ours (equal up to its rounding of ties).\n\n"
