@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -59,6 +60,45 @@ std::vector<FbankOptions> varied_options() {
   all[9].kind = FeatureKind::mfcc;
   all[9].htk_compat = true;
   return all;
+}
+
+// Front ends that share their tables and the memory of a frame, their pieces in turn.
+TEST(Fbank, ThoseLikeAnotherGiveWhatEachGivesAlone) {
+  std::vector<FbankOptions> all = varied_options();
+  all.push_back(preset("whisper").value());
+  all.back().log_max = LogMax::global;
+  for (const FbankOptions& options : all) {
+    HeapMemory memory;
+    Result<Fbank> first = Fbank::make(options, best_isa(), memory);
+    ASSERT_TRUE(first.ok()) << first.status().text();
+    const std::vector<float> x = speech_like(6000);
+    std::vector<float> alone[2], together[2];
+    std::optional<Fbank> others[2];
+    const std::span<const float> sounds[2] = {x, std::span(x).subspan(1500)};
+    for (int i = 0; i < 2; ++i) {
+      alone[i] = test::run_whole(options, best_isa(), sounds[i]);
+      ASSERT_TRUE(Fbank::make_like(others[i], *first, memory).ok());
+    }
+    const auto keep = [](std::vector<float>& to, const std::vector<float>& frames, std::size_t values) {
+      to.insert(to.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(values));
+    };
+    for (std::size_t at = 0; at < x.size(); at += 400) {
+      for (int i = 0; i < 2; ++i) {
+        if (at >= sounds[i].size()) continue;
+        const auto piece = sounds[i].subspan(at, std::min<std::size_t>(400, sounds[i].size() - at));
+        std::vector<float> frames((others[i]->max_frames(piece.size()) + 1) * others[i]->dims());
+        const Fbank::Step step = others[i]->push(piece, frames);
+        ASSERT_EQ(step.samples, piece.size());
+        keep(together[i], frames, step.frames * others[i]->dims());
+      }
+    }
+    for (int i = 0; i < 2; ++i) {
+      std::vector<float> frames((others[i]->max_flush_frames() + 1) * others[i]->dims());
+      while (const std::size_t count = others[i]->flush(frames)) keep(together[i], frames, count * others[i]->dims());
+      EXPECT_EQ(together[i].size(), alone[i].size());
+      EXPECT_TRUE(together[i] == alone[i]);
+    }
+  }
 }
 
 TEST(Fbank, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
