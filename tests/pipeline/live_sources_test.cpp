@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -288,6 +289,11 @@ TEST_F(SensorTest, ReadsASerialLine) {
   int line = -1, other = -1;
   char name[256];
   ASSERT_EQ(openpty(&line, &other, name, nullptr, nullptr), 0);
+  // What comes while a line is changed from words to bytes may be lost: on a terminal, not on a serial line.
+  termios raw{};
+  ASSERT_EQ(tcgetattr(other, &raw), 0);
+  cfmakeraw(&raw);
+  ASSERT_EQ(tcsetattr(other, TCSANOW, &raw), 0);
   std::atomic<bool> stop{false};
   GraphOptions options = with_keep();
   options.stop = &stop;
