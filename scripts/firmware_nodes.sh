@@ -29,7 +29,7 @@ failed() {
 }
 source "$root/firmware/elf_checks.sh"
 counter=$build/firmware/count_instructions.so
-cc -std=c11 -shared -fPIC -O2 "$root/firmware/qemu/count_instructions.c" -o "$counter"
+cc -std=c11 -shared -fPIC -O2 "$root/firmware/host/count_instructions.c" -o "$counter"
 
 # The examples: name, recording, and what this machine runs in front of and behind the model.
 examples=()

@@ -107,7 +107,7 @@ runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexce
   else return runnel_push_float(node, static_cast<const float*>(from), frames);
 }
 
-// Between these two lies the work on one push; a plugin of QEMU counts instructions there (firmware/qemu).
+// Between these two lies the work on one push; a plugin of QEMU counts instructions there (firmware/host).
 extern "C" {
 [[gnu::noipa]] void push_begins() { __asm volatile(""); }
 [[gnu::noipa]] void push_ends() { __asm volatile(""); }
