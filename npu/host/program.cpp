@@ -106,46 +106,52 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
   return Planned{std::move(planned), estimate(all, model).total};
 }
 
-// Maps in bricks of channels where that takes fewer cycles: all that could be, or those whose operations by themselves are quicker with them.
-Status Program::plan_with_bricks() {
-  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+// Buffers that are worth a try in bricks of channels, in several ways: all that could be, and those whose steps by themselves are quicker with them.
+std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
   std::vector<bool> inside;
   for (const Buffer& buffer : buffers_) inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
   const std::vector<bool> possible = could_be_bricks(steps_, inside);
-  RUNNEL_ASSIGN(Planned best, plan(steps_, model));
-  const auto consider = [&](const std::vector<bool>& bricks) -> Status {
-    std::vector<Step> steps = steps_;
-    lay_in_bricks(steps, bricks);
-    RUNNEL_ASSIGN(Planned found, plan(std::move(steps), model));
-    if (found.cycles < best.cycles) best = std::move(found);
-    return {};
-  };
-  // What all steps that use a buffer take, one by one.
-  const auto alone = [&](std::size_t buffer, bool bricks) -> Result<double> {
-    std::vector<Step> users;
+  if (std::count(possible.begin(), possible.end(), true) == 0) return {};
+  std::vector<bool> quicker(possible.size());
+  for (std::size_t i = 0; i < possible.size(); ++i) {
+    if (!possible[i]) continue;
+    std::vector<Step> rows;
     for (const Step& step : steps_) {
-      const auto id = static_cast<BufferId>(buffer);
-      if (step.ifm == id || step.ifm2 == id || step.ofm == id) users.push_back(step);
+      const auto id = static_cast<BufferId>(i);
+      if (step.ifm == id || step.ifm2 == id || step.ofm == id) rows.push_back(step);
     }
-    std::vector<bool> one(buffers_.size());
-    one[buffer] = bricks;
-    lay_in_bricks(users, one);
-    RUNNEL_ASSIGN(const Planned found, plan(std::move(users), model));
-    return found.cycles;
-  };
-  if (std::count(possible.begin(), possible.end(), true) > 0) {
-    RUNNEL_TRY(consider(possible));
-    std::vector<bool> quicker(possible.size());
-    for (std::size_t i = 0; i < possible.size(); ++i) {
-      if (!possible[i]) continue;
-      RUNNEL_ASSIGN(const double rows, alone(i, false));
-      RUNNEL_ASSIGN(const double bricks, alone(i, true));
-      quicker[i] = bricks < rows;
-    }
-    if (quicker != possible) RUNNEL_TRY(consider(quicker));
+    std::vector<Step> bricks = rows;
+    std::vector<bool> one(possible.size());
+    one[i] = true;
+    lay_in_bricks(bricks, one);
+    const auto with_rows = plan(std::move(rows), model), with_bricks = plan(std::move(bricks), model);
+    quicker[i] = with_rows.ok() && with_bricks.ok() && with_bricks->cycles < with_rows->cycles;
   }
-  steps_ = std::move(best.steps);
-  return {};
+  std::vector<std::vector<bool>> out{possible};
+  if (quicker != possible && std::count(quicker.begin(), quicker.end(), true) > 0) out.push_back(std::move(quicker));
+  return out;
+}
+
+// What takes the fewest cycles when it is whole: with rows, or with bricks in one of these ways.
+Result<CompiledProgram> Program::finish() {
+  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
+    Program program(*this);
+    lay_in_bricks(program.steps_, bricks);
+    RUNNEL_ASSIGN(Planned planned, plan(std::move(program.steps_), model));
+    program.steps_ = std::move(planned.steps);
+    return program.emit();
+  };
+  RUNNEL_ASSIGN(CompiledProgram best, compiled(std::vector<bool>(buffers_.size())));
+  double least = estimate(best.operations, model).total;
+  for (const std::vector<bool>& bricks : layouts(model)) {
+    RUNNEL_ASSIGN(CompiledProgram other, compiled(bricks));
+    const double cycles = estimate(other.operations, model).total;
+    if (cycles >= least) continue;
+    least = cycles;
+    best = std::move(other);
+  }
+  return best;
 }
 
 // Scales and weights of each core, one behind the other.
@@ -240,8 +246,7 @@ void Program::allocate() {
   }
 }
 
-Result<CompiledProgram> Program::finish() {
-  RUNNEL_TRY(plan_with_bricks());
+Result<CompiledProgram> Program::emit() {
   streams_.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (!steps_[i].op.computes()) continue;

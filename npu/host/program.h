@@ -89,7 +89,8 @@ class Program {
     double cycles = 0;
   };
   Result<Planned> plan(std::vector<Step> steps, const CycleModel& model) const;
-  Status plan_with_bricks();
+  std::vector<std::vector<bool>> layouts(const CycleModel& model) const;
+  Result<CompiledProgram> emit();
   Status pack(Step& step, Streams& streams);
   std::size_t append(std::span<const std::byte> bytes);
   void allocate();
