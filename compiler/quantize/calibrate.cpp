@@ -100,15 +100,24 @@ Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, con
 }
 
 void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan) {
+  // A float result that is read as int16 has a range for that: one chosen for the grids of int8 would cut it.
+  std::vector<bool> wide(plan.groups.size(), false);
+  const auto widen = [&](TensorId id) { wide[static_cast<std::size_t>(plan.groups[static_cast<std::size_t>(id)])] = true; };
+  for (std::size_t id = 0; id < types.size(); ++id) {
+    if (types[id] == DType::int16) widen(static_cast<TensorId>(id));
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const TensorId id : graph.nodes[n].inputs) {
+      if (id >= 0 && plan.types[n] == DType::int16 && types[static_cast<std::size_t>(id)] == DType::float32) widen(id);
+    }
+  }
   for (std::size_t id = 0; id < histograms.size(); ++id) {
     if (histograms[id].count == 0) continue;
-    const DType type = types[id] == DType::int16 ? DType::int16 : DType::int8;
-    plan.ranges[id] = range_of(histograms[id], calibration, type, plan.scheme);
+    plan.ranges[id] = range_of(histograms[id], calibration, wide[id] ? DType::int16 : DType::int8, plan.scheme);
   }
   for (const TensorId id : graph.outputs) {
     const auto group = static_cast<std::size_t>(plan.groups[static_cast<std::size_t>(id)]);
-    const DType type = types[group] == DType::int16 ? DType::int16 : DType::int8;
-    if (histograms[group].count > 0) plan.ranges[group] = range_of(histograms[group], Calibration::min_max, type, plan.scheme);
+    if (histograms[group].count > 0) plan.ranges[group] = range_of(histograms[group], Calibration::min_max, wide[group] ? DType::int16 : DType::int8, plan.scheme);
   }
 }
 
