@@ -74,8 +74,8 @@ struct Options {
   Calibration calibration = Calibration::mse;
   std::optional<Methods> methods;                 // exactly these; absent: chosen among those on offer by the error on clips that were held back
   Methods offered = usual_methods();
-  double max_error = 0;                           // > 0: operators become int16, the most sensitive first, until the error is below this
-  double budget = 0;                              // > 0: at most this share of the multiply-adds may become int16 for it (default: all)
+  double max_error = 0;                           // > 0: operators become int16, the most sensitive first, and float where that is not enough, until the error is below this
+  double budget = 0;                              // > 0: at most this share of the multiply-adds may become int16 or float for it (default: all)
   std::size_t most_clips = 128;                   // for everything but ranges, which all clips give
   std::uint32_t seed = 1;
   int threads = 2;
