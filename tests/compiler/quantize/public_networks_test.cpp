@@ -32,7 +32,7 @@ void PrintTo(const Network& network, std::ostream* out) { *out << network.name; 
 const Network kNetworks[] = {{"Silero VAD", "models__silero-vad__silero_vad_16k_op15", 0.0045, 0.0007},
                              {"DTLN 1", "models__dtln__model_1", 0.028, 0.00014},
                              {"DTLN 2", "models__dtln__model_2", 0.035, 0.00036},
-                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0.52, 0.4, 0.015},
+                             {"GTCRN", "models__gtcrn__gtcrn_simple", 0.47, 0.152, 0.015},
                              {"openWakeWord embedding", "models__openwakeword__embedding_model", 0.0061, 0.0024}};
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
