@@ -25,7 +25,7 @@ Result<std::string> read_small_file(const std::string& path) {
 void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }
 
 void add_model_flags(CLI::App* verb, ModelFlags& flags) {
-  verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)")->check(CLI::IsMember({"c", "esp32", "generic", "esp32s3", "esp32p4"}));
+  verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
   verb->add_option("--member", flags.member, "Name or index of a model in an .espdl package (default: the only one)");
   verb->add_option("--shape", flags.shapes, "NAME=1x40x98: size of an input that an .onnx or .tflite file leaves open (default: a batch of 1, 128 frames)")->default_str("");
   verb->add_option("--value", flags.values, "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a run-time input)")->default_str("");
