@@ -26,20 +26,29 @@ Result<EspdlTarget> parse_target(const std::string& name) {
   return Status(Code::invalid_argument) << "target \"" << name << "\", expected c (or esp32, generic), esp32s3 or esp32p4 for an .espdl file";
 }
 
+// Only .espdl files leave open what they were made for; elsewhere a target is a slip, e.g. for --accelerator.
+Status no_target(const LoadOptions& options, std::string_view kind) {
+  if (options.target.empty()) return {};
+  return Status(Code::invalid_argument) << "target \"" << options.target << "\" of " << kind << " file; only of .espdl files it says what they were quantized for";
+}
+
 Result<ImportedGraph> import_bytes(const std::vector<std::byte>& bytes, const LoadOptions& options) {
   if (is_model_file(bytes)) return Status(Code::invalid_argument) << "a .rnl file already, expected a model of another tool";
   if (is_tflite(bytes)) {
+    RUNNEL_TRY(no_target(options, "a .tflite"));
     if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .tflite file, which holds one model";
     ImportedGraph out;
     RUNNEL_ASSIGN(out.graph, import_tflite(bytes, options.operators, options.onnx, &out.notes));
     return out;
   }
   if (is_pte(bytes)) {
+    RUNNEL_TRY(no_target(options, "a .pte"));
     if (!options.member.empty()) return Status(Code::invalid_argument) << "member \"" << options.member << "\" of a .pte file, of which the first method is taken";
     RUNNEL_ASSIGN(PteImport imported, import_pte(bytes, options.operators));
     return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
   }
   if (looks_like_onnx(bytes)) {
+    RUNNEL_TRY(no_target(options, "an .onnx"));
     RUNNEL_ASSIGN(OnnxImport imported, import_onnx(bytes, options.onnx));
     return ImportedGraph{std::move(imported.graph), std::move(imported.notes)};
   }
@@ -90,6 +99,7 @@ Result<LoadedModel> read_model(const std::filesystem::path& path, const LoadOpti
   if (is_model_file(bytes)) {
     if (options.stream.given()) return Status(Code::invalid_argument) << path.string() << ": a .rnl file has its streaming plan already; give streaming options where it is made (import)";
     if (!options.member.empty()) return Status(Code::invalid_argument) << path.string() << ": member \"" << options.member << "\" of a .rnl file, which holds one model";
+    if (const Status target = no_target(options, "a .rnl"); !target.ok()) return target.at(path.string());
     auto model = OwnedModel::from_bytes(bytes, {}, options.key_or_null());
     if (!model.ok()) return model.status().at(path.string());
     if (const Status known = missing_operators((*model)->model(), options.operators); !known.ok()) return known.at(path.string());
