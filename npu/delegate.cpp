@@ -16,7 +16,11 @@ constexpr std::size_t kMostScratch = std::size_t{1} << 28, kAlignment = 16;
 
 std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-Status the_status;
+// Made when it is first asked for: firmware has no static constructors.
+Status& the_status() noexcept {
+  static Status status;
+  return status;
+}
 
 // A segment, bound to its bytes in the model: one program, for whole clips or for blocks.
 struct DeviceSegment : BoundOperator {
@@ -131,7 +135,7 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
     else if (from != tensor(port)) std::memcpy(tensor(port), from, port.bytes);
   }
   // Of several runs the first failure stays.
-  if (block == 0 || the_status.ok()) the_status = status;
+  if (block == 0 || the_status().ok()) the_status() = status;
 }
 
 void run_segment(const BoundOperator& self, const RunContext& context) noexcept { run_program(static_cast<const DeviceSegment&>(self), context, 0); }
@@ -227,6 +231,6 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
 
 const OperatorDefinition ethos_u_v1{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate, prepare_segment};
 
-const Status& last_run() noexcept { return the_status; }
+const Status& last_run() noexcept { return the_status(); }
 
 }  // namespace runnel::npu

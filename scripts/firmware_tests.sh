@@ -16,7 +16,7 @@ tests=$build/tests/firmware/firmware_tests
 [[ -x $tests ]] || die "$tests is missing: configure with -D RUNNEL_TESTS=ON and build first"
 
 source "$root/firmware/elf_checks.sh"
-frame_objects=(features/{kernels_generic,kernels_reference,fixed_generic,fixed_reference,framer,fft,complex_fft,fbank,fbank_frame}
+frame_objects=(features/{kernels_generic,kernels_reference,fixed_generic,fixed_reference,framer,fft,complex_fft,fbank}
                kernels/{conv_reference,elementwise_reference,pool} inference/session)
 # Of these, the ones that the processor has.
 device_objects=(kernels/{conv_generic,conv_device,conv_dsp,conv_helium,elementwise_generic,elementwise_dsp,elementwise_helium})

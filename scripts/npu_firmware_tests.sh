@@ -3,6 +3,7 @@
 # and a device of registers that plays back what the simulator did on this machine. BUILD (default: build) is a release build with tests.
 # Ends with 77 when the compiler or QEMU is missing (scripts/install.sh firmware).
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+source "$root/firmware/elf_checks.sh"
 build=$(realpath -- "${1:-$root/build}")
 board=mps3-an547
 for program in arm-none-eabi-g++ arm-none-eabi-nm qemu-system-arm; do
@@ -20,7 +21,5 @@ if ! { cmake -S "$root" -B "$folder" -G Ninja -D CMAKE_TOOLCHAIN_FILE="$root/cma
   cat "$folder.npu.log" >&2
   die "$board: the build failed"
 fi
-if arm-none-eabi-nm --demangle "$folder/firmware/npu_image.elf" | grep -E ' (_?(malloc|calloc|realloc|free)(_r)?|operator (new|delete).*|__cxa_(throw|begin_catch)|_Unwind_RaiseException)$' >&2; then
-  die "npu_image has a heap or exceptions"
-fi
+check_image "$folder/firmware/npu_image.elf"
 RUNNEL_FIRMWARE=$build/firmware "$tests"
