@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "firmware/print_line.h"
 #include "firmware/startup/clock.h"
 #include "firmware/startup/semihosting.h"
 #include "firmware/startup/traps.h"
@@ -76,10 +77,7 @@ int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t
     if (!timed([&] { return front_end.push(std::span<const Sample>(samples, size), frames).frames; })) return fail("cannot write the frames");
   }
   if (!timed([&] { return flush(std::span<Value>(frames)); })) return fail("cannot write the frames");
-  Text line;
-  line << "frames " << count << " instructions_per_frame " << (count > 0 ? spent / count : 0) << " instructions_to_prepare " << prepared << " bytes " << memory;
-  print(line.view());
-  print("\n");
+  print_line("frames ", count, " instructions_per_frame ", count > 0 ? spent / count : 0, " instructions_to_prepare ", prepared, " bytes ", memory);
   return 0;
 }
 

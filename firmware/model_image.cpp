@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "firmware/feature_runner.h"
+#include "firmware/print_line.h"
 #include "firmware/startup/image.h"
 #include "firmware/startup/stack.h"
 #include "inference/ops/definitions.h"
@@ -31,14 +32,6 @@ constexpr const OperatorDefinition* kOperators[] = {
 alignas(64) std::byte file[200 * 1024];
 alignas(64) std::byte storage[160 * 1024];
 alignas(64) std::byte saved[48 * 1024];
-
-template <class... Pieces>
-void print_line(const Pieces&... pieces) noexcept {
-  Text line;
-  (line << ... << pieces);
-  print(line.view());
-  print("\n");
-}
 
 // Instructions of each step, without those of looking at the clock.
 class StepCounts final : public StepObserver {

@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "firmware/feature_runner.h"
 #include "firmware/npu/recorded_run.h"
+#include "firmware/print_line.h"
 #include "firmware/startup/image.h"
 #include "firmware/startup/stack.h"
 #include "inference/ops/definitions.h"
@@ -140,14 +141,6 @@ constexpr const OperatorDefinition* kOperators[] = {
 
 alignas(64) std::byte file[160 * 1024];
 alignas(64) std::byte storage[160 * 1024];
-
-template <class... Pieces>
-void print_line(const Pieces&... pieces) noexcept {
-  Text line;
-  (line << ... << pieces);
-  print(line.view());
-  print("\n");
-}
 
 Status run_model(const Arguments& arguments) noexcept {
   HostFile model_file, in, out;

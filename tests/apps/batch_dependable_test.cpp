@@ -129,7 +129,7 @@ TEST_F(BatchDependable, WhatMayNotBeReadOrWrittenIsSaid) {
     return runnel::test::run_program(all);
   };
   fs::permissions(file(""), fs::perms::all);
-  if (as_nobody({"inspect", model()}).exit_code != 0) GTEST_SKIP() << "others cannot run this program where it lies";
+  if (as_nobody({"inspect", model()}).exit_code != 0) GTEST_SKIP() << "SKIPPED: other users cannot run this program where it lies";
   fs::create_directory(file("closed"));
   fs::permissions(file("closed"), fs::perms::owner_read | fs::perms::owner_exec);
   const Output unwritable = as_nobody({"batch", model(), file("set"), "-o", file("closed/out.jsonl")});
