@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
+
+#include "pipeline/nodes/host/sample_code.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -210,7 +213,7 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
 std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
   if (words_ == nullptr) return std::max<sf_count_t>(sf_readf_float(file_, to, frames), 0);
   const std::int64_t count = std::max<sf_count_t>(sf_readf_short(file_, words_, frames), 0);
-  for (std::int64_t i = 0; i < count * channels_; ++i) to[i] = static_cast<float>(words_[i]) * 0x1p-15F;
+  to_float(SampleCode::s16, reinterpret_cast<const std::byte*>(words_), std::span(to, static_cast<std::size_t>(count * channels_)));
   return count;
 }
 
