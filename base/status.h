@@ -58,7 +58,8 @@ class Text {
 // Ok, or a code with its sentence. Cheap when ok: the text is not touched beyond its first byte.
 class [[nodiscard]] Status {
  public:
-  Status() noexcept = default;
+  // Not defaulted: `return {}` would fill the whole text with zeros first.
+  Status() noexcept {}   // NOLINT(modernize-use-equals-default)
   explicit Status(Code code) noexcept : code_(code) {}
   Status(Code code, std::string_view text) noexcept : code_(code) { text_ << text; }
 

@@ -36,6 +36,7 @@ class ConstantFbank : public FbankSteps<ConstantFbank<Recipe>, FramerOf<Constant
   // As MelBank has them.
   static constexpr MelRows kRows = {.filters = Recipe::kTables.options.num_mel_bins,
                                     .lanes = 1,
+                                    .zero_bin = static_cast<std::int32_t>(Recipe::kTables.shape.mel.bins()),
                                     .first_row = Recipe::kTables.integers,
                                     .bins = Recipe::kTables.integers + Recipe::kTables.options.num_mel_bins + 1,
                                     .weights = Recipe::kTables.floats + kLayout.mel};

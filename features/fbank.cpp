@@ -32,7 +32,7 @@ Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Is
   RUNNEL_TRY(f.take_arrays(memory));
   const fbank::TableLayout layout(options, shape);
   f.dct_ = tables.floats + layout.dct;
-  if (has_mel(options)) f.mel_.init(options.num_mel_bins, tables.lanes, tables.floats + layout.mel, tables.integers);
+  if (has_mel(options)) f.mel_.init(tables.shape.mel, tables.lanes, tables.floats + layout.mel, tables.integers);
   if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(shape.fft_size, tables.floats + layout.fft, isa, memory));
   return {};
 }

@@ -49,7 +49,7 @@ Status MelBank::init(const MelSpec& spec, std::int32_t lanes, Memory& memory) no
   auto* weights = new (block) float[sizes.weights > 0 ? sizes.weights : 1];
   auto* integers = new (block + sizes.weights * sizeof(float)) std::int32_t[sizes.integers()];
   fill_mel_rows(spec, lanes, weights, integers);
-  init(spec.filters, lanes, weights, integers);
+  init(spec, lanes, weights, integers);
   return Status();
 }
 

@@ -24,10 +24,10 @@ class MelBank {
   Status init(const MelSpec& spec, std::int32_t lanes, Memory& memory) noexcept;
   // Bytes that init() takes; 0 when it would fail.
   static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
-  // With the arrays that fill_mel_rows() makes for so many filters and lanes; they must outlive this.
-  void init(std::int32_t filters, std::int32_t lanes, const float* weights, const std::int32_t* integers) noexcept {
-    const std::int32_t groups = (filters + lanes - 1) / lanes;
-    rows_ = {.filters = filters, .lanes = lanes, .first_row = integers, .bins = integers + groups + 1, .weights = weights};
+  // With the arrays that fill_mel_rows() makes for this bank and so many lanes; they must outlive this.
+  void init(const MelSpec& spec, std::int32_t lanes, const float* weights, const std::int32_t* integers) noexcept {
+    const std::int32_t groups = (spec.filters + lanes - 1) / lanes;
+    rows_ = {.filters = spec.filters, .lanes = lanes, .zero_bin = static_cast<std::int32_t>(spec.bins()), .first_row = integers, .bins = integers + groups + 1, .weights = weights};
   }
 
   // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those beyond

@@ -60,18 +60,16 @@ Status check(const ParameterOf<Options>& parameter, const Options& options) noex
 template <class Options>
 Status set_by_name(std::span<const ParameterOf<Options>> table, Options& options, std::string_view name,
                    std::string_view value) noexcept {
-  Suggestion suggestion(name);
   for (const ParameterOf<Options>& parameter : table) {
-    if (parameter.name != name) {
-      suggestion.consider(parameter.name);
-      continue;
-    }
+    if (parameter.name != name) continue;
     double parsed = 0;
     if (!parse(parameter, value, parsed) || !in_range(parameter, parsed))
       return refuse_value(parameter, value);
     parameter.put(options, parsed);
     return Status();
   }
+  Suggestion suggestion(name);
+  for (const ParameterOf<Options>& parameter : table) suggestion.consider(parameter.name);
   Status status = Status(Code::not_found) << "unknown parameter '" << name << "'";
   if (!suggestion.best().empty()) return status << "; did you mean " << suggestion.best() << "?";
   status << "; known are ";
@@ -101,11 +99,9 @@ const PresetOf<Options>* preset_named(std::span<const PresetOf<Options>> presets
 // Errors: not_found with the nearest known name, or all of them.
 template <class Options>
 Result<Options> find_preset(std::span<const PresetOf<Options>> presets, std::string_view name) noexcept {
+  if (const PresetOf<Options>* const one = preset_named(presets, name); one != nullptr) return one->options;
   Suggestion suggestion(name);
-  for (const PresetOf<Options>& one : presets) {
-    if (one.name == name) return one.options;
-    suggestion.consider(one.name);
-  }
+  for (const PresetOf<Options>& one : presets) suggestion.consider(one.name);
   Status status = Status(Code::not_found) << "unknown preset '" << name << "'";
   if (!suggestion.best().empty())
     return std::move(status) << "; did you mean " << suggestion.best() << "?";

@@ -221,6 +221,51 @@ RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
   return load<W>(v);
 }
 
+// Rows first .. last of W filters, added to `energy`.
+template <int W>
+RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last, F<W> energy) {
+  for (std::int32_t row = first; row < last; ++row) {
+    const std::size_t at = static_cast<std::size_t>(row) * W;
+    energy += load<W>(rows.weights + at) * gather<W>(power, rows.bins + at);
+  }
+  return energy;
+}
+
+#if defined(__AVX2__)
+// The same for eight filters, from the first row of their group on: the bins of a filter follow each other, so that four of them come with one load and four rows from
+// a transposition, which takes half as long as eight loads put together. Filters that have ended read what follows, times 0; where that is infinite the sum is
+// not finite, and is done again as above.
+RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last) {
+  const std::size_t top = static_cast<std::size_t>(first) * 8;
+  const float* from[8];
+  std::int32_t furthest = 0;
+  for (std::size_t lane = 0; lane < 8; ++lane) {
+    const std::int32_t bin = rows.bins[top + lane], start = bin == rows.zero_bin ? 0 : bin;   // without a filter
+    from[lane] = power + start;
+    furthest = start > furthest ? start : furthest;
+  }
+  const std::int32_t readable = rows.zero_bin + 1 - furthest;
+  const std::int32_t fours = (last - first < readable ? last - first : readable) / 4;
+  F<8> energy = {};
+  for (std::int32_t four = 0; four < fours; ++four) {
+    const auto pair = [&](int lane) __attribute__((always_inline)) {
+      const std::int32_t at = four * 4;
+      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)), _mm_loadu_ps(from[lane + 4] + at), 1);
+    };
+    const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
+    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d), ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
+    const float* const weights = rows.weights + top + static_cast<std::size_t>(four) * 32;
+    energy += load<8>(weights) * (F<8>)_mm256_shuffle_ps(ab, cd, 0x44);
+    energy += load<8>(weights + 8) * (F<8>)_mm256_shuffle_ps(ab, cd, 0xee);
+    energy += load<8>(weights + 16) * (F<8>)_mm256_shuffle_ps(ab_high, cd_high, 0x44);
+    energy += load<8>(weights + 24) * (F<8>)_mm256_shuffle_ps(ab_high, cd_high, 0xee);
+  }
+  energy = add_rows<8>(rows, power, first + fours * 4, last, energy);
+  if (_mm256_movemask_ps((__m256)(energy - energy != F<8>{})) != 0) return add_rows<8>(rows, power, first, last, F<8>{});
+  return energy;
+}
+#endif
+
 // W filters side by side, or one after the other where the rows are made for that.
 template <int W>
 void mel(const MelRows& rows, const float* power, float* to) noexcept {
@@ -228,14 +273,15 @@ void mel(const MelRows& rows, const float* power, float* to) noexcept {
     mel_single(rows, power, to);
   } else {
     if (rows.lanes == 1) return mel_single(rows, power, to);
-    std::int32_t row = rows.first_row[0];
     for (std::int32_t group = 0; group * W < rows.filters; ++group) {
-      F<W> energy = {};
-      for (; row < rows.first_row[group + 1]; ++row) {
-        const std::size_t at = static_cast<std::size_t>(row) * W;
-        energy += load<W>(rows.weights + at) * gather<W>(power, rows.bins + at);
+      const std::int32_t first = rows.first_row[group], last = rows.first_row[group + 1];
+#if defined(__AVX2__)
+      if constexpr (W == 8) {
+        store<W>(to + group * W, add_rows_by_fours(rows, power, first, last));
+        continue;
       }
-      store<W>(to + group * W, energy);
+#endif
+      store<W>(to + group * W, add_rows<W>(rows, power, first, last, F<W>{}));
     }
   }
 }

@@ -25,6 +25,7 @@ struct FftPass {
 // +0.
 struct MelRows {
   std::int32_t filters, lanes;
+  std::int32_t zero_bin;           // the last one that may be read
   const std::int32_t* first_row;  // lanes > 1: [groups + 1]; lanes == 1: [filters + 1], in weights
   const std::int32_t* bins;  // lanes > 1: [rows][lanes], a bin that holds zero where a filter is shorter;
                              // lanes == 1: [filters] first bin

@@ -148,27 +148,34 @@ void Detector<Self>::forget_means() noexcept {
 
 template <class Self>
 void Detector<Self>::read(const std::byte* frame) noexcept {
-  for (std::int32_t c = 0; c < facts().classes; ++c) {
-    float value = 0;
-    if (facts().dtype == DType::float32) value = reinterpret_cast<const float*>(frame)[c];
-    else if (facts().dtype == DType::int8) value = static_cast<float>(reinterpret_cast<const std::int8_t*>(frame)[c]) * facts().scale;
-    else value = static_cast<float>(reinterpret_cast<const std::int16_t*>(frame)[c]) * facts().scale;
-    values_[c] = value;
-  }
+  const std::int32_t classes = facts().classes;
+  float* const values = values_;
+  const auto take = [&](const auto* from, float scale) {
+    for (std::int32_t c = 0; c < classes; ++c) values[c] = static_cast<float>(from[c]) * scale;
+  };
+  if (facts().dtype == DType::float32) std::copy_n(reinterpret_cast<const float*>(frame), classes, values);
+  else if (facts().dtype == DType::int8) take(reinterpret_cast<const std::int8_t*>(frame), facts().scale);
+  else take(reinterpret_cast<const std::int16_t*>(frame), facts().scale);
 }
 
+// A loop per operation and no member inside, so that the compiler takes several classes at a time; the sum keeps its order.
 template <class Self>
 void Detector<Self>::to_posteriors() noexcept {
   if (!facts().softmax) return;
-  const float highest = *std::max_element(values_, values_ + facts().classes);
-  float sum = 0;
-  for (std::int32_t c = 0; c < facts().classes; ++c) {
+  const std::int32_t classes = facts().classes;
+  float* const values = values_;
+  float highest = values[0];
+  for (std::int32_t c = 1; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
+  for (std::int32_t c = 0; c < classes; ++c) {
     // Below -80 the exponential is 0 for every purpose here; infinities stay out of it.
-    const float distance = values_[c] - highest;
-    values_[c] = distance > -80.0f ? exact::exp_single(distance) : 0;
-    sum += values_[c];
+    const float distance = values[c] - highest;
+    const float within = distance > -80.0f ? distance : 0;
+    const float exponential = exact::exp_single(within);
+    values[c] = distance > -80.0f ? exponential : 0;
   }
-  for (std::int32_t c = 0; c < facts().classes; ++c) values_[c] /= sum;
+  float sum = 0;
+  for (std::int32_t c = 0; c < classes; ++c) sum += values[c];
+  for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
 }
 
 template <class Self>
@@ -194,20 +201,29 @@ float Detector<Self>::smoothed(std::int32_t label) const noexcept {
 
 template <class Self>
 std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
-  std::uint32_t* slot = history_ + (frame - first_) % facts().smoothing_frames * facts().classes;
+  const std::int32_t classes = facts().classes;
+  std::uint32_t* const slot = history_ + (frame - first_) % facts().smoothing_frames * classes;
+  const float* const values = values_;
+  std::int64_t* const sums = sums_;
   now_ = slot;
+  const bool exponential = facts().exponential;
+  const std::int64_t frames = facts().smoothing_frames;
+  for (std::int32_t c = 0; c < classes; ++c) {
+    // Also right for NaN, which counts as 0. Signed, because that is what processors convert to.
+    const float posterior = values[c] > 0 ? (values[c] < 1.0f ? values[c] : 1.0f) : 0.0f;
+    const auto fixed = static_cast<std::int32_t>(posterior * static_cast<float>(kOne));
+    if (exponential) sums[c] += (fixed - sums[c]) / frames;
+    else sums[c] += fixed - static_cast<std::int32_t>(slot[c]);
+    slot[c] = static_cast<std::uint32_t>(fixed);
+  }
   std::int32_t best = -1;
   bool reached = false;                // by the best one so far, its own threshold
-  for (std::int32_t c = 0; c < facts().classes; ++c) {
-    // Also right for NaN, which counts as 0.
-    const float posterior = values_[c] > 0 ? std::min(values_[c], 1.0f) : 0.0f;
-    const auto fixed = static_cast<std::uint32_t>(posterior * static_cast<float>(kOne));
-    if (facts().exponential) sums_[c] += (static_cast<std::int64_t>(fixed) - sums_[c]) / facts().smoothing_frames;
-    else sums_[c] += static_cast<std::int64_t>(fixed) - static_cast<std::int64_t>(slot[c]);
-    slot[c] = fixed;
-    if (facts().ignored[c]) continue;
-    const bool enough = facts().levels != nullptr && reaches(c, facts().levels[c].threshold);
-    if (best < 0 || enough > reached || (enough == reached && sums_[c] > sums_[best])) {
+  const bool* const ignored = facts().ignored;
+  const bool by_label = facts().levels != nullptr;
+  for (std::int32_t c = 0; c < classes; ++c) {
+    if (ignored[c]) continue;
+    const bool enough = by_label && reaches(c, facts().levels[c].threshold);
+    if (best < 0 || enough > reached || (enough == reached && sums[c] > sums[best])) {
       best = c;
       reached = enough;
     }

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/host/heap_memory.h"
@@ -56,6 +58,32 @@ TEST(MelBank, HasTheWeightsOfTheRecipe) {
               << k << " " << b;
         }
       }
+    }
+  }
+}
+
+// An infinite bin belongs to its own filters only, also where other filters are read together with it.
+TEST(MelBank, InfinitePowersStayInTheirFilters) {
+  for (const auto& [filters, low, high, rate, size] :
+       {std::tuple(40, 20.0, 7600.0, 16000.0, 512), std::tuple(23, 20.0, 8000.0, 16000.0, 512), std::tuple(5, 0.0, 8000.0, 16000.0, 256), std::tuple(80, 0.0, 8000.0, 16000.0, 1024)}) {
+    const MelSpec spec{.filters = filters, .low_hz = low, .high_hz = high, .rate_hz = rate, .fft_size = static_cast<std::size_t>(size)};
+    HeapMemory memory;
+    MelBank one;
+    ASSERT_TRUE(one.init(spec, 1, memory).ok());
+    std::vector<float> power(spec.bins() + 1), wanted(one.padded_filters());
+    for (std::size_t k = 0; k < spec.bins(); ++k) power[k] = 1 + static_cast<float>(k * 37 % 11);
+    for (std::size_t k = 0; k < spec.bins(); ++k) {
+      const float kept = std::exchange(power[k], std::numeric_limits<float>::infinity());
+      one.apply(kKernelsReference, power.data(), wanted.data());
+      EXPECT_LE(std::count_if(wanted.begin(), wanted.begin() + filters, [](float energy) { return !std::isfinite(energy); }), 2);
+      for (const Isa isa : test::isas()) {
+        MelBank bank;
+        ASSERT_TRUE(bank.init(spec, kernels_for(isa).lanes, memory).ok());
+        std::vector<float> energies(bank.padded_filters());
+        bank.apply(kernels_for(isa), power.data(), energies.data());
+        for (int b = 0; b < filters; ++b) ASSERT_EQ(energies[static_cast<std::size_t>(b)], wanted[static_cast<std::size_t>(b)]) << "bin " << k << ", filter " << b;
+      }
+      power[k] = kept;
     }
   }
 }
