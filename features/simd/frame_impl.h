@@ -237,13 +237,15 @@ RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::
 // not finite, and is done again as above.
 RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last) {
   const std::size_t top = static_cast<std::size_t>(first) * 8;
+  const __m256i bins = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows.bins + top));
+  const __m256i starts = _mm256_andnot_si256(_mm256_cmpeq_epi32(bins, _mm256_set1_epi32(rows.zero_bin)), bins);   // 0 where there is no filter
+  alignas(32) std::int32_t start[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(start), starts);
   const float* from[8];
-  std::int32_t furthest = 0;
-  for (std::size_t lane = 0; lane < 8; ++lane) {
-    const std::int32_t bin = rows.bins[top + lane], start = bin == rows.zero_bin ? 0 : bin;   // without a filter
-    from[lane] = power + start;
-    furthest = start > furthest ? start : furthest;
-  }
+  for (int lane = 0; lane < 8; ++lane) from[lane] = power + start[lane];
+  __m128i most = _mm_max_epi32(_mm256_castsi256_si128(starts), _mm256_extracti128_si256(starts, 1));
+  most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0x4e));
+  const std::int32_t furthest = _mm_cvtsi128_si32(_mm_max_epi32(most, _mm_shuffle_epi32(most, 0xb1)));
   const std::int32_t readable = rows.zero_bin + 1 - furthest;
   const std::int32_t fours = (last - first < readable ? last - first : readable) / 4;
   F<8> energy = {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "base/exact_single.h"
@@ -164,18 +165,19 @@ void Detector<Self>::to_posteriors() noexcept {
   if (!facts().softmax) return;
   const std::int32_t classes = facts().classes;
   float* const values = values_;
-  float highest = values[0];
-  for (std::int32_t c = 1; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
+  float highest = -std::numeric_limits<float>::infinity();
+  for (std::int32_t c = 0; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
   for (std::int32_t c = 0; c < classes; ++c) {
-    // Below -80 the exponential is 0 for every purpose here; infinities stay out of it.
-    const float distance = values[c] - highest;
-    const float within = distance > -80.0f ? distance : 0;
-    const float exponential = exact::exp_single(within);
-    values[c] = distance > -80.0f ? exponential : 0;
+    // Below -80 the exponential is 0 for every purpose here; infinities and NaN are taken for that. As integers, because compilers do not turn
+    // comparisons of floats, which may trap, into vectors.
+    const std::int32_t distance = std::bit_cast<std::int32_t>(values[c] - highest) & 0x7fffffff;
+    values[c] = exact::exp_single(-std::bit_cast<float>(std::min(distance, std::bit_cast<std::int32_t>(80.0f))));
   }
   float sum = 0;
   for (std::int32_t c = 0; c < classes; ++c) sum += values[c];
-  for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
+  // The highest counts 1, if it is a number; otherwise nothing was said.
+  if (sum < 0.5f) std::fill(values, values + classes, 0.0f);
+  else for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
 }
 
 template <class Self>
@@ -206,15 +208,26 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
   const float* const values = values_;
   std::int64_t* const sums = sums_;
   now_ = slot;
-  const bool exponential = facts().exponential;
-  const std::int64_t frames = facts().smoothing_frames;
-  for (std::int32_t c = 0; c < classes; ++c) {
-    // Also right for NaN, which counts as 0. Signed, because that is what processors convert to.
-    const float posterior = values[c] > 0 ? (values[c] < 1.0f ? values[c] : 1.0f) : 0.0f;
-    const auto fixed = static_cast<std::int32_t>(posterior * static_cast<float>(kOne));
-    if (exponential) sums[c] += (fixed - sums[c]) / frames;
-    else sums[c] += fixed - static_cast<std::int32_t>(slot[c]);
-    slot[c] = static_cast<std::uint32_t>(fixed);
+  // Whole parts of 2^30; what is below 0, and NaN, counts as 0. As integers again.
+  const auto fixed = [&](std::int32_t c) {
+    constexpr std::int32_t kInfinity = 0x7f800000;
+    const std::int32_t bits = std::bit_cast<std::int32_t>(values[c]);
+    const std::int32_t number = std::max(bits, 0) & (static_cast<std::int32_t>(bits > kInfinity) - 1);
+    return static_cast<std::int32_t>(std::bit_cast<float>(std::min(number, std::bit_cast<std::int32_t>(1.0f))) * static_cast<float>(kOne));
+  };
+  if (facts().exponential) {
+    const std::int64_t frames = facts().smoothing_frames;
+    for (std::int32_t c = 0; c < classes; ++c) {
+      const std::int32_t posterior = fixed(c);
+      sums[c] += (posterior - sums[c]) / frames;
+      slot[c] = static_cast<std::uint32_t>(posterior);
+    }
+  } else {
+    for (std::int32_t c = 0; c < classes; ++c) {
+      const std::int32_t posterior = fixed(c);
+      sums[c] += posterior - static_cast<std::int32_t>(slot[c]);
+      slot[c] = static_cast<std::uint32_t>(posterior);
+    }
   }
   std::int32_t best = -1;
   bool reached = false;                // by the best one so far, its own threshold
