@@ -19,6 +19,7 @@
 #include "compiler/quantize/quantize.h"
 #include "compiler/quantize/report.h"
 #include "compiler/usage.h"
+#include "pipeline/host/text.h"
 
 namespace runnel::apps {
 namespace {
@@ -221,6 +222,7 @@ Status check_call(const QuantizeCall& call) {
   if (const std::string extension = std::filesystem::path(call.output).extension(); extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
     return Status(Code::invalid_argument) << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
   }
+  if (!call.decision.empty()) RUNNEL_TRY(pipeline::parse_graph(call.decision).status());
   if (!std::isfinite(call.max_error) || !std::isfinite(call.budget)) return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
   if (!is_espdl(call.output) || !call.table.empty()) return {};
   RUNNEL_ASSIGN(const quantizer::TargetRules target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
@@ -256,7 +258,7 @@ Status run_quantize(QuantizeCall call) {
   graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made.quantized.methods));
   if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
   graph.pipeline.decision = call.decision;
-  if (!class_names.empty()) graph.pipeline.labels = std::move(class_names);
+  if (!class_names.empty()) RUNNEL_TRY(store_labels(call.class_labels, std::move(class_names), graph));
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
   RUNNEL_TRY(tell(call, made, accuracy));
@@ -302,9 +304,9 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto* without = verb->add_option("--without", call->without, "Methods not to use")->default_str("");
   verb->add_option("--methods", call->methods, "Exactly these methods, with commas between them, or none: nothing is chosen")->delimiter(',')->excludes(with)->excludes(without)->default_str("");
   verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
-  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::Range(0.0, 1e9));
   verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 or float for that (0: all)")->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::PositiveNumber);
+  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::Range(1, 1 << 20));
   verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
   auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
   auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");

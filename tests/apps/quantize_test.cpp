@@ -144,6 +144,7 @@ TEST_F(QuantizeVerb, PlacesLabelsAndNumbersAreCheckedFirst) {
   EXPECT_THAT(why({"-o", folder_.path().string()}), HasSubstr("a folder, expected a file"));
   EXPECT_THAT(why({"-o", file("out.tflite")}), HasSubstr("expected an .rnl or .espdl file"));
   EXPECT_THAT(why({"-o", file("out.rnl"), "--max-error", "nan"}), HasSubstr("finite"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--decision", "detect ! !"}), HasSubstr("column"));
   EXPECT_THAT(why({"-o", file("out.rnl"), "--bits-of", "layer=16", "--bits-of", "layer=8"}), HasSubstr("\"layer\" more than once"));
   // Classes: the output is [1, 2, 4].
   const auto labelled = [&](const std::string& labels, std::vector<std::string> more = {}) {
@@ -157,6 +158,7 @@ TEST_F(QuantizeVerb, PlacesLabelsAndNumbersAreCheckedFirst) {
   EXPECT_THAT(labelled("0\n1\n2\n", {"--classes", file("classes.txt")}), HasSubstr("a label of 2 for 2 classes"));
   std::ofstream(file("classes.txt")) << "a\nb\nc\n";
   EXPECT_THAT(labelled("0\n1\n2\n", {"--classes", file("classes.txt")}), HasSubstr("the 3 classes that were named"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--classes", file("classes.txt")}), HasSubstr("3 labels for an output of 4 channels"));
   if (fs::is_character_file("/dev/full")) {
     fs::create_symlink("/dev/full", file("full"));
     EXPECT_THAT(why({"-o", file("full")}), HasSubstr("No space left"));
