@@ -1,6 +1,7 @@
 #include "apps/front_end.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "pipeline/host/front_end.h"
@@ -21,6 +22,16 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
   }
   graph.pipeline.front_end = front_end.text;
   graph.pipeline.sample_rate = static_cast<int>(front_end.sample_rate);
+  return {};
+}
+
+Status store_labels(const std::string& file, std::vector<std::string> names, compiler::Graph& graph) {
+  const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
+  const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
+  // Models of other tools may have channels in front of time.
+  const bool in_front = shape.size() == 3 && names.size() == static_cast<std::size_t>(shape[1]);
+  if (names.size() != channels && !in_front) return Status(Code::mismatch) << file << ": " << names.size() << " labels for an output of " << channels << " channels";
+  graph.pipeline.labels = std::move(names);
   return {};
 }
 

@@ -1,8 +1,9 @@
-// Front ends that travel with a model.
+// Front ends and names that travel with a model.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/host/npy.h"
 #include "base/status.h"
@@ -15,6 +16,9 @@ namespace runnel::apps {
 // Puts a front end into the graph's settings: checked, with all its parameters, and for sound of `sample_rate` (0: what it wants).
 // Errors: those of resolve_front_end; mismatch when its frames do not have the size of the model's first input.
 Status store_front_end(const std::string& text, int sample_rate, compiler::Graph& graph);
+
+// Puts the names of the output's channels, read from `file`, into the graph's settings. Error: mismatch for another number of them than the first output has channels.
+Status store_labels(const std::string& file, std::vector<std::string> names, compiler::Graph& graph);
 
 // Whether a file is a recording, by its name's end.
 inline bool is_recording(const std::filesystem::path& path) { return batch::is_sound_name(path); }

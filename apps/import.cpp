@@ -65,14 +65,8 @@ Status run_import(const ImportCall& call) {
   }
   RUNNEL_TRY(compiler::apply_usage(usage, graph));
   if (!call.labels.empty()) {
-    RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.labels));
-    const auto& shape = graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape;
-    const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
-    // Models of other tools may have channels in front of time.
-    const bool in_front = shape.size() == 3 && graph.pipeline.labels.size() == static_cast<std::size_t>(shape[1]);
-    if (graph.pipeline.labels.size() != channels && !in_front) {
-      return Status(Code::mismatch) << call.labels << ": " << graph.pipeline.labels.size() << " labels for an output of " << channels << " channels";
-    }
+    RUNNEL_ASSIGN(std::vector<std::string> names, read_label_names(call.labels));
+    RUNNEL_TRY(store_labels(call.labels, std::move(names), graph));
   }
   compiler::WriteOptions write;
   write.strip_names = call.strip_names;

@@ -1,6 +1,8 @@
 // runnel quantize: a float model and recordings become an integer model.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -17,6 +19,7 @@
 #include "compiler/quantize/quantize.h"
 #include "compiler/quantize/report.h"
 #include "compiler/usage.h"
+#include "pipeline/host/text.h"
 
 namespace runnel::apps {
 namespace {
@@ -57,7 +60,7 @@ Result<quantizer::Options> options_of(const QuantizeCall& call) {
     const std::size_t at = text.rfind('=');
     if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--bits-of \"" << text << "\", expected NODE=8, NODE=16 or NODE=float";
     RUNNEL_ASSIGN(const DType type, type_of(std::string_view(text).substr(at + 1)));
-    options.types.insert_or_assign(text.substr(0, at), type);
+    if (!options.types.emplace(text.substr(0, at), type).second) return Status(Code::invalid_argument) << "--bits-of for \"" << text.substr(0, at) << "\" more than once";
   }
   if (!call.methods.empty()) {
     RUNNEL_ASSIGN(options.methods, quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
@@ -88,13 +91,22 @@ nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quan
   }
   if (accuracy) {
     json["evaluation"] = {{"clips", accuracy->clips}, {"float_correct", accuracy->real_correct}, {"quantized_correct", accuracy->correct}, {"same_decision", accuracy->same},
-                          {"noise_to_signal", accuracy->noise}};
+                          {"noise_to_signal", accuracy->noise}, {"classes", accuracy->classes}};
     if (accuracy->streamed_correct) json["evaluation"]["streamed_correct"] = *accuracy->streamed_correct;
   }
   return json;
 }
 
 bool is_espdl(const std::string& path) { return std::filesystem::path(path).extension() == ".espdl"; }
+
+// A file that is to be written when all is done, hours later perhaps.
+Status check_place(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) return Status(Code::not_found) << path << ": there is no folder " << folder.string();
+  if (std::filesystem::is_directory(path, ignored)) return Status(Code::invalid_argument) << path << ": a folder, expected a file to write";
+  return {};
+}
 
 // A quantized model and where it came from.
 struct Made {
@@ -174,8 +186,8 @@ Status tell(const QuantizeCall& call, const Made& made, const std::optional<quan
     say(fmt::format("{}: methods {}, noise to signal {:.3g} when it was calibrated", call.table, quantizer::names_of(quantized.methods), quantized.error));
   }
   if (accuracy) {
-    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}", accuracy->clips, accuracy->real_correct, accuracy->correct,
-                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise));
+    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}; decided among {} classes", accuracy->clips, accuracy->real_correct, accuracy->correct,
+                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise, accuracy->classes));
   }
   return {};
 }
@@ -204,6 +216,14 @@ Status check_call(const QuantizeCall& call) {
   if (call.calib.empty() == call.table.empty()) return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
   if (!call.table.empty() && !(call.report.empty() && call.save_table.empty())) return Status(Code::invalid_argument, "--report and --save-table need --calib DATA");
   if (call.chunk > 0 && !is_espdl(call.output)) return Status(Code::invalid_argument) << "--chunk for " << call.output << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
+  for (const std::string* path : {&call.output, &call.report, &call.save_table}) {
+    if (!path->empty()) RUNNEL_TRY(check_place(*path));
+  }
+  if (const std::string extension = std::filesystem::path(call.output).extension(); extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
+    return Status(Code::invalid_argument) << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
+  }
+  if (!call.decision.empty()) RUNNEL_TRY(pipeline::parse_graph(call.decision).status());
+  if (!std::isfinite(call.max_error) || !std::isfinite(call.budget)) return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
   if (!is_espdl(call.output) || !call.table.empty()) return {};
   RUNNEL_ASSIGN(const quantizer::TargetRules target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
   if (!target.esp_dl) return Status(Code::invalid_argument) << "target " << target.name << " for " << call.output << ", expected --target esp32 (c), esp32s3 or esp32p4";
@@ -215,6 +235,11 @@ Status run_quantize(QuantizeCall call) {
   ModelFlags flags = call.flags;
   flags.target.clear();
   RUNNEL_ASSIGN(compiler::LoadOptions load, load_options(flags));
+  // Small files first: nobody waits for a mistake in them.
+  std::vector<int> labels;
+  std::vector<std::string> class_names;
+  if (!call.eval.empty()) { RUNNEL_ASSIGN(labels, quantizer::read_labels(call.labels)); }
+  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(class_names, read_label_names(call.class_labels)); }
   Made made;
   if (call.table.empty()) { RUNNEL_ASSIGN(made, from_recordings(call, load)); }
   else { RUNNEL_ASSIGN(made, from_table(call, load)); }
@@ -226,15 +251,14 @@ Status run_quantize(QuantizeCall call) {
   compiler::Graph& graph = made.quantized.graph;
   if (!call.eval.empty()) {
     RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real));
-    RUNNEL_ASSIGN(const std::vector<int> labels, quantizer::read_labels(call.labels));
-    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads));
+    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads, class_names.size()));
   }
   if (!call.name.empty()) graph.name = call.name;
   graph.metadata.emplace_back("quantize.target", std::string(made.options.target.name));
   graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made.quantized.methods));
   if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
   graph.pipeline.decision = call.decision;
-  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(graph.pipeline.labels, read_label_names(call.class_labels)); }
+  if (!class_names.empty()) RUNNEL_TRY(store_labels(call.class_labels, std::move(class_names), graph));
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
   if (made.options.progress) made.options.progress("", 1);
   RUNNEL_TRY(tell(call, made, accuracy));
@@ -259,7 +283,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
   verb->add_option("--table", call->table, "Calibration table of an earlier run, instead of --calib: the same model again, without the recordings");
   verb->add_option("--save-table", call->save_table, "Write what was decided as a calibration table");
   verb->add_option("-o,--output", call->output, "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")->required();
-  verb->add_option("--chunk", call->chunk, "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes (default: whole clips)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option("--chunk", call->chunk, "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes (default: whole clips)")->check(CLI::Range(1, 1 << 20))->default_str("");
   verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
   verb->add_option("--scheme", call->scheme, "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")->check(CLI::IsMember({"pow2", "affine"}));
   add_model_flags(verb, call->flags);
@@ -280,9 +304,9 @@ void add_quantize(CLI::App& app, int& exit_code) {
   auto* without = verb->add_option("--without", call->without, "Methods not to use")->default_str("");
   verb->add_option("--methods", call->methods, "Exactly these methods, with commas between them, or none: nothing is chosen")->delimiter(',')->excludes(with)->excludes(without)->default_str("");
   verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
-  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::Range(0.0, 1e9));
   verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 or float for that (0: all)")->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::PositiveNumber);
+  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::Range(1, 1 << 20));
   verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
   auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
   auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");

@@ -7,6 +7,21 @@
 
 namespace runnel {
 namespace fs = std::filesystem;
+namespace {
+
+// /dev/stdout, a pipe: nothing that a finished file can take the place of.
+bool is_device(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+void remove_partial(const fs::path& path) {
+  std::error_code ignored;
+  if (!is_device(path)) fs::remove(OutputFile::partial(path), ignored);
+}
+
+}  // namespace
 
 OutputFile::OutputFile(OutputFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
@@ -17,13 +32,12 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
 OutputFile::~OutputFile() {
   if (file_ == nullptr) return;
   std::fclose(file_);
-  std::error_code ignored;
-  fs::remove(partial(path_), ignored);
+  remove_partial(path_);
 }
 
 fs::path OutputFile::partial(const fs::path& path) {
   fs::path name = path;
-  name += ".part";
+  if (!is_device(path)) name += ".part";
   return name;
 }
 
@@ -35,8 +49,10 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   OutputFile file;
   file.path_ = path;
   std::error_code ignored;
+  // What a link leads to is written, not put in its place.
+  if (fs::is_symlink(path, ignored) && fs::is_regular_file(path, ignored)) file.path_ = fs::canonical(path, ignored);
   if (fs::is_directory(path, ignored)) return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
-  file.file_ = std::fopen(partial(path).c_str(), "wb");
+  file.file_ = std::fopen(partial(file.path_).c_str(), "wb");
   if (file.file_ == nullptr) return file.failed("create");
   return file;
 }
@@ -55,18 +71,23 @@ Status OutputFile::write_at(long position, std::span<const std::byte> bytes) {
 
 Status OutputFile::commit() {
   std::FILE* const file = std::exchange(file_, nullptr);
-  std::error_code error;
   if (std::fflush(file) != 0 || std::ferror(file) != 0) {
     const Status status = failed("write");
     std::fclose(file);
-    fs::remove(partial(path_), error);
+    remove_partial(path_);
     return status;
   }
-  if (std::fclose(file) != 0) return failed("close");
+  if (std::fclose(file) != 0) {
+    const Status status = failed("close");
+    remove_partial(path_);
+    return status;
+  }
+  if (is_device(path_)) return {};
+  std::error_code error;
   fs::rename(partial(path_), path_, error);
   if (error) {
     const std::string reason = error.message();
-    fs::remove(partial(path_), error);
+    remove_partial(path_);
     return Status(Code::io_error) << path_.string() << ": cannot rename into place: " << reason;
   }
   return {};

@@ -11,6 +11,7 @@
 #include "compiler/espdl/tables.h"
 #include "compiler/espdl/test_values.h"
 #include "compiler/espdl/warm_up_crop.h"
+#include "compiler/obstacles.h"
 #include "compiler/transposed.h"
 #include "compiler/writer.h"
 
@@ -171,15 +172,7 @@ Status check_operators(const Model& model, std::span<const CustomOperator> custo
   for (const Node& node : model.nodes) {
     if (find_conversion(node.op) == nullptr && find_custom(custom, node) == nullptr) ++obstacles[node.op];
   }
-  if (obstacles.empty()) return {};
-  Status failure(Code::unsupported, "operators that cannot be imported: ");
-  bool first = true;
-  for (const auto& [type, count] : obstacles) {
-    failure << (first ? "" : ", ") << type;
-    if (count > 1) failure << " (" << count << " nodes)";
-    first = false;
-  }
-  return failure;
+  return obstacle_status(obstacles, "operators", "nodes");
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/host/out_of_memory.h"
 #include "compiler/fuse.h"
+#include "compiler/obstacles.h"
 #include "compiler/pte/builder.h"
 #include "compiler/pte/bundle.h"
 #include "compiler/pte/kernels.h"
@@ -25,15 +26,7 @@ Status check_instructions(const Method& method) {
     if (instruction.kind != Instruction::Kind::kernel || find_kernel(method.operators[instruction.which]) != nullptr) continue;
     ++obstacles[method.operators[instruction.which]];
   }
-  if (obstacles.empty()) return {};
-  Status failure(Code::unsupported, "kernels that cannot be imported: ");
-  bool first = true;
-  for (const auto& [name, count] : obstacles) {
-    failure << (first ? "" : ", ") << name;
-    if (count > 1) failure << " (" << count << " times)";
-    first = false;
-  }
-  return failure;
+  return obstacle_status(obstacles, "kernels", "times");
 }
 
 Status convert(Builder& builder, const Program& program, std::size_t index) {

@@ -52,6 +52,20 @@ Result<std::vector<float>> floats_of_npy(const fs::path& path, std::vector<std::
   return values;
 }
 
+// Whether there is nothing but blanks in front of a comma or semicolon, or between two.
+bool has_empty_cell(std::string_view line) {
+  bool empty = true;
+  for (const char c : line) {
+    if (c == ',' || c == ';') {
+      if (empty) return true;
+      empty = true;
+    } else if (c != ' ' && c != '\t' && c != '\r') {
+      empty = false;
+    }
+  }
+  return false;
+}
+
 // Numbers between commas, semicolons or blanks; a first line without any is a heading.
 Result<std::vector<float>> floats_of_csv(const fs::path& path) {
   std::ifstream in(path);
@@ -60,6 +74,7 @@ Result<std::vector<float>> floats_of_csv(const fs::path& path) {
   int number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
+    const bool lacks = has_empty_cell(line);
     std::replace_if(line.begin(), line.end(), [](char c) { return c == ',' || c == ';' || c == '\t' || c == '\r'; }, ' ');
     std::istringstream words(line);
     const std::size_t before = values.size();
@@ -73,6 +88,7 @@ Result<std::vector<float>> floats_of_csv(const fs::path& path) {
       if (number == 1 && values.size() == before) break;
       return Status(Code::invalid_data) << path.string() << ": line " << number << ": \"" << word << "\" is no number";
     }
+    if (lacks && values.size() > before) return Status(Code::invalid_data) << path.string() << ": line " << number << ": an empty cell, expected a number";
   }
   return values;
 }
@@ -211,18 +227,20 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
   for (const std::string& given : paths) {
     std::error_code error;
     if (!fs::exists(given, error)) return Status(Code::not_found) << given << ": there is no such file or folder";
-    if (!fs::is_directory(given)) {
+    if (!fs::is_directory(given, error)) {
       if (is_archive(given)) return archive_status(given);
       if (!is_known(given)) return Status(Code::unsupported) << given << ": expected .npy, .csv, .bin or .f32";
       files.emplace_back(given);
       continue;
     }
     std::vector<fs::path> inside;
-    for (const auto& entry : fs::directory_iterator(given)) {
-      if (entry.is_regular_file() && is_known(entry.path())) inside.push_back(entry.path());
+    for (fs::directory_iterator entry(given, error), end; !error && entry != end; entry.increment(error)) {
+      std::error_code unknown;
+      if (entry->is_regular_file(unknown) && is_known(entry->path())) inside.push_back(entry->path());
       // Not passed over in silence: somebody took it for data.
-      else if (is_archive(entry.path())) return archive_status(entry.path());
+      else if (is_archive(entry->path())) return archive_status(entry->path());
     }
+    if (error) return Status(Code::io_error) << given << ": cannot be listed: " << error.message();
     std::sort(inside.begin(), inside.end());
     if (inside.empty()) return Status(Code::not_found) << given << ": no .npy, .csv, .bin or .f32 files in it";
     files.insert(files.end(), inside.begin(), inside.end());

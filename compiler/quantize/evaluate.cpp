@@ -24,11 +24,14 @@ struct Classes {
   }
 };
 
-Result<Classes> classes_of(const Tensor& output, int most) {
+Result<Classes> classes_of(const Tensor& output, int most, std::size_t known) {
   int best = -1;
+  if (known > 0 && static_cast<std::size_t>(most) >= known) return Status(Code::mismatch) << "a label of " << most << " for " << known << " classes, expected 0 to " << known - 1;
   for (std::size_t axis = 0; axis < output.shape.size(); ++axis) {
+    if (known > 0 && static_cast<std::size_t>(output.shape[axis]) != known) continue;
     if (output.shape[axis] > most && (best < 0 || output.shape[axis] < output.shape[static_cast<std::size_t>(best)])) best = static_cast<int>(axis);
   }
+  if (best < 0 && known > 0) return Status(Code::mismatch) << "no axis of output \"" << output.name << "\" has the " << known << " classes that were named";
   if (best < 0) return Status(Code::mismatch) << "a label of " << most << ", but no axis of output \"" << output.name << "\" has more than that";
   Classes classes;
   classes.count = static_cast<std::size_t>(output.shape[static_cast<std::size_t>(best)]);
@@ -38,9 +41,9 @@ Result<Classes> classes_of(const Tensor& output, int most) {
 
 }  // namespace
 
-Result<Accuracy> evaluate(const Graph& real, const Graph& quantized, const Clips& clips, const std::vector<int>& labels, int threads) {
+Result<Accuracy> evaluate(const Graph& real, const Graph& quantized, const Clips& clips, const std::vector<int>& labels, int threads, std::size_t known_classes) {
   if (labels.size() != clips.size()) return Status(Code::mismatch) << labels.size() << " labels for " << clips.size() << " clips";
-  RUNNEL_ASSIGN(const Classes classes, classes_of(real.tensors[static_cast<std::size_t>(real.outputs[0])], *std::max_element(labels.begin(), labels.end())));
+  RUNNEL_ASSIGN(const Classes classes, classes_of(real.tensors[static_cast<std::size_t>(real.outputs[0])], *std::max_element(labels.begin(), labels.end()), known_classes));
   const Graph* const forms[] = {&real, &quantized};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
   struct Decision {
@@ -54,6 +57,7 @@ Result<Accuracy> evaluate(const Graph& real, const Graph& quantized, const Clips
   }));
   Accuracy accuracy;
   accuracy.clips = clips.size();
+  accuracy.classes = classes.count;
   Noise noise;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     accuracy.real_correct += decisions[i].real == static_cast<std::size_t>(labels[i]) ? 1 : 0;
@@ -79,6 +83,7 @@ Result<std::vector<int>> read_labels(const std::filesystem::path& path) {
   std::vector<int> labels;
   if (path.extension() == ".i32") {
     RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
+    if (bytes.size() % sizeof(std::int32_t) != 0) return Status(Code::invalid_data) << path.string() << ": " << bytes.size() << " bytes, expected a multiple of 4";
     labels.resize(bytes.size() / sizeof(std::int32_t));
     std::memcpy(labels.data(), bytes.data(), labels.size() * sizeof(std::int32_t));
   } else {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/host/out_of_memory.h"
+#include "compiler/obstacles.h"
 #include "compiler/tflite/builder.h"
 #include "compiler/tflite/open_shapes.h"
 #include "compiler/tflite/source.h"
@@ -99,15 +100,7 @@ Status check_operators(const Subgraph& graph) {
     if (find_conversion(op) != nullptr) continue;
     ++obstacles[op.code == Builtin::CUSTOM ? "custom operator \"" + op.custom + "\"" : name_of(op.code)];
   }
-  if (obstacles.empty()) return {};
-  Status failure(Code::unsupported, "operators that cannot be imported: ");
-  bool first = true;
-  for (const auto& [name, count] : obstacles) {
-    failure << (first ? "" : ", ") << name;
-    if (count > 1) failure << " (" << count << " times)";
-    first = false;
-  }
-  return failure;
+  return obstacle_status(obstacles, "operators", "times");
 }
 
 // An output that is an input or stands twice gets a copy, so that every output is computed. One of uint8 becomes that again.

@@ -123,6 +123,50 @@ TEST_F(QuantizeVerb, ModelsThatCannotBeQuantizedAreRefusedWithAllThatIsWrongAndN
   EXPECT_THAT(refused({write("model.onnx", fine), "--calib", data, "--max-error", "1e-20"}).err, HasSubstr("more than 1e-20"));
 }
 
+// What can be known at once is said at once, and what is no place for a file is left as it is.
+TEST_F(QuantizeVerb, PlacesLabelsAndNumbersAreCheckedFirst) {
+  const std::string model = file("model.onnx"), data = file("clips.f32");
+  std::ofstream(model, std::ios::binary) << onnx_model(onnx_node("MatMul", "layer", {"x", "w"}, "y") + onnx_weights("w", {1, -2, 0.3f}));
+  std::vector<float> clips(8 * 3);
+  for (std::size_t i = 0; i < clips.size(); ++i) clips[i] = static_cast<float>(i * 37 % 19) / 7 - 1.3f;
+  std::ofstream(data, std::ios::binary) << std::string(reinterpret_cast<const char*>(clips.data()), clips.size() * sizeof(float));
+  const auto why = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"quantize", model, "--calib", data, "--quiet", "--methods", "none"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Output output = call(arguments);
+    EXPECT_EQ(output.exit_code, 1) << output.err;
+    EXPECT_FALSE(fs::exists(file("out.rnl")));
+    return output.err;
+  };
+  EXPECT_THAT(why({"-o", file("none/out.rnl")}), HasSubstr("there is no folder"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--report", file("none/report.json")}), HasSubstr("there is no folder"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--save-table", file("none/table.txt")}), HasSubstr("there is no folder"));
+  EXPECT_THAT(why({"-o", folder_.path().string()}), HasSubstr("a folder, expected a file"));
+  EXPECT_THAT(why({"-o", file("out.tflite")}), HasSubstr("expected an .rnl or .espdl file"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--max-error", "nan"}), HasSubstr("finite"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--decision", "detect ! !"}), HasSubstr("column"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--bits-of", "layer=16", "--bits-of", "layer=8"}), HasSubstr("\"layer\" more than once"));
+  // Classes: the output is [1, 2, 4].
+  const auto labelled = [&](const std::string& labels, std::vector<std::string> more = {}) {
+    std::ofstream(file("labels.csv")) << "label_id\n" << labels;
+    more.insert(more.end(), {"-o", file("out.rnl"), "--eval", data, "--labels", file("labels.csv")});
+    return why(more);
+  };
+  std::ofstream(file("classes.txt")) << "a\nb\n";
+  EXPECT_THAT(labelled("0\n1\n"), HasSubstr("2 labels for 3 clips"));
+  EXPECT_THAT(labelled("0\n1\n4\n"), HasSubstr("a label of 4"));
+  EXPECT_THAT(labelled("0\n1\n2\n", {"--classes", file("classes.txt")}), HasSubstr("a label of 2 for 2 classes"));
+  std::ofstream(file("classes.txt")) << "a\nb\nc\n";
+  EXPECT_THAT(labelled("0\n1\n2\n", {"--classes", file("classes.txt")}), HasSubstr("the 3 classes that were named"));
+  EXPECT_THAT(why({"-o", file("out.rnl"), "--classes", file("classes.txt")}), HasSubstr("3 labels for an output of 4 channels"));
+  if (fs::is_character_file("/dev/full")) {
+    fs::create_symlink("/dev/full", file("full"));
+    EXPECT_THAT(why({"-o", file("full")}), HasSubstr("No space left"));
+    EXPECT_THAT(why({"-o", file("out.rnl"), "--report", file("full")}), HasSubstr("No space left"));
+    EXPECT_TRUE(fs::is_character_file(file("full")));
+  }
+}
+
 TEST_F(QuantizeVerb, BadInputsGiveSentencesAndNoFile) {
   RUNNEL_NEEDS_DATA();
   const std::string model = data("trained/M1.onnx"), calibration = data("trained/calib_64_fbank_norm.f32");

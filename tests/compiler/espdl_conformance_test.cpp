@@ -13,6 +13,7 @@
 #include "compiler/espdl/importer.h"
 #include "tests/compiler/compare.h"
 #include "tests/compiler/conformance_record.h"
+#include "tests/compiler/json_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -189,7 +190,7 @@ class EspdlConformance : public testing::Test {
 
 TEST_F(EspdlConformance, RecordedOutputs) {
   RUNNEL_NEEDS_DATA();
-  const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(folder_ / "MANIFEST.json"));
+  const nlohmann::json manifest = test::conformance_manifest();
   const char* filter = std::getenv("RUNNEL_CONFORMANCE_FILTER");
   Table table;
   int ran = 0;
@@ -244,7 +245,7 @@ TEST_F(EspdlConformance, RecordedOutputs) {
 
 TEST_F(EspdlConformance, RecordedStreams) {
   RUNNEL_NEEDS_DATA();
-  const nlohmann::json manifest = nlohmann::json::parse(std::ifstream(folder_ / "MANIFEST.json"));
+  const nlohmann::json manifest = test::conformance_manifest();
   const char* filter = std::getenv("RUNNEL_CONFORMANCE_FILTER");
   Table table;
   int ran = 0;

@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/espdl/target.h"
 #include "tests/compiler/espdl_files.h"
+#include "tests/compiler/json_files.h"
 #include "tests/compiler/round_trip.h"
 #include "tests/support/data.h"
 
@@ -18,7 +17,6 @@ namespace fs = std::filesystem;
 using compiler::EspdlTarget;
 using test::round_trip;
 
-nlohmann::json manifest() { return nlohmann::json::parse(std::ifstream(test::data_folder() / "conformance/MANIFEST.json")); }
 EspdlTarget target_of(const std::string& name) { return compiler::espdl_source::target_named(name); }
 std::string folder_target(const fs::path& file) { return fs::relative(file, test::data_folder() / "espdl/models").begin()->string(); }
 
@@ -26,7 +24,7 @@ TEST(EspdlRoundTripLong, EveryConformanceFile) {
   RUNNEL_NEEDS_DATA();
   const char* filter = std::getenv("RUNNEL_CONFORMANCE_FILTER");
   int count = 0;
-  const nlohmann::json all = manifest();
+  const nlohmann::json all = test::conformance_manifest();
   for (const auto& entry : all["entries"]) {
     const std::string file = entry["file"];
     if (filter != nullptr && file.find(filter) == std::string::npos) continue;

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "compiler/espdl/target.h"
+#include "tests/compiler/json_files.h"
 #include "tests/compiler/round_trip.h"
 #include "tests/support/data.h"
 
@@ -19,7 +18,6 @@ namespace fs = std::filesystem;
 using compiler::EspdlTarget;
 using test::round_trip;
 
-nlohmann::json manifest() { return nlohmann::json::parse(std::ifstream(test::data_folder() / "conformance/MANIFEST.json")); }
 EspdlTarget target_of(const std::string& name) { return compiler::espdl_source::target_named(name); }
 
 // The smallest file of every operator, target and kind; every network of 40 KB at most.
@@ -28,7 +26,7 @@ TEST(EspdlRoundTrip, SampleOfEveryOperator) {
   std::map<std::string, std::pair<std::uintmax_t, fs::path>> chosen;
   std::map<fs::path, EspdlTarget> targets;
   int number = 0;
-  const nlohmann::json all = manifest();
+  const nlohmann::json all = test::conformance_manifest();
   for (const auto& entry : all["entries"]) {
     const fs::path file = test::data_folder() / "conformance" / entry["file"].get<std::string>();
     const std::string key = entry["op"].get<std::string>() + entry["kind"].get<std::string>() + std::to_string(++number % 3);

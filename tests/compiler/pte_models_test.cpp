@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -11,6 +10,7 @@
 #include "compiler/pte/importer.h"
 #include "inference/delegate.h"
 #include "tests/compiler/pte/float64.h"
+#include "tests/compiler/json_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -18,11 +18,6 @@ namespace runnel::test {
 namespace {
 
 using nlohmann::json;
-
-json read_json(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return json::parse(file);
-}
 
 compiler::Graph import(const std::string& name) {
   auto imported = compiler::import_pte(read_file(data_folder() / "executorch" / name));

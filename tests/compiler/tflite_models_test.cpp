@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "compiler/tflite/importer.h"
+#include "tests/compiler/json_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -16,11 +16,6 @@ namespace runnel::test {
 namespace {
 
 using nlohmann::json;
-
-json read_json(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return json::parse(file);
-}
 
 // Chains of audio front ends: their Signal operators are not imported.
 bool is_front_end(const std::string& model) { return model.find("audio_preprocessor") != std::string::npos; }

@@ -54,10 +54,16 @@ TensorId GraphMaker::weights(const std::string& name, std::vector<std::int32_t> 
   const int base = type_ == DType::int8 ? -6 : -14;
   std::vector<std::int8_t> exponents(per_channel ? static_cast<std::size_t>(shape[0]) : 1, static_cast<std::int8_t>(base));
   for (std::size_t i = 0; per_channel && i < exponents.size(); ++i) exponents[i] = static_cast<std::int8_t>(base - static_cast<int>(i % 3));
+  const TensorId id = constant(name + ".weight", std::move(shape), base);
+  at(id).exponents = std::move(exponents);
+  at(id).channel_axis = per_channel ? 0 : -1;
+  return id;
+}
+
+TensorId GraphMaker::constant(const std::string& name, std::vector<std::int32_t> shape, int exponent) {
   std::size_t count = 1;
   for (const std::int32_t dim : shape) count *= static_cast<std::size_t>(dim);
-  const TensorId id = tensor(name + ".weight", std::move(shape), type_, std::move(exponents));
-  at(id).channel_axis = per_channel ? 0 : -1;
+  const TensorId id = tensor(name, std::move(shape), type_, {static_cast<std::int8_t>(exponent)});
   at(id).data.emplace();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t value = next(type_ == DType::int8 ? 127 : 32767);
@@ -92,6 +98,11 @@ TensorId GraphMaker::fully_connected(const std::string& name, TensorId x, int ou
   const TensorId w = weights(name, {outputs, at(x).shape.back()}, per_channel), b = bias(name, x, w);
   const TensorId y = tensor(name + "_out", {}, type_, {static_cast<std::int8_t>(at(x).exponents[0] + (type_ == DType::int8 ? 0 : 2))});
   return emit(name, fb::OpCode::fully_connected, {x, w, b}, y, compiler::FullyConnectedOptions{});
+}
+
+TensorId GraphMaker::matmul(const std::string& name, TensorId left, TensorId right) {
+  const TensorId y = tensor(name + "_out", {}, type_, {static_cast<std::int8_t>(at(left).exponents[0] + (type_ == DType::int8 ? 0 : 2))});
+  return emit(name, fb::OpCode::matmul, {left, right}, y, compiler::FullyConnectedOptions{});
 }
 
 TensorId GraphMaker::add(const std::string& name, TensorId a, TensorId b) {

@@ -18,6 +18,9 @@ class GraphMaker {
   // exponent per output. kernel: width; height of the same size for rank 4. The output's exponent leaves a shift of 6 bits.
   compiler::TensorId conv(const std::string& name, compiler::TensorId x, int outputs, int kernel, compiler::ConvOptions options, bool per_channel = false);
   compiler::TensorId fully_connected(const std::string& name, compiler::TensorId x, int outputs, bool per_channel = false);
+  // Seeded numbers of the graph's type.
+  compiler::TensorId constant(const std::string& name, std::vector<std::int32_t> shape, int exponent);
+  compiler::TensorId matmul(const std::string& name, compiler::TensorId left, compiler::TensorId right);
   compiler::TensorId add(const std::string& name, compiler::TensorId a, compiler::TensorId b);   // rescales b to a's exponent
   compiler::TensorId lut(const std::string& name, compiler::TensorId x, bool linear = false);
   // Leaves out `frames` frames at the start of `axis`.

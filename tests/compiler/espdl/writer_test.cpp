@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "base/host/crypto.h"
@@ -17,6 +19,7 @@
 #include "compiler/model_graph.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
+#include "tests/compiler/espdl/decoded.h"
 #include "tests/compiler/espdl/graph_maker.h"
 
 namespace runnel {
@@ -26,89 +29,7 @@ using compiler::EspdlTarget;
 using compiler::Graph;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using test::GraphMaker;
-
-std::uint32_t u32(const std::vector<std::byte>& file, std::size_t at) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, file.data() + at, 4);
-  return value;
-}
-
-// A file in aligned memory, decoded by the schema's own accessors.
-class Decoded {
- public:
-  explicit Decoded(const std::vector<std::byte>& file) : blocks_((file.size() + 15) / 16) {
-    EXPECT_EQ(std::memcmp(file.data(), "EDL2", 4), 0);
-    EXPECT_EQ(u32(file, 4), 0u);
-    EXPECT_EQ(u32(file, 8), file.size() - 16);
-    EXPECT_EQ(u32(file, 12), 0u);
-    std::memcpy(blocks_.data(), file.data() + 16, file.size() - 16);
-    flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(blocks_.data()), file.size() - 16);
-    EXPECT_TRUE(verifier.VerifyBuffer<espdl::Model>(nullptr));
-    model = flatbuffers::GetRoot<espdl::Model>(blocks_.data());
-    graph = model->graph();
-  }
-  const espdl::Tensor& constant(const std::string& name) const {
-    for (const espdl::Tensor* tensor : *graph->initializer()) {
-      if (tensor->name()->str() == name) return *tensor;
-    }
-    ADD_FAILURE() << "no constant " << name;
-    return *graph->initializer()->Get(0);
-  }
-  const espdl::Node& node(const std::string& name) const {
-    for (const espdl::Node* one : *graph->node()) {
-      if (one->name()->str() == name) return *one;
-    }
-    ADD_FAILURE() << "no node " << name;
-    return *graph->node()->Get(0);
-  }
-  const espdl::ValueInfo& value(const std::string& name) const {
-    for (const espdl::ValueInfo* one : *graph->value_info()) {
-      if (one->name()->str() == name) return *one;
-    }
-    ADD_FAILURE() << "no value " << name;
-    return *graph->value_info()->Get(0);
-  }
-
-  const espdl::Model* model = nullptr;
-  const espdl::Graph* graph = nullptr;
-
- private:
-  struct alignas(16) Block {
-    std::byte bytes[16];
-  };
-  std::vector<Block> blocks_;
-};
-
-template <class V>
-std::vector<std::int64_t> numbers(const V* from) {
-  std::vector<std::int64_t> out;
-  for (std::uint32_t i = 0; from != nullptr && i < from->size(); ++i) out.push_back(from->Get(i));
-  return out;
-}
-std::vector<std::int64_t> shape_of(const espdl::ValueInfo& value) {
-  std::vector<std::int64_t> out;
-  for (const auto* dim : *value.value_info_type()->value_as_TensorTypeAndShape()->shape()->dim()) out.push_back(dim->value()->dim_value());
-  return out;
-}
-const espdl::Attribute* attribute(const espdl::Node& node, const std::string& name) {
-  for (const espdl::Attribute* one : *node.attribute()) {
-    if (one->name()->str() == name) return one;
-  }
-  ADD_FAILURE() << node.name()->str() << " has no attribute " << name;
-  return node.attribute()->Get(0);
-}
-std::string text_of(const espdl::Node& node, const std::string& name) {
-  const auto* s = attribute(node, name)->s();
-  return s == nullptr ? std::string() : std::string(s->begin(), s->end());
-}
-std::int64_t raw(const espdl::Tensor& tensor, std::size_t index, std::size_t element) {
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(tensor.raw_data()->Data());
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes + index * element, element);
-  const int shift = static_cast<int>(64 - 8 * element);
-  return static_cast<std::int64_t>(value << shift) >> shift;
-}
+using namespace test;   // NOLINT(google-build-using-namespace)
 
 compiler::EspdlWritten write(const Graph& graph, EspdlTarget target) {
   auto written = compiler::write_espdl(graph, {.target = target});
@@ -125,25 +46,34 @@ std::int64_t weight(const Graph& graph, compiler::TensorId id, std::size_t index
   return value;
 }
 
-// Every element of [N][kh][kw][C] weights at the place that the layout gives it, from the format's own description.
+// Where element (n, t, c) of [N][taps][C] weights stands, from the format's own description. align: 0 for target c.
+std::int64_t place_of(std::int64_t n, std::int64_t t, std::int64_t c, std::int64_t N, std::int64_t taps, std::int64_t C, bool depthwise, int align) {
+  const std::int64_t aligned = align > 0 ? N / align * align : 0;
+  if (align == 0) return depthwise ? t * N + n : (n * taps + t) * C + c;                      // WCN, NWC
+  if (n < aligned) return ((n / align * taps + t) * C + c) * align + n % align;               // (N/A)WC<A>
+  if (depthwise) return aligned * taps + t * (N - aligned) + (n - aligned);                   // tail [1][W][n]
+  return (n * taps + t) * C + c;                                                              // tail [n][W][C]
+}
+
+compiler::TensorId find_tensor(const Graph& graph, const std::string& name) {
+  const auto source = std::find_if(graph.tensors.begin(), graph.tensors.end(), [&](const compiler::Tensor& tensor) { return tensor.name == name; });
+  return static_cast<compiler::TensorId>(source - graph.tensors.begin());
+}
+
+// Every element of [N][kh][kw][C] weights at the place that the layout gives it.
 void expect_layout(const Decoded& file, const Graph& graph, const std::string& node, bool depthwise, int align, const std::string& name, std::vector<std::int64_t> dims) {
   const espdl::Tensor& stored = file.constant(node + ".weight");
   EXPECT_EQ(stored.doc_string()->str(), "layout ==> " + name);
   EXPECT_EQ(numbers(stored.dims()), dims);
-  const auto source = std::find_if(graph.tensors.begin(), graph.tensors.end(), [&](const compiler::Tensor& tensor) { return tensor.name == node + ".weight"; });
-  const auto id = static_cast<compiler::TensorId>(source - graph.tensors.begin());
-  const std::int64_t N = source->shape[0], taps = source->shape.size() == 4 ? source->shape[1] * source->shape[2] : 1, C = source->shape.back();
-  const std::size_t element = size_of(source->dtype);
+  const compiler::TensorId id = find_tensor(graph, node + ".weight");
+  const compiler::Tensor& source = graph.tensors[static_cast<std::size_t>(id)];
+  const std::int64_t N = source.shape[0], taps = source.shape.size() == 4 ? source.shape[1] * source.shape[2] : 1, C = source.shape.back();
+  const std::size_t element = size_of(source.dtype);
   EXPECT_EQ(stored.raw_data()->size(), (static_cast<std::size_t>(N * taps * C) * element + 15) / 16);
   for (std::int64_t n = 0; n < N; ++n) {
     for (std::int64_t t = 0; t < taps; ++t) {
       for (std::int64_t c = 0; c < C; ++c) {
-        std::int64_t at = 0;
-        const std::int64_t aligned = align > 0 ? N / align * align : 0;
-        if (align == 0) at = depthwise ? t * N + n : (n * taps + t) * C + c;                       // WCN, NWC
-        else if (n < aligned) at = ((n / align * taps + t) * C + c) * align + n % align;           // (N/A)WC<A>
-        else if (depthwise) at = aligned * taps + t * (N - aligned) + (n - aligned);               // tail [1][W][n]
-        else at = (n * taps + t) * C + c;                                                          // tail [n][W][C]
+        const std::int64_t at = place_of(n, t, c, N, taps, C, depthwise, align);
         ASSERT_EQ(raw(stored, static_cast<std::size_t>(at), element), weight(graph, id, static_cast<std::size_t>((n * taps + t) * C + c))) << name << " " << n << " " << t << " " << c;
       }
     }
@@ -184,7 +114,7 @@ TEST(EspdlWriter, TwoDimensionalLayouts) {
   for (const int channels : {16, 20}) {
     GraphMaker maker(DType::int8, kernels::Rounding::half_up);
     const auto x = maker.input({1, 6, 7, channels}, -5);
-    const auto a = maker.conv("conv", x, channels, 3, {.pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1});
+    const auto a = maker.conv("conv", x, channels, 3, {.pad_top = 1, .pad_left = 2, .pad_bottom = 0, .pad_right = 1});
     const Graph graph = maker.graph({maker.conv("depthwise", a, channels, 3, {.groups = channels})});
     const std::string tail = channels % 16 != 0 ? "_UNALIGNED" : "";
     const Decoded c(write(graph, EspdlTarget::c).bytes), s3(write(graph, EspdlTarget::esp32s3).bytes);
@@ -193,7 +123,126 @@ TEST(EspdlWriter, TwoDimensionalLayouts) {
     expect_layout(s3, graph, "conv", false, 16, "(N/16)HWC16" + tail, {3, 3, channels, channels});
     expect_layout(s3, graph, "depthwise", true, 16, "(N/16)HWC16" + tail, {3, 3, channels, 1});
     // ONNX's order: top, left, bottom, right.
-    EXPECT_THAT(numbers(attribute(s3.node("conv"), "pads")->ints()), ElementsAre(1, 1, 1, 1));
+    EXPECT_THAT(numbers(attribute(s3.node("conv"), "pads")->ints()), ElementsAre(1, 2, 0, 1));
+  }
+}
+
+// [C, N] behind an input of three axes, where there is no bias, and [2, C, N]: the layout of convolutions for every matrix, under the sizes of the product.
+TEST(EspdlWriter, ConstantOperandsOfMatMulHaveTheLayoutOfWeights) {
+  constexpr std::int64_t kInputs = 6;
+  for (const std::int32_t outputs : {16, 20, 5}) {
+    for (const DType type : {DType::int8, DType::int16}) {
+      GraphMaker maker(type);
+      const auto x = maker.input({2, 3, kInputs}, -5);
+      const auto one = maker.fully_connected("one", x, outputs), several = maker.matmul("several", x, maker.constant("matrices", {2, kInputs, outputs}, -6));
+      Graph graph = maker.graph({one, several});
+      graph.nodes[0].inputs.pop_back();   // its bias
+      std::get<compiler::FullyConnectedOptions>(graph.nodes[0].options).activation = fb::Activation::relu;
+      const std::size_t element = size_of(type);
+      for (const EspdlTarget target : {EspdlTarget::c, EspdlTarget::esp32s3}) {
+        const int align = target == EspdlTarget::c ? 0 : type == DType::int8 ? 16 : 8;
+        const std::string a = std::to_string(align), layout = align == 0 ? "NHWC" : "(N/" + a + ")HWC" + a + (outputs % align != 0 ? "_UNALIGNED" : "");
+        const Decoded file(write(graph, target).bytes);
+        for (const auto* const name : {"one", "several"}) {
+          EXPECT_EQ(file.node(name).op_type()->str(), "MatMul");
+          EXPECT_EQ(file.node(name).input()->size(), 2u) << "no bias";
+        }
+        EXPECT_EQ(text_of(file.node("one"), "activation"), "Relu");
+        EXPECT_EQ(text_of(file.node("several"), "activation"), "Linear");
+        expect_layout(file, graph, "one", false, align, layout, {kInputs, outputs});
+        const espdl::Tensor& stored = file.constant("matrices");
+        EXPECT_EQ(stored.doc_string()->str(), "layout ==> " + layout);
+        EXPECT_THAT(numbers(stored.dims()), ElementsAre(2, kInputs, outputs));
+        EXPECT_THAT(numbers(stored.exponents()), ElementsAre(-6));
+        const compiler::TensorId id = find_tensor(graph, "matrices");
+        for (std::int64_t matrix = 0; matrix < 2; ++matrix) {
+          const std::int64_t first = matrix * kInputs * outputs;
+          for (std::int64_t n = 0; n < outputs; ++n) {
+            for (std::int64_t c = 0; c < kInputs; ++c) {
+              const std::int64_t at = first + place_of(n, 0, c, outputs, 1, kInputs, false, align);
+              ASSERT_EQ(raw(stored, static_cast<std::size_t>(at), element), weight(graph, id, static_cast<std::size_t>(first + c * outputs + n))) << layout << " " << matrix << " " << n << " " << c;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The nodes in front of a product of two values, done to the numbers of the places: what arrives stands in the layout.
+class Places {
+ public:
+  Places(const Decoded& file, const std::string& name) : file_(file) {
+    std::vector<std::int64_t> places(static_cast<std::size_t>(count(shape(name))));
+    std::iota(places.begin(), places.end(), 0);
+    values_[name] = std::move(places);
+    for (const espdl::Node* node : *file.graph->node()) run(*node);
+  }
+  const std::vector<std::int64_t>& at(const std::string& name) { return values_[name]; }
+
+ private:
+  static std::int64_t count(const std::vector<std::int64_t>& dims) { return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()); }
+  std::vector<std::int64_t> shape(const std::string& name) const { return shape_of(file_.value(name)); }
+  std::int64_t integer(const espdl::Node& node, int input) const { return raw(file_.constant(node.input()->Get(static_cast<std::uint32_t>(input))->str()), 0, 8); }
+  void run(const espdl::Node& node) {
+    const std::string op = node.op_type()->str(), from = node.input()->Get(0)->str(), to = node.output()->Get(0)->str();
+    if (op == "MatMul" || !values_.contains(from)) return;
+    const std::vector<std::int64_t>& x = values_[from];
+    std::vector<std::int64_t> y, dims = shape(from);
+    if (op == "Reshape") {
+      y = x;
+    } else if (op == "Transpose") {
+      const auto perm = numbers(attribute(node, "perm")->ints());
+      std::vector<std::int64_t> stride(dims.size(), 1), out = shape(to);
+      for (std::size_t i = dims.size(); i-- > 1;) stride[i - 1] = stride[i] * dims[i];
+      for (std::int64_t i = 0; i < count(out); ++i) {
+        std::int64_t rest = i, place = 0;
+        for (std::size_t axis = out.size(); axis-- > 0; rest /= out[axis]) place += rest % out[axis] * stride[static_cast<std::size_t>(perm[axis])];
+        y.push_back(x[static_cast<std::size_t>(place)]);
+      }
+    } else if (op == "Slice") {   // of the last axis
+      EXPECT_EQ(integer(node, 3), static_cast<std::int64_t>(dims.size()) - 1);
+      for (std::int64_t row = 0; row < count(dims) / dims.back(); ++row) {
+        for (std::int64_t i = integer(node, 1); i < integer(node, 2); ++i) y.push_back(x[static_cast<std::size_t>(row * dims.back() + i)]);
+      }
+    } else if (op == "Concat") {   // of the last axis
+      const std::int64_t rows = count(dims) / dims.back();
+      EXPECT_EQ(attribute(node, "axis")->i()->i(), static_cast<std::int64_t>(dims.size()) - 1);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (const auto* name : *node.input()) {
+          const std::vector<std::int64_t>& part = values_[name->str()];
+          const auto size = static_cast<std::ptrdiff_t>(static_cast<std::int64_t>(part.size()) / rows);
+          y.insert(y.end(), part.begin() + row * size, part.begin() + (row + 1) * size);
+        }
+      }
+    } else {
+      ADD_FAILURE() << op;
+    }
+    values_[to] = std::move(y);
+  }
+
+  const Decoded& file_;
+  std::map<std::string, std::vector<std::int64_t>> values_;
+};
+
+TEST(EspdlWriter, ComputedOperandsOfMatMulAreBroughtIntoTheLayout) {
+  constexpr std::int64_t kInputs = 6;
+  for (const std::int32_t outputs : {16, 20, 5}) {
+    GraphMaker maker;
+    const auto x = maker.input({2, 3, kInputs}, -5), right = maker.input({2, kInputs, outputs}, -5);
+    const Graph graph = maker.graph({maker.matmul("product", x, right)});
+    for (const EspdlTarget target : {EspdlTarget::c, EspdlTarget::esp32s3}) {
+      const int align = target == EspdlTarget::c ? 0 : 16;
+      const Decoded file(write(graph, target).bytes);
+      const std::string stored = file.node("product").input()->Get(1)->str();
+      EXPECT_THAT(shape_of(file.value(stored)), ElementsAre(2, kInputs, outputs));
+      const std::vector<std::int64_t> places = Places(file, "x1").at(stored);
+      ASSERT_EQ(places.size(), static_cast<std::size_t>(2 * kInputs * outputs));
+      for (std::int64_t i = 0; i < 2 * kInputs * outputs; ++i) {
+        const std::int64_t first = i / (kInputs * outputs) * kInputs * outputs, c = (i - first) / outputs, n = (i - first) % outputs;
+        ASSERT_EQ(places[static_cast<std::size_t>(first + place_of(n, 0, c, outputs, 1, kInputs, false, align))], i) << outputs << " for " << align;
+      }
+    }
   }
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
 
+#include "tests/compiler/json_files.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {
@@ -18,11 +18,6 @@ using nlohmann::json;
 using Sizes = std::vector<std::int64_t>;
 
 std::int64_t count_of(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
-
-json read_json(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return json::parse(file);
-}
 
 class Evaluator {
  public:

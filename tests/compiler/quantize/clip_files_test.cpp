@@ -44,6 +44,14 @@ class ClipFiles : public testing::Test {
   compiler::Tensor input_;
 };
 
+// A number that is missing would move all behind it.
+TEST_F(ClipFiles, EmptyCellsAreRefusedByTheirLine) {
+  EXPECT_THAT(refusal(text("a.csv", "1,2,3\n4,,6\n")), HasSubstr("line 2: an empty cell"));
+  EXPECT_THAT(refusal(text("b.csv", "; 2; 3\n4; 5; 6\n")), HasSubstr("line 1: an empty cell"));
+  EXPECT_THAT(refusal(text("c.csv", "name,,\n1,2,3\n4, ,6\n")), HasSubstr("line 3: an empty cell"));
+  EXPECT_TRUE(open_clip_files({text("d.csv", "a,,c\n1 ,2, 3,\n4,\t5;6\r\n")}, input_).ok()) << "the heading has one, and lines may end with a comma";
+}
+
 TEST_F(ClipFiles, ManyKindsOneAfterTheOther) {
   const fs::path one = npy("a.npy", {2, 3}), many = npy("b.npy", {4, 2, 3}), csv = text("c.csv", "a,b,c\n1,2,3\n4,5,6.5\n");
   std::string raw(2 * 6 * 4, '\0');
@@ -96,6 +104,7 @@ TEST_F(ClipFiles, LabelsFromTablesAndLists) {
   EXPECT_EQ(*read_labels(text("l.txt", "3\n0\n")), (std::vector<int>{3, 0}));
   EXPECT_THAT(std::string(read_labels(text("bad.csv", "1\nseven\n")).status().text()), HasSubstr("line 2: \"seven\""));
   EXPECT_FALSE(read_labels(text("none.csv", "")).ok());
+  EXPECT_THAT(std::string(read_labels(text("odd.i32", "seven b")).status().text()), HasSubstr("7 bytes, expected a multiple of 4"));
 }
 
 }  // namespace
