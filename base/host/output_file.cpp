@@ -31,11 +31,18 @@ Status OutputFile::failed(std::string_view what) const {
   return Status(Code::io_error) << path_.string() << ": cannot " << what << ": " << std::strerror(errno);
 }
 
+Status OutputFile::check_place(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(path, ignored);
+  if (!fs::exists(there) || fs::is_regular_file(there)) return {};
+  const char* const kind = fs::is_directory(there) ? "folder" : fs::is_fifo(there) ? "FIFO" : fs::is_socket(there) ? "socket" : "device";
+  return Status(Code::io_error) << path.string() << ": cannot create: it is a " << kind;
+}
+
 Result<OutputFile> OutputFile::create(const fs::path& path) {
+  RUNNEL_TRY(check_place(path));
   OutputFile file;
   file.path_ = path;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
   file.file_ = std::fopen(partial(path).c_str(), "wb");
   if (file.file_ == nullptr) return file.failed("create");
   return file;

@@ -21,7 +21,7 @@ class OutputFile {
   // Removes the partial file unless it was committed.
   ~OutputFile();
 
-  // Creates NAME.part. Errors name the file and the reason.
+  // Creates NAME.part. Errors name the file and the reason; what has this name and is no file (a folder, a device) would be replaced by one: it is refused.
   static Result<OutputFile> create(const std::filesystem::path& path);
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
@@ -30,6 +30,8 @@ class OutputFile {
   // Flushes, closes and renames to the final name.
   Status commit();
 
+  // That nothing but a file has this name, for those who write NAME.part themselves.
+  static Status check_place(const std::filesystem::path& path);
   // The partial file's name, for libraries that open files themselves.
   [[nodiscard]] static std::filesystem::path partial(const std::filesystem::path& path);
 

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cmath>
@@ -54,6 +55,21 @@ TEST(Sinks, AFullDiskIsAFailure) {
   write_recording(wav, make_samples(200000));
   fs::create_symlink("/dev/full", folder.path() / "full.part");
   EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "full").string()).find("No space left"), std::string::npos);
+}
+
+// Renamed into place, a file would take the place of /dev/null.
+TEST(Sinks, WhatIsNoFileIsNotReplacedByOne) {
+  const TemporaryFolder folder;
+  const std::string wav = (folder.path() / "a.wav").string(), fifo = (folder.path() / "fifo").string(), link = (folder.path() / "link").string();
+  write_recording(wav, make_samples(2000));
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  fs::create_symlink("/dev/null", link);
+  for (const char* const sink : {"npy path=", "wav path=", "fbank ! detect ! jsonl path="}) {
+    EXPECT_NE(failure_of("wav path=" + wav + " ! " + sink + fifo).find(fifo + ": cannot create: it is a FIFO"), std::string::npos) << sink;
+    EXPECT_NE(failure_of("wav path=" + wav + " ! " + sink + link).find(link + ": cannot create: it is a device"), std::string::npos) << sink;
+  }
+  EXPECT_TRUE(fs::is_fifo(fifo));
+  EXPECT_TRUE(fs::is_symlink(link));
 }
 
 TEST(Npy, WritesIntegersAndEmptyArrays) {
