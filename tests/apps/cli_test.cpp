@@ -64,6 +64,15 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
 }
 
 // What the binary is licensed under follows from what is linked into it.
+TEST_F(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "SKIPPED: there is no /dev/full";
+  for (const std::string& arguments : {"--help", "--version", "listen --help", "inspect '" + model() + "'"}) {
+    const Output output = runnel::test::run_program({"/bin/sh", "-c", "'" + runnel::test::program() + "' " + arguments + " > /dev/full"});
+    EXPECT_EQ(output.exit_code, 1) << arguments;
+    EXPECT_THAT(output.err, HasSubstr("runnel: stdout cannot be written\n")) << arguments;
+  }
+}
+
 TEST_F(Cli, VersionSaysWhenFftwIsLinked) {
   const auto libraries = runnel::test::run_program({"ldd", runnel::test::program()});
   ASSERT_EQ(libraries.exit_code, 0) << libraries.err;
