@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 
+#include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/cpu.h"
 #include "base/suggest.h"
@@ -53,7 +54,7 @@ void want_finite_numbers(CLI::App& app) {
 bool flush_output() {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;
-  std::fprintf(stderr, "runnel: stdout cannot be written\n");
+  runnel::apps::say("stdout cannot be written");
   return false;
 }
 
@@ -102,10 +103,10 @@ int main(int argc, char** argv) {
       app.exit(error);
       return flush_output() ? 0 : 1;
     }
-    std::fprintf(stderr, "runnel: %s\n", explain(app, error, argc, argv).c_str());
+    runnel::apps::say(explain(app, error, argc, argv));
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "runnel: %s\n", error.what());
+    runnel::apps::say(error.what());
     return 1;
   }
   return flush_output() ? exit_code : 1;

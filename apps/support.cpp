@@ -1,5 +1,6 @@
 #include "apps/support.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -26,7 +27,12 @@ Result<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
-void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }
+void say(std::string_view text) {
+  std::string line(text);
+  // Names come from outside: one line stays one line, and a terminal is told nothing (as in Status).
+  std::replace_if(line.begin(), line.end(), [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
+  std::fprintf(stderr, "runnel: %s\n", line.c_str());
+}
 
 void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");

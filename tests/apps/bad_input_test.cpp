@@ -247,6 +247,15 @@ TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
+// A file or a folder of that name would be found by nobody.
+TEST_F(BadInput, ArraysDoNotGoToTheStandardOutput) {
+  fs::create_directory(file("set"));
+  fs::copy_file(file("good.wav"), file("set/good.wav"));
+  refusal({"features", file("good.wav"), "-o", "-"}, "-o -: an array needs a file");
+  refusal({"features", file("set"), "-o", "-"}, "-o -: --format files needs a folder");
+  EXPECT_FALSE(fs::exists("-") || fs::exists("-.index.jsonl"));
+}
+
 TEST_F(BadInput, NumbersThatAreNone) {
   refusal({"serve", model(), "--idle", "nan"}, "--idle: expected a finite number, found nan");
   refusal({"listen", model(), "--wav", file("good.wav"), "--speed", "NaN"}, "--speed: expected a finite number, found NaN");
