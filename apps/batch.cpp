@@ -7,6 +7,7 @@
 #include "apps/recordings_call.h"
 #include "apps/verbs.h"
 #include "base/crc32c.h"
+#include "base/host/read_line.h"
 #include "inference/host/engine.h"
 #include "inference/usage.h"
 #include "pipeline/host/batch/pipe.h"
@@ -40,7 +41,10 @@ Result<std::uint32_t> call_checksum(const BatchCall& call) {
 
 Status run_pipe(batch::Worker& worker) {
   batch::Totals totals;
-  for (std::string line; !stop_requested && std::getline(std::cin, line);) {
+  for (std::string line; !stop_requested;) {
+    const Result<bool> more = read_line(std::cin, line);
+    if (!more.ok()) return more.status().at("stdin");
+    if (!*more) break;
     const std::string answer = batch::answer(line, worker, totals);
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0) return Status(Code::io_error, "stdout cannot be written");
   }

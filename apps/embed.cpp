@@ -40,6 +40,17 @@ struct EmbedCall {
   ModelFlags flags;
 };
 
+// Of a device, in bytes.
+constexpr std::size_t kMostMemory = std::size_t{64} << 20;
+
+// The name of a file, as it may stand in a comment of C++ or CMake: it neither ends it nor goes on behind it.
+std::string in_comment(std::string name) {
+  for (char& letter : name) {
+    if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*') letter = '_';
+  }
+  return name;
+}
+
 std::string identifier(std::string text) {
   for (char& letter : text) letter = std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) text.insert(0, "model_");
@@ -281,11 +292,10 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry.features_stage = program.features_stage;
   dry.output_stage = program.output_stage;
   dry.plain_kernels = true;
-  constexpr std::size_t kMost = std::size_t{64} << 20;
   HeapMemory heap;
-  auto* memory = heap.allocate(kMost, RUNNEL_ALIGNMENT);
+  auto* memory = heap.allocate(kMostMemory, RUNNEL_ALIGNMENT);
   auto* fast_memory = fast > 0 ? heap.allocate(fast, RUNNEL_ALIGNMENT) : nullptr;
-  runnel_options options = {memory, kMost, fast_memory, fast, nullptr, nullptr};
+  runnel_options options = {memory, kMostMemory, fast_memory, fast, nullptr, nullptr};
   runnel_node* node = nullptr;
   DryRun out;
   out.decisions.resize(nodes.size());
@@ -391,7 +401,7 @@ Status run_embed(const EmbedCall& call) {
   const Model& model = owned->model();
   compiler::EmbeddedProgram program;
   program.name = call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
-  program.origin = std::filesystem::path(call.graph.model).filename().string();
+  program.origin = in_comment(std::filesystem::path(call.graph.model).filename().string());
   if (cortex) program.target = call.flags.target;
   program.runnel_folder = call.runnel_folder;
   RUNNEL_ASSIGN(std::vector<pipeline::NodeText> chain, chain_of(call, model));
@@ -476,8 +486,8 @@ void add_embed(CLI::App& app, int& exit_code) {
   verb->add_option("--samples", call->samples, "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")->check(CLI::IsMember({"int16", "float32"}));
   verb->add_option("--hop", call->hop, "Samples that are worked on at once (default: the distance of the front end's frames)")->check(CLI::PositiveNumber)->default_str("");
   verb->add_option("--events", call->events, "Decisions that may wait to be fetched")->check(CLI::Range(1, 1000));
-  verb->add_option("--memory", call->memory, "Bytes of memory as the board counted them (runnel_counters), instead of the bound")->default_str("");
-  verb->add_option("--fast", call->fast, "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")->default_str("");
+  verb->add_option("--memory", call->memory, "Bytes of memory as the board counted them (runnel_counters), instead of the bound")->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))->default_str("");
+  verb->add_option("--fast", call->fast, "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))->default_str("");
   verb->add_flag("--step", call->step, "Compile the model into constants and calls of the kernels that it uses: no model file is read on the device; for models that are streams");
   verb->add_flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb->add_option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");

@@ -100,6 +100,7 @@ std::string source_of(const std::string& input) {
 
 // One recording into one file, perhaps with a picture.
 Status run_one(const FeaturesCall& call, const std::string& node, const std::string& source_settings) {
+  if (call.output == "-") return Status(Code::invalid_argument, "-o -: an array needs a file; rows of --format csv may go to the standard output");
   compiler::FileLoader loader;
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
@@ -122,6 +123,7 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   batch::OutputFormat format = batch::format_of_name(call.output);
   if (!call.format.empty() && !batch::parse_format(call.format, format)) return Status(Code::invalid_argument) << "--format " << call.format;
   if (call.format.empty() && format == batch::OutputFormat::jsonl) format = batch::OutputFormat::files;
+  if (call.output == "-" && format == batch::OutputFormat::files) return Status(Code::invalid_argument, "-o -: --format files needs a folder");
   for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy}) *text = source_settings.empty() ? "" : source_settings.substr(1);
   const bool sensors = is_of_windows(call.kind);
   call.list.is_recording = sensors ? batch::is_sensor_name : batch::is_sound_name;

@@ -2,10 +2,13 @@
 // everything asked for was done.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 
+#include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/cpu.h"
 #include "base/suggest.h"
@@ -31,6 +34,28 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
     std::replace(text.begin(), text.end(), '\n', ' ');
   }
   return text + " (see runnel " + (is_verb ? known + " " : "") + "--help)";
+}
+
+// CLI11 compares with bounds, which says yes to a number that is none.
+void want_finite_numbers(CLI::App& app) {
+  const auto finite = [](const std::string& text) {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) && !std::isfinite(value) ? "expected a finite number, found " + text : std::string();
+  };
+  for (CLI::App* verb : app.get_subcommands({})) {
+    for (CLI::Option* option : verb->get_options()) {
+      if (option->get_type_name().starts_with(CLI::detail::type_name<double>())) option->check(finite);
+    }
+    want_finite_numbers(*verb);
+  }
+}
+
+// Whether everything that was meant for stdout is there.
+bool flush_output() {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return true;
+  runnel::apps::say("stdout cannot be written");
+  return false;
 }
 
 }  // namespace
@@ -69,20 +94,20 @@ int main(int argc, char** argv) {
   runnel::apps::add_bench(app, exit_code);
   runnel::apps::add_profile(app, exit_code);
   runnel::apps::add_npu(app, exit_code);
+  want_finite_numbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are answers on stdout; anything else is a wrong call.
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "runnel: %s\n", explain(app, error, argc, argv).c_str());
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return flush_output() ? 0 : 1;
+    }
+    runnel::apps::say(explain(app, error, argc, argv));
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "runnel: %s\n", error.what());
+    runnel::apps::say(error.what());
     return 1;
   }
-  if (std::fflush(stdout) != 0) {
-    std::fprintf(stderr, "runnel: stdout cannot be written\n");
-    return 1;
-  }
-  return exit_code;
+  return flush_output() ? exit_code : 1;
 }

@@ -1,10 +1,10 @@
 #include "apps/support.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
+#include "base/host/small_file.h"
 #include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
@@ -15,14 +15,14 @@ int fail(const Status& status) {
   return 1;
 }
 
-Result<std::string> read_small_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return Status(Code::not_found) << path << ": cannot be read";
-  return text;
-}
+Result<std::string> read_small_file(const std::string& path) { return runnel::read_small_file(path); }
 
-void say(std::string_view text) { std::fprintf(stderr, "runnel: %.*s\n", static_cast<int>(text.size()), text.data()); }
+void say(std::string_view text) {
+  std::string line(text);
+  // Names come from outside: one line stays one line, and a terminal is told nothing (as in Status).
+  std::replace_if(line.begin(), line.end(), [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
+  std::fprintf(stderr, "runnel: %s\n", line.c_str());
+}
 
 void add_model_flags(CLI::App* verb, ModelFlags& flags) {
   verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");

@@ -45,6 +45,14 @@ Status OutputFile::failed(std::string_view what) const {
   return Status(Code::io_error) << path_.string() << ": cannot " << what << ": " << std::strerror(errno);
 }
 
+Status OutputFile::check_is_file(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(path, ignored);
+  if (!fs::exists(there) || fs::is_regular_file(there)) return {};
+  const char* const kind = fs::is_directory(there) ? "folder" : fs::is_fifo(there) ? "FIFO" : fs::is_socket(there) ? "socket" : "device";
+  return Status(Code::io_error) << path.string() << ": cannot create: it is a " << kind;
+}
+
 Result<OutputFile> OutputFile::create(const fs::path& path) {
   OutputFile file;
   file.path_ = path;

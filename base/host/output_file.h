@@ -30,8 +30,12 @@ class OutputFile {
   // Flushes, closes and renames to the final name.
   Status commit();
 
-  // The partial file's name, for libraries that open files themselves; of devices and pipes their own.
+  // What is being written: the partial file, or the device or pipe itself. For libraries that open files themselves.
+  [[nodiscard]] std::filesystem::path place() const { return partial(path_); }
+  // The name of a partial file; of devices and pipes their own.
   [[nodiscard]] static std::filesystem::path partial(const std::filesystem::path& path);
+  // That nothing but a file has this name, for those who write a file in several goes. Error: io_error.
+  static Status check_is_file(const std::filesystem::path& path);
 
  private:
   Status failed(std::string_view what) const;

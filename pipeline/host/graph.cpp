@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/host/small_file.h"
 #include "pipeline/host/json.h"
 #include "pipeline/host/recorders.h"
 #include "pipeline/host/registry.h"
@@ -269,10 +268,7 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
 Result<std::unique_ptr<Graph>> Graph::build(const GraphText& graph, const GraphOptions& options) { return build(to_text(graph), options); }
 
 Result<std::unique_ptr<Graph>> Graph::load(const std::string& path, const GraphOptions& options) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Status(Code::not_found) << path << ": cannot be read";
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return Status(Code::io_error) << path << ": cannot be read";
+  RUNNEL_ASSIGN(const std::string text, read_small_file(path));
   Result<std::unique_ptr<Graph>> graph = build(text, options);
   if (!graph.ok()) return graph.status().at(path);
   return graph;

@@ -17,7 +17,8 @@ using Json = nlohmann::json;
 Result<std::string> read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path, ignored)) return Status(Code::not_found) << path.string() << ": cannot be opened as a file";
+  // Devices may never end.
+  if (!in || std::filesystem::is_directory(path, ignored) || std::filesystem::is_character_file(path, ignored)) return Status(Code::not_found) << path.string() << ": cannot be opened as a file";
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (in.bad()) return Status(Code::io_error) << path.string() << ": cannot be read";
   return text;

@@ -247,6 +247,34 @@ TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
+// A file or a folder of that name would be found by nobody.
+TEST_F(BadInput, ArraysDoNotGoToTheStandardOutput) {
+  fs::create_directory(file("set"));
+  fs::copy_file(file("good.wav"), file("set/good.wav"));
+  refusal({"features", file("good.wav"), "-o", "-"}, "-o -: an array needs a file");
+  refusal({"features", file("set"), "-o", "-"}, "-o -: --format files needs a folder");
+  EXPECT_FALSE(fs::exists("-") || fs::exists("-.index.jsonl"));
+}
+
+TEST_F(BadInput, NumbersThatAreNone) {
+  refusal({"serve", model(), "--idle", "nan"}, "--idle: expected a finite number, found nan");
+  refusal({"listen", model(), "--wav", file("good.wav"), "--speed", "NaN"}, "--speed: expected a finite number, found NaN");
+  refusal({"bench", model(), "--seconds", "nan"}, "--seconds: expected a finite number");
+  refusal({"batch", model(), file("good.wav"), "-o", file("out.jsonl"), "--progress", "-nan"}, "--progress: expected a finite number");
+  EXPECT_EQ(names_in(folder_.path()), (std::vector<std::string>{"good.wav"}));
+}
+
+// Whoever reads them to their end never comes back.
+TEST_F(BadInput, DevicesThatNeverEnd) {
+  fs::create_symlink("/dev/zero", file("zero.rnlg"));
+  fs::create_symlink("/dev/zero", file("zero.json"));
+  write_text(file("events.jsonl"), "");
+  refusal({"run", file("zero.rnlg")}, "zero.rnlg: more than 1048576 bytes");
+  refusal({"serve", model(), "--token-file", "/dev/zero"}, "/dev/zero: more than 1048576 bytes");
+  refusal({"batch", model(), "@/dev/zero", "-o", file("out.jsonl")}, "/dev/zero, line 1: more than 1048576 bytes without a line end");
+  refusal({"score", file("zero.json"), "--labels", file("events.jsonl")}, "zero.json: cannot be opened as a file");
+}
+
 TEST_F(BadInput, OutputsThatCannotBeWritten) {
   const std::string nowhere = file("nowhere/out");
   fs::create_directory(file("taken"));

@@ -63,6 +63,15 @@ TEST_F(Cli, HelpNamesEverySettingAndItsDefault) {
   EXPECT_THAT(call_well({"--version"}).out, StartsWith("runnel "));
 }
 
+TEST_F(Cli, AnAnswerThatCannotBeWrittenIsAFailure) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "SKIPPED: there is no /dev/full";
+  for (const std::string& arguments : std::vector<std::string>{"--help", "--version", "listen --help", "inspect '" + model() + "'"}) {
+    const Output output = runnel::test::run_program({"/bin/sh", "-c", "'" + runnel::test::program() + "' " + arguments + " > /dev/full"});
+    EXPECT_EQ(output.exit_code, 1) << arguments;
+    EXPECT_THAT(output.err, HasSubstr("runnel: stdout cannot be written\n")) << arguments;
+  }
+}
+
 // What the binary is licensed under follows from what is linked into it.
 TEST_F(Cli, VersionSaysWhenFftwIsLinked) {
   const auto libraries = runnel::test::run_program({"ldd", runnel::test::program()});
@@ -82,6 +91,14 @@ TEST_F(Cli, WrongCallsAreSaidInOneLine) {
   refusal({"run", "null", "--on-gap", "never"}, "--on-gap");
   EXPECT_EQ(call({"listen"}).exit_code, 2);
   EXPECT_EQ(call({"listen"}).out, "");
+}
+
+// Lines and colours in a name are neither lines nor colours of what is said.
+TEST_F(Cli, WhatIsSaidIsOneLineWhateverNamesHold) {
+  const std::string name = file("a\n\x1b[31mb.rnl");
+  fs::copy_file(model(), name);
+  EXPECT_THAT(call_well({"embed", name, "-o", file("embedded"), "--name", "a"}).err, HasSubstr("a??[31mb.rnl: "));
+  EXPECT_EQ(call({"lis\x1bten\n"}).err, "runnel: there is no verb 'lis?ten?', did you mean 'listen'? (see runnel --help)\n");
 }
 
 TEST_F(Cli, ListenPrintsEventsAndThenOneSummary) {

@@ -42,6 +42,31 @@ TEST(Embed, QuantizedClassifiersKnowTheirWindows) {
   refusal({"quantize", network, "--calib", calibration, "-o", model, "--window", "100", "--hop", "0", "--quiet"}, "hop 0, expected at least 1 frames");
 }
 
+// The name of the file stands in comments of what is written: it stays there.
+TEST(Embed, NamesOfFilesAreNoCode) {
+  const runnel::test::TemporaryFolder folder;
+  const std::string name = folder.path() / "a\nint b;\\\n*$\177.rnl", embedded = folder.path() / "embedded";
+  fs::copy_file(model(), name);
+  call_well({"embed", name, "-o", embedded, "--name", "a"});
+  for (const char* file : {"a.h", "a.cpp", "a_model.cpp", "CMakeLists.txt"}) {
+    const std::string text = read_text(fs::path(embedded) / file);
+    EXPECT_TRUE(says(text.substr(0, text.find('\n')), "a_int b;___$_.rnl")) << file << ": " << text.substr(0, 200);
+  }
+}
+
+TEST(Embed, MemoryIsThatOfADevice) {
+  const runnel::test::TemporaryFolder folder;
+  const std::string embedded = folder.path() / "embedded";
+  for (const char* flag : {"--memory", "--fast"}) {
+    for (const char* bytes : {"-1", "67108865", "99999999999999999999"}) {
+      const Output output = call({"embed", model(), "-o", embedded, flag, bytes});
+      EXPECT_EQ(output.exit_code, 2) << flag << ' ' << bytes;
+      EXPECT_TRUE(says(output.err, flag)) << output.err;
+    }
+  }
+  EXPECT_FALSE(fs::exists(embedded));
+}
+
 // The tables of the fixed-point front end are numbers of the program; its interpreting node, which would compute them, is not in it.
 TEST(Embed, FixedPointFrontEndsAreConstants) {
   RUNNEL_NEEDS_DATA();

@@ -1,7 +1,9 @@
 // The machinery of a batch, with a worker that only looks at names: lists, shards, journals, resuming, merging, answers.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -130,6 +132,40 @@ TEST_F(BatchRun, WhatCannotBeReadIsAnErrorNotAWait) {
   EXPECT_THAT(text, HasSubstr("gone.wav: there is no such file"));
   EXPECT_THAT(text, HasSubstr("\"files\":3,\"failures\":3"));
   EXPECT_THAT(text, HasSubstr("\"failures_by_reason\":{\"invalid argument\":2,\"not found\":1}"));
+}
+
+// Its recordings would be missing without a word.
+TEST_F(BatchRun, AFolderThatCannotBeReachedIsAnError) {
+  const int top = open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_GE(top, 0);
+  int at = top;
+  const std::string name(200, 'd');
+  for (int i = 0; i < 25; ++i) {   // more than the 4096 bytes that a path may have
+    ASSERT_EQ(mkdirat(at, name.c_str(), 0700), 0);
+    const int inside = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY);
+    ASSERT_GE(inside, 0);
+    close(at);
+    at = inside;
+  }
+  close(at);
+  write(file("a.wav"), "x");
+  const std::string inputs[] = {folder_.path().string()};
+  EXPECT_EQ(list_recordings(inputs).status().code(), Code::io_error);
+}
+
+// Renamed into place, it would take the place of /dev/null.
+TEST_F(BatchRun, AnOutputThatIsNoFileIsNotReplacedByOne) {
+  const auto inputs = make_files(2);
+  ASSERT_EQ(mkfifo(file("fifo").c_str(), 0600), 0);
+  fs::create_symlink("/dev/null", file("link"));
+  EXPECT_THAT(std::string(begin(file("fifo"), inputs).status().text()), HasSubstr("fifo: cannot create: it is a FIFO"));
+  EXPECT_THAT(std::string(begin(file("link"), inputs).status().text()), HasSubstr("link: cannot create: it is a device"));
+  for (const char* name : {"fifo", "link"}) EXPECT_FALSE(fs::exists(file(name + std::string(".part"))) || fs::exists(file(name + std::string(".journal"))));
+}
+
+TEST_F(BatchRun, AListWithoutLineEndsIsRefused) {
+  write(file("list"), "a.wav\n" + std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(refused({"@" + file("list").string()}), HasSubstr("list, line 2: more than 1048576 bytes without a line end"));
 }
 
 TEST_F(BatchRun, NamesOfAnyBytesComeThrough) {

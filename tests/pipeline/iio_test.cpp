@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "tests/pipeline/support.h"
@@ -147,6 +148,19 @@ TEST_F(IioTest, NewerKernelsHaveOneFolderForBoth) {
   EXPECT_EQ(layout->rate, 100);
 }
 
+// As the kernel names what the channels of one kind have in common.
+TEST_F(IioTest, ScalesAreThoseOfTheKind) {
+  for (const char* name : {"in_voltage0-voltage1", "in_voltage1_supply", "in_anglvel_x", "in_voltage3-voltage2"}) element(name, 5, "le:u8/8>>0");
+  write("in_voltage-voltage_scale", "3");
+  write("in_anglvel_scale", "5");
+  write("in_voltage3-voltage2_scale", "11");
+  const auto layout = read_iio_layout(device());
+  ASSERT_TRUE(layout.ok()) << layout.status().text();
+  std::map<std::string, double> scales;
+  for (const IioElement& element : layout->channels) scales[element.name] = element.scale;
+  EXPECT_EQ(scales, (std::map<std::string, double>{{"in_accel_x", 0.5}, {"in_voltage2", 0.25}, {"in_voltage0-voltage1", 3}, {"in_voltage1_supply", 7}, {"in_anglvel_x", 5}, {"in_voltage3-voltage2", 11}}));
+}
+
 TEST_F(IioTest, EveryFormatIsRead) {
   const std::byte scan[] = {std::byte{0x12}, std::byte{0x84}, std::byte{0x56}, std::byte{0x78}, std::byte{0x9A}, std::byte{0xBC}, std::byte{0xDE}, std::byte{0xF0}};
   const auto raw = [&](std::size_t place, std::size_t bytes, int bits, int shift, bool big, bool with_sign) {
@@ -183,6 +197,9 @@ TEST_F(IioTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(with("scan_elements/in_accel_x_type", "le:s12/16X2>>4"), HasSubstr("has several values in one element"));
   EXPECT_THAT(with("scan_elements/in_accel_x_type", "le:s14/16>>4"), HasSubstr("expected 8, 16, 32 or 64 bits that hold the value"));
   EXPECT_THAT(with("scan_elements/in_accel_x_type", "le:s128/128>>0"), HasSubstr("expected 8, 16, 32 or 64 bits"));
+  EXPECT_THAT(with("scan_elements/in_accel_x_type", "le:s2147483647/16>>1"), HasSubstr("expected 8, 16, 32 or 64 bits that hold the value"));
+  EXPECT_THAT(with("scan_elements/in_accel_x_type", "le:s12/16>>2147483647"), HasSubstr("expected 8, 16, 32 or 64 bits that hold the value"));
+  EXPECT_THAT(with("in_voltage2_offset", "1e300"), HasSubstr("the scale and the offset of in_voltage2 give values up to"));
   EXPECT_THAT(with("scan_elements/in_accel_x_index", "-3"), HasSubstr("in_accel_x_index: expected a number from 0 to 1023, found '-3'"));
   EXPECT_THAT(with("scan_elements/in_accel_x_en", "yes"), HasSubstr("in_accel_x_en: expected 0 or 1, found 'yes'"));
   EXPECT_THAT(with("scan_elements/in_timestamp_type", "le:s32/32>>0"), HasSubstr("in_timestamp_type: expected 64 bits"));

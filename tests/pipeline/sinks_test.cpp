@@ -56,6 +56,31 @@ TEST(Sinks, AFullDiskIsAFailure) {
   EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "full").string()).find("No space left"), std::string::npos);
 }
 
+// Renamed into place, a file would take the place of /dev/null.
+TEST(Sinks, ADeviceIsNotReplacedByAFile) {
+  const TemporaryFolder folder;
+  const std::string wav = (folder.path() / "a.wav").string(), link = (folder.path() / "link").string();
+  write_recording(wav, make_samples(2000));
+  fs::create_symlink("/dev/null", link);
+  for (const char* const sink : {"npy path=", "wav path=", "fbank ! detect ! jsonl path="}) {
+    run_graph("wav path=" + wav + " ! " + sink + link, {});
+    EXPECT_TRUE(fs::is_symlink(link) && fs::is_character_file(link)) << sink;
+  }
+}
+
+// The link stays, and what it leads to is complete.
+TEST(Sinks, ALinkIsWrittenThrough) {
+  const TemporaryFolder folder;
+  const std::string wav = (folder.path() / "a.wav").string(), link = (folder.path() / "link.wav").string(), to = (folder.path() / "to.wav").string();
+  write_recording(wav, make_samples(2000));
+  std::ofstream(to) << "old";
+  fs::create_symlink(to, link);
+  run_graph("wav path=" + wav + " ! wav path=" + link, {});
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_GT(fs::file_size(to), 4000u);
+  EXPECT_FALSE(fs::exists(to + ".part") || fs::exists(link + ".part"));
+}
+
 TEST(Npy, WritesIntegersAndEmptyArrays) {
   const TemporaryFolder folder;
   Rows::dims = 3;

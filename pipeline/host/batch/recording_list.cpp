@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/host/read_line.h"
 
 namespace runnel::batch {
 namespace {
@@ -89,7 +91,11 @@ class Lister {
   // False when it has been walked before, or is gone.
   Result<bool> open_folder(const std::string& path, Folders& seen, Level& level) const {
     struct stat self = {};
-    if (stat(path.c_str(), &self) != 0 || !seen.emplace(self.st_dev, self.st_ino).second) return false;
+    if (stat(path.c_str(), &self) != 0) {
+      if (errno == ENOENT) return false;
+      return Status(Code::io_error) << path << ": cannot be read: " << std::strerror(errno);
+    }
+    if (!seen.emplace(self.st_dev, self.st_ino).second) return false;
     level.path = path.ends_with('/') ? path : path + '/';
     std::error_code error;
     for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
@@ -153,7 +159,10 @@ class Lister {
     if (!in.is_open()) return Status(Code::not_found) << path << ": cannot be opened";
     const std::size_t before = list_.size();
     std::int64_t number = 0;
-    for (std::string line; std::getline(in, line);) {
+    for (std::string line;;) {
+      const Result<bool> more = read_line(in, line);
+      if (!more.ok()) return Status(more.status().code()) << path << ", line " << number + 1 << ": " << more.status().text();
+      if (!*more) break;
       ++number;
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line.empty()) continue;

@@ -103,12 +103,11 @@ Status AppendFile::sync_all() { return syncfs(file_) == 0 ? Status() : failed("w
 Status AppendFile::sync() { return fdatasync(file_) == 0 ? Status() : failed("write"); }
 
 Result<RunOutput> RunOutput::create(const fs::path& output, const JournalHead& head, Recordings recordings) {
+  RUNNEL_TRY(OutputFile::check_is_file(output));
   RunOutput run;
   run.output_ = output;
   run.recordings_ = std::move(recordings);
   run.head_ = head;
-  std::error_code ignored;
-  if (fs::is_directory(output, ignored)) return Status(Code::io_error) << output.string() << ": cannot create: it is a folder";
   RUNNEL_ASSIGN(run.journal_, AppendFile::open(journal_path(output), output.string()));
   RUNNEL_TRY(run.journal_.lock());
   RUNNEL_TRY(run.journal_.truncate(0));

@@ -1,5 +1,7 @@
 #include "pipeline/host/http/http_server.h"
 
+#include <sys/socket.h>
+
 #include <memory>
 #include <string_view>
 
@@ -76,6 +78,11 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, co
   std::unique_ptr<HttpServer> made(new HttpServer(options));
   httplib::Server& server = made->server_;
   server.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(static_cast<std::size_t>(threads)); };
+  // The library would share the address with every other program of this user that does so, and each would get some of the requests.
+  server.set_socket_options([](int socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server.set_read_timeout(2);
   server.set_write_timeout(2);
   server.set_keep_alive_max_count(1);

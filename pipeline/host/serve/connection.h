@@ -38,6 +38,7 @@ struct Connection {
   bool closed_by_peer = false;       // nothing more will come
   bool over = false;                 // everything that will be processed was given to the stream
   bool drained = false;              // ended by the server
+  bool end_counted = false;          // told to the metrics
 
   [[nodiscard]] std::size_t unsent() const noexcept { return out.size() - sent; }
 };

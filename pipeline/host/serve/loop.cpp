@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "pipeline/host/json.h"
 
@@ -245,7 +246,7 @@ bool Loop::make_room() {
     on_readable(*oldest);
     if (oldest->state != State::greeting) return others_ < most_others();
   }
-  metrics_.end(oldest->state == State::greeting ? Reason::greeting : Reason::slow_reader);
+  count_end(*oldest, oldest->state == State::greeting ? Reason::greeting : Reason::slow_reader);
   close(*oldest);
   return true;
 }
@@ -253,7 +254,7 @@ bool Loop::make_room() {
 void Loop::on_event(Connection& client, std::uint32_t events) {
   if (client.state == State::closed) return;
   if ((events & EPOLLERR) != 0) {
-    metrics_.end(Reason::gone);
+    count_end(client, Reason::gone);
     close(client);
     return;
   }
@@ -271,7 +272,7 @@ void Loop::on_readable(Connection& client) {
   const ssize_t count = recv(client.fd, room.data(), room.size(), MSG_DONTWAIT);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-    if (!dropping) metrics_.end(Reason::gone);
+    if (!dropping) count_end(client, Reason::gone);
     close(client);
     return;
   }
@@ -283,7 +284,7 @@ void Loop::on_readable(Connection& client) {
     }
     set_interest(client);
     if (client.state == State::greeting) {
-      metrics_.end(Reason::gone);
+      count_end(client, Reason::gone);
       close(client);
     } else if (client.state == State::streaming) {
       take_input(client);
@@ -455,8 +456,13 @@ void Loop::finish(Connection& client) {
   answer_done(client);
 }
 
+// A connection has one end, whatever comes behind it: who was refused may also go without a word.
+void Loop::count_end(Connection& client, Reason reason) noexcept {
+  if (!std::exchange(client.end_counted, true)) metrics_.end(reason);
+}
+
 void Loop::refuse(Connection& client, Reason reason, std::string_view message) {
-  metrics_.end(reason);
+  count_end(client, reason);
   client.out += "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) + "\",\"message\":" + json_string(message) + "}\n";
   answer_done(client);
 }
@@ -483,7 +489,7 @@ void Loop::write(Connection& client) {
     if (count < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-      metrics_.end(Reason::gone);
+      count_end(client, Reason::gone);
       close(client);
       return;
     }
@@ -547,7 +553,7 @@ void Loop::sweep() {
   for (const auto& client : clients_) {
     if (client->state == State::closed) continue;
     if (client->state != State::lingering) {
-      metrics_.end(Reason::shutdown);
+      count_end(*client, Reason::shutdown);
       ++cut_off_;
     }
     close(*client);
@@ -557,7 +563,7 @@ void Loop::sweep() {
 void Loop::sweep(Connection& client) {
   const auto seconds = [](milliseconds time) { return json_number(static_cast<double>(time.count()) / 1000, 1); };
   if (client.unsent() > 0 && now_ - client.taken > options_.idle) {
-    metrics_.end(Reason::slow_reader);
+    count_end(client, Reason::slow_reader);
     close(client);
   } else if (client.state == State::greeting && now_ - client.since > options_.greeting) {
     refuse(client, Reason::greeting, "no first message within " + seconds(options_.greeting) + " s");

@@ -68,6 +68,7 @@ class Loop {
   void step();
   void account(Connection& client);
   void finish(Connection& client);
+  void count_end(Connection& client, Reason reason) noexcept;
   void refuse(Connection& client, Reason reason, std::string_view message);
   void release(Connection& client);
   void answer_done(Connection& client);

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <limits>
+
+#include "base/number_text.h"
 
 namespace runnel::pipeline {
 namespace {
@@ -61,19 +64,18 @@ Status read_format(const fs::path& path, IioElement& element) {
   if (sound && text.starts_with('X')) return Status(Code::unsupported) << path.string() << ": '" << line << "' has several values in one element, which are not read";
   sound = sound && take(text, ">>") && take_number(text, element.shift) && text.empty();
   if (!sound) return wrong(path, "a format as le:s12/16>>4", line);
-  if ((storage != 8 && storage != 16 && storage != 32 && storage != 64) || element.bits < 1 || element.bits + element.shift > storage) {
+  if ((storage != 8 && storage != 16 && storage != 32 && storage != 64) || element.bits < 1 || element.bits > storage || element.shift > storage - element.bits) {
     return Status(Code::unsupported) << path.string() << ": expected 8, 16, 32 or 64 bits that hold the value, found '" << line << '\'';
   }
   element.bytes = static_cast<std::size_t>(storage) / 8;
   return {};
 }
 
-// "in_accel_x" and "in_voltage2" share "in_accel" and "in_voltage" with others of their kind.
+// "in_accel_x" and "in_voltage2_supply" share "in_accel" and "in_voltage" with others of their kind, "in_voltage0-voltage1" "in_voltage-voltage" with other differences.
 std::string kind_of(std::string_view name) {
-  const std::size_t mark = name.rfind('_');
-  if (mark != std::string_view::npos && mark > name.find('_')) return std::string(name.substr(0, mark));
-  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
-  return std::string(name);
+  std::string kind(name.substr(0, name.find('_', name.find('_') + 1)));
+  std::erase_if(kind, [](char letter) { return letter >= '0' && letter <= '9'; });
+  return kind;
 }
 
 Result<double> attribute(const fs::path& device, const std::string& name, const char* what, double otherwise) {
@@ -91,7 +93,9 @@ Status read_element(const fs::path& device, const fs::path& elements, const std:
   if (name == "in_timestamp") return {};
   RUNNEL_ASSIGN(element.scale, attribute(device, name, "_scale", 1));
   RUNNEL_ASSIGN(element.offset, attribute(device, name, "_offset", 0));
-  return {};
+  const double largest = (std::ldexp(1.0, element.bits) + std::fabs(element.offset)) * std::fabs(element.scale);
+  if (largest <= static_cast<double>(std::numeric_limits<float>::max())) return {};
+  return Status(Code::invalid_data) << device.string() << ": the scale and the offset of " << name << " give values up to " << shortest_text(largest).view() << ", expected such that fit into float32";
 }
 
 constexpr std::size_t aligned(std::size_t place, std::size_t to) { return (place + to - 1) / to * to; }

@@ -20,7 +20,7 @@ Status SoundFile::create(const std::filesystem::path& path, int rate, int channe
     return Status(Code::unsupported) << path.string() << ": " << container << " files hold no " << encoding << " samples of " << channels << " channels at " << rate << " Hz";
   }
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
-  sound_ = sf_open(OutputFile::partial(path).c_str(), SFM_WRITE, &info);
+  sound_ = sf_open(file_.place().c_str(), SFM_WRITE, &info);
   if (sound_ == nullptr) return refused(sf_strerror(nullptr));
   sf_command(sound_, SFC_SET_CLIPPING, nullptr, SF_TRUE);
   return {};

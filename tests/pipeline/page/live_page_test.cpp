@@ -161,6 +161,14 @@ TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
   EXPECT_EQ(client.Get("/", {{"Host", "localhost:" + std::to_string(port_of(**page))}})->status, 200);
 }
 
+TEST_F(LivePages, ShareTheirAddressWithNobody) {
+  const auto first = LivePage::start(any(), {});
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  const auto second = LivePage::start(*serve::Address::parse("127.0.0.1:" + std::to_string(port_of(**first))), {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().text().find("cannot listen there"), std::string::npos) << second.status().text();
+}
+
 TEST_F(LivePages, AskForTheToken) {
   const std::string token = "0123456789abcdef";
   const auto page = LivePage::start(any(), token);

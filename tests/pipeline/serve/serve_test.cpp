@@ -145,6 +145,21 @@ TEST_F(Serve, WantsTheToken) {
   EXPECT_EQ(running.server().metrics().ended[static_cast<std::size_t>(Reason::token)].load(), 4U);
 }
 
+TEST_F(Serve, AConnectionEndsOnceInTheMetrics) {
+  Running running(options());
+  const Metrics& metrics = running.server().metrics();
+  for (const char* first : {"nothing that is JSON", "{}"}) {
+    Client client(running.server());
+    client.greet(first);
+    EXPECT_NE(client.line(), "");
+    client.vanish();
+  }
+  for (int i = 0; i < 1000 && metrics.connections.load() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(metrics.connections.load(), 0);
+  EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::greeting)].load(), 1U) << "refused, and gone behind that";
+  EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::gone)].load(), 1U) << "gone in the middle";
+}
+
 TEST_F(Serve, ListensForOthersOnlyWithAToken) {
   ServerOptions with = options();
   with.address = *Address::parse("0.0.0.0:0");
