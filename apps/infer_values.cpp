@@ -33,7 +33,7 @@ Result<Values> read_values(const Model& model, int index, const fs::path& path, 
       values.bytes = quantize_for(model, tensor, array.data);
     } else {
       return Status(Code::mismatch) << path.string() << ": " << name_of(array.dtype) << ", expected " << name_of(tensor.dtype)
-                                    << " or float32 for input " << tensor_label(model, index);
+                                    << (has_scale(tensor) ? " or float32" : "") << " for input " << tensor_label(model, index);
     }
   } else {
     RUNNEL_ASSIGN(values.bytes, read_whole_file(path));

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <string>
 
 #include "apps/support.h"
@@ -15,6 +16,16 @@
 #include "base/version.h"
 
 namespace {
+
+// Where only the lower end of a range counts, CLI11 writes the upper one out in 316 characters, and the lower one as 0.000000 whether 0 is allowed or not.
+void shorten_range(std::string& text) {
+  const std::string bounds = " not in range 0.000000 to " + std::to_string(std::numeric_limits<double>::max());
+  const std::size_t at = text.find(bounds);
+  if (at == std::string::npos) return;
+  const std::string value = text.substr(0, at);
+  const bool zero = value.find_first_of("123456789", value.rfind(' ') + 1) == std::string::npos;
+  text.replace(at, bounds.size(), zero ? ", expected more than 0" : ", expected a number that is not negative");
+}
 
 // What is wrong with a call, in one line.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
@@ -32,6 +43,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
   } else {
     text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');
+    shorten_range(text);
   }
   return text + " (see runnel " + (is_verb ? known + " " : "") + "--help)";
 }

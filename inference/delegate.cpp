@@ -74,8 +74,7 @@ void run_nothing(const BoundOperator&, const RunContext&) noexcept {}
 
 Result<const BoundOperator*> refuse(PrepareContext& context) noexcept {
   const DelegateSegment segment(context.model(), context.op());
-  return Status(Code::unsupported) << "belongs to the delegate \"" << segment.kind() << "\", for which this program has no back end; it can be inspected and "
-                                   << "converted, and runs where the table of operators has a definition of that name";
+  return Status(Code::unsupported) << "belongs to the delegate \"" << segment.kind() << "\", for which this program has no back end; it can be inspected and converted";
 }
 
 Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept {

@@ -324,7 +324,8 @@ void affine_dequantize(const Affine& x, std::size_t count, const void* from, flo
   constexpr std::int64_t kExactInFloat = std::int64_t{1} << 24;
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t value = std::int64_t{load(x.dtype, from, i)} - x.zero_point;
-    // Both are the exact product rounded once; small machines compute the second one in software, and only int32 needs it.
+    // The exact product rounded once. The second, which small machines compute in software and only int32 needs, holds products of up to 53 bits; longer
+    // ones it rounds before, by which a float may come out one step away.
     if (value >= -kExactInFloat && value <= kExactInFloat) y[i] = x.scale * static_cast<float>(static_cast<std::int32_t>(value));
     else y[i] = static_cast<float>(static_cast<double>(x.scale) * static_cast<double>(value));
   }

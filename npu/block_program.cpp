@@ -3,13 +3,12 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "inference/operator.h"
 #include "streaming/plan.h"
 
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kState = 3, kMask = 7;                // numbers of each
+constexpr std::size_t kState = 3, kMask = 7, kWindow = 4;   // numbers of each
 constexpr std::int64_t kMost = std::int64_t{1} << 31;
 
 streaming::NodeRule window(std::span<const std::int64_t> numbers) noexcept {
@@ -20,6 +19,15 @@ streaming::NodeRule window(std::span<const std::int64_t> numbers) noexcept {
   rule.left = numbers[2];
   rule.right = numbers[3];
   return rule;
+}
+
+// One block is behind the other in memory then, and each a run of bytes.
+bool frames_lie_together(const Shape& shape, std::int64_t time) noexcept {
+  if (time < 0 || time >= shape.rank) return false;
+  for (int axis = 0; axis < time; ++axis) {
+    if (shape[axis] != 1) return false;
+  }
+  return true;
 }
 
 // Histories and masks lie inside the scratch memory.
@@ -63,6 +71,14 @@ void BlockProgram::set_masks(std::byte* memory, std::int64_t first, std::int64_t
 
 bool is_stepped(const Model& model, const fb::Operator& op) noexcept { return !DelegateSegment(model, op).part("block_command_stream").empty(); }
 
+// The program for whole clips keeps no frames from block to block: of a block as long as its clip it would compute something else.
+Status check_stepped(const PrepareContext& context) noexcept {
+  const auto inputs = DelegateSegment(context.model(), context.op()).inputs();
+  const bool streamed = context.streamed() && inputs.size() == 1 && inputs[0] >= 0 && context.time_axis(inputs[0]) >= 0;
+  if (!streamed || is_stepped(context.model(), context.op())) return {};
+  return Status(Code::unsupported) << "has no program for the blocks of a stream";
+}
+
 Result<BlockProgram> read_block_program(const Model& model, const fb::Operator& op, std::size_t most_scratch) noexcept {
   const DelegateSegment delegate(model, op);
   const auto fail = [] { return Status(Code::invalid_data); };
@@ -71,13 +87,19 @@ Result<BlockProgram> read_block_program(const Model& model, const fb::Operator& 
   if (frames[0] < 1 || frames[1] < 1 || frames[2] < 0 || frames[0] >= kMost || frames[1] >= kMost || frames[2] >= kMost) {
     return fail() << "attribute block_frames holds " << frames[0] << ", " << frames[1] << " and " << frames[2];
   }
-  if (delegate.inputs().size() != 1 || delegate.outputs().size() != 1 || delegate.inputs()[0] < 0) return fail() << "a stepped segment of " << delegate.inputs().size() << " inputs";
+  const auto numbers = delegate.attributes().integers("stream_window");
+  if (numbers.size() != kWindow || numbers[1] < 1 || numbers[1] >= kMost || frames[0] != frames[1] * numbers[1]) {
+    return fail() << "attribute block_frames says " << frames[0] << " frames for " << frames[1] << ", which attribute stream_window does not";
+  }
+  if (delegate.inputs().size() != 1 || delegate.outputs().size() != 1 || delegate.inputs()[0] < 0) {
+    return fail() << "a stepped segment of " << delegate.inputs().size() << " inputs and " << delegate.outputs().size() << " outputs, expected one of each";
+  }
   BlockProgram out;
   out.in_frames = frames[0];
   out.out_frames = frames[1];
   out.delay = frames[2];
   const Shape x = model.tensor(delegate.inputs()[0]).shape, y = model.tensor(delegate.outputs()[0]).shape;
-  if (axes[0] < 0 || axes[0] >= x.rank || axes[1] < 0 || axes[1] >= y.rank) return fail() << "attribute stream_axes holds " << axes[0] << " and " << axes[1];
+  if (!frames_lie_together(x, axes[0]) || !frames_lie_together(y, axes[1])) return fail() << "attribute stream_axes holds " << axes[0] << " and " << axes[1];
   out.payload = delegate.part("block_command_stream");
   out.constants = delegate.part("block_weights");
   RUNNEL_ASSIGN(out.scratch, read_size(delegate, "block_scratch_bytes", most_scratch));

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "inference/delegate.h"
+#include "inference/operator.h"
 #include "npu/port.h"
 #include "streaming/rule.h"
 
@@ -28,6 +29,8 @@ struct BlockProgram {
 
 // Whether the operator's segment has that program, and reading it, streams excepted (payload.h, bounds.h). Errors: invalid_data.
 bool is_stepped(const Model& model, const fb::Operator& op) noexcept;
+// Error: unsupported where a stream is being prepared and the segment, which reads it, has no such program.
+Status check_stepped(const PrepareContext& context) noexcept;
 Result<BlockProgram> read_block_program(const Model& model, const fb::Operator& op, std::size_t most_scratch) noexcept;
 // From input to output frames, as the segment's attributes say. Only of segments that stream_delegate has taken.
 streaming::NodeRule window_of(const DelegateSegment& delegate) noexcept;

@@ -206,6 +206,7 @@ Status bind_blocks(PrepareContext& context, DeviceSegment& bound) noexcept {
 Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
   const Model& model = context.model();
   const DelegateSegment delegate(model, context.op());
+  RUNNEL_TRY(check_stepped(context));
   const bool streamed = context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0;
   if (streamed && context.windows_apart()) return Status(Code::unsupported) << "is stepped in blocks; windows by themselves are the simulator's";
   void* const memory = context.memory().allocate(sizeof(DeviceSegment), alignof(DeviceSegment));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/open_axis.h"
+
 namespace runnel::compiler::onnx_source {
 namespace {
 
@@ -103,10 +105,8 @@ Result<std::vector<Input>> read_inputs(const ::onnx::GraphProto& graph, const On
       else left.push_back(i);
     }
     std::int64_t size = otherwise;
-    if (const auto count = options.data_elements.find(input.name); count != options.data_elements.end() && left.size() == 1) {
-      std::int64_t others = 1;
-      for (const std::int64_t dim : input.dims) others *= dim == kOpen ? 1 : dim;
-      if (others > 0 && count->second > 0 && count->second % others == 0) size = count->second / others;
+    if (const auto count = options.data_elements.find(input.name); count != options.data_elements.end()) {
+      if (const std::int64_t length = open_length(input.dims, count->second); length > 0) size = length;
     }
     for (const std::size_t i : left) {
       input.dims[i] = size;

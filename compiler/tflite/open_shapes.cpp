@@ -4,6 +4,8 @@
 #include <limits>
 #include <string_view>
 
+#include "compiler/open_axis.h"
+
 namespace runnel::compiler::tflite_source {
 namespace {
 
@@ -38,11 +40,8 @@ bool apply(const Dims& asked, Dims& dims) {
 
 // One open axis, and as many elements as a whole number of it gives.
 void apply_count(std::int64_t elements, Dims& dims) {
-  std::int64_t others = 1;
-  for (const std::int64_t dim : dims) others *= dim == kOpen ? 1 : dim;
-  const auto axis = std::ranges::find(dims, kOpen);
-  if (axis == dims.end() || std::ranges::count(dims, kOpen) != 1 || others < 1 || elements < 1 || elements % others != 0) return;
-  if (elements / others <= std::numeric_limits<std::int32_t>::max()) *axis = elements / others;
+  const std::int64_t length = open_length(dims, elements);
+  if (length > 0 && length <= std::numeric_limits<std::int32_t>::max()) *std::ranges::find(dims, kOpen) = length;
 }
 
 }  // namespace

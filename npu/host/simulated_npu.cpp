@@ -216,6 +216,7 @@ Result<const BoundOperator*> prepare_stepped(PrepareContext& context, SimulatedN
 Result<const BoundOperator*> prepare_whole(PrepareContext& context, SimulatedNpu& npu) {
   const Model& model = context.model();
   RUNNEL_TRY(check_device(model, context.op(), npu.options_.device));
+  RUNNEL_TRY(check_stepped(context));
   const DelegateSegment delegate(model, context.op());
   if (is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0) {
     const bool other_length = context.shape(delegate.inputs()[0]).elements() != model.tensor(delegate.inputs()[0]).shape.elements();

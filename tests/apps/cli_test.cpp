@@ -101,6 +101,11 @@ TEST_F(Cli, WhatIsSaidIsOneLineWhateverNamesHold) {
   EXPECT_EQ(call({"lis\x1bten\n"}).err, "runnel: there is no verb 'lis?ten?', did you mean 'listen'? (see runnel --help)\n");
 }
 
+TEST_F(Cli, NumbersBelowTheirRangeAreToldShortly) {
+  EXPECT_EQ(refusal({"inspect", "x.rnl", "--fast-bytes", "-1"}, "--fast-bytes"), "runnel: --fast-bytes: Value -1, expected a number that is not negative (see runnel inspect --help)");
+  EXPECT_EQ(refusal({"export", "x.rnl", "-o", "x.espdl", "--chunk", "0"}, "--chunk"), "runnel: --chunk: Value 0, expected more than 0 (see runnel export --help)");
+}
+
 TEST_F(Cli, ListenPrintsEventsAndThenOneSummary) {
   const std::string wav = recording();
   const Output output = call_well({"listen", model(), "--wav", wav, "--decision", kEager});

@@ -199,6 +199,7 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   refused({"-i", "logmel=" + write("bins.npy", DType::int8, {1, 2, 41}, std::vector<std::int8_t>(82))}, "41 on axis 2, expected 40");
   refused({"-i", "logmel=" + write("rank.npy", DType::int8, {2, 40}, std::vector<std::int8_t>(80))}, "rank 2, expected 3");
   refused({"-i", "logmel=" + write("type.npy", DType::int16, {1, 1, 40}, std::vector<std::int16_t>(40))}, "int16, expected int8 or float32");
+  refusal({"infer", RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", "-i", "logmel=" + write("float.npy", DType::int8, {1, 40, 1}, std::vector<std::int8_t>(40)), "-o", out}, "int8, expected float32 for input logmel");
   refused({"-i", "logmel=" + good, "--dump", "logit"}, "--dump logit: no operator computes a tensor of this name, did you mean logits?");
   refused({"-i", "logmel=" + good, "--state", "logits=logmel"}, "--state needs --sequence");
   refused({"-i", "logmel=" + good, "--sequence"}, "rank 3, expected 4");

@@ -56,7 +56,7 @@ TEST(Affine, RoundsHalvesAwayFromZero) {
   EXPECT_EQ(to_integer(std::nanf(""), 0.5f, 10), 10);
 }
 
-// Scale times integer, exact, rounded once to float; also where the product is no normal number, and for integers that no float holds.
+// Scale times integer, rounded to float once; also where the product is no normal number. Integers that no float holds: through double.
 TEST(Affine, DequantizedValuesAreRoundedOnce) {
   std::mt19937 random(5);
   for (const DType type : {DType::int8, DType::uint8, DType::int16, DType::int32}) {
@@ -76,7 +76,7 @@ TEST(Affine, DequantizedValuesAreRoundedOnce) {
       std::vector<float> y(values.size());
       affine_dequantize(x, values.size(), bytes.data(), y.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const double exact = static_cast<double>(x.scale) * static_cast<double>(std::int64_t{values[i]} - x.zero_point);   // 24 and 32 bits: nothing is lost
+        const double exact = static_cast<double>(x.scale) * static_cast<double>(std::int64_t{values[i]} - x.zero_point);   // what is lost beyond 53 bits is lost there too
         ASSERT_EQ(y[i], static_cast<float>(exact)) << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
       }
     }

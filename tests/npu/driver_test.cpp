@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "compiler/load.h"
 #include "compiler/model_graph.h"
@@ -12,6 +13,7 @@
 #include "inference/host/engine.h"
 #include "npu/delegate.h"
 #include "npu/host/fake_device.h"
+#include "npu/host/simulated_npu.h"
 #include "npu/host/simulator.h"
 #include "tests/npu/feed.h"
 #include "tests/npu/stream_maker.h"
@@ -336,23 +338,31 @@ TEST(DeviceModel, AFaultGivesZerosAndItsReason) {
 
 // ---- streams
 
-// The digits network; frame by frame on the CPU, and on the device with its histories in the session.
-std::shared_ptr<const OwnedModel> digits(int block) {
-  const auto loaded = compiler::load_model(data_folder() / "digits/digits_c_s8.espdl");
-  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
-  if (!loaded.ok() || block < 0) return loaded.ok() ? loaded->model : nullptr;
+// The digits network on the device, with its histories in the session.
+using GraphChange = std::function<void(compiler::Graph&)>;
+Result<Bytes> compiled_digits(int block, const GraphChange& change) {
+  RUNNEL_ASSIGN(const auto loaded, compiler::load_model(data_folder() / "digits/digits_c_s8.espdl"));
   compiler::ethos_u::Options options;
   options.program.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
   options.block = block;
-  const auto compiled = compiler::ethos_u::compile(compiler::graph_of(loaded->model->model()), options);
-  EXPECT_TRUE(compiled.ok()) << compiled.status().text();
-  if (!compiled.ok()) return nullptr;
+  RUNNEL_ASSIGN(auto compiled, compiler::ethos_u::compile(compiler::graph_of(loaded.model->model()), options));
+  if (change) change(compiled.graph);
   compiler::WriteOptions write;
   write.blocks.clear();
-  const auto written = compiler::write_model(compiled->graph, write);
-  const auto owned = written.ok() ? OwnedModel::from_bytes(written->bytes) : written.status();
+  RUNNEL_ASSIGN(const auto written, compiler::write_model(compiled.graph, write));
+  return written.bytes;
+}
+std::shared_ptr<const OwnedModel> digits(int block, const GraphChange& change = {}) {
+  const auto bytes = compiled_digits(block, change);
+  const auto owned = bytes.ok() ? OwnedModel::from_bytes(*bytes) : bytes.status();
   EXPECT_TRUE(owned.ok()) << owned.status().text();
   return owned.ok() ? *owned : nullptr;
+}
+// Frame by frame on the CPU.
+std::shared_ptr<const OwnedModel> digits_of_the_cpu() {
+  const auto loaded = compiler::load_model(data_folder() / "digits/digits_c_s8.espdl");
+  EXPECT_TRUE(loaded.ok()) << loaded.status().text();
+  return loaded.ok() ? loaded->model : nullptr;
 }
 Bytes stream(const std::shared_ptr<const OwnedModel>& owned, const std::vector<const OperatorDefinition*>& table, std::int64_t block, const Bytes& input) {
   PrepareOptions options;
@@ -383,7 +393,7 @@ Bytes stream(const std::shared_ptr<const OwnedModel>& owned, const std::vector<c
 TEST(DeviceStream, GivesTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
   npu::FakeDevice& device = device_of_models();
-  const auto cpu = digits(-1), compiled = digits(1);
+  const auto cpu = digits_of_the_cpu(), compiled = digits(1);
   ASSERT_TRUE(cpu && compiled);
   constexpr std::size_t kFrames = 64;
   Bytes input(kFrames * 40);
@@ -394,6 +404,66 @@ TEST(DeviceStream, GivesTheBytesOfTheCpu) {
     const int runs = device.runs();
     EXPECT_EQ(stream(compiled, table_of_device(), block, input), expected) << block;
     EXPECT_GE(device.runs(), runs + static_cast<int>(kFrames)) << "one for each frame";
+  }
+}
+
+// What the attributes of a stepped segment say is checked when the file is opened: nothing behind that divides by it or counts calls with it asks again.
+TEST(DeviceStream, NumbersOfBlocksAreChecked) {
+  RUNNEL_NEEDS_DATA();
+  using Numbers = std::vector<std::int64_t>;
+  const auto refused = [](const std::string& name, const std::function<void(Numbers&)>& change) {
+    const auto compiled = compiled_digits(1, [&](compiler::Graph& graph) {
+      for (compiler::Node& node : graph.nodes) {
+        auto* const segment = std::get_if<compiler::DelegateOptions>(&node.options);
+        if (segment == nullptr) continue;
+        for (auto& attribute : segment->attributes) {
+          if (attribute.name == name) change(std::get<Numbers>(attribute.value));
+        }
+      }
+    });
+    const auto owned = compiled.ok() ? OwnedModel::from_bytes(*compiled) : compiled.status();
+    if (!owned.ok()) return std::string(owned.status().text());
+    std::string text;
+    for (const OperatorDefinition* const definition : {&npu::ethos_u_v1, npu::simulating_operators().back()}) {
+      for (int i = 0; i < (*owned)->model().operator_count(); ++i) {
+        const auto& op = (*owned)->model().op(i);
+        if (op.code() == fb::OpCode::delegate) text += std::string(definition->check((*owned)->model(), op).text()) + '\n';
+      }
+    }
+    return text;
+  };
+  const auto twice = [](const std::string& line) { return line + '\n' + line + '\n'; };
+  EXPECT_EQ(refused("block_frames", [](Numbers&) {}), twice(""));
+  EXPECT_EQ(refused("block_frames", [](Numbers& v) { v[0] = 1000; }), twice("attribute block_frames says 1000 frames for 1, which attribute stream_window does not"));
+  EXPECT_EQ(refused("stream_window", [](Numbers& v) { v[1] = 3; }), twice("attribute block_frames says 1 frames for 1, which attribute stream_window does not"));
+  EXPECT_EQ(refused("stream_axes", [](Numbers& v) { v[0] = 2; }), twice("attribute stream_axes holds 2 and 1"));
+  EXPECT_EQ(refused("block_states", [](Numbers& v) { v[0] = -1; }).find("a history of "), 0u);
+}
+
+// A file may say what a segment does to time and have no program for blocks: that for clips knows no history, even where a block is as long as its clip.
+TEST(DeviceStream, WithoutAProgramForBlocksIsRefused) {
+  RUNNEL_NEEDS_DATA();
+  device_of_models();
+  const auto model = digits(1, [](compiler::Graph& graph) {
+    for (compiler::Node& node : graph.nodes) {
+      auto* const segment = std::get_if<compiler::DelegateOptions>(&node.options);
+      if (segment == nullptr) continue;
+      for (std::size_t i = segment->parts.size(); i-- > 0;) {
+        if (segment->parts[i].rfind("block_", 0) != 0) continue;
+        segment->parts.erase(segment->parts.begin() + static_cast<std::ptrdiff_t>(i));
+        node.inputs.erase(node.inputs.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+  });
+  ASSERT_TRUE(model);
+  PrepareOptions options;
+  options.mode = RunMode::stream;
+  options.frames = model->model().tensor(model->model().inputs()[0]).shape[1];
+  const std::vector<const OperatorDefinition*> device = table_of_device();
+  for (const OperatorTable table : {OperatorTable(device), npu::simulating_operators()}) {
+    const auto engine = Engine::make(model, options, table);
+    ASSERT_FALSE(engine.ok());
+    EXPECT_NE(engine.status().text().find("has no program for the blocks of a stream"), std::string_view::npos) << engine.status().text();
   }
 }
 

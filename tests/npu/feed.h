@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "npu/host/segment.h"
 
 namespace runnel::test {
 
@@ -16,6 +17,7 @@ struct Program {
   std::string name;
   std::vector<std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;
+  std::vector<npu::Port> inputs = {}, outputs = {};
 };
 
 // Streams of one operation each and more, made by hand.

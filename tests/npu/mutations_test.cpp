@@ -23,6 +23,28 @@ TEST(NpuMutations, OriginalsRun) {
   }
 }
 
+// Else nothing of both would be damaged below.
+TEST(NpuMutations, OriginalsHaveBricksAndRegionsOfTheCpu) {
+  bool written = false, read = false;
+  std::uint32_t own = 0;
+  for (const Program& program : made_programs()) {
+    const auto payload = npu::read_payload(program.payload);
+    ASSERT_TRUE(payload.ok()) << program.name;
+    npu::Decoder decoder(payload->commands, **npu::find_accelerator(payload->config));
+    for (npu::Operation op;;) {
+      const auto more = decoder.next(op);
+      ASSERT_TRUE(more.ok()) << program.name;
+      if (!*more) break;
+      if (!op.computes()) continue;
+      written = written || (op.ofm.layout == npu::Layout::nhcwb16 && op.ofm.depth > 16);
+      read = read || (op.ifm.layout == npu::Layout::nhcwb16 && op.ifm.depth > 16);
+      own |= 1u << op.ifm.region | 1u << op.ofm.region;
+    }
+  }
+  EXPECT_TRUE(written && read);
+  EXPECT_EQ(own >> npu::kFirstOwn & 3, 3u);
+}
+
 TEST(NpuMutations, AreRefusedOrRun) {
   for (const Program& program : programs()) {
     Mutator mutator(program.payload, 11);

@@ -19,7 +19,7 @@ std::vector<Program> programs_of(const std::filesystem::path& data, std::initial
       const auto segment = npu::read_segment(model, model.op(i));
       if (!segment.ok()) continue;
       const auto payload = DelegateSegment(model, model.op(i)).part("command_stream");
-      programs.push_back({name, {payload.begin(), payload.end()}, {segment->constants.begin(), segment->constants.end()}, segment->scratch, segment->fast_scratch});
+      programs.push_back({name, {payload.begin(), payload.end()}, {segment->constants.begin(), segment->constants.end()}, segment->scratch, segment->fast_scratch, segment->inputs, segment->outputs});
     }
   }
   return programs;
