@@ -12,7 +12,7 @@ namespace {
 struct Avx2 {
   using Int = __m256i;
   static constexpr int kLanes = 8;
-  static constexpr int kFrames = 2;   // 8 sums and 4 weights leave 4 of 16 registers
+  static constexpr int kFrames = 1, kGroups = 2;   // 8 sums leave 8 of 16 registers
 
   // Zero point and clamp, as store_group and store_vector want them.
   struct Limits {
@@ -31,6 +31,8 @@ struct Avx2 {
     return {_mm256_set1_epi8(static_cast<std::int8_t>(low)), _mm256_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
+  // Has `a` computed here: compilers would add up the products of several steps first, for which there are no registers.
+  RUNNEL_VECTOR void settle(Int& a) noexcept { asm("" : "+x"(a)); }
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(to), a); }
