@@ -19,19 +19,18 @@ template <class V, bool kSum, bool kEqual>
   V::store(y, bytes);
 }
 
-// What a position has still to do: its next group of channels.
-template <class V, class Dot, bool kSum, bool kEqual>
-struct NextGroup {
-  static constexpr int kGroup = 4 * V::kLanes;
-  const std::int8_t* weights;
-  const std::int32_t *bias, *shift;
-  const std::int8_t* addend;
-  std::int8_t* y;
-
-  template <int kGroups, class Pieces>
-  [[gnu::always_inline]] void run(const ConvPlan& plan, const Pieces& pieces, std::int64_t group_weights) noexcept {
+// kSum: see Conv.
+template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
+[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const Pieces& pieces, const std::int8_t* addend, std::int8_t* y) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int32_t quads = plan.quads;
+  const std::int64_t group_weights = std::int64_t{plan.runs} * quads * (4 * Dot::kVectorBytes);
+  const auto missing = missing_of<V, Dot>(pieces, quads);
+  const auto next = [&]<int kGroups>() __attribute__((always_inline)) {
     typename V::Int sum[kGroups][4];
-    sum_groups<V, Dot>(pieces, weights, group_weights, bias, sum);
+    sum_groups<V, Dot>(pieces, quads, missing, weights, group_weights, bias, sum);
     for (int g = 0; g < kGroups; ++g) {
       finish_position<V, kSum, kEqual>(plan, sum[g], shift, addend, y);
       shift += kGroup, y += kGroup;
@@ -39,31 +38,12 @@ struct NextGroup {
     }
     bias += kGroups * kGroup;
     weights += kGroups * group_weights;
+  };
+  std::int32_t left = plan.out_channels;
+  if constexpr (V::kGroups > 1) {
+    for (; left >= V::kGroups * kGroup; left -= V::kGroups * kGroup) next.template operator()<V::kGroups>();
   }
-  template <class Pieces>
-  [[gnu::always_inline]] void run_all(const ConvPlan& plan, const Pieces& pieces) noexcept {
-    const std::int64_t group_weights = std::int64_t{plan.runs} * plan.quads * (4 * Dot::kVectorBytes);
-    std::int32_t left = plan.out_channels;
-    if constexpr (V::kGroups > 1) {
-      for (; left >= V::kGroups * kGroup; left -= V::kGroups * kGroup) run<V::kGroups>(plan, pieces, group_weights);
-    }
-    for (; left > 0; left -= kGroup) run<1>(plan, pieces, group_weights);
-  }
-};
-
-// kSum: see Conv.
-template <class V, class Dot, bool kSum, bool kEqual>
-[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
-  NextGroup<V, Dot, kSum, kEqual> next{plan.weights, plan.bias, plan.shift, addend, y};
-  if constexpr (Folds<Dot>) {
-    const std::int64_t piece = std::int64_t{plan.quads} * 4, bytes = plan.runs * piece;
-    typename Dot::Window window;
-    std::int32_t missing = 0;
-    for (std::int64_t at = 0; at < bytes; at += piece, x += plan.run_step) missing += Dot::fold(x, piece, window, at);
-    next.run_all(plan, FoldedPieces<V, Dot>{window, V::repeat(missing), std::int64_t{plan.runs} * plan.quads});
-  } else {
-    next.run_all(plan, EvenPieces<V, Dot>{x, plan.run_step, plan.runs, plan.quads});
-  }
+  for (; left > 0; left -= kGroup) next.template operator()<1>();
 }
 
 // Four taps of a channel become the four bytes of an int32 lane, by interleaving rows. The newest row is the last one: in a stream all others can be
@@ -107,7 +87,9 @@ template <class V, class Dot, bool kSum, bool kEqual>
 void run_dense_single(const void* plan, const void* x, const void* addend, void* y) noexcept {
   const auto& its = *static_cast<const ConvPlan*>(plan);
   const auto *in = static_cast<const std::int8_t*>(x), *beside = static_cast<const std::int8_t*>(addend);
-  dense_position<V, Dot, kSum, kEqual>(its, in, beside, static_cast<std::int8_t*>(y));
+  auto* const out = static_cast<std::int8_t*>(y);
+  if (its.runs == 1) dense_position<V, Dot, kSum, kEqual>(its, OnePiece{in}, beside, out);
+  else dense_position<V, Dot, kSum, kEqual>(its, EvenPieces{in, its.run_step, its.runs}, beside, out);
 }
 template <class V, class Dot, bool kEqual>
 void run_depthwise_single(const void* plan, const void* x, const void* /*addend*/, void* y) noexcept {

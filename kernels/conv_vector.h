@@ -47,19 +47,18 @@ struct HalfUp {
   }
 };
 
-// HalfUp for whole groups of plans that are plain: see finish_position.
-template <class V, bool kSum>
+// HalfUp for whole groups of plans that are plain: see finish_position. Shifts that differ are read when they are needed, as registers are few.
+template <class V, bool kSum, bool kEqual>
 struct PlainHalfUp {
   static constexpr bool kAdds = kSum;
-  typename V::Int shift[4], low, sum_low;
+  typename V::Int equal, low, sum_low;
+  const std::int32_t* shift;
   std::int32_t first;
 
   [[gnu::always_inline]] PlainHalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel, std::int32_t /*count*/) noexcept
-      : low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), first(first_channel) {
-    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) shift[v] = V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
-  }
+      : equal(V::repeat(plan.equal_shift)), low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), shift(plan.shift + lane), first(first_channel) {}
   [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
-    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], kEqual ? equal : V::load(shift + v * V::kLanes));
     auto bytes = V::max_bytes(V::pack_bytes(sums), low);
     if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend + first)), sum_low);
     V::store(y + first, bytes);
@@ -155,19 +154,15 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
 template <class V, class Dot, int kGroups, int kVectors, class Finisher>
 [[gnu::noinline]] void dense_positions(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames, const std::int8_t* weights,
                                        std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
-  const auto work = [&](const auto&... finish) __attribute__((always_inline)) {
-    const std::int64_t piece = std::int64_t{plan.quads} * 4;
+  // Stores to y could change what `plan` points to, as far as compilers know.
+  const std::int32_t runs = plan.runs, quads = plan.quads;
+  const std::int32_t* const bias = plan.bias + lane;
+  const std::int64_t group_weights = plan.group_weights;
+  const auto run_all = [&](const auto& pieces_at, const auto&... finish) __attribute__((always_inline)) {
     for (; frames > 0; --frames) {
+      const auto pieces = pieces_at(block.x);
       typename V::Int sum[kGroups][kVectors];
-      if constexpr (Folds<Dot>) {
-        typename Dot::Window window;
-        std::int32_t missing = 0;
-        for (std::int32_t run = 0; run < plan.runs; ++run) missing += Dot::fold(block.x + block.offset[run], piece, window, run * piece);
-        const FoldedPieces<V, Dot> pieces{window, V::repeat(missing), std::int64_t{plan.runs} * plan.quads};
-        sum_groups<V, Dot>(pieces, weights, plan.group_weights, plan.bias + lane, sum);
-      } else {
-        sum_groups<V, Dot>(ListedPieces<V, Dot>{block.x, block.offset, plan.runs, plan.quads}, weights, plan.group_weights, plan.bias + lane, sum);
-      }
+      sum_groups<V, Dot>(pieces, quads, missing_of<V, Dot>(pieces, quads), weights, group_weights, bias, sum);
       int g = 0;
       (finish(sum[g++], block.y, block.addend), ...);
       block.x += block.x_step;
@@ -175,9 +170,13 @@ template <class V, class Dot, int kGroups, int kVectors, class Finisher>
       if constexpr (Finisher::kAdds) block.addend += block.addend_step;
     }
   };
+  const auto run = [&](const auto&... finish) __attribute__((always_inline)) {
+    if (runs == 1) run_all([&](const std::int8_t* x) __attribute__((always_inline)) { return OnePiece{x}; }, finish...);
+    else run_all([&](const std::int8_t* x) __attribute__((always_inline)) { return ListedPieces{x, block.offset, runs}; }, finish...);
+  };
   constexpr int kGroup = 4 * V::kLanes;
-  if constexpr (kGroups == 1) work(Finisher(conv, plan, lane, first, count));
-  else work(Finisher(conv, plan, lane, first, kGroup), Finisher(conv, plan, lane + kGroup, first + kGroup, kGroup));
+  if constexpr (kGroups == 1) run(Finisher(conv, plan, lane, first, count));
+  else run(Finisher(conv, plan, lane, first, kGroup), Finisher(conv, plan, lane + kGroup, first + kGroup, kGroup));
 }
 
 template <class V, class Dot, int kVectors, class Finisher>
@@ -203,7 +202,10 @@ struct Dense {
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                     std::int32_t first, std::int32_t count) noexcept {
     if (kVectors == 4 && plan.plain && count == kGroups * kGroup) {
-      if constexpr (kVectors == 4) finished<kGroups, 4, PlainHalfUp<V, kSum>>(conv, plan, block, frames, weights, first, count);
+      if constexpr (kVectors == 4) {
+        if (plan.shift_stride == 0) finished<kGroups, 4, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first, count);
+        else finished<kGroups, 4, PlainHalfUp<V, kSum, false>>(conv, plan, block, frames, weights, first, count);
+      }
     } else if (plan.finish == Finish::half_up) {
       finished<kGroups, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, first, count);
     } else {
@@ -275,7 +277,9 @@ struct Depthwise {
     for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      if (plan.plain && count == 4 * V::kLanes) group<PlainHalfUp<V, false>>(conv, plan, block, frames, weights, first, count);
+      const bool plain = plan.plain && count == 4 * V::kLanes;
+      if (plain && plan.shift_stride == 0) group<PlainHalfUp<V, false, true>>(conv, plan, block, frames, weights, first, count);
+      else if (plain) group<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
       else if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
     }
