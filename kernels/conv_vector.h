@@ -195,7 +195,9 @@ struct Dense {
   template <int kGroups, int kVectors, class Finisher>
   static void finished(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                        std::int32_t first, std::int32_t count) noexcept {
-    if constexpr (V::kFrames == 1) dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
+    // Few sums for each broadcast: two positions share the weights.
+    constexpr bool kFew = kVectors < 4 && !requires { &Dot::spread_missing; };
+    if constexpr (V::kFrames == 1 && !kFew) dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
     else dense_group<V, Dot, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
   }
   template <int kGroups, int kVectors>
