@@ -112,7 +112,10 @@ template <bool kSum, int kVectors>
 void tile_group_of(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t tiles, const std::int8_t* weights, std::int32_t first,
                    std::int32_t count) noexcept {
   if (kVectors == 4 && plan.plain && count == 64) {
-    if constexpr (kVectors == 4) tile_group<4, PlainHalfUp<Avx512, kSum>>(conv, plan, block, tiles, weights, first, first, count);
+    if constexpr (kVectors == 4) {
+      if (plan.shift_stride == 0) tile_group<4, PlainHalfUp<Avx512, kSum, true>>(conv, plan, block, tiles, weights, first, first, count);
+      else tile_group<4, PlainHalfUp<Avx512, kSum, false>>(conv, plan, block, tiles, weights, first, first, count);
+    }
   } else if (plan.finish == Finish::half_up) {
     tile_group<kVectors, HalfUp<Avx512, kVectors, kSum>>(conv, plan, block, tiles, weights, first, first, count);
   } else {

@@ -12,7 +12,7 @@ namespace {
 struct Avx2 {
   using Int = __m256i;
   static constexpr int kLanes = 8;
-  static constexpr int kFrames = 2;   // 8 sums and 4 weights leave 4 of 16 registers
+  static constexpr int kFrames = 1, kGroups = 2;   // 8 sums leave 8 of 16 registers
 
   // Zero point and clamp, as store_group and store_vector want them.
   struct Limits {
@@ -31,6 +31,8 @@ struct Avx2 {
     return {_mm256_set1_epi8(static_cast<std::int8_t>(low)), _mm256_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
+  // Has `a` computed here: compilers would add up the products of several steps first, for which there are no registers.
+  RUNNEL_VECTOR void settle(Int& a) noexcept { asm("" : "+x"(a)); }
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(to), a); }
@@ -161,9 +163,6 @@ struct Signed {
 // what is missing, the sum of these |x|, is the same for all channels. vpmaddubsw adds two products from -128 * 128 to 128 * 127: int16 holds
 // them. Half the bytes of weights that Signed has, and fewer multiplications than vpmovsxbw would leave.
 struct Folded {
-  struct Window {
-    alignas(32) std::int8_t size[kFoldedBytes + 32], flip[kFoldedBytes + 32];
-  };
   struct Input {
     __m256i size, flip;
   };
@@ -172,49 +171,52 @@ struct Folded {
   template <int kSums>
   static constexpr int chains() noexcept { return 1; }
   RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return Avx2::load(from); }
-  RUNNEL_VECTOR Input input(const Window& window, std::int64_t at) noexcept { return {Avx2::repeat4(window.size + at), Avx2::repeat4(window.flip + at)}; }
+  RUNNEL_VECTOR Input input(__m256i x) noexcept { return {_mm256_abs_epi8(x), _mm256_cmpgt_epi8(_mm256_setzero_si256(), x)}; }
   RUNNEL_VECTOR __m256i add(__m256i sum, Input x, Weights w) noexcept { return Unsigned::add(sum, x.size, _mm256_xor_si256(w, x.flip)); }
 
-  // `bytes` of x as sizes and flips from `at` on; returns the sum of |x| where x < 0. Reads and writes up to 31 bytes more.
-  RUNNEL_VECTOR std::int32_t fold(const std::int8_t* x, std::int64_t bytes, Window& window, std::int64_t at) noexcept {
+  // Adds the sum of |x| where x < 0 to `missing`, in pieces: spread_missing() makes one number of them for all lanes.
+  RUNNEL_VECTOR __m256i miss(__m256i missing, const std::int8_t* x, std::int64_t bytes) noexcept {
+    for (; bytes >= 32; bytes -= 32, x += 32) missing = miss(missing, Avx2::load(x));
+    if (bytes == 0) return missing;
     const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-    __m256i sum = _mm256_setzero_si256();
-    for (std::int64_t i = 0; i < bytes; i += 32) {
-      const __m256i value = Avx2::load(x + i), flip = _mm256_cmpgt_epi8(_mm256_setzero_si256(), value), size = _mm256_abs_epi8(value);
-      Avx2::store(window.size + at + i, size);
-      Avx2::store(window.flip + at + i, flip);
-      __m256i negative = _mm256_and_si256(size, flip);
-      if (bytes - i < 32) negative = _mm256_and_si256(negative, _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<std::int8_t>(bytes - i)), numbers));
-      sum = _mm256_add_epi64(sum, _mm256_sad_epu8(negative, _mm256_setzero_si256()));
-    }
-    const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-    return _mm_cvtsi128_si32(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half)));
+    return miss(missing, _mm256_and_si256(Avx2::load(x), _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<std::int8_t>(bytes)), numbers)));
+  }
+  RUNNEL_VECTOR __m256i miss(__m256i missing, __m256i x) noexcept {
+    const __m256i size = _mm256_abs_epi8(_mm256_min_epi8(x, _mm256_setzero_si256()));
+    return _mm256_add_epi32(missing, _mm256_sad_epu8(size, _mm256_setzero_si256()));
+  }
+  RUNNEL_VECTOR __m256i spread_missing(__m256i missing) noexcept {
+    const __m128i half = _mm_add_epi32(_mm256_castsi256_si128(missing), _mm256_extracti128_si256(missing, 1));
+    return _mm256_broadcastd_epi32(_mm_add_epi32(half, _mm_unpackhi_epi64(half, half)));
   }
 };
 
-// Any x, weights from -127 on: w * x is the weight with the sign of x times |x|, which is at most 128, so that vpmaddubsw adds two products of at
-// most 128 * 127. For depthwise windows, where every channel has inputs of its own.
-struct SignMoved {
-  struct Input {
-    __m256i value, size;
+// Any x, weights in pairs of which not both are -128 (ConvPlan says how they are packed): x + 128 or 127 - x, whichever makes the signs of the two
+// weights of a pair differ. vpmaddubsw then adds two products from -255 * 128 to 255 * 127, which int16 holds. What is too much by that is a constant
+// for each channel and in its bias.
+struct Paired {
+  struct Pair {
+    __m256i mask, weight;
   };
-  using Weights = __m256i;
-  static constexpr int kVectorBytes = 32;
+  using Weights = Pair;
+  static constexpr int kVectorBytes = 64;
   template <int kSums>
   static constexpr int chains() noexcept { return 1; }
-  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return Avx2::load(from); }
-  RUNNEL_VECTOR Input spread(__m256i x) noexcept { return {x, _mm256_abs_epi8(x)}; }
+  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return {Avx2::load(from), Avx2::load(from + 32)}; }
+  RUNNEL_VECTOR __m256i input(__m256i x) noexcept { return x; }
+  RUNNEL_VECTOR __m256i spread(__m256i x) noexcept { return x; }
   RUNNEL_VECTOR __m256i row(const std::int8_t* from) noexcept { return Avx2::load(from); }
-  RUNNEL_VECTOR __m256i add(__m256i sum, Input x, Weights w) noexcept { return Unsigned::add(sum, x.size, _mm256_sign_epi8(w, x.value)); }
+  RUNNEL_VECTOR __m256i add(__m256i sum, __m256i x, Weights w) noexcept { return Unsigned::add(sum, _mm256_xor_si256(x, w.mask), w.weight); }
 };
 
-constexpr VectorConv kConv = vector_conv<Avx2, Unsigned, Signed>();
-constexpr VectorConv kByteConv = {dense_kernels<Avx2, Unsigned>(), dense_kernels<Avx2, Folded>(), depthwise_kernels<Avx2, Unsigned>(),
-                                  depthwise_kernels<Avx2, SignMoved>()};
+constexpr VectorConv kByteConv = {dense_kernels<Avx2, Unsigned>(), dense_kernels<Avx2, Folded>(), depthwise_kernels<Avx2, Unsigned>(), {}};
+constexpr VectorConv kPairedConv = vector_conv<Avx2, Unsigned, Paired>();
+constexpr VectorConv kWideConv = vector_conv<Avx2, Unsigned, Signed>();
 
 }  // namespace
 
-const VectorConv& vector_conv_avx2() noexcept { return kConv; }
-const VectorConv& vector_conv_avx2_bytes() noexcept { return kByteConv; }
+const VectorConv& vector_conv_avx2(WeightForm form) noexcept {
+  return form == WeightForm::bytes ? kByteConv : form == WeightForm::paired ? kPairedConv : kWideConv;
+}
 
 }  // namespace runnel::kernels

@@ -13,7 +13,7 @@ namespace {
 struct Avx512 {
   using Int = __m512i;
   static constexpr int kLanes = 16;
-  static constexpr int kFrames = 4;
+  static constexpr int kFrames = 4, kGroups = 1;
 
   // Zero point and clamp, as store_group and store_vector want them.
   struct Limits {
@@ -32,6 +32,7 @@ struct Avx512 {
     return {_mm512_set1_epi8(static_cast<std::int8_t>(low)), _mm512_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
+  RUNNEL_VECTOR void settle(Int& /*a*/) noexcept {}   // registers enough
   RUNNEL_VECTOR Int zero() noexcept { return _mm512_setzero_si512(); }
   RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm512_storeu_si512(to, a); }

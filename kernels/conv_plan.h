@@ -63,7 +63,8 @@ struct alignas(64) ConvPlan {
   std::int64_t patch_bytes;
 
   // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4 taps]. Wide weights are
-  // int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
+  // int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3. Paired weights: a vector of masks, then one of weights. An input
+  // is xored with its mask: 0x80 makes x + 128 of it, 0x7f, for one of a pair of weights of the same sign, 127 - x with the opposite weight.
 
   // One entry per lane.
   const std::int32_t* mask;           // half_even, tflite_double: the bits that are shifted out
@@ -94,11 +95,10 @@ struct VectorKernels {
 struct VectorConv {
   VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
 };
-const VectorConv& vector_conv_avx2() noexcept;
-// The same with weights of 8 bits for signed inputs: dense windows of at most kFoldedBytes (runs * quads * 4), depthwise weights of which none
-// is -128.
-const VectorConv& vector_conv_avx2_bytes() noexcept;
-inline constexpr std::int64_t kFoldedBytes = 4096;
+// How weights lie in memory: see ConvPlan.
+enum class WeightForm : std::uint8_t { bytes, wide, paired };
+// Of signed inputs; bytes: dense only. paired: no pair of weights is -128 and -128.
+const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
 const VectorConv& vector_conv_avx512() noexcept;
 const VectorConv& vector_conv_avx512vnni() noexcept;
 VectorConv vector_conv_amx() noexcept;

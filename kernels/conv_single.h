@@ -4,7 +4,7 @@
 // For plans that are direct and plain, with one position, pieces of the window at equal distances, and whole groups of channels.
 #pragma once
 
-#include "kernels/conv_plan.h"
+#include "kernels/conv_sums.h"
 
 namespace runnel::kernels {
 namespace {
@@ -19,71 +19,31 @@ template <class V, bool kSum, bool kEqual>
   V::store(y, bytes);
 }
 
-// A multiply-add that wants its window prepared: Dot::fold() makes a Dot::Window of the pieces, one behind the other, and returns what is to be
-// added to each sum.
-template <class Dot>
-concept Folds = requires { typename Dot::Window; };
-
-// kSum: see Conv. Of a Folds.
-template <class V, class Dot, bool kSum, bool kEqual>
-[[gnu::always_inline]] inline void folded_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
-  using Int = typename V::Int;
+// kSum: see Conv.
+template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
+[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const Pieces& pieces, const std::int8_t* addend, std::int8_t* y) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
   const std::int8_t* weights = plan.weights;
   const std::int32_t *bias = plan.bias, *shift = plan.shift;
-  const std::int64_t piece = std::int64_t{plan.quads} * 4, bytes = plan.runs * piece;
-  typename Dot::Window window;
-  std::int32_t missing = 0;
-  for (std::int64_t at = 0; at < bytes; at += piece, x += plan.run_step) missing += Dot::fold(x, piece, window, at);
-  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
-    Int sum[4];
-    for (int v = 0; v < 4; ++v) sum[v] = V::add(V::load(bias + v * V::kLanes), V::repeat(missing));
-    for (std::int64_t at = 0; at < bytes; at += 4, weights += 4 * Dot::kVectorBytes) {
-      const auto in = Dot::input(window, at);
-      for (int v = 0; v < 4; ++v) sum[v] = Dot::add(sum[v], in, Dot::weights(weights + v * Dot::kVectorBytes));
+  const std::int32_t quads = plan.quads;
+  const std::int64_t group_weights = std::int64_t{plan.runs} * quads * (4 * Dot::kVectorBytes);
+  const auto missing = missing_of<V, Dot>(pieces, quads);
+  const auto next = [&]<int kGroups>() __attribute__((always_inline)) {
+    typename V::Int sum[kGroups][4];
+    sum_groups<V, Dot>(pieces, quads, missing, weights, group_weights, bias, sum);
+    for (int g = 0; g < kGroups; ++g) {
+      finish_position<V, kSum, kEqual>(plan, sum[g], shift, addend, y);
+      shift += kGroup, y += kGroup;
+      if constexpr (kSum) addend += kGroup;
     }
-    finish_position<V, kSum, kEqual>(plan, sum, shift, addend, y);
-    bias += 4 * V::kLanes;
-    shift += 4 * V::kLanes;
-    y += 4 * V::kLanes;
-    if constexpr (kSum) addend += 4 * V::kLanes;
+    bias += kGroups * kGroup;
+    weights += kGroups * group_weights;
+  };
+  std::int32_t left = plan.out_channels;
+  if constexpr (V::kGroups > 1) {
+    for (; left >= V::kGroups * kGroup; left -= V::kGroups * kGroup) next.template operator()<V::kGroups>();
   }
-}
-
-template <class V, class Dot, bool kSum, bool kEqual>
-[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const std::int8_t* x, const std::int8_t* addend, std::int8_t* y) noexcept {
-  using Int = typename V::Int;
-  constexpr int kChains = Dot::template chains<4>();
-  const std::int8_t* weights = plan.weights;
-  const std::int32_t *bias = plan.bias, *shift = plan.shift;
-  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
-    Int sum[kChains][4];
-    for (int c = 0; c < kChains; ++c) {
-      for (int v = 0; v < 4; ++v) sum[c][v] = c == 0 ? V::load(bias + v * V::kLanes) : V::zero();
-    }
-    const auto step = [&](const std::int8_t* four, int chain) __attribute__((always_inline)) {
-      const auto in = Dot::input(V::repeat4(four));
-      for (int v = 0; v < 4; ++v) sum[chain][v] = Dot::add(sum[chain][v], in, Dot::weights(weights + v * Dot::kVectorBytes));
-      weights += 4 * Dot::kVectorBytes;
-    };
-    const std::int8_t* piece = x;
-    for (std::int32_t run = 0; run < plan.runs; ++run, piece += plan.run_step) {
-      const std::int8_t *in = piece, *const end = piece + std::int64_t{plan.quads} * 4;
-      if constexpr (kChains > 1) {
-        for (; in + 4 * kChains <= end; in += 4 * kChains) {
-          for (int c = 0; c < kChains; ++c) step(in + 4 * c, c);
-        }
-      }
-      for (; in < end; in += 4) step(in, 0);
-    }
-    for (int c = 1; c < kChains; ++c) {
-      for (int v = 0; v < 4; ++v) sum[0][v] = V::add(sum[0][v], sum[c][v]);
-    }
-    finish_position<V, kSum, kEqual>(plan, sum[0], shift, addend, y);
-    bias += 4 * V::kLanes;
-    shift += 4 * V::kLanes;
-    y += 4 * V::kLanes;
-    if constexpr (kSum) addend += 4 * V::kLanes;
-  }
+  for (; left > 0; left -= kGroup) next.template operator()<1>();
 }
 
 // Four taps of a channel become the four bytes of an int32 lane, by interleaving rows. The newest row is the last one: in a stream all others can be
@@ -127,8 +87,9 @@ template <class V, class Dot, bool kSum, bool kEqual>
 void run_dense_single(const void* plan, const void* x, const void* addend, void* y) noexcept {
   const auto& its = *static_cast<const ConvPlan*>(plan);
   const auto *in = static_cast<const std::int8_t*>(x), *beside = static_cast<const std::int8_t*>(addend);
-  if constexpr (Folds<Dot>) folded_position<V, Dot, kSum, kEqual>(its, in, beside, static_cast<std::int8_t*>(y));
-  else dense_position<V, Dot, kSum, kEqual>(its, in, beside, static_cast<std::int8_t*>(y));
+  auto* const out = static_cast<std::int8_t*>(y);
+  if (its.runs == 1) dense_position<V, Dot, kSum, kEqual>(its, OnePiece{in}, beside, out);
+  else dense_position<V, Dot, kSum, kEqual>(its, EvenPieces{in, its.run_step, its.runs}, beside, out);
 }
 template <class V, class Dot, bool kEqual>
 void run_depthwise_single(const void* plan, const void* x, const void* /*addend*/, void* y) noexcept {

@@ -8,8 +8,6 @@
 namespace runnel::kernels {
 namespace {
 
-#define RUNNEL_UNROLL _Pragma("GCC unroll 8")
-
 using Block = BlockOf<std::int8_t>;
 
 // Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels [first, first + count).
@@ -49,19 +47,18 @@ struct HalfUp {
   }
 };
 
-// HalfUp for whole groups of plans that are plain: see finish_position.
-template <class V, bool kSum>
+// HalfUp for whole groups of plans that are plain: see finish_position. Shifts that differ are read when they are needed, as registers are few.
+template <class V, bool kSum, bool kEqual>
 struct PlainHalfUp {
   static constexpr bool kAdds = kSum;
-  typename V::Int shift[4], low, sum_low;
+  typename V::Int equal, low, sum_low;
+  const std::int32_t* shift;
   std::int32_t first;
 
   [[gnu::always_inline]] PlainHalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane, std::int32_t first_channel, std::int32_t /*count*/) noexcept
-      : low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), first(first_channel) {
-    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) shift[v] = V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
-  }
+      : equal(V::repeat(plan.equal_shift)), low(V::repeat4(plan.low_bytes)), sum_low(V::repeat4(plan.sum_low_bytes)), shift(plan.shift + lane), first(first_channel) {}
   [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
-    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] = V::shift_right(sums[v], kEqual ? equal : V::load(shift + v * V::kLanes));
     auto bytes = V::max_bytes(V::pack_bytes(sums), low);
     if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend + first)), sum_low);
     V::store(y + first, bytes);
@@ -153,78 +150,87 @@ template <class V, class Dot, int kVectors, int kFrames, class Finisher>
   }
 }
 
-// The same for a Folds. Two frames at a time fit into registers and into a quarter of the first cache.
-template <class V, class Dot, int kVectors, int kFrames, class Finisher>
-[[gnu::always_inline]] inline void folded_blocks(const ConvPlan& plan, const Finisher& finish, Block& block, std::int64_t& frames,
-                                                 const std::int8_t* packed, std::int64_t lane) noexcept {
-  using Int = typename V::Int;
-  const std::int64_t piece = std::int64_t{plan.quads} * 4, bytes = plan.runs * piece;
-  typename Dot::Window window[kFrames];
-  for (; frames >= kFrames; frames -= kFrames) {
-    Int sum[kFrames][kVectors];
-    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-      std::int32_t missing = 0;
-      for (std::int32_t run = 0; run < plan.runs; ++run) missing += Dot::fold(block.x + f * block.x_step + block.offset[run], piece, window[f], run * piece);
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[f][v] = V::add(V::load(plan.bias + lane + v * V::kLanes), V::repeat(missing));
+// One position after the other, kGroups groups of channels each.
+template <class V, class Dot, int kGroups, int kVectors, class Finisher>
+[[gnu::noinline]] void dense_positions(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames, const std::int8_t* weights,
+                                       std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
+  // Stores to y could change what `plan` points to, as far as compilers know.
+  const std::int32_t runs = plan.runs, quads = plan.quads;
+  const std::int32_t* const bias = plan.bias + lane;
+  const std::int64_t group_weights = plan.group_weights;
+  const auto run_all = [&](const auto& pieces_at, const auto&... finish) __attribute__((always_inline)) {
+    for (; frames > 0; --frames) {
+      const auto pieces = pieces_at(block.x);
+      typename V::Int sum[kGroups][kVectors];
+      sum_groups<V, Dot>(pieces, quads, missing_of<V, Dot>(pieces, quads), weights, group_weights, bias, sum);
+      int g = 0;
+      (finish(sum[g++], block.y, block.addend), ...);
+      block.x += block.x_step;
+      block.y += block.y_step;
+      if constexpr (Finisher::kAdds) block.addend += block.addend_step;
     }
-    const std::int8_t* weights = packed;
-    for (std::int64_t at = 0; at < bytes; at += 4, weights += kVectors * Dot::kVectorBytes) {
-      typename Dot::Weights w[kVectors];
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
-      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-        const auto in = Dot::input(window[f], at);
-        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[f][v] = Dot::add(sum[f][v], in, w[v]);
-      }
-    }
-    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
-      finish(sum[f], block.y + f * block.y_step, Finisher::kAdds ? block.addend + f * block.addend_step : nullptr);
-    }
-    block.x += kFrames * block.x_step;
-    block.y += kFrames * block.y_step;
-    if constexpr (Finisher::kAdds) block.addend += kFrames * block.addend_step;
-  }
+  };
+  const auto run = [&](const auto&... finish) __attribute__((always_inline)) {
+    if (runs == 1) run_all([&](const std::int8_t* x) __attribute__((always_inline)) { return OnePiece{x}; }, finish...);
+    else run_all([&](const std::int8_t* x) __attribute__((always_inline)) { return ListedPieces{x, block.offset, runs}; }, finish...);
+  };
+  constexpr int kGroup = 4 * V::kLanes;
+  if constexpr (kGroups == 1) run(Finisher(conv, plan, lane, first, count));
+  else run(Finisher(conv, plan, lane, first, kGroup), Finisher(conv, plan, lane + kGroup, first + kGroup, kGroup));
 }
 
 template <class V, class Dot, int kVectors, class Finisher>
 [[gnu::noinline]] void dense_group(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames,
                                    const std::int8_t* weights, std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
   const Finisher finish(conv, plan, lane, first, count);
-  if constexpr (Folds<Dot>) {
-    folded_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
-    folded_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
-  } else {
-    if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
-    dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
-    dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
-  }
+  if constexpr (V::kFrames >= 4) dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
 }
 
 template <class V, class Dot, bool kSum>
 struct Dense {
   using Element = std::int8_t;
-  template <int kVectors>
+  static constexpr std::int32_t kGroup = 4 * V::kLanes;
+  template <int kGroups, int kVectors, class Finisher>
+  static void finished(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
+                       std::int32_t first, std::int32_t count) noexcept {
+    // Few sums for each broadcast: two positions share the weights.
+    constexpr bool kFew = kVectors < 4 && !requires { &Dot::spread_missing; };
+    if constexpr (V::kFrames == 1 && !kFew) dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
+    else dense_group<V, Dot, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
+  }
+  template <int kGroups, int kVectors>
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
-                    std::int64_t lane, std::int32_t first, std::int32_t count) noexcept {
-    if (kVectors == 4 && plan.plain && count == 4 * V::kLanes) {
-      if constexpr (kVectors == 4) dense_group<V, Dot, 4, PlainHalfUp<V, kSum>>(conv, plan, block, frames, weights, lane, first, count);
+                    std::int32_t first, std::int32_t count) noexcept {
+    if (kVectors == 4 && plan.plain && count == kGroups * kGroup) {
+      if constexpr (kVectors == 4) {
+        if (plan.shift_stride == 0) finished<kGroups, 4, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first, count);
+        else finished<kGroups, 4, PlainHalfUp<V, kSum, false>>(conv, plan, block, frames, weights, first, count);
+      }
     } else if (plan.finish == Finish::half_up) {
-      dense_group<V, Dot, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
+      finished<kGroups, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, first, count);
     } else {
-      dense_group<V, Dot, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, lane, first, count);
+      finished<kGroups, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, first, count);
     }
   }
   static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, Channels channels) noexcept {
-    const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
-    for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes) {
-      const std::int32_t rest = channels.last - first;
-      const std::int32_t count = rest < 4 * V::kLanes ? rest : 4 * V::kLanes;
-      switch ((count + V::kLanes - 1) / V::kLanes) {
-        case 4: group<4>(conv, plan, block, frames, weights, first, first, count); break;
-        case 3: group<3>(conv, plan, block, frames, weights, first, first, count); break;
-        case 2: group<2>(conv, plan, block, frames, weights, first, first, count); break;
-        default: group<1>(conv, plan, block, frames, weights, first, first, count); break;
+    const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
+    std::int32_t first = channels.first;
+    if constexpr (V::kGroups == 2) {
+      for (; channels.last - first >= 2 * kGroup; first += 2 * kGroup, weights += 2 * plan.group_weights) {
+        group<2, 4>(conv, plan, block, frames, weights, first, 2 * kGroup);
       }
-      weights += plan.group_weights;
+    }
+    for (; first < channels.last; first += kGroup, weights += plan.group_weights) {
+      const std::int32_t rest = channels.last - first;
+      const std::int32_t count = rest < kGroup ? rest : kGroup;
+      switch ((count + V::kLanes - 1) / V::kLanes) {
+        case 4: group<1, 4>(conv, plan, block, frames, weights, first, count); break;
+        case 3: group<1, 3>(conv, plan, block, frames, weights, first, count); break;
+        case 2: group<1, 2>(conv, plan, block, frames, weights, first, count); break;
+        default: group<1, 1>(conv, plan, block, frames, weights, first, count); break;
+      }
     }
   }
 };
@@ -273,7 +279,9 @@ struct Depthwise {
     for (std::int32_t first = channels.first; first < channels.last; first += 4 * V::kLanes, weights += plan.group_weights) {
       const std::int32_t left = channels.last - first;
       const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
-      if (plan.plain && count == 4 * V::kLanes) group<PlainHalfUp<V, false>>(conv, plan, block, frames, weights, first, count);
+      const bool plain = plan.plain && count == 4 * V::kLanes;
+      if (plain && plan.shift_stride == 0) group<PlainHalfUp<V, false, true>>(conv, plan, block, frames, weights, first, count);
+      else if (plain) group<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
       else if (plan.finish == Finish::half_up) group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
       else group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
     }

@@ -8,10 +8,18 @@
 namespace runnel::kernels {
 namespace {
 
+// Of a pair of weights, the one whose input is taken as 127 - x: 0, 1 or none.
+int turned(const std::int8_t* pair) noexcept {
+  if (pair[0] * pair[1] <= 0) return -1;
+  return pair[1] == -128 ? 0 : 1;
+}
+
 struct Packing {
   const ConvSpec& spec;
+  const ConvPlan& plan;
   bool depthwise;
-  bool wide;             // int16 weights
+  std::int64_t run_bytes;   // of a window's piece
+  WeightForm form;
   bool offset_input;     // the kernel adds 128 to each input to make it unsigned
   std::int32_t lanes;    // int32 lanes of a vector: 8 or 16
   [[nodiscard]] std::int32_t group() const noexcept { return 4 * lanes; }
@@ -26,60 +34,70 @@ struct Packing {
         first + (vectors(first) == 4 ? 16 * (lane / 4) + 4 * vector + lane % 4 : vector * lanes + lane);
     return channel < spec.out_channels ? channel : -1;
   }
-  // Places four weights of one lane; `quad` is the start of its 4 * lanes weights.
-  void place(std::int8_t* quad, std::int32_t lane, const std::int8_t* four) const noexcept {
-    if (!wide) {
-      std::memcpy(quad + lane * 4, four, 4);
-      return;
+  [[nodiscard]] std::int64_t vector_bytes() const noexcept { return std::int64_t{lanes} * (form == WeightForm::bytes ? 4 : 8); }
+  // visit(index, four): a channel's weights in fours, as kernels take them.
+  template <class Visit>
+  void each_four(std::int32_t channel, Visit visit) const noexcept {
+    const std::int64_t runs = depthwise ? 1 : plan.runs, bytes = depthwise ? plan.runs : run_bytes;
+    const auto* const weights = static_cast<const std::int8_t*>(spec.weights) + channel * runs * bytes;
+    std::int64_t index = 0;
+    for (std::int64_t run = 0; run < runs; ++run) {
+      for (std::int64_t at = 0; at < bytes; at += 4, ++index) {
+        std::int8_t four[4] = {};
+        std::memcpy(four, weights + run * bytes + at, static_cast<std::size_t>(std::min<std::int64_t>(bytes - at, 4)));
+        visit(index, four);
+      }
     }
-    const std::int16_t even[2] = {four[0], four[2]};
-    const std::int16_t odd[2] = {four[1], four[3]};
-    std::memcpy(quad + lane * 4, even, 4);
-    std::memcpy(quad + lanes * 4 + lane * 4, odd, 4);
   }
-  [[nodiscard]] std::int64_t vector_bytes() const noexcept { return std::int64_t{lanes} * (wide ? 8 : 4); }
+  // Places four weights of one lane; `quad` is the start of its vector.
+  void place(std::int8_t* quad, std::int32_t lane, const std::int8_t* four) const noexcept {
+    std::int8_t* const second = quad + lanes * 4;
+    if (form == WeightForm::bytes) {
+      std::memcpy(quad + lane * 4, four, 4);
+    } else if (form == WeightForm::wide) {
+      const std::int16_t even[2] = {four[0], four[2]};
+      const std::int16_t odd[2] = {four[1], four[3]};
+      std::memcpy(quad + lane * 4, even, 4);
+      std::memcpy(second + lane * 4, odd, 4);
+    } else {
+      std::int8_t mask[4] = {-128, -128, -128, -128}, weight[4] = {four[0], four[1], four[2], four[3]};
+      for (int pair = 0; pair < 4; pair += 2) {
+        const int turns = turned(four + pair);
+        if (turns < 0) continue;
+        mask[pair + turns] = 127;
+        weight[pair + turns] = static_cast<std::int8_t>(-four[pair + turns]);
+      }
+      std::memcpy(quad + lane * 4, mask, 4);
+      std::memcpy(second + lane * 4, weight, 4);
+    }
+  }
+  // What is to be added to a channel's sum because kernels take other inputs than x: 0, x + 128 or 127 - x.
+  [[nodiscard]] std::int64_t correction(std::int32_t channel) const noexcept {
+    std::int64_t sum = 0;
+    each_four(channel, [&](std::int64_t, const std::int8_t* four) {
+      for (int i = 0; i < 4; ++i) {
+        if (form == WeightForm::paired) sum += turned(four + i / 2 * 2) == i % 2 ? 127 * four[i] : -128 * four[i];
+        else if (offset_input) sum += -128 * four[i];
+      }
+    });
+    return sum;
+  }
 };
 
-void pack_dense(const Packing& packing, const ConvPlan& plan, std::int64_t run_bytes, std::int8_t* out) noexcept {
-  const ConvSpec& spec = packing.spec;
-  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
-  for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) {
+void pack(const Packing& packing, std::int8_t* out) noexcept {
+  for (std::int32_t first = 0; first < packing.spec.out_channels; first += packing.group()) {
     const std::int32_t vectors = packing.vectors(first);
-    for (std::int32_t run = 0; run < plan.runs; ++run) {
-      for (std::int64_t quad = 0; quad < plan.quads; ++quad) {
-        const std::int64_t rest = run_bytes - quad * 4;
-        for (std::int32_t vector = 0; vector < vectors; ++vector, out += packing.vector_bytes()) {
-          for (std::int32_t lane = 0; lane < packing.lanes; ++lane) {
-            std::int8_t four[4] = {};
-            const std::int32_t channel = packing.channel(first, vector, lane);
-            if (channel >= 0) {
-              std::memcpy(four, weights + (std::int64_t{channel} * plan.runs + run) * run_bytes + quad * 4,
-                          static_cast<std::size_t>(rest < 4 ? rest : 4));
-            }
-            packing.place(out, lane, four);
-          }
-        }
+    const std::int64_t four_bytes = vectors * packing.vector_bytes();
+    for (std::int32_t vector = 0; vector < vectors; ++vector) {
+      for (std::int32_t lane = 0; lane < packing.lanes; ++lane) {
+        const std::int32_t channel = packing.channel(first, vector, lane);
+        if (channel < 0) continue;
+        packing.each_four(channel, [&](std::int64_t index, const std::int8_t* four) {
+          packing.place(out + index * four_bytes + vector * packing.vector_bytes(), lane, four);
+        });
       }
     }
-  }
-}
-
-void pack_depthwise(const Packing& packing, const ConvPlan& plan, std::int8_t* out) noexcept {
-  const ConvSpec& spec = packing.spec;
-  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
-  for (std::int32_t first = 0; first < spec.out_channels; first += packing.group()) {
-    for (std::int32_t tap = 0; tap < plan.runs; tap += 4) {
-      for (std::int32_t vector = 0; vector < 4; ++vector, out += packing.vector_bytes()) {
-        for (std::int32_t lane = 0; lane < packing.lanes; ++lane) {
-          std::int8_t four[4] = {};
-          const std::int32_t channel = packing.channel(first, vector, lane);
-          for (std::int32_t t = 0; t < 4 && tap + t < plan.runs && channel >= 0; ++t) {
-            four[t] = weights[std::int64_t{channel} * plan.runs + tap + t];
-          }
-          packing.place(out, lane, four);
-        }
-      }
-    }
+    out += (packing.depthwise ? 1 : packing.plan.runs) * std::int64_t{packing.plan.quads} * four_bytes;
   }
 }
 
@@ -100,15 +118,15 @@ Finish choose_finish(const ConvSpec& spec, std::int64_t largest) noexcept {
   return Finish::scalar;
 }
 
-// Bias - zero_point * sum(w), and -128 * sum(w) where the kernel offsets its input: modulo 2^32, as the kernel adds.
-std::int32_t folded_bias(const Packing& packing, std::int32_t channel, bool offset_input) noexcept {
+// Bias - zero_point * sum(w), and the correction of inputs: modulo 2^32, as the kernel adds.
+std::int32_t folded_bias(const Packing& packing, std::int32_t channel, bool corrected) noexcept {
   const ConvSpec& spec = packing.spec;
   const std::int64_t inputs = std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
   const auto* w = static_cast<const std::int8_t*>(spec.weights) + channel * inputs;
   std::int64_t sum = 0;
   for (std::int64_t i = 0; i < inputs; ++i) sum += w[i];
   const std::int64_t bias = spec.bias == nullptr ? 0 : static_cast<const std::int32_t*>(spec.bias)[channel];
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * (spec.in_zero_point + (offset_input ? 128 : 0))));
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(bias - sum * spec.in_zero_point + (corrected ? packing.correction(channel) : 0)));
 }
 
 // Which columns of a lane table a way of finishing reads. Those that are not read take no memory: what a stream of single frames visits in a
@@ -156,7 +174,7 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
         const std::int32_t channel = packing.channel(first, vector, lane);
         if (columns.channel != nullptr) columns.channel[at] = channel;
         if (channel < 0) continue;
-        columns.bias[at] = folded_bias(packing, channel, packing.offset_input);
+        columns.bias[at] = folded_bias(packing, channel, true);
         if (plan.finish == Finish::scalar) continue;
         const std::int32_t entry = how.count == 1 ? 0 : channel;
         const std::int32_t shift = how.shift[entry];
@@ -181,11 +199,26 @@ bool fill_lanes(const Packing& packing, std::int64_t lanes, Memory& memory, Conv
   return true;
 }
 
-// In 8 bits: none is -128.
-bool every_weight_has_an_opposite(const ConvSpec& spec) noexcept {
-  const std::int64_t count = std::int64_t{spec.out_channels} * spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
-  const auto* weights = static_cast<const std::int8_t*>(spec.weights);
-  return std::find(weights, weights + count, std::int8_t{-128}) == weights + count;
+// No pair is -128 and -128: neither of them could be turned.
+bool pairs_fit(const Packing& packing) noexcept {
+  bool fit = true;
+  for (std::int32_t channel = 0; channel < packing.spec.out_channels; ++channel) {
+    packing.each_four(channel, [&](std::int64_t, const std::int8_t* four) {
+      fit = fit && (four[0] != -128 || four[1] != -128) && (four[2] != -128 || four[3] != -128);
+    });
+  }
+  return fit;
+}
+
+// Paired weights take fewer instructions but twice the memory: nothing for a single position, which reads all of them from a cache further away, nor for
+// long windows, whose weights for two groups of channels have to stay in the first cache from one position to the next.
+WeightForm form_for_avx2(const Packing& packing) noexcept {
+  const ConvPlan& plan = packing.plan;
+  constexpr std::int64_t kPairedBytes = 224;
+  const std::int64_t window = std::int64_t{plan.runs} * plan.quads * 4;
+  const bool one_position = plan.direct && plan.out_width == 1;
+  if ((packing.depthwise || (!one_position && window <= kPairedBytes)) && pairs_fit(packing)) return WeightForm::paired;
+  return packing.depthwise ? WeightForm::wide : WeightForm::bytes;
 }
 
 // Tiles multiply signed inputs as they are.
@@ -199,7 +232,7 @@ bool fill_tile_bias(const Packing& packing, std::int64_t lanes, Memory& memory, 
         const std::int32_t channel = packing.channel(first, vector, lane);
         const auto offset = channel < 0 ? 0u
                                         : static_cast<std::uint32_t>(folded_bias(packing, channel, false)) -
-                                              static_cast<std::uint32_t>(folded_bias(packing, channel, packing.offset_input));
+                                              static_cast<std::uint32_t>(folded_bias(packing, channel, true));
         column[at] = static_cast<std::int32_t>(static_cast<std::uint32_t>(plan.bias[at]) + offset);
       }
     }
@@ -305,8 +338,8 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (runs > (1 << 30) || quads > (1 << 30)) return {};
   plan->runs = static_cast<std::int32_t>(runs);
   plan->quads = static_cast<std::int32_t>(quads);
-  const bool bytes = isa == Isa::avx2 && !unsigned_input && (depthwise ? every_weight_has_an_opposite(spec) : runs * quads * 4 <= kFoldedBytes);
-  const Packing packing{spec, depthwise, !unsigned_input && !vnni && !bytes, !unsigned_input && vnni, isa == Isa::avx2 ? 8 : 16};
+  Packing packing{spec, *plan, depthwise, run_bytes, WeightForm::bytes, !unsigned_input && vnni, isa == Isa::avx2 ? 8 : 16};
+  if (!unsigned_input && !vnni) packing.form = isa == Isa::avx2 ? form_for_avx2(packing) : WeightForm::wide;
   if (!fill_offsets(spec, depthwise, merged, memory, *plan)) return exhausted;
 
   std::int64_t vectors = 0;
@@ -317,16 +350,16 @@ Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& 
   if (!fill_lanes(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
   auto* weights = static_cast<std::int8_t*>(memory.allocate(static_cast<std::size_t>(vectors * vector_weights), 64));
   if (weights == nullptr) return exhausted;
-  if (depthwise) pack_depthwise(packing, *plan, weights);
-  else pack_dense(packing, *plan, run_bytes, weights);
+  std::memset(weights, 0, static_cast<std::size_t>(vectors * vector_weights));
+  pack(packing, weights);
   plan->weights = weights;
   if (isa >= Isa::amx && !depthwise && tiles_gain(*plan) && !fill_tile_bias(packing, vectors * packing.lanes, memory, *plan)) return exhausted;
 
   conv.packed = weights;
   conv.extra = plan;
   conv.scratch_bytes = static_cast<std::size_t>(plan->patch_bytes) * kPatches;
-  const VectorConv& level = isa >= Isa::amx ? vector_conv_amx() : vnni ? vector_conv_avx512vnni() : bytes ? vector_conv_avx2_bytes()
-                            : isa == Isa::avx2 ? vector_conv_avx2() : vector_conv_avx512();
+  const VectorConv& level = isa >= Isa::amx ? vector_conv_amx() : vnni ? vector_conv_avx512vnni()
+                            : isa == Isa::avx2 ? vector_conv_avx2(packing.form) : vector_conv_avx512();
   const VectorKernels& kernels = depthwise ? (unsigned_input ? level.depthwise_unsigned : level.depthwise_signed)
                                            : (unsigned_input ? level.dense_unsigned : level.dense_signed);
   const bool single = plan->direct && plan->out_width == 1 && plan->even_steps && spec.out_channels % packing.group() == 0 && plan->plain;

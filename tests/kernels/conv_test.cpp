@@ -192,6 +192,36 @@ TEST(Conv, TemporalEqualsReferenceForAllKernelsAndLengths) {
   }
 }
 
+// The largest products that there are, next to each other and with both signs, in windows short and long: what 16 bits hold on the way must suffice.
+TEST(Conv, ExtremePairsOfWeightsEqualReference) {
+  Random random(30);
+  const auto run = [&](ConvCase& c, bool opposites) {
+    c.fill(random.engine(), true);
+    // Both -128 in a row is a case of its own: here at most one of two neighbours is.
+    for (std::size_t i = 0; i < c.weights.size(); ++i) {
+      const bool pair = i > 0 && c.weights[i - 1] == -128;
+      c.weights[i] = static_cast<std::int8_t>(random.chance(2) ? 127 : pair || opposites ? -127 : -128);
+    }
+    random.requant(c);
+    expect_equal(c);
+  };
+  for (const int in : {1, 2, 3, 5, 8, 31, 40, 64, 223, 224, 225, 256}) {
+    for (const int out : {1, 8, 12, 31, 32, 40, 64, 71, 96, 128}) {
+      ConvCase dense;
+      dense.spec.in_channels = in;
+      dense.spec.out_channels = out;
+      one_dimension(dense.spec, random.pick(1, 9), 1, 1, 1, 0, 0);
+      run(dense, random.chance(2));
+    }
+  }
+  for (int kernel = 1; kernel <= 13; ++kernel) {
+    ConvCase depthwise;
+    depthwise.spec.in_channels = depthwise.spec.out_channels = depthwise.spec.groups = random.pick(2, 70);
+    one_dimension(depthwise.spec, 5, kernel, 1, random.pick(1, 3), random.pick(0, 3), 0);
+    run(depthwise, random.chance(2));
+  }
+}
+
 TEST(Conv, TwoDimensionsEqualReference) {
   Random random(4);
   for (int repeat = 0; repeat < 250; ++repeat) {
