@@ -211,17 +211,19 @@ class Walk {
   std::vector<std::string> refused_;
 };
 
-// Whether all that read an input [1, A, B] take B for features: they turn it to [1, B, A], as networks do before a convolution, or multiply it with a matrix.
+// Whether what reads an input [1, A, B] takes A for time: it turns it to [1, B, A], as networks do before a convolution, or to [A, 1, B], as before a
+// recurrent layer, or multiplies it with a matrix. A convolution of the input itself takes B for time; other operators say nothing.
 bool features_are_last(const ::onnx::GraphProto& graph, const std::string& name) {
-  bool read = false;
+  bool said = false;
   for (const auto& node : graph.node()) {
-    if (std::find(node.input().begin(), node.input().end(), name) == node.input().end()) continue;
-    read = true;
-    if (node.op_type() == "MatMul" && node.input(0) == name) continue;
-    const auto* perm = node.op_type() == "Transpose" && node.attribute_size() == 1 ? &node.attribute(0).ints() : nullptr;
-    if (perm == nullptr || perm->size() != 3 || perm->Get(0) != 0 || perm->Get(1) != 2) return false;
+    if (node.input_size() == 0 || node.input(0) != name) continue;
+    if (node.op_type() == "Conv" || node.op_type() == "ConvTranspose") return false;
+    if (node.op_type() == "MatMul") said = true;
+    if (node.op_type() != "Transpose" || node.attribute_size() != 1 || node.attribute(0).ints_size() != 3) continue;
+    const auto& perm = node.attribute(0).ints();
+    said = said || (perm[0] == 0 && perm[1] == 2) || (perm[0] == 1 && perm[1] == 0);
   }
-  return read;
+  return said;
 }
 
 // Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and channels.
