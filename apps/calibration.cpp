@@ -73,15 +73,16 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
   if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
   bool again = false;
+  int frame_axis = -1;   // where the front end's frames are is where time is
   if (!front_end.text.empty()) {
     const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];
     RUNNEL_ASSIGN(const auto files, recording_files(data));
     std::size_t channels = 0, frames = 0;
     RUNNEL_ASSIGN(const std::size_t shortest, shortest_of(files, front_end, channels));
-    RUNNEL_ASSIGN(const bool rows, frames_are_rows(input, channels, frames));
+    RUNNEL_TRY(frames_are_rows(input, channels, frames, &frame_axis).status());
     std::vector<std::int64_t> shape(input.shape.begin(), input.shape.end());
-    if (shape.size() >= 2) {
-      shape[shape.size() - (rows ? 2 : 1)] = static_cast<std::int64_t>(shortest);
+    if (frame_axis >= 0) {
+      shape[static_cast<std::size_t>(frame_axis)] = static_cast<std::int64_t>(shortest);
       options.onnx.data_shapes[input.name] = shape;
       again = true;
     }
@@ -110,6 +111,7 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
       return Status(Code::unsupported) << model << ": input " << input.name << " is " << runnel::name_of(input.dtype) << ", expected float32; --value fixes inputs of integers";
     }
   }
+  if (frame_axis > 0) imported.graph.time_axes.assign(imported.graph.inputs.size(), frame_axis);
   RUNNEL_TRY(compiler::apply_usage(usage, imported.graph));
   CalibratedModel loaded;
   auto clips = open_clips(data, front_end, imported.graph);

@@ -26,7 +26,7 @@ class RecordingClips final : public compiler::quantizer::Clips {
     std::size_t total = 0;
     for (std::size_t f = 0; f < files_.size(); ++f) {
       RUNNEL_ASSIGN(Features features, features_of(files_[f], front_end_));
-      if (features.frames() < frames_) return Status(Code::mismatch) << files_[f].string() << ": " << features.frames() << " frames, the model's input takes " << frames_;
+      if (features.frames() < frames_) return Status(Code::mismatch) << files_[f].string() << ": " << features.frames() << " frames, the model's input takes " << frames_ << "; leave out what is shorter, or export the model with an input of at most " << features.frames() << " frames";
       std::size_t first = 0;
       for (; first + frames_ <= features.frames(); first += frames_) pieces_.push_back({f, first});
       if (first < features.frames()) pieces_.push_back({f, features.frames() - frames_});
@@ -86,16 +86,22 @@ Result<std::vector<fs::path>> recording_files(const std::vector<std::string>& pa
   return files;
 }
 
-Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames) {
+Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames, int* axis) {
   std::size_t count = 1;
   for (const std::int32_t dim : input.shape) count *= static_cast<std::size_t>(dim);
-  const std::size_t rank = input.shape.size();
+  std::size_t rank = input.shape.size();
+  // [1, T, C, 1]: the image of networks with channels last.
+  if (rank == 4 && input.shape[3] == 1 && input.shape[1] > 1 && static_cast<std::size_t>(input.shape[2]) == channels) rank = 3;
+  const auto found = [&](bool rows) {
+    if (axis != nullptr) *axis = rank < 2 ? -1 : static_cast<int>(rank) - (rows ? 2 : 1);
+    return rows;
+  };
   const auto is = [&](std::size_t back) { return rank > back && static_cast<std::size_t>(input.shape[rank - 1 - back]) == channels; };
   std::string text;
   for (const std::int32_t dim : input.shape) text += (text.empty() ? "[" : ",") + std::to_string(dim);
   frames = channels == 0 ? 0 : count / channels;
-  if (is(0) || (frames == 1 && count == channels)) return true;
-  if (is(1)) return false;
+  if (is(0) || (frames == 1 && count == channels)) return found(true);
+  if (is(1)) return found(false);
   return Status(Code::mismatch) << "the front end gives " << channels << " values per frame, input " << input.name << " is " << text << "]";
 }
 

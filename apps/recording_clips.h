@@ -30,7 +30,7 @@ Result<std::vector<std::filesystem::path>> recording_files(const std::vector<std
 Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end, const compiler::Tensor& input);
 
 // Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([.., T, C]), false when those of a channel are
-// ([.., C, T]); `frames`: how many the input has. Errors: mismatch.
-Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames);
+// ([.., C, T]); `frames`: how many the input has; axis, if it is given: which one counts them, -1 for none. Errors: mismatch.
+Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames, int* axis = nullptr);
 
 }  // namespace runnel::apps

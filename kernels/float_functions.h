@@ -53,20 +53,6 @@ RUNNEL_LANES_INLINE F<W> swish_of_lanes(F<W> x) {
   return x < splat<W>(-200.0f) ? splat<W>(0) : x * sigmoid_of_lanes<W>(x);
 }
 
-// f(first index, lanes that count, load, store) over `count` elements: whole vectors, then what is left.
-template <int W, class G>
-RUNNEL_LANES_INLINE void each_vector(std::size_t count, G g) {
-  constexpr std::size_t kStep = W;
-  std::size_t i = 0;
-  for (; i + kStep <= count; i += kStep) {
-    g([i](const float* p) __attribute__((always_inline)) { return load<W>(p + i); }, [i](float* p, F<W> v) __attribute__((always_inline)) { store<W>(p + i, v); });
-  }
-  if (i == count) return;
-  const std::size_t rest = count - i;
-  g([i, rest](const float* p) __attribute__((always_inline)) { return load_some<W>(p + i, rest); },
-    [i, rest](float* p, F<W> v) __attribute__((always_inline)) { store_some<W>(p + i, v, rest); });
-}
-
 template <int W>
 void exp_loop(std::size_t count, const float* x, float* y) noexcept {
   each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, exp_of_lanes<W>(in(x))); });

@@ -24,6 +24,12 @@ RUNNEL_LANES_INLINE F<W> load_some(const float* p, std::size_t count) {
 #if defined(__AVX512F__)
     if constexpr (W == 16) return reinterpret_cast<F<W>>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p));
 #endif
+#if defined(__AVX2__)
+    if constexpr (W == 8) {
+      const I<W> wanted = I<W>{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<std::int32_t>(count);
+      return reinterpret_cast<F<W>>(_mm256_maskload_ps(p, reinterpret_cast<__m256i>(wanted)));
+    }
+#endif
     float lanes[W] = {};
     for (std::size_t i = 0; i < count; ++i) lanes[i] = p[i];
     return load<W>(lanes);
@@ -106,6 +112,20 @@ RUNNEL_LANES_INLINE F<W> absolute(F<W> v) {
 template <int W>
 RUNNEL_LANES_INLINE F<W> with_sign(F<W> size, F<W> of) {
   return float_of_bits<W>(bits_of<W>(size) | (bits_of<W>(of) & static_cast<std::int32_t>(0x80000000)));
+}
+
+// f(first index, lanes that count, load, store) over `count` elements: whole vectors, then what is left.
+template <int W, class G>
+RUNNEL_LANES_INLINE void each_vector(std::size_t count, G g) {
+  constexpr std::size_t kStep = W;
+  std::size_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    g([i](const float* p) __attribute__((always_inline)) { return load<W>(p + i); }, [i](float* p, F<W> v) __attribute__((always_inline)) { store<W>(p + i, v); });
+  }
+  if (i == count) return;
+  const std::size_t rest = count - i;
+  g([i, rest](const float* p) __attribute__((always_inline)) { return load_some<W>(p + i, rest); },
+    [i, rest](float* p, F<W> v) __attribute__((always_inline)) { store_some<W>(p + i, v, rest); });
 }
 
 }  // namespace

@@ -211,16 +211,32 @@ class Walk {
   std::vector<std::string> refused_;
 };
 
+// Whether what reads an input [1, A, B] takes A for time: it turns it to [1, B, A], as networks do before a convolution, or to [A, 1, B], as before a
+// recurrent layer, or multiplies it with a matrix. A convolution of the input itself takes B for time; other operators say nothing.
+bool features_are_last(const ::onnx::GraphProto& graph, const std::string& name) {
+  bool said = false;
+  for (const auto& node : graph.node()) {
+    if (node.input_size() == 0 || node.input(0) != name) continue;
+    if (node.op_type() == "Conv" || node.op_type() == "ConvTranspose") return false;
+    if (node.op_type() == "MatMul") said = true;
+    if (node.op_type() != "Transpose" || node.attribute_size() != 1 || node.attribute(0).ints_size() != 3) continue;
+    const auto& perm = node.attribute(0).ints();
+    said = said || (perm[0] == 0 && perm[1] == 2) || (perm[0] == 1 && perm[1] == 0);
+  }
+  return said;
+}
+
 // Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and channels.
-int time_axis_of(const Input& input, bool single) {
+int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool single) {
   if (input.open_axis >= 0) return input.open_axis;
   if (!single || input.dims.empty()) return -1;
   // [1, time, features, 1]: channels last after all.
   if (input.dims.size() == 4 && input.dims[3] == 1 && input.dims[1] > 1) return 1;
+  if (input.dims.size() == 3 && features_are_last(graph, input.name)) return 1;
   return std::min<int>(2, static_cast<int>(input.dims.size()) - 1);
 }
 
-Status add_inputs(const std::vector<Input>& inputs, Builder& builder) {
+Status add_inputs(const ::onnx::GraphProto& graph, const std::vector<Input>& inputs, Builder& builder) {
   const auto single = std::count_if(inputs.begin(), inputs.end(), [](const Input& input) { return !input.fixed; }) == 1;
   Node node;
   for (const Input& input : inputs) {
@@ -236,7 +252,7 @@ Status add_inputs(const std::vector<Input>& inputs, Builder& builder) {
     RUNNEL_ASSIGN(tensor.shape, shape_of(node, input.dims, identity_perm(input.dims.size())));
     const TensorId id = builder.add(std::move(tensor));
     builder.graph.inputs.push_back(id);
-    builder.graph.time_axes.push_back(time_axis_of(input, single));
+    builder.graph.time_axes.push_back(time_axis_of(graph, input, single));
     builder.define(input.name, builder.computed(id, identity_perm(input.dims.size())));
   }
   return {};
@@ -276,7 +292,7 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
   RUNNEL_ASSIGN(const std::vector<Input> inputs, read_inputs(graph, options, otherwise, out.notes));
   Builder builder;
   count_readers(graph, builder);
-  RUNNEL_TRY(add_inputs(inputs, builder));
+  RUNNEL_TRY(add_inputs(graph, inputs, builder));
   Walk walk(builder, opset_of(model));
   RUNNEL_TRY(walk.run(graph, 0));
   RUNNEL_TRY(walk.missing());

@@ -48,8 +48,6 @@ if [[ -n $data ]]; then
   }
   answers="release=0.52 labels=calm,stimulus ignore=calm"
   "$runnel" import "$data/executorch/mbedtfo_cnn_trained.pte" -o "$work/plant.rnl" --usage window --window 100 --hop 50 2>/dev/null
-  # Their softmax, and the mean over a window, are defined in double precision.
-  doubles_of[plant]=softmax doubles_of[plant_fcn]="softmax, mean" doubles_of[plant_int8]=softmax
   plant_example plant "$work/plant.rnl" "threshold=0.6 $answers"
   "$runnel" import "$data/executorch/mbedtfo_fcn.pte" -o "$work/plant_fcn.rnl" --usage window --window 100 --hop 50 2>/dev/null
   plant_example plant_fcn "$work/plant_fcn.rnl" "threshold=0.55 $answers"

@@ -47,7 +47,7 @@ void attend(const BoundAttention& op, const T* query, const T* keys, const T* va
   }
   kernels::SoftmaxSpec spec = op.softmax;
   spec.count = static_cast<std::size_t>(count);
-  kernels::softmax(spec, scores, weights, reinterpret_cast<double*>(scratch + op.powers_offset));
+  kernels::softmax(spec, scores, weights, reinterpret_cast<float*>(scratch + op.powers_offset));
   for (std::int32_t c = 0; c < op.value_size; ++c) {
     std::conditional_t<std::is_same_v<T, float>, float, std::int64_t> sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -151,6 +151,7 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
   bound->value_size = v.shape[3];
   bound->rounding = bound->softmax.rounding = rounding_of(op);
   bound->softmax.from = bound->softmax.to = q.dtype;
+  bound->softmax.isa = context.isa();
   bound->softmax.x_exponent = o.scale() != 0 ? o.scaled_exponent() : o.score_exponent();
   bound->softmax.y_exponent = o.weight_exponent();
   bound->score_shift = o.score_exponent() - q.exponent() - k.exponent();
@@ -165,7 +166,7 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
   const auto count = static_cast<std::size_t>(most);
   bound->weights_offset = aligned(count * size_of(q.dtype));
   bound->powers_offset = 2 * bound->weights_offset;
-  context.request_scratch(bound->powers_offset + count * sizeof(double));
+  context.request_scratch(bound->powers_offset + 2 * count * sizeof(float));
   context.use_frame_index();
   return static_cast<const BoundOperator*>(bound);
 }

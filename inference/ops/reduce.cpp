@@ -18,25 +18,33 @@ void reduce(const BoundReduce& op, const T* x, T* y) noexcept {
 void reduce_beside(const BoundReduce& op, const float* x, float* y) noexcept {
   constexpr std::int32_t kBeside = 16;
   const std::int32_t inner = op.kept[op.kept_rank - 1];
-  const double divisor = op.kind == Reduction::mean ? static_cast<double>(op.count) : 1.0;
+  const int last = op.reduced_rank - 1;
   std::int32_t at[kMaxRank] = {};
   std::int64_t base = 0;
   do {
     for (std::int32_t first = 0; first < inner; first += kBeside) {
-      double sums[kBeside] = {};
-      const std::int32_t count = std::min(kBeside, inner - first);
-      if (count == kBeside) {
-        each_offset(op, base + first, [&](std::int64_t offset) {
-          for (std::int32_t k = 0; k < kBeside; ++k) sums[k] += static_cast<double>(x[offset + k]);
-        });
-      } else {
-        each_offset(op, base + first, [&](std::int64_t offset) {
-          for (std::int32_t k = 0; k < count; ++k) sums[k] += static_cast<double>(x[offset + k]);
-        });
+      float sum[kBeside] = {}, rest[kBeside] = {}, means[kBeside];
+      const auto width = static_cast<std::size_t>(std::min(kBeside, inner - first));
+      each_run(op, base + first, [&](std::int64_t offset) { op.kernels->add_rows(op.reduced[last], op.reduced_stride[last], width, x + offset, sum, rest); });
+      const bool mean = op.kind == Reduction::mean;
+      if (mean) op.kernels->means(width, op.count, sum, rest, means);
+      for (std::size_t k = 0; k < width; ++k) {
+        const kernels::FloatSum one{sum[k], rest[k]};
+        *y++ = !is_ordinary(op, one) ? extreme_result(op, x, base + first + static_cast<std::int64_t>(k), true) : mean ? means[k] : one.value();
       }
-      for (std::int32_t k = 0; k < count; ++k) *y++ = static_cast<float>(sums[k] / divisor);
     }
   } while (next(op.kept_rank - 1, op.kept, op.kept_stride, at, base));
+}
+
+// Axes of which one continues where the other ends are one: longer runs.
+void join_axes(BoundReduce& op) noexcept {
+  int joined = 0;
+  for (int axis = 1; axis < op.reduced_rank; ++axis) {
+    if (op.reduced_stride[joined] == op.reduced_stride[axis] * op.reduced[axis]) op.reduced[joined] *= op.reduced[axis];
+    else op.reduced[++joined] = op.reduced[axis];
+    op.reduced_stride[joined] = op.reduced_stride[axis];
+  }
+  op.reduced_rank = joined + 1;
 }
 
 void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
@@ -83,6 +91,7 @@ template <Reduction kKind>
 Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundReduce* const bound, allocate<BoundReduce>(context, run_reduce));
   bind_reduction(context, kKind, context.op().version() == 3, *bound);
+  if (bound->dtype == DType::float32) join_axes(*bound);
   const bool sums = kKind == Reduction::mean || kKind == Reduction::sum;
   bound->beside = sums && bound->dtype == DType::float32 && bound->kept_rank > 0 && bound->kept_stride[bound->kept_rank - 1] == 1;
   return static_cast<const BoundOperator*>(bound);

@@ -7,6 +7,8 @@
 
 #include "inference/ops/affine.h"
 #include "inference/ops/support.h"
+#include "kernels/float_pair_kernels.h"
+#include "kernels/float_sum.h"
 #include "kernels/functions.h"
 
 namespace runnel::ops {
@@ -29,6 +31,7 @@ struct BoundReduce : BoundOperator {
   int shift = 0;
   int x_exponent = 0, y_exponent = 0;
   MeanOrder order = MeanOrder::reduction;
+  const kernels::FloatPairKernels* kernels = nullptr;
   bool beside = false;                    // float means and sums: neighbouring results from neighbouring elements
   bool affine = false;                    // version 3: multiplier, zero points
   kernels::Multiplier ratio, multiplier;  // of the scales; with the division by the count
@@ -46,17 +49,23 @@ inline bool next(int rank, const std::int32_t* size, const std::int64_t* stride,
   return false;
 }
 
-// f(offset) over all elements of one result, in the order of memory.
+// f(offset) of the first of reduced[last] elements, reduced_stride[last] apart, for all of one result, in the order of memory.
 template <class F>
-void each_offset(const BoundReduce& op, std::int64_t base, F f) noexcept {
-  const int outer = op.reduced_rank - 1;
-  const std::int32_t count = op.reduced[outer];
-  const std::int64_t stride = op.reduced_stride[outer];
+void each_run(const BoundReduce& op, std::int64_t base, F f) noexcept {
   std::int32_t at[kMaxRank] = {};
   std::int64_t offset = base;
   do {
+    f(offset);
+  } while (next(op.reduced_rank - 1, op.reduced, op.reduced_stride, at, offset));
+}
+// f(offset) over all elements of one result, in the order of memory.
+template <class F>
+void each_offset(const BoundReduce& op, std::int64_t base, F f) noexcept {
+  const std::int32_t count = op.reduced[op.reduced_rank - 1];
+  const std::int64_t stride = op.reduced_stride[op.reduced_rank - 1];
+  each_run(op, base, [&](std::int64_t offset) {
     for (std::int32_t i = 0; i < count; ++i) f(offset + i * stride);
-  } while (next(outer, op.reduced, op.reduced_stride, at, offset));
+  });
 }
 template <class T, class F>
 void each_reduced(const BoundReduce& op, const T* x, std::int64_t base, F f) noexcept {
@@ -84,22 +93,12 @@ std::int64_t integer_sum(const BoundReduce& op, const T* x, std::int64_t base) n
   return sum;
 }
 
-// In double precision, in the order of memory, rounded once by the caller.
+// In double precision, in the order of memory, rounded once by the caller: products, and functions of sums.
 template <class T>
 double real_result(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
   const double scale = std::is_same_v<T, float> ? 1.0 : static_cast<double>(kernels::power_of_two(op.x_exponent));
   double sum = 0;
   switch (op.kind) {
-    case Reduction::max:
-      sum = static_cast<double>(x[base]);
-      each_reduced(op, x, base, [&](double v) { sum = v > sum || v != v ? v : sum; });
-      return sum;
-    case Reduction::min:
-      sum = static_cast<double>(x[base]);
-      each_reduced(op, x, base, [&](double v) { sum = v < sum || v != v ? v : sum; });
-      return sum;
-    case Reduction::l1: each_reduced(op, x, base, [&](double v) { sum += v < 0 ? -v : v; }); return sum;
-    case Reduction::sum_square: each_reduced(op, x, base, [&](double v) { sum += v * v; }); return sum;
     case Reduction::l2: each_reduced(op, x, base, [&](double v) { sum += v * v; }); return __builtin_sqrt(sum) * scale;
     case Reduction::prod:
       sum = 1;
@@ -112,10 +111,62 @@ double real_result(const BoundReduce& op, const T* x, std::int64_t base) noexcep
       each_reduced(op, x, base, [&](double v) { sum += kernels::exp_of((v - largest) * scale); });
       return largest * scale + kernels::log_of(sum);
     }
-    case Reduction::mean: each_reduced(op, x, base, [&](double v) { sum += v; }); return sum / static_cast<double>(op.count);
-    case Reduction::sum: each_reduced(op, x, base, [&](double v) { sum += v; }); return sum;
+    default: return sum;
   }
-  return sum;
+}
+
+// Sums of floats, of their sizes or of their squares.
+inline kernels::Term term_of(Reduction kind) noexcept {
+  if (kind == Reduction::sum_square || kind == Reduction::l2) return kernels::Term::square;
+  return kind == Reduction::l1 ? kernels::Term::size : kernels::Term::value;
+}
+inline float finish_sum(const BoundReduce& op, const kernels::FloatSum& sum) noexcept {
+  return op.kind == Reduction::mean ? sum.mean(op.count) : op.kind == Reduction::l2 ? sum.square_root() : sum.value();
+}
+
+// Sums that leave the numbers of which FloatSum keeps the rests: once more with terms that stay inside.
+[[gnu::noinline]] inline float extreme_result(const BoundReduce& op, const float* x, std::int64_t base, bool large) noexcept {
+  constexpr float kDown = 0x1p-80f, kUp = 0x1p80f;
+  const float scale = large ? kDown : kUp, back = large ? kUp : kDown;
+  const kernels::Term term = term_of(op.kind);
+  kernels::FloatSum sum;
+  float plain = 0;
+  each_reduced(op, x, base, [&](float v) {
+    const float scaled = (term != kernels::Term::value && v < 0 ? -v : v) * scale;
+    plain += scaled;
+    if (term == kernels::Term::square) sum.add_square(scaled);
+    else sum.add(scaled);
+  });
+  if (!sum.is_finite()) return plain;   // as some element
+  const float result = finish_sum(op, sum) * back;
+  return op.kind == Reduction::sum_square ? result * back : result;
+}
+inline bool is_ordinary(const BoundReduce& op, const kernels::FloatSum& sum) noexcept {
+  return sum.has_rest() && ((op.kind != Reduction::sum_square && op.kind != Reduction::l2) || sum.sum > 1e-25f);
+}
+// In the order of memory, rounded once: the nearest float, but for what is beyond twice a float's bits.
+inline float float_result(const BoundReduce& op, const float* x, std::int64_t base) noexcept {
+  float best = x[base];
+  switch (op.kind) {
+    case Reduction::max: each_reduced(op, x, base, [&](float v) { best = v > best || v != v ? v : best; }); return best;
+    case Reduction::min: each_reduced(op, x, base, [&](float v) { best = v < best || v != v ? v : best; }); return best;
+    case Reduction::prod:
+    case Reduction::log_sum:
+    case Reduction::log_sum_exp: return static_cast<float>(real_result(op, x, base));
+    default: break;
+  }
+  kernels::FloatSum sum;
+  const kernels::Term term = term_of(op.kind);
+  const int last = op.reduced_rank - 1;
+  if (op.reduced_stride[last] == 1 && op.reduced[last] >= kernels::kSumLanes) {
+    const auto add = op.kernels->add_neighbours[static_cast<int>(term)];
+    each_run(op, base, [&](std::int64_t offset) { add(op.reduced[last], x + offset, sum); });
+  } else if (term == kernels::Term::square) {
+    each_reduced(op, x, base, [&](float v) { sum.add_square(v); });
+  } else {
+    each_reduced(op, x, base, [&](float v) { sum.add(term == kernels::Term::size && v < 0 ? -v : v); });
+  }
+  return is_ordinary(op, sum) ? finish_sum(op, sum) : extreme_result(op, x, base, !(sum.sum < 1));
 }
 
 // A sum of integers (integer_sum) as the result.
@@ -142,7 +193,7 @@ T finish_integer(const BoundReduce& op, std::int64_t sum) noexcept {
 template <class T>
 T result(const BoundReduce& op, const T* x, std::int64_t base) noexcept {
   if constexpr (std::is_same_v<T, float>) {
-    return static_cast<float>(real_result(op, x, base));
+    return float_result(op, x, base);
   } else {
     switch (op.kind) {
       case Reduction::l2:
@@ -197,6 +248,7 @@ inline void bind_reduction(PrepareContext& context, Reduction kind, bool affine,
   bound.y = output_index(op);
   bound.dtype = x.dtype;
   bound.kind = kind;
+  bound.kernels = &kernels::float_pair_kernels(context.isa());
   bound.rounding = rounding_of(op);
   bound.shift = y.exponent() - (kind == Reduction::sum_square ? 2 : 1) * x.exponent();
   bound.x_exponent = x.exponent();

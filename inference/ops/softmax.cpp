@@ -15,7 +15,7 @@ struct BoundSoftmax : BoundOperator {
 
 void run_softmax(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundSoftmax&>(self);
-  kernels::softmax(op.spec, op.x.at(context), context.data[op.y], reinterpret_cast<double*>(context.scratch));
+  kernels::softmax(op.spec, op.x.at(context), context.data[op.y], reinterpret_cast<float*>(context.scratch));
 }
 
 Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
@@ -55,7 +55,8 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
   spec.outer = static_cast<std::size_t>(shape.product(0, axis));
   spec.count = static_cast<std::size_t>(shape[axis]);
   spec.inner = static_cast<std::size_t>(shape.product(axis + 1, shape.rank));
-  context.request_scratch(spec.count * sizeof(double));
+  spec.isa = context.isa();
+  context.request_scratch(2 * spec.count * sizeof(float));
   return static_cast<const BoundOperator*>(bound);
 }
 

@@ -38,7 +38,6 @@ BoundReduce over(const BoundWindow& op, std::int64_t frames) noexcept {
 
 // Sums come back from saved sessions, and what they say need not be true: no overflow.
 void add_to(std::int64_t& sum, std::int64_t value) noexcept { sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value)); }
-void add_to(double& sum, double value) noexcept { sum += value; }
 
 // f(i, base): result i starts at element `base` of a frame.
 template <class F>
@@ -143,7 +142,9 @@ void run_extreme(const BoundWindow& op, const Frames<T>& frames, const FrameInde
 // State: the number of frames so far, then their sums or extremes.
 template <class T>
 void run_so_far(const BoundWindow& op, const Frames<T>& frames, const FrameIndex& out, T* y, std::byte* state) noexcept {
-  using Sum = std::conditional_t<std::is_same_v<T, float>, double, std::int64_t>;
+  constexpr bool kFloats = std::is_same_v<T, float>;
+  using Sum = std::conditional_t<kFloats, kernels::FloatSum, std::int64_t>;
+  static_assert(sizeof(Sum) == sizeof(std::int64_t));
   auto* const count = reinterpret_cast<std::int64_t*>(state);
   Sum* const sums = reinterpret_cast<Sum*>(state + sizeof(std::int64_t));
   const bool extreme = op.kind == Reduction::max || op.kind == Reduction::min;
@@ -157,14 +158,22 @@ void run_so_far(const BoundWindow& op, const Frames<T>& frames, const FrameIndex
     reduction.count = one.count * *count;
     if (op.affine) reduction.multiplier = mean_multiplier(op.ratio, reduction.count);
     each_result(one, [&](std::int64_t i, std::int64_t base) {
-      if (first && !extreme) sums[i] = 0;
-      if (first && extreme) sums[i] = static_cast<Sum>(x[base]);
-      if (op.kind == Reduction::max) each_reduced(one, x, base, [&](Sum v) { sums[i] = v > sums[i] || v != v ? v : sums[i]; });
-      else if (op.kind == Reduction::min) each_reduced(one, x, base, [&](Sum v) { sums[i] = v < sums[i] || v != v ? v : sums[i]; });
-      else each_reduced(one, x, base, [&](Sum v) { add_to(sums[i], v); });
-      if constexpr (std::is_same_v<T, float>) {
-        y[i] = static_cast<float>(op.kind == Reduction::mean ? sums[i] / static_cast<double>(reduction.count) : sums[i]);
+      if (first) sums[i] = Sum{};
+      if constexpr (kFloats) {
+        kernels::FloatSum& sum = sums[i];
+        float& best = sum.sum;
+        if (first && extreme) best = x[base];
+        if (op.kind == Reduction::max) each_reduced(one, x, base, [&](float v) { best = v > best || v != v ? v : best; });
+        else if (op.kind == Reduction::min) each_reduced(one, x, base, [&](float v) { best = v < best || v != v ? v : best; });
+        else each_reduced(one, x, base, [&](float v) { sum.add(v); });
+        const bool mean = op.kind == Reduction::mean;
+        if (sum.has_rest()) y[i] = mean ? sum.mean(reduction.count) : sum.value();
+        else y[i] = mean ? sum.sum / static_cast<float>(reduction.count) : sum.sum;
       } else {
+        if (first && extreme) sums[i] = x[base];
+        if (op.kind == Reduction::max) each_reduced(one, x, base, [&](Sum v) { sums[i] = std::max(sums[i], v); });
+        else if (op.kind == Reduction::min) each_reduced(one, x, base, [&](Sum v) { sums[i] = std::min(sums[i], v); });
+        else each_reduced(one, x, base, [&](Sum v) { add_to(sums[i], v); });
         y[i] = finish_integer<T>(reduction, sums[i]);
       }
     });

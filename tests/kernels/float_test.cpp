@@ -56,7 +56,7 @@ TEST(FloatFunctions, BitsAreTheSameEverywhere) {
   spec.outer = 64;
   spec.count = 64;
   std::vector<float> y(x.size());
-  std::vector<double> scratch(64);
+  std::vector<float> scratch(128);
   softmax(spec, x.data(), y.data(), scratch.data());
   EXPECT_EQ(fingerprint(y), 0x4C3E1126u);
   std::vector<float> power(x.size());

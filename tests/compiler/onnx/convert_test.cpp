@@ -172,6 +172,36 @@ TEST(OnnxConvert, TranspositionsCancel) {
   EXPECT_EQ(transposes, 2u) << "one at the input, one at the output";
 }
 
+// What PyTorch writes for a network of [batch, time, features]: what reads the input says which axis is time.
+TEST(OnnxConvert, TimeIsTheAxisThatTheFirstOperatorsTakeForIt) {
+  const auto axes_of = [](const auto& reads) {
+    OnnxMaker maker(13);
+    maker.input("x", {1, 6, 4}).output("y").floats("w", {3, 4, 1}, ramp(12)).floats("v", {3, 6, 1}, ramp(18)).floats("m", {4, 2}, ramp(8));
+    reads(maker);
+    const auto imported = maker.import();
+    return imported.ok() ? imported->graph.time_axes : std::vector<int>{-2};
+  };
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) {
+                set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{0, 2, 1});
+                maker.node("Conv", {"t", "w"}, {"y"});
+              }),
+              ElementsAre(1));
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) { maker.node("MatMul", {"x", "m"}, {"y"}); }), ElementsAre(1));
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) { maker.node("Conv", {"x", "v"}, {"y"}); }), ElementsAre(2));
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) {   // as before a recurrent layer, beside an operator that says nothing
+                set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{1, 0, 2});
+                set(maker.node("Transpose", {"t"}, {"back"}), "perm", Dims{1, 0, 2});
+                maker.node("Add", {"x", "back"}, {"y"});
+              }),
+              ElementsAre(1));
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) {   // a convolution says more than a transposition
+                maker.node("Conv", {"x", "v"}, {"c"});
+                set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{0, 2, 1});
+                maker.node("MatMul", {"c", "t"}, {"y"});
+              }),
+              ElementsAre(2));
+}
+
 TEST(OnnxConvert, ReshapeAndFlattenSeeTheLayoutOfTheFile) {
   OnnxMaker maker;
   maker.input("x", {1, 2, 3}).output("y").floats("w", {2, 2, 1}, {1, 0, 0, 1});
