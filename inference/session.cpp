@@ -20,7 +20,7 @@ struct SavedHeader {
   std::uint64_t bytes;
 };
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
-constexpr std::uint32_t kStateVersion = 1;
+constexpr std::uint32_t kStateVersion = 2;   // 2: sums of floats are two floats
 #ifdef __linux__
 constexpr std::size_t kScratchAlignment = 64;
 #else
