@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/host/small_file.h"
 #include "pipeline/host/page/watches.h"
 
 namespace runnel::apps {

@@ -4,6 +4,7 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
+#include "base/host/small_file.h"
 
 namespace runnel::apps {
 namespace {

@@ -7,6 +7,7 @@
 #include "apps/graphs.h"
 #include "apps/page.h"
 #include "apps/verbs.h"
+#include "base/host/small_file.h"
 #include "pipeline/host/json.h"
 #include "pipeline/host/serve/metrics_page.h"
 #include "pipeline/host/serve/server.h"

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 
-#include "base/host/small_file.h"
 #include "kernels/affine.h"
 #include "kernels/elementwise.h"
 
@@ -14,8 +13,6 @@ int fail(const Status& status) {
   say(status.text());
   return 1;
 }
-
-Result<std::string> read_small_file(const std::string& path) { return runnel::read_small_file(path); }
 
 void say(std::string_view text) {
   std::string line(text);

@@ -18,9 +18,6 @@ int fail(const Status& status);
 // A line for people on stderr.
 void say(std::string_view text);
 
-// All of a file that is known to be small, such as a graph or a token. Errors: not_found; invalid_data beyond 1 MiB.
-Result<std::string> read_small_file(const std::string& path);
-
 // How a model file is to be read: the same options in every verb that takes one.
 struct ModelFlags {
   std::string target, member, key_file;

@@ -66,9 +66,13 @@ bool HttpServer::listen() {
   const auto bound = serve::Address::parse(where.substr(0, colon + 1) + std::to_string(port));
   if (!bound.ok()) return false;
   options_.address = *bound;
-  thread_ = std::thread([this] { server_.listen_after_bind(); });
-  while (!server_.is_running()) std::this_thread::yield();   // stop() is for servers that run
-  return true;
+  thread_ = std::thread([this] {
+    server_.listen_after_bind();
+    ended_ = true;
+  });
+  // stop() is for servers that run.
+  while (!server_.is_running() && !ended_) std::this_thread::yield();
+  return !ended_;
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, const std::function<void(httplib::Server&)>& routes) {

@@ -3,6 +3,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <thread>
@@ -37,6 +38,7 @@ class HttpServer {
   Options options_;
   httplib::Server server_;
   std::thread thread_;
+  std::atomic<bool> ended_ = false;
 };
 
 }  // namespace runnel
