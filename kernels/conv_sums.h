@@ -5,6 +5,9 @@
 // channels take each broadcast.
 #pragma once
 
+#include <cstddef>
+#include <type_traits>
+
 #include "kernels/conv_plan.h"
 
 namespace runnel::kernels {
@@ -43,7 +46,7 @@ struct ListedPieces {
   }
 };
 
-// What all sums of a position start with beside their bias.
+// What is to be added to all sums of a position, if anything. It is known late: sums do not start with it.
 template <class V, class Dot, class Pieces>
 [[gnu::always_inline]] inline auto missing_of(const Pieces& pieces, std::int32_t quads) noexcept {
   if constexpr (requires { &Dot::spread_missing; }) {
@@ -54,11 +57,6 @@ template <class V, class Dot, class Pieces>
     return nullptr;
   }
 }
-template <class V>
-[[gnu::always_inline]] inline typename V::Int start(const std::int32_t* bias, std::nullptr_t) noexcept { return V::load(bias); }
-template <class V>
-[[gnu::always_inline]] inline typename V::Int start(const std::int32_t* bias, typename V::Int missing) noexcept { return V::add(V::load(bias), missing); }
-
 // The sums of kGroups groups of kVectors vectors each, whose weights are `group_weights` apart and whose lanes follow each other in `bias`; `quads`
 // times four inputs in each piece. Where few sums would wait for each other, each is split into kChains.
 template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Missing>
@@ -69,7 +67,7 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
   Int chain[kChains][kGroups][kVectors];
   RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
     RUNNEL_UNROLL for (int g = 0; g < kGroups; ++g) {
-      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) chain[c][g][v] = c == 0 ? start<V>(bias + (g * kVectors + v) * V::kLanes, missing) : V::zero();
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) chain[c][g][v] = c == 0 ? V::load(bias + (g * kVectors + v) * V::kLanes) : V::zero();
     }
   }
   pieces.each([&](const std::int8_t* x) __attribute__((always_inline)) {
@@ -92,6 +90,7 @@ template <class V, class Dot, int kGroups, int kVectors, class Pieces, class Mis
     RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
       sum[g][v] = chain[0][g][v];
       RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) sum[g][v] = V::add(sum[g][v], chain[c][g][v]);
+      if constexpr (!std::is_same_v<Missing, std::nullptr_t>) sum[g][v] = V::add(sum[g][v], missing);
     }
   }
 }

@@ -195,10 +195,12 @@ struct Dense {
   template <int kGroups, int kVectors, class Finisher>
   static void finished(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,
                        std::int32_t first, std::int32_t count) noexcept {
-    // Few sums for each broadcast: two positions share the weights.
-    constexpr bool kFew = kVectors < 4 && !requires { &Dot::spread_missing; };
-    if constexpr (V::kFrames == 1 && !kFew) dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
-    else dense_group<V, Dot, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
+    // Few sums for each broadcast: two positions share the weights. A single position is not worth the longer way into unrolled loops.
+    constexpr bool kShares = V::kFrames > 1 || (kGroups == 1 && !requires { &Dot::spread_missing; });
+    if constexpr (kShares) {
+      if (V::kFrames > 1 || kVectors < 4 || frames == 1) return dense_group<V, Dot, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
+    }
+    if constexpr (V::kFrames == 1 && (kVectors == 4 || !kShares)) dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first, count);
   }
   template <int kGroups, int kVectors>
   static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames, const std::int8_t* weights,

@@ -210,14 +210,14 @@ bool pairs_fit(const Packing& packing) noexcept {
   return fit;
 }
 
-// Paired weights take fewer instructions but twice the memory: nothing for a single position, which reads all of them from a cache further away, nor for
-// long windows, whose weights for two groups of channels have to stay in the first cache from one position to the next.
+// Paired weights take fewer instructions but twice the memory: nothing for a single position of whole groups, which reads all of them from a cache
+// further away, nor for long windows, whose weights for two groups of channels have to stay in the first cache from one position to the next.
 WeightForm form_for_avx2(const Packing& packing) noexcept {
   const ConvPlan& plan = packing.plan;
   constexpr std::int64_t kPairedBytes = 224;
-  const std::int64_t window = std::int64_t{plan.runs} * plan.quads * 4;
-  const bool one_position = plan.direct && plan.out_width == 1;
-  if ((packing.depthwise || (!one_position && window <= kPairedBytes)) && pairs_fit(packing)) return WeightForm::paired;
+  const bool one_position = plan.direct && plan.out_width == 1 && packing.spec.out_channels % packing.group() == 0;
+  const bool gains = packing.depthwise || (!one_position && std::int64_t{plan.runs} * plan.quads * 4 <= kPairedBytes);
+  if (gains && pairs_fit(packing)) return WeightForm::paired;
   return packing.depthwise ? WeightForm::wide : WeightForm::bytes;
 }
 
