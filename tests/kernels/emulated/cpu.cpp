@@ -1,0 +1,12 @@
+// A processor that says it has AVX-512 and VNNI (immintrin.h here has them in plain C++).
+#include "base/cpu.h"
+
+namespace runnel {
+
+Isa best_isa() noexcept { return __builtin_cpu_supports("avx2") ? Isa::avx512vnni : Isa::generic; }
+std::string_view name_of(Isa isa) noexcept {
+  constexpr std::string_view kNames[] = {"reference", "generic", "avx2", "avx512", "avx512vnni", "amx"};
+  return kNames[static_cast<int>(isa)];
+}
+
+}  // namespace runnel
