@@ -165,8 +165,8 @@ void Detector<Self>::to_posteriors() noexcept {
   if (!facts().softmax) return;
   const std::int32_t classes = facts().classes;
   float* const values = values_;
-  float highest = -std::numeric_limits<float>::infinity();
-  for (std::int32_t c = 0; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
+  float highest = values[0];
+  for (std::int32_t c = 1; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
   for (std::int32_t c = 0; c < classes; ++c) {
     // Below -80 the exponential is 0 for every purpose here; infinities and NaN are taken for that. As integers, because compilers do not turn
     // comparisons of floats, which may trap, into vectors.

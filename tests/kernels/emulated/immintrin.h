@@ -1,6 +1,7 @@
 // The instructions of AVX-512 F, BW, VL, DQ and VNNI that integer kernels use, in plain C++ with the meaning of Intel's manual, so that these kernels are
 // tested on machines without them. Found before the compiler's header of this name, which it includes.
 #pragma once
+#pragma GCC system_header   // #include_next is an extension
 
 #include_next <immintrin.h>
 
