@@ -212,7 +212,7 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
   const auto fixed = [&](std::int32_t c) {
     constexpr std::int32_t kInfinity = 0x7f800000;
     const std::int32_t bits = std::bit_cast<std::int32_t>(values[c]);
-    const std::int32_t number = std::max(bits, 0) & (static_cast<std::int32_t>(bits > kInfinity) - 1);
+    const std::int32_t number = std::max<std::int32_t>(bits, 0) & (static_cast<std::int32_t>(bits > kInfinity) - 1);
     return static_cast<std::int32_t>(std::bit_cast<float>(std::min(number, std::bit_cast<std::int32_t>(1.0f))) * static_cast<float>(kOne));
   };
   if (facts().exponential) {
