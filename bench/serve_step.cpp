@@ -75,7 +75,7 @@ Status send_packets(const Call& call, std::vector<Client>& clients, const std::v
       std::memcpy(client.packet.data(), samples.data() + at, kPacket * sizeof samples[0]);
       client.sent += kPacket;
       client.stream->give(std::as_bytes(std::span(client.packet)));
-      turns.push_back({.stream = client.stream.get()});
+      turns.emplace_back(client.stream.get());
     }
     together.step(turns);
     for (const serve::Together::Turn& turn : turns) RUNNEL_TRY(turn.status);

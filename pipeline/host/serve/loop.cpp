@@ -405,7 +405,7 @@ void Loop::step() {
       queue_[kept++] = client;
     } else {
       stepping_.push_back(client);
-      turns_.push_back({.stream = client->stream.get()});
+      turns_.emplace_back(client->stream.get());
       client->queued = false;
     }
   }

@@ -109,8 +109,10 @@ class Together {
  public:
   // Whether all went well for a stream of step().
   struct Turn {
-    Stream* stream = nullptr;
-    Status status{};
+    // A status is large: made in its place, it is neither copied nor filled with zeros.
+    explicit Turn(Stream* its) noexcept : stream(its) {}
+    Stream* stream;
+    Status status;
   };
 
   Together();
@@ -118,8 +120,8 @@ class Together {
   void step(std::span<Turn> turns) noexcept;
 
  private:
-  // Streams whose data stays in the nearest caches while they are stepped.
-  static constexpr std::size_t kAtOnce = 32;
+  // Streams whose data stays in the nearest caches while they are stepped: with 32 a step took 10 % longer on a processor with 512 KiB for each core.
+  static constexpr std::size_t kAtOnce = 16;
   void step_some(std::span<Turn> turns) noexcept;
   void run_models(std::span<Turn> turns, std::size_t model) noexcept;
 

@@ -54,7 +54,7 @@ TEST(ServeStream, GivesWhatItGivesAlone) {
     stream->begin("a", &alone[i]);
     for (std::size_t at = 0; at < sounds[i].size();) {
       give(*stream, sounds[i], at, packets[i]);
-      Together::Turn turn{.stream = stream.get()};
+      Together::Turn turn(stream.get());
       steps.step({&turn, 1});
       ASSERT_TRUE(turn.status.ok());
     }
@@ -66,11 +66,8 @@ TEST(ServeStream, GivesWhatItGivesAlone) {
   std::size_t at[2] = {};
   for (int i = 0; i < 2; ++i) streams[i]->begin("a", &together[i]);
   while (at[0] < sounds[0].size() || at[1] < sounds[1].size()) {
-    Together::Turn turns[2];
-    for (int i = 0; i < 2; ++i) {
-      give(*streams[i], sounds[i], at[i], packets[i]);
-      turns[i].stream = streams[i].get();
-    }
+    Together::Turn turns[] = {Together::Turn(streams[0].get()), Together::Turn(streams[1].get())};
+    for (int i = 0; i < 2; ++i) give(*streams[i], sounds[i], at[i], packets[i]);
     steps.step(turns);
     for (const Together::Turn& turn : turns) ASSERT_TRUE(turn.status.ok());
   }
