@@ -233,7 +233,7 @@ RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::
 
 #if defined(__AVX2__)
 // The same for eight filters, from the first row of their group on: the bins of a filter follow each other, so that four of them come with one load and four rows from
-// a transposition, which takes half as long as eight loads put together. Filters that have ended read what follows, times 0; where that is infinite the sum is
+// a transposition, instead of eight loads put together for each row: a third less time for the 40 filters of 512 points. Filters that have ended read what follows, times 0; where that is infinite the sum is
 // not finite, and is done again as above.
 RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last) {
   const std::size_t top = static_cast<std::size_t>(first) * 8;

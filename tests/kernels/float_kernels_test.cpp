@@ -13,17 +13,10 @@
 #include "base/host/heap_memory.h"
 #include "kernels/conv_float.h"
 #include "kernels/float_recurrent.h"
+#include "tests/kernels/float_levels.h"
 
 namespace runnel::kernels {
 namespace {
-
-std::vector<Isa> levels() {
-  std::vector<Isa> isas;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (isa <= best_isa()) isas.push_back(isa);
-  }
-  return isas;
-}
 
 std::vector<float> random_floats(std::size_t count, float range, unsigned seed) {
   std::mt19937 generator(seed);
@@ -45,7 +38,7 @@ void expect_equal(const FloatConvSpec& shape, unsigned seed) {
   if (seed % 3 != 0) spec.bias = b.data();
   std::vector<float> expected(static_cast<std::size_t>(spec.out_height * spec.out_width * spec.out_channels));
   float_conv_reference(spec, x.data(), expected.data());
-  for (const Isa isa : levels()) {
+  for (const Isa isa : float_levels()) {
     HeapMemory memory;
     FloatConv conv;
     ASSERT_TRUE(prepare_float_conv(spec, isa, memory, conv).ok());
@@ -203,7 +196,7 @@ TEST(FloatFunctions, AreAsExactAsTheySay) {
 
 TEST(FloatFunctions, EndsOfTheNumberRange) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  for (const Isa isa : levels()) {
+  for (const Isa isa : float_levels()) {
     const FloatKernels& kernels = float_kernels(isa);
     const auto value = [](FloatMap map, float x) {
       map(1, &x, &x);
@@ -230,7 +223,7 @@ TEST(FloatFunctions, EveryLevelGivesTheSameBitsForEveryCount) {
   for (const MapCase& one : kMaps) {
     std::vector<float> expected(x.size());
     (float_kernels(Isa::generic).*one.map)(x.size(), x.data(), expected.data());
-    for (const Isa isa : levels()) {
+    for (const Isa isa : float_levels()) {
       std::vector<float> found = x;                    // in place
       (float_kernels(isa).*one.map)(found.size(), found.data(), found.data());
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -291,7 +284,7 @@ TEST(FloatRecurrent, EqualsTheSpecificationInAnyDivisionOfTheFrames) {
       std::vector<float> h0(static_cast<std::size_t>(hidden), 0.25f), c0(h0.size(), -0.5f);
       std::vector<float> eh = h0, ec = c0;
       const std::vector<float> expected = recurrent_reference(spec, kFrames, x.data(), eh, ec);
-      for (const Isa isa : levels()) {
+      for (const Isa isa : float_levels()) {
         HeapMemory memory;
         FloatRecurrent recurrent;
         ASSERT_TRUE(prepare_float_recurrent(spec, isa, memory, recurrent).ok());

@@ -11,17 +11,10 @@
 #include "kernels/float_pair_kernels.h"
 #include "kernels/float_sum.h"
 #include "kernels/softmax.h"
+#include "tests/kernels/float_levels.h"
 
 namespace runnel::kernels {
 namespace {
-
-std::vector<Isa> levels() {
-  std::vector<Isa> isas;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512}) {
-    if (isa <= best_isa()) isas.push_back(isa);
-  }
-  return isas;
-}
 
 std::vector<float> random_floats(std::size_t count, float low, float high, unsigned seed) {
   std::mt19937 generator(seed);
@@ -49,7 +42,7 @@ TEST(FloatPairs, ExponentialsHaveFortyBits) {
 
 TEST(FloatPairs, EndsOfTheNumberRange) {
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  for (const Isa isa : levels()) {
+  for (const Isa isa : float_levels()) {
     const float x[] = {0, -0.0f, -infinity, -104, -3e38f, nan, -90};
     float high[7], low[7];
     float_pair_kernels(isa).exp_terms(7, x, 0, high, low);
@@ -69,7 +62,7 @@ TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
   const std::vector<float> x = random_floats(300, -110, 0, 3);
   for (std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{8}, std::size_t{17}, std::size_t{31}, x.size()}) {
     std::vector<std::vector<float>> found;
-    for (const Isa isa : levels()) {
+    for (const Isa isa : float_levels()) {
       const FloatPairKernels& kernels = float_pair_kernels(isa);
       std::vector<float> all(4 * count);
       float *const high = all.data(), *const low = high + count, *const y = low + count, *const z = y + count;
