@@ -1,4 +1,5 @@
-// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of jobs, crashes and shards.
+// runnel batch: a model over many recordings. Output is in the order of the input, whatever the number of
+// jobs, crashes and shards.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -30,12 +31,14 @@ Result<std::uint32_t> call_checksum(const BatchCall& call) {
   RUNNEL_ASSIGN(const std::vector<std::byte> model, read_whole_file(call.graph.model));
   CallChecksum sum;
   sum.add(std::to_string(crc32c(model)));
-  for (const std::string* piece : {&call.graph.front_end, &call.graph.decision, &call.flags.target, &call.flags.member, &call.flags.pool_window, &call.flags.attention_window,
-                                   &call.give, &call.format}) {
+  for (const std::string* piece :
+       {&call.graph.front_end, &call.graph.decision, &call.flags.target, &call.flags.member,
+        &call.flags.pool_window, &call.flags.attention_window, &call.give, &call.format}) {
     sum.add(*piece);
   }
   sum.add(call.sources);
-  for (const auto* list : {&call.inputs, &call.flags.shapes, &call.flags.values, &call.flags.contexts}) sum.add(*list);
+  for (const auto* list : {&call.inputs, &call.flags.shapes, &call.flags.values, &call.flags.contexts})
+    sum.add(*list);
   return sum.value();
 }
 
@@ -46,13 +49,15 @@ Status run_pipe(batch::Worker& worker) {
     if (!more.ok()) return more.status().at("stdin");
     if (!*more) break;
     const std::string answer = batch::answer(line, worker, totals);
-    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0) return Status(Code::io_error, "stdout cannot be written");
+    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size() || std::fflush(stdout) != 0)
+      return Status(Code::io_error, "stdout cannot be written");
   }
-  return {};   // a failure is an answer, too
+  return {};  // a failure is an answer, too
 }
 
-// Frames per run of the model: what waits is sound of files, so there is no reason to be early. Weights are then loaded for so many columns at once, and
-// neither longer blocks nor several recordings together are quicker (bench/batch_bench); in longer blocks more of a short recording is padding.
+// Frames per run of the model: what waits is sound of files, so there is no reason to be early. Weights are
+// then loaded for so many columns at once, and neither longer blocks nor several recordings together are
+// quicker (bench/batch_bench); in longer blocks more of a short recording is padding.
 constexpr std::int64_t kBlock = 32;
 // Samples per step of the graph.
 constexpr std::int64_t kTick = 8192;
@@ -67,29 +72,43 @@ std::int64_t block_of(const Model& model) {
 // The format by --format, else by what is given and the name of the output.
 Result<batch::OutputFormat> format_of(const BatchCall& call) {
   batch::OutputFormat format = batch::format_of_name(call.output);
-  if (!call.format.empty() && !batch::parse_format(call.format, format)) return Status(Code::invalid_argument) << "--format " << call.format;
+  if (!call.format.empty() && !batch::parse_format(call.format, format))
+    return Status(Code::invalid_argument) << "--format " << call.format;
   if (!gives_frames(call) && format != batch::OutputFormat::jsonl && format != batch::OutputFormat::csv) {
-    return Status(Code::invalid_argument) << "--format " << batch::name_of(format) << " holds arrays: expected --give posteriors, outputs or features";
+    return Status(Code::invalid_argument) << "--format " << batch::name_of(format)
+                                          << " holds arrays: expected --give posteriors, outputs or features";
   }
-  if (call.output == "-" && format == batch::OutputFormat::files) return Status(Code::invalid_argument, "-o -: --format files needs a folder");
+  if (call.output == "-" && format == batch::OutputFormat::files)
+    return Status(Code::invalid_argument, "-o -: --format files needs a folder");
   return format;
 }
 
 // What follows the source: what remembers nothing, perhaps, and what remembers.
 struct Behind {
   std::string front, rest;
-  std::string name;            // of what is between them; empty: none is needed
-  [[nodiscard]] std::string whole() const { return front + (name.empty() ? "" : " name=" + name) + " ! " + rest; }
-  [[nodiscard]] std::string from_pieces() const { return "pieces" + (name.empty() ? "" : " name=" + name) + " ! " + rest; }
+  std::string name;  // of what is between them; empty: none is needed
+  [[nodiscard]] std::string whole() const {
+    return front + (name.empty() ? "" : " name=" + name) + " ! " + rest;
+  }
+  [[nodiscard]] std::string from_pieces() const {
+    return "pieces" + (name.empty() ? "" : " name=" + name) + " ! " + rest;
+  }
 };
-Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::OutputFormat format, const std::string& folder) {
-  RUNNEL_ASSIGN(const GraphParts parts, graph_parts(call.graph, model, gives_frames(call) && format != batch::OutputFormat::jsonl));
+Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::OutputFormat format,
+                           const std::string& folder) {
+  RUNNEL_ASSIGN(const GraphParts parts,
+                graph_parts(call.graph, model, gives_frames(call) && format != batch::OutputFormat::jsonl));
   const std::string activation = call.give == "posteriors" && parts.logits ? "softmax" : "none";
-  const std::string rows = "frame_rows to=" + std::string(batch::name_of(format)) + " activation=" + activation + (folder.empty() ? "" : " folder=" + quote_value(folder));
+  const std::string rows = "frame_rows to=" + std::string(batch::name_of(format)) +
+                           " activation=" + activation +
+                           (folder.empty() ? "" : " folder=" + quote_value(folder));
   if (call.give == "features") return Behind{parts.front_end, rows, ""};
   const std::int64_t block = block_of(model);
-  const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) + (block > 0 ? " chunk=" + std::to_string(block) : std::string());
-  if (call.give == "events") return Behind{front, parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
+  const std::string front = parts.front_end + " ! infer model=" + quote_value(call.graph.model) +
+                            (block > 0 ? " chunk=" + std::to_string(block) : std::string());
+  if (call.give == "events")
+    return Behind{front,
+                  parts.decision + " ! " + (format == batch::OutputFormat::csv ? "event_rows" : "jsonl"), ""};
   if (format != batch::OutputFormat::jsonl) return Behind{front, rows, ""};
   // Among JSON lines there is room for both.
   return Behind{front, parts.decision + " ! jsonl given_frames. ! " + rows, "given_frames"};
@@ -97,11 +116,16 @@ Result<Behind> text_behind(const BatchCall& call, const Model& model, batch::Out
 
 Status run_batch(BatchCall& call) {
   if (call.pipe && !(call.inputs.empty() && call.output.empty() && call.shard.empty() && !call.resume)) {
-    return Status(Code::invalid_argument, "--pipe reads recordings from stdin and writes to stdout: expected no INPUT, -o, --shard or --resume");
+    return Status(Code::invalid_argument,
+                  "--pipe reads recordings from stdin and writes to stdout: expected no INPUT, -o, --shard "
+                  "or --resume");
   }
-  if (!call.pipe && (call.inputs.empty() || call.output.empty())) return Status(Code::invalid_argument, "expected INPUT... and -o OUT, or --pipe");
-  if (call.resume && call.output == "-") return Status(Code::invalid_argument, "--resume goes on with a file, -o - is none");
-  if (call.pipe && (gives_frames(call) || !call.format.empty())) return Status(Code::invalid_argument, "--pipe answers with events: expected no --give or --format");
+  if (!call.pipe && (call.inputs.empty() || call.output.empty()))
+    return Status(Code::invalid_argument, "expected INPUT... and -o OUT, or --pipe");
+  if (call.resume && call.output == "-")
+    return Status(Code::invalid_argument, "--resume goes on with a file, -o - is none");
+  if (call.pipe && (gives_frames(call) || !call.format.empty()))
+    return Status(Code::invalid_argument, "--pipe answers with events: expected no --give or --format");
   batch::Shard shard;
   if (!call.pipe) {
     RUNNEL_ASSIGN(shard, choose_shard(call.shard));
@@ -128,7 +152,10 @@ Status run_batch(BatchCall& call) {
   options.tick = kTick;
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
-  RecordingsWork work{.format = format, .prefix = {}, .keyed = format == batch::OutputFormat::files || format == batch::OutputFormat::ark, .make = {}};
+  RecordingsWork work{.format = format,
+                      .prefix = {},
+                      .keyed = format == batch::OutputFormat::files || format == batch::OutputFormat::ark,
+                      .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv && !gives_frames(call)) work.prefix = batch::EventRows::header();
   if (format == batch::OutputFormat::csv && gives_frames(call)) {
@@ -137,7 +164,8 @@ Status run_batch(BatchCall& call) {
   batch::SpareThreads spare;
   call.run.spare = &spare;
   const bool splits = !call.pipe && call.run.jobs != 1;
-  const batch::SplitGraph split{texts.front, texts.from_pieces(), splits ? &spare : nullptr, call.piece_seconds};
+  const batch::SplitGraph split{texts.front, texts.from_pieces(), splits ? &spare : nullptr,
+                                call.piece_seconds};
   work.make = [&] { return std::make_unique<batch::GraphWorker>(behind, call.sources, options, split); };
   if (call.pipe) {
     catch_signals();
@@ -151,21 +179,36 @@ Status run_batch(BatchCall& call) {
 
 void add_batch(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  CLI::App* verb = app.add_subcommand("batch", "A model over many recordings: events as JSON lines, in the order of the input");
+  CLI::App* verb = app.add_subcommand(
+      "batch", "A model over many recordings: events as JSON lines, in the order of the input");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("INPUT", call->inputs, "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a manifest's object per line")->default_str("");
-  verb->add_option("-o,--output", call->output, "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
-  verb->add_option("--give", call->give, "What comes out: events; posteriors, outputs (of the model as they are) or features of every frame, in JSON lines beside the events")
+  verb->add_option("INPUT", call->inputs,
+                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
+                   "manifest's object per line")
+      ->default_str("");
+  verb->add_option(
+      "-o,--output", call->output,
+      "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
+  verb->add_option("--give", call->give,
+                   "What comes out: events; posteriors, outputs (of the model as they are) or features of "
+                   "every frame, in JSON lines beside the events")
       ->check(CLI::IsMember({"events", "posteriors", "outputs", "features"}));
-  verb->add_option("--format", call->format, "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per recording); default: as OUT is called")
+  verb->add_option("--format", call->format,
+                   "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
+                   "recording); default: as OUT is called")
       ->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
   add_run_flags(verb, *call);
   verb->add_flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
-  verb->add_option("--piece", call->piece_seconds, "With several threads: recordings at least twice as long are worked on in pieces of so many seconds, with the same results")->check(CLI::Range(1.0, 86400.0));
+  verb->add_option("--piece", call->piece_seconds,
+                   "With several threads: recordings at least twice as long are worked on in pieces of so "
+                   "many seconds, with the same results")
+      ->check(CLI::Range(1.0, 86400.0));
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);
-  verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision, "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
+  verb->add_option("--front-end", call->graph.front_end,
+                   "Graph text in front of the model (default: the model's own)");
+  verb->add_option("--decision", call->graph.decision,
+                   "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_batch(*call); !status.ok()) exit_code = fail(status);

@@ -36,7 +36,8 @@ Status run_bench(const BenchCall& call) {
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options));
   const Prepared& prepared = engine->prepared();
   if (call.sessions > 1 && (options.mode != RunMode::stream || call.threads > 1)) {
-    return Status(Code::unsupported) << "--sessions steps streams together in one thread: it needs a model that can be streamed, and no --threads";
+    return Status(Code::unsupported) << "--sessions steps streams together in one thread: it needs a model "
+                                        "that can be streamed, and no --threads";
   }
   HeapMemory memory;
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
@@ -44,34 +45,52 @@ Status run_bench(const BenchCall& call) {
   if (call.sessions > 1) {
     RUNNEL_ASSIGN(group, SessionGroup::make(prepared, call.sessions, memory));
   }
-  const auto session_of = [&](std::size_t i) -> Session& { return group ? group->session(i) : runner->session(); };
+  const auto session_of = [&](std::size_t i) -> Session& {
+    return group ? group->session(i) : runner->session();
+  };
   std::mt19937 random(1);
   std::vector<double> times;
   const auto start = std::chrono::steady_clock::now();
-  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   constexpr int kWarmUp = 32;
   // Calls are timed in batches of at least 20 us, because the clock itself costs some 30 ns.
   std::int64_t batch = 1, runs = 0;
   for (int warm = 0; warm < kWarmUp || times.size() < 8 || spent() < call.seconds;) {
     for (std::size_t s = 0; s < call.sessions; ++s) {
       for (std::size_t i = 0; i < owned->model().inputs().size(); ++i) {
-        for (std::byte& byte : session_of(s).input(static_cast<int>(i))) byte = static_cast<std::byte>(random() & 63);
+        for (std::byte& byte : session_of(s).input(static_cast<int>(i)))
+          byte = static_cast<std::byte>(random() & 63);
       }
     }
     const auto before = std::chrono::steady_clock::now();
     for (std::int64_t i = 0; i < batch; ++i) {
-      if (group) group->run();
-      else runner->session().run(prepared.block());
+      if (group)
+        group->run();
+      else
+        runner->session().run(prepared.block());
     }
-    const double each = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
-    if (each < 20) batch *= 2;
-    else if (++warm > kWarmUp / 2) times.push_back(each / static_cast<double>(batch) / static_cast<double>(call.sessions));
+    const double each =
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
+    if (each < 20)
+      batch *= 2;
+    else if (++warm > kWarmUp / 2)
+      times.push_back(each / static_cast<double>(batch) / static_cast<double>(call.sessions));
     runs += batch;
   }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
-  nlohmann::ordered_json out = {{"type", "bench"}, {"model", call.model}, {"isa", name_of(options.isa)}, {"mode", options.mode == RunMode::stream ? "stream" : "whole"},
-                                {"block", prepared.block()}, {"threads", prepared.threads()}, {"sessions", call.sessions}, {"runs", runs}, {"min_us", times.front()}, {"median_us", median}};
+  nlohmann::ordered_json out = {{"type", "bench"},
+                                {"model", call.model},
+                                {"isa", name_of(options.isa)},
+                                {"mode", options.mode == RunMode::stream ? "stream" : "whole"},
+                                {"block", prepared.block()},
+                                {"threads", prepared.threads()},
+                                {"sessions", call.sessions},
+                                {"runs", runs},
+                                {"min_us", times.front()},
+                                {"median_us", median}};
   if (options.mode == RunMode::stream) {
     const double frames = static_cast<double>(prepared.block()) / median * 1e6;
     out["frames_per_second"] = frames;
@@ -89,12 +108,16 @@ Status run_bench(const BenchCall& call) {
 void add_bench(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
   CLI::App* verb = app.add_subcommand("bench", "How fast a model runs on this machine");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
-  verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")->check(CLI::NonNegativeNumber);
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      ->required();
+  verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
+      ->check(CLI::NonNegativeNumber);
   add_threads_flag(verb, call->threads);
-  verb->add_option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")->check(CLI::Range(1, 100000));
+  verb->add_option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")
+      ->check(CLI::Range(1, 100000));
   verb->add_option("--seconds", call->seconds, "How long to measure")->check(CLI::PositiveNumber);
-  verb->add_option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors")->check(CLI::PositiveNumber);
+  verb->add_option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors")
+      ->check(CLI::PositiveNumber);
   add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_bench(*call); !status.ok()) exit_code = fail(status);

@@ -21,17 +21,21 @@ std::map<std::string, std::vector<std::string>> by_input(const std::vector<std::
   std::map<std::string, std::vector<std::string>> paths;
   for (const std::string& text : data) {
     const std::size_t at = text.find('=');
-    if (at == std::string::npos || std::filesystem::exists(text)) paths[""].push_back(text);
-    else paths[text.substr(0, at)].push_back(text.substr(at + 1));
+    if (at == std::string::npos || std::filesystem::exists(text))
+      paths[""].push_back(text);
+    else
+      paths[text.substr(0, at)].push_back(text.substr(at + 1));
   }
   return paths;
 }
 
-Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end, std::size_t& channels) {
+Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files,
+                                const FrontEndFlags& front_end, std::size_t& channels) {
   std::size_t shortest = std::numeric_limits<std::size_t>::max();
   for (const auto& file : files) {
     RUNNEL_ASSIGN(const Features features, features_of(file, front_end));
-    if (features.frames() == 0) return Status(Code::invalid_data) << file.string() << ": too short for a single frame";
+    if (features.frames() == 0)
+      return Status(Code::invalid_data) << file.string() << ": too short for a single frame";
     shortest = std::min(shortest, features.frames());
     channels = features.channels;
   }
@@ -40,9 +44,13 @@ Result<std::size_t> shortest_of(const std::vector<std::filesystem::path>& files,
 
 }  // namespace
 
-Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data, const FrontEndFlags& front_end, const compiler::Graph& graph) {
+Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::string>& data,
+                                                     const FrontEndFlags& front_end,
+                                                     const compiler::Graph& graph) {
   if (!front_end.text.empty()) {
-    if (graph.inputs.size() != 1) return Status(Code::unsupported) << "a front end for a model with " << graph.inputs.size() << " inputs, expected 1";
+    if (graph.inputs.size() != 1)
+      return Status(Code::unsupported)
+             << "a front end for a model with " << graph.inputs.size() << " inputs, expected 1";
     RUNNEL_ASSIGN(const auto files, recording_files(data));
     return recording_clips(files, front_end, graph.tensors[static_cast<std::size_t>(graph.inputs[0])]);
   }
@@ -52,30 +60,40 @@ Result<std::unique_ptr<quantizer::Clips>> open_clips(const std::vector<std::stri
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const compiler::Tensor& tensor = graph.tensors[static_cast<std::size_t>(graph.inputs[i])];
     // State comes from the step before.
-    if (std::any_of(states.begin(), states.end(), [&](const auto& state) { return state.second == graph.inputs[i]; })) continue;
+    if (std::any_of(states.begin(), states.end(),
+                    [&](const auto& state) { return state.second == graph.inputs[i]; }))
+      continue;
     auto found = paths.find(tensor.name);
     if (found == paths.end() && i == 0) found = paths.find("");
-    if (found == paths.end()) return Status(Code::invalid_argument) << "no data for input " << tensor.name << ", expected " << tensor.name << "=PATH";
+    if (found == paths.end())
+      return Status(Code::invalid_argument)
+             << "no data for input " << tensor.name << ", expected " << tensor.name << "=PATH";
     RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
     RUNNEL_ASSIGN(auto clips, quantizer::open_clip_files(files, tensor));
     inputs.push_back(std::move(clips));
     paths.erase(found);
   }
-  if (!paths.empty()) return Status(Code::invalid_argument) << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first) << ", which is no input of the model";
-  if (inputs.empty()) return Status(Code::invalid_argument, "every input takes state, expected one that takes data");
+  if (!paths.empty())
+    return Status(Code::invalid_argument)
+           << "data for " << (paths.begin()->first.empty() ? "a first input" : paths.begin()->first)
+           << ", which is no input of the model";
+  if (inputs.empty())
+    return Status(Code::invalid_argument, "every input takes state, expected one that takes data");
   RUNNEL_ASSIGN(auto clips, quantizer::joined_clips(std::move(inputs)));
   if (states.empty()) return clips;
   return quantizer::sequence_clips(graph, std::move(clips));
 }
 
-Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data, const FrontEndFlags& front_end, const compiler::UsageOptions& usage,
+Result<CalibratedModel> load_calibrated(const std::string& model, const std::vector<std::string>& data,
+                                        const FrontEndFlags& front_end, const compiler::UsageOptions& usage,
                                         compiler::LoadOptions options) {
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(model, options));
   if (imported.graph.inputs.empty()) return Status(Code::invalid_data) << model << ": a model without inputs";
   bool again = false;
-  int frame_axis = -1;   // where the front end's frames are is where time is
+  int frame_axis = -1;  // where the front end's frames are is where time is
   if (!front_end.text.empty()) {
-    const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];
+    const compiler::Tensor& input =
+        imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[0])];
     RUNNEL_ASSIGN(const auto files, recording_files(data));
     std::size_t channels = 0, frames = 0;
     RUNNEL_ASSIGN(const std::size_t shortest, shortest_of(files, front_end, channels));
@@ -89,26 +107,37 @@ Result<CalibratedModel> load_calibrated(const std::string& model, const std::vec
   } else {
     const auto paths = by_input(data);
     for (std::size_t i = 0; i < imported.graph.inputs.size(); ++i) {
-      const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[i])];
+      const compiler::Tensor& input =
+          imported.graph.tensors[static_cast<std::size_t>(imported.graph.inputs[i])];
       auto found = paths.find(input.name);
       if (found == paths.end() && i == 0) found = paths.find("");
       if (found == paths.end()) continue;
       RUNNEL_ASSIGN(const auto files, quantizer::list_clip_files(found->second));
-      RUNNEL_ASSIGN(const std::vector<std::int64_t> shape, quantizer::clip_shape_of(files[0], input.shape.size()));
+      RUNNEL_ASSIGN(const std::vector<std::int64_t> shape,
+                    quantizer::clip_shape_of(files[0], input.shape.size()));
       if (shape.empty()) {
-        const bool open = std::any_of(imported.notes.begin(), imported.notes.end(), [&](const std::string& note) { return note.find("input " + input.name + " has no fixed size") != std::string::npos; });
-        if (open) return Status(Code::invalid_argument) << files[0].string() << ": says no shape, and input " << input.name << " has no fixed size; give it with --shape";
+        const bool open =
+            std::any_of(imported.notes.begin(), imported.notes.end(), [&](const std::string& note) {
+              return note.find("input " + input.name + " has no fixed size") != std::string::npos;
+            });
+        if (open)
+          return Status(Code::invalid_argument) << files[0].string() << ": says no shape, and input "
+                                                << input.name << " has no fixed size; give it with --shape";
         continue;
       }
       options.onnx.data_shapes[input.name] = shape;
       again = true;
     }
   }
-  if (again) { RUNNEL_ASSIGN(imported, compiler::import_file(model, options)); }
+  if (again) {
+    RUNNEL_ASSIGN(imported, compiler::import_file(model, options));
+  }
   for (const compiler::TensorId id : imported.graph.inputs) {
     const compiler::Tensor& input = imported.graph.tensors[static_cast<std::size_t>(id)];
     if (input.dtype != DType::float32) {
-      return Status(Code::unsupported) << model << ": input " << input.name << " is " << runnel::name_of(input.dtype) << ", expected float32; --value fixes inputs of integers";
+      return Status(Code::unsupported)
+             << model << ": input " << input.name << " is " << runnel::name_of(input.dtype)
+             << ", expected float32; --value fixes inputs of integers";
     }
   }
   if (frame_axis > 0) imported.graph.time_axes.assign(imported.graph.inputs.size(), frame_axis);
@@ -144,7 +173,7 @@ std::function<void(std::string_view, double)> progress_line() {
   auto state = std::make_shared<State>();
   return [state](std::string_view stage, double fraction) {
     const auto now = Clock::now();
-    if (stage.empty()) {   // the end
+    if (stage.empty()) {  // the end
       if (state->open) std::fputs("\r\033[K", stderr);
       state->open = false;
       return;
@@ -157,8 +186,11 @@ std::function<void(std::string_view, double)> progress_line() {
     }
     state->told = now;
     const double spent = std::chrono::duration<double>(now - state->started).count();
-    if (fraction > 0.02) std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction, spent * (1 - fraction) / fraction);
-    else std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
+    if (fraction > 0.02)
+      std::fprintf(stderr, "\rrunnel: %s %3.0f %%, %.0f s left\033[K", state->stage.c_str(), 100 * fraction,
+                   spent * (1 - fraction) / fraction);
+    else
+      std::fprintf(stderr, "\rrunnel: %s\033[K", state->stage.c_str());
     state->open = true;
   };
 }

@@ -1,4 +1,6 @@
 // runnel check: proves a model on this machine. One JSON result on stdout, the story on stderr.
+#include "inference/host/check.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,7 +9,6 @@
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "base/host/npy.h"
-#include "inference/host/check.h"
 #include "inference/host/describe.h"
 #include "npu/host/simulated_npu.h"
 #include "pipeline/host/front_end.h"
@@ -24,18 +25,23 @@ struct CheckCall {
 
 // A recording through the model's own front end, as the model's input.
 Result<NpyArray> front_end_frames(const Model& model, const std::string& wav) {
-  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr) return Status(Code::invalid_argument) << "the model brings no front end for " << wav;
+  if (model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
+    return Status(Code::invalid_argument) << "the model brings no front end for " << wav;
   compiler::FileLoader loader;
-  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames, pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
+  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
+                pipeline::run_front_end(model.pipeline()->front_end()->str(), wav, graph_options(loader)));
   return NpyArray{frames.format.dtype, {frames.frames, frames.format.channels}, std::move(frames.data)};
 }
 
 std::string tell(const Model& model, const Difference& difference) {
-  if (difference.tensor < 0) return fmt::format("{}: expected {}, found {}", difference.run, difference.expected, difference.found);
+  if (difference.tensor < 0)
+    return fmt::format("{}: expected {}, found {}", difference.run, difference.expected, difference.found);
   const Shape shape = model.tensor(difference.tensor).shape;
   const std::int64_t channels = shape.rank > 0 ? shape[shape.rank - 1] : 1;
-  return fmt::format("{}: tensor {}, frame {}, channel {} (element {} of the frame): expected {}, found {}", difference.run, tensor_label(model, difference.tensor),
-                     difference.frame, channels > 0 ? difference.element % channels : 0, difference.element, difference.expected, difference.found);
+  return fmt::format("{}: tensor {}, frame {}, channel {} (element {} of the frame): expected {}, found {}",
+                     difference.run, tensor_label(model, difference.tensor), difference.frame,
+                     channels > 0 ? difference.element % channels : 0, difference.element,
+                     difference.expected, difference.found);
 }
 
 Status run_check(const CheckCall& call, bool& exact) {
@@ -45,8 +51,11 @@ Status run_check(const CheckCall& call, bool& exact) {
   std::vector<Difference> differences;
 
   RUNNEL_ASSIGN(const VectorReport vectors, check_vectors(owned, best_isa(), npu::simulating_operators()));
-  const std::string rule = vectors.floats ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance) : "integers exact";
-  result["vectors"] = {{"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
+  const std::string rule = vectors.floats
+                               ? fmt::format("integers exact, float32 within {:g}", kVectorTolerance)
+                               : "integers exact";
+  result["vectors"] = {
+      {"cases", vectors.cases}, {"exact", vectors.exact}, {"passed", vectors.passed}, {"rule", rule}};
   // JSON has no infinity: null.
   if (vectors.cases > 0) result["vectors"]["largest_difference"] = vectors.largest_difference;
   differences = vectors.differences;
@@ -55,7 +64,8 @@ Status run_check(const CheckCall& call, bool& exact) {
   } else {
     say(fmt::format("{} of {} self-test vectors reproduced exactly", vectors.exact, vectors.cases));
     if (vectors.exact < vectors.cases) {
-      say(fmt::format("{} of {} pass ({}); largest difference {:g}", vectors.passed, vectors.cases, rule, vectors.largest_difference));
+      say(fmt::format("{} of {} pass ({}); largest difference {:g}", vectors.passed, vectors.cases, rule,
+                      vectors.largest_difference));
     }
   }
 
@@ -69,14 +79,21 @@ Status run_check(const CheckCall& call, bool& exact) {
     if (!call.wav.empty()) {
       RUNNEL_ASSIGN(NpyArray array, front_end_frames(model, call.wav));
       const TensorView input = model.tensor(model.inputs()[0]);
-      const std::size_t values = input.bytes() / size_of(input.dtype) / static_cast<std::size_t>(input.shape[about.tensors[static_cast<std::size_t>(model.inputs()[0])].time_axis]);
-      if (model.inputs().size() != 1 || array.shape.size() != 2 || array.shape[1] != static_cast<std::int64_t>(values)) {
-        return Status(Code::mismatch) << "the front end gives " << (array.shape.size() == 2 ? array.shape[1] : 0) << " values per frame, the model wants " << values;
+      const std::size_t values =
+          input.bytes() / size_of(input.dtype) /
+          static_cast<std::size_t>(
+              input.shape[about.tensors[static_cast<std::size_t>(model.inputs()[0])].time_axis]);
+      if (model.inputs().size() != 1 || array.shape.size() != 2 ||
+          array.shape[1] != static_cast<std::int64_t>(values)) {
+        return Status(Code::mismatch)
+               << "the front end gives " << (array.shape.size() == 2 ? array.shape[1] : 0)
+               << " values per frame, the model wants " << values;
       }
       frames = array.shape[0];
       inputs.push_back(array.dtype == input.dtype ? array.data : quantize_for(model, input, array.data));
     }
-    RUNNEL_ASSIGN(const StreamReport stream, check_streaming(owned, frames, inputs, call.seed, best_isa(), npu::simulating_operators()));
+    RUNNEL_ASSIGN(const StreamReport stream,
+                  check_streaming(owned, frames, inputs, call.seed, best_isa(), npu::simulating_operators()));
     differences.insert(differences.end(), stream.differences.begin(), stream.differences.end());
     result["frames"] = stream.frames;
     result["output_frames"] = stream.output_frames;
@@ -85,9 +102,13 @@ Status run_check(const CheckCall& call, bool& exact) {
     result["lookahead_frames"] = about.lookahead;
     result["state_bytes"] = about.memory.state;
     std::string blocks;
-    for (const std::int64_t block : stream.blocks) blocks += (blocks.empty() ? "" : ", ") + std::to_string(block);
-    say(fmt::format("{} frames of {}: streamed in blocks of {}, after resets, interleaved, saved and restored, and event-driven: {}", stream.frames,
-                    call.wav.empty() ? "seeded random input" : call.wav, blocks, stream.differences.empty() ? "equal to the whole run, bit for bit" : "DIFFERENT from the whole run"));
+    for (const std::int64_t block : stream.blocks)
+      blocks += (blocks.empty() ? "" : ", ") + std::to_string(block);
+    say(fmt::format(
+        "{} frames of {}: streamed in blocks of {}, after resets, interleaved, saved and restored, and "
+        "event-driven: {}",
+        stream.frames, call.wav.empty() ? "seeded random input" : call.wav, blocks,
+        stream.differences.empty() ? "equal to the whole run, bit for bit" : "DIFFERENT from the whole run"));
   }
   exact = differences.empty();
   result["exact"] = exact;
@@ -103,16 +124,22 @@ Status run_check(const CheckCall& call, bool& exact) {
 
 void add_check(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  CLI::App* verb = app.add_subcommand("check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
-  verb->add_option("WAV", call->wav, "A recording for the model's own front end (default: seeded random input)");
-  verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")->check(CLI::NonNegativeNumber);
+  CLI::App* verb = app.add_subcommand(
+      "check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      ->required();
+  verb->add_option("WAV", call->wav,
+                   "A recording for the model's own front end (default: seeded random input)");
+  verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", call->seed, "Seed of the random input");
   add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     bool exact = false;
-    if (const Status status = run_check(*call, exact); !status.ok()) exit_code = fail(status);
-    else if (!exact) exit_code = 1;
+    if (const Status status = run_check(*call, exact); !status.ok())
+      exit_code = fail(status);
+    else if (!exact)
+      exit_code = 1;
   });
 }
 

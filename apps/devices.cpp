@@ -13,7 +13,8 @@ Status list_devices(const std::vector<std::string>& names) {
   RUNNEL_ASSIGN(const std::vector<pipeline::CaptureDevice> devices, pipeline::capture_devices(names));
   if (devices.empty()) say("the system names no sound device to listen to");
   for (const pipeline::CaptureDevice& device : devices) {
-    nlohmann::ordered_json record = {{"type", "device"}, {"name", device.name}, {"description", device.description}};
+    nlohmann::ordered_json record = {
+        {"type", "device"}, {"name", device.name}, {"description", device.description}};
     if (device.unavailable.empty()) {
       record["rates"] = {device.least_rate, device.most_rate};
       record["channels"] = {device.least_channels, device.most_channels};
@@ -30,7 +31,8 @@ Status list_devices(const std::vector<std::string>& names) {
 
 void add_devices(CLI::App& app, int& exit_code) {
   auto names = std::make_shared<std::vector<std::string>>();
-  CLI::App* verb = app.add_subcommand("devices", "Sound devices to listen to: names, rates, channels, formats");
+  CLI::App* verb =
+      app.add_subcommand("devices", "Sound devices to listen to: names, rates, channels, formats");
   verb->add_option("NAME", *names, "Devices to look at (default: all that the system names)");
   verb->callback([names, &exit_code] {
     if (const Status status = list_devices(*names); !status.ok()) exit_code = fail(status);

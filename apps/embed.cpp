@@ -46,7 +46,8 @@ constexpr std::size_t kMostMemory = std::size_t{64} << 20;
 // The name of a file, as it may stand in a comment of C++ or CMake: it neither ends it nor goes on behind it.
 std::string in_comment(std::string name) {
   for (char& letter : name) {
-    if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*') letter = '_';
+    if (static_cast<unsigned char>(letter) < 32 || letter == 127 || letter == '\\' || letter == '*')
+      letter = '_';
   }
   return name;
 }
@@ -60,13 +61,18 @@ std::string identifier(std::string text) {
 // Numbers as literals of C++ that give the same value again, enumerations as their number behind '#'.
 std::string literal(const pipeline::Parameter& parameter, const pipeline::Value& value, bool option) {
   switch (value.type) {
-    case pipeline::ParameterType::boolean: return value.boolean ? "true" : "false";
-    case pipeline::ParameterType::integer: return std::to_string(value.integer);
+    case pipeline::ParameterType::boolean:
+      return value.boolean ? "true" : "false";
+    case pipeline::ParameterType::integer:
+      return std::to_string(value.integer);
     case pipeline::ParameterType::real: {
       // Members are float or double; a hexadecimal literal is exact for both.
-      return option || static_cast<double>(static_cast<float>(value.real)) == value.real ? fmt::format("{:a}F", value.real) : fmt::format("{:a}", value.real);
+      return option || static_cast<double>(static_cast<float>(value.real)) == value.real
+                 ? fmt::format("{:a}F", value.real)
+                 : fmt::format("{:a}", value.real);
     }
-    case pipeline::ParameterType::text: break;
+    case pipeline::ParameterType::text:
+      break;
   }
   if (!option) return compiler::quoted(value.text);
   std::size_t index = 0;
@@ -79,8 +85,10 @@ std::string literal(const pipeline::Parameter& parameter, const pipeline::Value&
 }
 
 // One node of the text, with all its parameters.
-Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::size_t index, const std::string& model) {
-  RUNNEL_ASSIGN(const pipeline::NodeType* const type, pipeline::find_node(pipeline::device_nodes(), text.type, true));
+Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::size_t index,
+                                        const std::string& model) {
+  RUNNEL_ASSIGN(const pipeline::NodeType* const type,
+                pipeline::find_node(pipeline::device_nodes(), text.type, true));
   const compiler::NodeClass* known = compiler::find_node_class(text.type);
   if (known == nullptr) return Status(Code::unsupported) << "the node " << text.type << " cannot be embedded";
   HeapMemory memory;
@@ -89,7 +97,13 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
   for (const pipeline::ParameterText& given : text.parameters) {
     if (const auto found = pipeline::find_parameter(*type, given.key); !found.ok()) return found.status();
   }
-  compiler::EmbeddedNode out{text.type, std::string(known->class_name), std::string(known->header), std::to_string(type->input.kinds), std::to_string(type->output.kinds), {}, {}};
+  compiler::EmbeddedNode out{text.type,
+                             std::string(known->class_name),
+                             std::string(known->header),
+                             std::to_string(type->input.kinds),
+                             std::to_string(type->output.kinds),
+                             {},
+                             {}};
   for (const pipeline::Parameter& parameter : type->parameters) {
     for (const pipeline::ParameterText& given : text.parameters) {
       if (given.key != parameter.name) continue;
@@ -119,22 +133,28 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
   }
   if (text.type == "microfrontend") {
     const auto& node = static_cast<const pipeline::Microfrontend&>(*made);
-    const std::string name = fmt::format("Microfrontend{}Tables", index), gives(node.dtype), non_finite(node.non_finite);
+    const std::string name = fmt::format("Microfrontend{}Tables", index), gives(node.dtype),
+                      non_finite(node.non_finite);
     auto source = features::microfrontend_source(node.options, name);
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
     out.class_name = "ConstantMicrofrontend";
     out.header = "pipeline/nodes/constant_microfrontend.h";
-    out.members = {{"options", "&" + name + "::kOptions"}, {"tables", "&" + name + "::kTables"}, {"gives", "DType::" + gives}, {"non_finite", compiler::quoted(non_finite)}};
+    out.members = {{"options", "&" + name + "::kOptions"},
+                   {"tables", "&" + name + "::kTables"},
+                   {"gives", "DType::" + gives},
+                   {"non_finite", compiler::quoted(non_finite)}};
     return out;
   }
   for (const pipeline::Parameter& parameter : type->parameters) {
-    const bool option = known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
+    const bool option =
+        known->options && known->own.find("," + std::string(parameter.name) + ",") == std::string_view::npos;
     if (parameter.name == "preset") continue;
     const pipeline::Value value = parameter.get(parameter, *made);
     const bool is_model = text.type == "infer" && parameter.name == "model";
-    out.members.push_back({(option ? "options." : "") + std::string(parameter.name), is_model ? compiler::quoted(model) : literal(parameter, value, option)});
+    out.members.push_back({(option ? "options." : "") + std::string(parameter.name),
+                           is_model ? compiler::quoted(model) : literal(parameter, value, option)});
   }
   made->~Node();
   return out;
@@ -146,7 +166,9 @@ Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Mo
   RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(around));
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].input != static_cast<int>(i) - 1 || !graph.nodes[i].more_inputs.empty()) {
-      return Status(Code::unsupported) << "the graph \"" << around << "\" has branches; one chain from the samples to the decision can be embedded";
+      return Status(Code::unsupported)
+             << "the graph \"" << around
+             << "\" has branches; one chain from the samples to the decision can be embedded";
     }
   }
   return std::move(graph.nodes);
@@ -156,29 +178,33 @@ Result<std::vector<pipeline::NodeText>> chain_of(const EmbedCall& call, const Mo
 Result<std::vector<std::byte>> rom_model(const Model& model, const EmbedCall& call, bool keep_names) {
   compiler::Graph graph = compiler::graph_of(model);
   if (!call.self_test) graph.vectors.clear();
-  if (call.self_test && graph.vectors.empty()) return Status(Code::not_found) << call.graph.model << ": --self-test, but the model brings no test vectors";
+  if (call.self_test && graph.vectors.empty())
+    return Status(Code::not_found) << call.graph.model
+                                   << ": --self-test, but the model brings no test vectors";
   graph.metadata.clear();
   graph.pipeline.front_end.clear();
   graph.pipeline.decision.clear();
   compiler::WriteOptions options;
   options.strip_names = !keep_names;
   options.blocks.clear();
-  // Frames are counted along its axis of time: one that the file does not have would give them another meaning.
+  // Frames are counted along its axis of time: one that the file does not have would give them another
+  // meaning.
   options.plan = model.plan() != nullptr;
   RUNNEL_ASSIGN(compiler::WrittenModel written, compiler::write_model(graph, options));
   return std::move(written.bytes);
 }
 
-// The program run on this machine: what the generated source will make, to have everything checked before anything is written, and to count the
-// memory that it takes. What will be constants of the program lies in a memory of its own, which is not counted.
+// The program run on this machine: what the generated source will make, to have everything checked before
+// anything is written, and to count the memory that it takes. What will be constants of the program lies in a
+// memory of its own, which is not counted.
 struct DryProgram {
   std::vector<pipeline::NodeText> nodes;
   std::list<features::Fbank> fbanks;
   std::list<features::Microfrontend> microfrontends;
   std::vector<const pipeline::Node*> made;
-  const Prepared* compiled = nullptr;   // null: the model is interpreted
-  int output = 0;                       // tensor of the compiled model
-  pipeline::Format gives;               // of the compiled model's node
+  const Prepared* compiled = nullptr;  // null: the model is interpreted
+  int output = 0;                      // tensor of the compiled model
+  pipeline::Format gives;              // of the compiled model's node
   HeapMemory constants;
 };
 DryProgram* dry_program = nullptr;
@@ -187,7 +213,8 @@ DryProgram* dry_program = nullptr;
 class DryCompiled final : public pipeline::Node {
  public:
   Status prepare(pipeline::PrepareContext& context) noexcept override {
-    RUNNEL_ASSIGN(const Session session, pipeline::ModelStream::make_session(context, *dry_program->compiled));
+    RUNNEL_ASSIGN(const Session session,
+                  pipeline::ModelStream::make_session(context, *dry_program->compiled));
     const Placement& out = dry_program->compiled->placement(dry_program->output);
     pipeline::ModelStreamShape shape;
     shape.out_frames = out.frames;
@@ -205,12 +232,13 @@ class DryCompiled final : public pipeline::Node {
   }
 
  private:
-  [[maybe_unused]] const void* model_ = nullptr;   // as CompiledInfer has one
+  [[maybe_unused]] const void* model_ = nullptr;  // as CompiledInfer has one
   pipeline::ModelStream stream_;
 };
 
 // The node as the program will have it: front ends with tables that are constants, and the compiled model.
-Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text, Memory& memory) {
+Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline::NodeText& text,
+                                 Memory& memory) {
   const bool constant = text.type == "fbank" || text.type == "microfrontend";
   if (text.type == "infer" && dry_program->compiled != nullptr) return embed::place<DryCompiled>(memory);
   pipeline::Node* const node = type.make(constant ? dry_program->constants : memory);
@@ -223,20 +251,25 @@ Result<pipeline::Node*> dry_node(const pipeline::NodeType& type, const pipeline:
     }
   }
   if (text.type == "fbank") {
-    RUNNEL_ASSIGN(features::Fbank made, features::Fbank::make(static_cast<const pipeline::Fbank*>(node)->options, Isa::reference, dry_program->constants));
+    RUNNEL_ASSIGN(features::Fbank made,
+                  features::Fbank::make(static_cast<const pipeline::Fbank*>(node)->options, Isa::reference,
+                                        dry_program->constants));
     auto* const out = embed::place<pipeline::ConstantFbank>(memory);
     if (out != nullptr) out->tables = &dry_program->fbanks.emplace_back(std::move(made)).tables();
     return out;
   }
   if (text.type == "microfrontend") {
     const auto& given = static_cast<const pipeline::Microfrontend&>(*node);
-    RUNNEL_ASSIGN(features::Microfrontend made, features::Microfrontend::make(given.options, Isa::reference, dry_program->constants));
+    RUNNEL_ASSIGN(features::Microfrontend made,
+                  features::Microfrontend::make(given.options, Isa::reference, dry_program->constants));
     auto* const out = embed::place<pipeline::ConstantMicrofrontend>(memory);
     if (out == nullptr) return out;
     const features::Microfrontend& kept = dry_program->microfrontends.emplace_back(std::move(made));
     out->options = &kept.options();
     out->tables = &kept.tables();
-    out->gives = given.dtype == "int8" ? DType::int8 : given.dtype == "float32" ? DType::float32 : DType::uint16;
+    out->gives = given.dtype == "int8"      ? DType::int8
+                 : given.dtype == "float32" ? DType::float32
+                                            : DType::uint16;
     out->non_finite = given.non_finite;
     return out;
   }
@@ -258,10 +291,10 @@ bool make_dry_nodes(Memory& memory, std::span<pipeline::Stage> stages) noexcept 
 
 struct DryRun {
   std::size_t memory_bytes = 0, fast_bytes = 0;
-  std::int64_t hop = 1;              // samples from frame to frame behind the front end
+  std::int64_t hop = 1;  // samples from frame to frame behind the front end
   bool events = false;
-  pipeline::Format features, output; // what the model gets, and gives
-  std::vector<std::string> decisions;   // of each node, if it is one: its facts as C++ (decision_name)
+  pipeline::Format features, output;   // what the model gets, and gives
+  std::vector<std::string> decisions;  // of each node, if it is one: its facts as C++ (decision_name)
 };
 
 std::string decision_name(std::size_t node) { return fmt::format("Decision{}", node); }
@@ -273,7 +306,8 @@ struct DryModel {
   pipeline::Format gives;
 };
 
-Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes, std::size_t fast, const DryModel& model = {}) {
+Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vector<pipeline::NodeText>& nodes,
+                       std::size_t fast, const DryModel& model = {}) {
   DryProgram parts;
   parts.nodes = nodes;
   parts.compiled = model.compiled;
@@ -285,7 +319,12 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   dry.model = {reinterpret_cast<const unsigned char*>(program.model.data()), program.model.size()};
   if (model.compiled == nullptr) dry.make_loader = embed::rom_loader;
   dry.operators = all_operators();
-  dry.input = {.kind = pipeline::Kind::audio, .dtype = DType::float32, .channels = program.channels, .clock = {.sample_rate = program.sample_rate}, .source = {}, .labels = {}};
+  dry.input = {.kind = pipeline::Kind::audio,
+               .dtype = DType::float32,
+               .channels = program.channels,
+               .clock = {.sample_rate = program.sample_rate},
+               .source = {},
+               .labels = {}};
   dry.hop = program.hop;
   dry.make_nodes = make_dry_nodes;
   dry.stages = static_cast<int>(nodes.size());
@@ -302,7 +341,10 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
   for (const bool events : {false, true}) {
     dry.events = events;
     if (const runnel_code code = runnel_prepare(&dry, &options, &node); code != RUNNEL_OK) {
-      return Status(code == RUNNEL_MISMATCH ? Code::mismatch : code == RUNNEL_UNSUPPORTED ? Code::unsupported : Code::invalid_argument, runnel_last_failure());
+      return Status(code == RUNNEL_MISMATCH      ? Code::mismatch
+                    : code == RUNNEL_UNSUPPORTED ? Code::unsupported
+                                                 : Code::invalid_argument,
+                    runnel_last_failure());
     }
     const runnel_counters used = runnel_counters_of(node);
     out.memory_bytes = used.memory_used;
@@ -315,7 +357,9 @@ Result<DryRun> dry_run(const compiler::EmbeddedProgram& program, const std::vect
     }
     out.events = events;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (nodes[i].type == "detect") out.decisions[i] = pipeline::detector_source(static_cast<const pipeline::Detect*>(parts.made[i])->facts(), decision_name(i));
+      if (nodes[i].type == "detect")
+        out.decisions[i] = pipeline::detector_source(
+            static_cast<const pipeline::Detect*>(parts.made[i])->facts(), decision_name(i));
     }
     if (node->executor->format(static_cast<int>(nodes.size())).kind != pipeline::Kind::events) break;
   }
@@ -340,14 +384,19 @@ void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
     compiler::EmbeddedNode& node = program.nodes[i];
     node.class_name = fmt::format("Detect{}Node", i);
     node.header = "pipeline/nodes/constant_detect.h";
-    node.definitions = dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
+    node.definitions =
+        dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
     node.members.clear();
   }
 }
 
-// The node that interprets the model is replaced by one that has it as constants; what it takes is counted anew.
-Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain, compiler::EmbeddedProgram& program, DryRun& dry) {
-  if (call.self_test) return Status(Code::unsupported, "--step --self-test: a compiled model has no test vectors; expected one of them");
+// The node that interprets the model is replaced by one that has it as constants; what it takes is counted
+// anew.
+Status compile(const EmbedCall& call, const Model& model, const std::vector<pipeline::NodeText>& chain,
+               compiler::EmbeddedProgram& program, DryRun& dry) {
+  if (call.self_test)
+    return Status(Code::unsupported,
+                  "--step --self-test: a compiled model has no test vectors; expected one of them");
   const auto at = static_cast<std::size_t>(program.output_stage);
   compiler::CompileOptions options;
   options.array = "runnel_" + program.name + "_model";
@@ -363,7 +412,8 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   options.given = dry.features.dtype;
   options.given_exponent = dry.features.exponent;
   if (model.pipeline() != nullptr && model.pipeline()->labels() != nullptr) {
-    for (const flatbuffers::String* label : *model.pipeline()->labels()) options.labels.push_back(label->str());
+    for (const flatbuffers::String* label : *model.pipeline()->labels())
+      options.labels.push_back(label->str());
   }
   options.fast_bytes = call.fast;
   auto compiled = compiler::compile_model(model, options);
@@ -392,15 +442,18 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
 Status run_embed(const EmbedCall& call) {
   // The processors of Cortex-M are this verb's; others say how a foreign file is to be read.
   const bool cortex = call.flags.target.starts_with("cortex-");
-  if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" && call.flags.target != "cortex-m55") {
-    return Status(Code::invalid_argument) << "--target " << call.flags.target << ": expected cortex-m4, cortex-m7 or cortex-m55";
+  if (cortex && call.flags.target != "cortex-m4" && call.flags.target != "cortex-m7" &&
+      call.flags.target != "cortex-m55") {
+    return Status(Code::invalid_argument)
+           << "--target " << call.flags.target << ": expected cortex-m4, cortex-m7 or cortex-m55";
   }
   ModelFlags flags = call.flags;
   if (cortex) flags.target.clear();
   RUNNEL_ASSIGN(const auto owned, load(call.graph.model, flags));
   const Model& model = owned->model();
   compiler::EmbeddedProgram program;
-  program.name = call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
+  program.name =
+      call.name.empty() ? identifier(std::filesystem::path(call.graph.model).stem().string()) : call.name;
   program.origin = in_comment(std::filesystem::path(call.graph.model).filename().string());
   if (cortex) program.target = call.flags.target;
   program.runnel_folder = call.runnel_folder;
@@ -416,13 +469,17 @@ Status run_embed(const EmbedCall& call) {
     for (pipeline::ParameterText& parameter : node.parameters) {
       if (node.type == "infer" && parameter.key == "output") keep_names = true;
       if (node.type == "infer" && parameter.key == "model") parameter.value = program.name;
-      if (parameter.key == "sample_frequency" && wanted_rate == 0) wanted_rate = std::atoll(parameter.value.c_str());
+      if (parameter.key == "sample_frequency" && wanted_rate == 0)
+        wanted_rate = std::atoll(parameter.value.c_str());
     }
     RUNNEL_ASSIGN(compiler::EmbeddedNode one, embedded(node, i, program.name));
     program.nodes.push_back(std::move(one));
   }
   const int stored_rate = model.pipeline() == nullptr ? 0 : model.pipeline()->sample_rate();
-  program.sample_rate = call.sample_rate > 0 ? call.sample_rate : stored_rate > 0 ? stored_rate : wanted_rate > 0 ? wanted_rate : 16000;
+  program.sample_rate = call.sample_rate > 0 ? call.sample_rate
+                        : stored_rate > 0    ? stored_rate
+                        : wanted_rate > 0    ? wanted_rate
+                                             : 16000;
   program.channels = call.channels;
   program.event_room = call.events;
   RUNNEL_ASSIGN(program.operators, compiler::operator_symbols(model));
@@ -443,7 +500,8 @@ Status run_embed(const EmbedCall& call) {
   program.sample_type = !call.samples.empty() ? call.samples : call.channels == 1 ? "int16" : "float32";
   program.hop = call.hop > 0 ? call.hop : 16;
   auto dry = dry_run(program, chain, call.fast);
-  if (!dry.ok() && call.samples.empty() && program.sample_type == "int16" && dry.status().code() == Code::mismatch) {
+  if (!dry.ok() && call.samples.empty() && program.sample_type == "int16" &&
+      dry.status().code() == Code::mismatch) {
     program.sample_type = "float32";
     dry = dry_run(program, chain, call.fast);
   }
@@ -457,7 +515,8 @@ Status run_embed(const EmbedCall& call) {
   fix_decisions(*dry, program);
   if (call.step) RUNNEL_TRY(compile(call, model, chain, program, *dry));
   if (program.events && program.labels.empty()) {
-    const auto classes = static_cast<std::size_t>(model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
+    const auto classes = static_cast<std::size_t>(
+        model.tensor(model.outputs()[0]).shape[model.tensor(model.outputs()[0]).shape.rank - 1]);
     for (std::size_t i = 0; i < classes; ++i) program.labels.push_back(std::to_string(i));
   }
   program.measured = call.memory > 0;
@@ -466,8 +525,11 @@ Status run_embed(const EmbedCall& call) {
   program.fast_bytes = call.fast;
   RUNNEL_ASSIGN(const auto files, compiler::write_sources(program));
   RUNNEL_TRY(write_folder(call.output, files));
-  say(fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}/CMakeLists.txt makes the library {}", call.graph.model, model.operator_count(), program.operators.size(),
-                  program.model.size(), program.hop, program.sample_rate, call.output, program.name));
+  say(
+      fmt::format("{}: {} operators of {} kinds, model {} bytes, hop {} samples of {} Hz; {}/CMakeLists.txt "
+                  "makes the library {}",
+                  call.graph.model, model.operator_count(), program.operators.size(), program.model.size(),
+                  program.hop, program.sample_rate, call.output, program.name));
   return {};
 }
 
@@ -477,18 +539,41 @@ void add_embed(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
   CLI::App* verb = app.add_subcommand("embed", "Write a model and its graph as C++ source for firmware");
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("-o,--output", call->output, "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")->required();
+  verb->add_option("-o,--output", call->output,
+                   "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
+      ->required();
   verb->add_option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
-  verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
-  verb->add_option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option("--front-end", call->graph.front_end,
+                   "Graph text in front of the model (default: the model's own)");
+  verb->add_option("--decision", call->graph.decision,
+                   "Graph text behind the model (default: the model's own)");
+  verb->add_option("--sample-rate", call->sample_rate,
+                   "Of the samples, in Hz (default: the model's, else 16000)")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
   verb->add_option("--channels", call->channels, "Channels of the samples")->check(CLI::Range(1, 256));
-  verb->add_option("--samples", call->samples, "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")->check(CLI::IsMember({"int16", "float32"}));
-  verb->add_option("--hop", call->hop, "Samples that are worked on at once (default: the distance of the front end's frames)")->check(CLI::PositiveNumber)->default_str("");
-  verb->add_option("--events", call->events, "Decisions that may wait to be fetched")->check(CLI::Range(1, 1000));
-  verb->add_option("--memory", call->memory, "Bytes of memory as the board counted them (runnel_counters), instead of the bound")->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))->default_str("");
-  verb->add_option("--fast", call->fast, "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))->default_str("");
-  verb->add_flag("--step", call->step, "Compile the model into constants and calls of the kernels that it uses: no model file is read on the device; for models that are streams");
+  verb->add_option(
+          "--samples", call->samples,
+          "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")
+      ->check(CLI::IsMember({"int16", "float32"}));
+  verb->add_option("--hop", call->hop,
+                   "Samples that are worked on at once (default: the distance of the front end's frames)")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
+  verb->add_option("--events", call->events, "Decisions that may wait to be fetched")
+      ->check(CLI::Range(1, 1000));
+  verb->add_option("--memory", call->memory,
+                   "Bytes of memory as the board counted them (runnel_counters), instead of the bound")
+      ->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))
+      ->default_str("");
+  verb->add_option(
+          "--fast", call->fast,
+          "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")
+      ->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))
+      ->default_str("");
+  verb->add_flag("--step", call->step,
+                 "Compile the model into constants and calls of the kernels that it uses: no model file is "
+                 "read on the device; for models that are streams");
   verb->add_flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
   verb->add_option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);

@@ -7,17 +7,23 @@
 
 namespace runnel::apps {
 
-Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph, const compiler::EspdlWriteOptions& options, const std::string& name) {
+Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph,
+                                           const compiler::EspdlWriteOptions& options,
+                                           const std::string& name) {
   auto written = compiler::write_espdl(graph, options);
   if (!written.ok()) return written.status().at(name);
   for (const std::string& refusal : written->refusals) say(name + ": " + refusal);
   if (!written->refusals.empty()) {
-    return Status(Code::unsupported) << name << ": cannot be written as .espdl for " << compiler::espdl_source::name_of(written->target) << ", " << written->refusals.size()
+    return Status(Code::unsupported) << name << ": cannot be written as .espdl for "
+                                     << compiler::espdl_source::name_of(written->target) << ", "
+                                     << written->refusals.size()
                                      << (written->refusals.size() == 1 ? " reason" : " reasons");
   }
   for (const std::string& note : written->notes) say(name + ": " + note);
-  say(fmt::format("{}: {} operators for {}, {} bytes{}{}", name, graph.nodes.size(), compiler::espdl_source::name_of(written->target), written->bytes.size(),
-                  options.chunk > 0 ? fmt::format(", {} frames per call", options.chunk) : "", options.key != nullptr ? ", encrypted" : ""));
+  say(fmt::format("{}: {} operators for {}, {} bytes{}{}", name, graph.nodes.size(),
+                  compiler::espdl_source::name_of(written->target), written->bytes.size(),
+                  options.chunk > 0 ? fmt::format(", {} frames per call", options.chunk) : "",
+                  options.key != nullptr ? ", encrypted" : ""));
   return std::move(written->bytes);
 }
 

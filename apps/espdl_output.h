@@ -10,7 +10,10 @@
 
 namespace runnel::apps {
 
-// Tells notes and every refusal on stderr, with `name` in front. Errors: those of write_espdl; unsupported when something was refused.
-Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph, const compiler::EspdlWriteOptions& options, const std::string& name);
+// Tells notes and every refusal on stderr, with `name` in front. Errors: those of write_espdl; unsupported
+// when something was refused.
+Result<std::vector<std::byte>> espdl_bytes(const compiler::Graph& graph,
+                                           const compiler::EspdlWriteOptions& options,
+                                           const std::string& name);
 
 }  // namespace runnel::apps

@@ -38,7 +38,9 @@ Result<std::vector<std::byte>> export_model(const ExportCall& call, const std::s
   RUNNEL_ASSIGN(compiler::LoadOptions options, load_options(call.flags));
   compiler::EspdlWriteOptions write;
   if (!call.target.empty()) write.target = compiler::espdl_source::target_named(call.target);
-  if (call.encrypt && !options.key) return Status(Code::invalid_argument) << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
+  if (call.encrypt && !options.key)
+    return Status(Code::invalid_argument)
+           << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   if (call.encrypt) write.key = options.key_or_null();
   write.chunk = call.chunk;
   write.seed = call.seed;
@@ -55,8 +57,12 @@ Status run_export(const ExportCall& call) {
   }
   if (call.package.empty() && files.size() == 1) return write_file(call.output, files[0]);
   std::vector<compiler::PackedModel> models;
-  for (std::size_t i = 0; i < files.size(); ++i) models.push_back({std::filesystem::path(call.inputs[i]).stem().string() + ".espdl", files[i]});
-  RUNNEL_ASSIGN(const auto package, compiler::write_espdl_package(models, {.kind = call.package.empty() ? "PDL3" : std::string_view(call.package), .version = call.version}));
+  for (std::size_t i = 0; i < files.size(); ++i)
+    models.push_back({std::filesystem::path(call.inputs[i]).stem().string() + ".espdl", files[i]});
+  RUNNEL_ASSIGN(const auto package,
+                compiler::write_espdl_package(
+                    models, {.kind = call.package.empty() ? "PDL3" : std::string_view(call.package),
+                             .version = call.version}));
   RUNNEL_TRY(write_file(call.output, package));
   say(fmt::format("{}: a package of {} models, {} bytes", call.output, models.size(), package.size()));
   return {};
@@ -66,20 +72,36 @@ Status run_export(const ExportCall& call) {
 
 void add_export(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ExportCall>();
-  CLI::App* verb = app.add_subcommand("export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
-  verb->add_option("MODEL", call->inputs, "Model files (.rnl, .espdl, or others that import to such operators); several become a package")->required()->default_str("");
+  CLI::App* verb = app.add_subcommand(
+      "export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
+  verb->add_option(
+          "MODEL", call->inputs,
+          "Model files (.rnl, .espdl, or others that import to such operators); several become a package")
+      ->required()
+      ->default_str("");
   verb->add_option("-o,--output", call->output, "The .espdl file to write")->required();
-  verb->add_option("--target", call->target, "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
+  verb->add_option("--target", call->target,
+                   "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
       ->check(CLI::IsMember({"c", "esp32", "esp32s3", "esp32p4"}));
-  verb->add_option("--chunk", call->chunk, "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option(
+          "--chunk", call->chunk,
+          "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
   verb->add_option("--seed", call->seed, "Of the test inputs, where the model brings none");
-  verb->add_option("--package", call->package, "Write a package, whose members are named after the files (default for several models: PDL3)")
+  verb->add_option(
+          "--package", call->package,
+          "Write a package, whose members are named after the files (default for several models: PDL3)")
       ->check(CLI::IsMember({"PDL1", "PDL2", "PDL3"}))
       ->default_str("");
-  verb->add_option("--package-version", call->version, "Version that a PDL3 package carries, at most 15 characters");
-  verb->add_flag("--encrypt", call->encrypt, "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
+  verb->add_option("--package-version", call->version,
+                   "Version that a PDL3 package carries, at most 15 characters");
+  verb->add_flag(
+      "--encrypt", call->encrypt,
+      "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
   verb->add_option("--member", call->flags.member, "Model of an .espdl package: its name or index");
-  verb->add_option("--key-file", call->flags.key_file, "Key of encrypted files: 16 bytes or 32 hexadecimal digits (default: RUNNEL_KEY)");
+  verb->add_option("--key-file", call->flags.key_file,
+                   "Key of encrypted files: 16 bytes or 32 hexadecimal digits (default: RUNNEL_KEY)");
   verb->callback([call, &exit_code] {
     if (const Status status = run_export(*call); !status.ok()) exit_code = fail(status);
   });

@@ -20,24 +20,28 @@ struct FeaturesCall : RecordingsCall {
 // Presets of the fixed-point front end belong to a node of their own.
 bool is_fixed_point(const std::string& name) {
   const auto presets = features::microfrontend_presets();
-  return std::any_of(presets.begin(), presets.end(), [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
+  return std::any_of(presets.begin(), presets.end(),
+                     [&](const features::MicrofrontendPreset& preset) { return preset.name == name; });
 }
 
 // Windows over sensors, which know no presets.
 bool is_of_windows(const std::string& kind) { return kind == "statistics" || kind == "framing"; }
 
-// The options of a preset after the settings of the call; a setting that is wrong is told when the graph is built.
+// The options of a preset after the settings of the call; a setting that is wrong is told when the graph is
+// built.
 template <class Options>
 Options options_of(const FeaturesCall& call, Options options) {
   for (const std::string& setting : call.set) {
     const std::size_t at = std::min(setting.find('='), setting.size());
-    if (at < setting.size()) (void)set(options, std::string_view(setting).substr(0, at), std::string_view(setting).substr(at + 1));
+    if (at < setting.size())
+      (void)set(options, std::string_view(setting).substr(0, at), std::string_view(setting).substr(at + 1));
   }
   return options;
 }
 
 std::string mel_axis(double low, double high, const char* scale) {
-  return " axis=mel mel_scale=" + std::string(scale) + " low_freq=" + std::to_string(low) + " high_freq=" + std::to_string(high);
+  return " axis=mel mel_scale=" + std::string(scale) + " low_freq=" + std::to_string(low) +
+         " high_freq=" + std::to_string(high);
 }
 
 // "png path=... axis=...": which frequencies the rows of the picture stand for.
@@ -46,7 +50,8 @@ std::string picture_of(const FeaturesCall& call, const std::string& path) {
   if (is_of_windows(call.kind)) return node;
   if (const auto preset = features::microfrontend_preset(call.preset); preset.ok()) {
     const features::MicrofrontendOptions options = options_of(call, *preset);
-    return node + mel_axis(static_cast<double>(options.low_freq), static_cast<double>(options.high_freq), "htk");
+    return node +
+           mel_axis(static_cast<double>(options.low_freq), static_cast<double>(options.high_freq), "htk");
   }
   const auto preset = features::preset(call.preset);
   if (!preset.ok()) return node;
@@ -55,9 +60,12 @@ std::string picture_of(const FeaturesCall& call, const std::string& path) {
   if (options.kind == features::FeatureKind::spectrogram) return node + " axis=hz";
   // Stacked frames and those with an energy have other rows.
   const features::Preset* const recipe = features::preset_named(features::presets(), call.preset);
-  if (options.kind != features::FeatureKind::fbank || options.use_energy || !recipe->after.empty()) return node;
-  const double high = static_cast<double>(options.high_freq) + (options.high_freq > 0 ? 0 : static_cast<double>(options.sample_frequency) / 2);
-  return node + mel_axis(static_cast<double>(options.low_freq), high, options.mel_scale == features::MelScale::slaney ? "slaney" : "htk");
+  if (options.kind != features::FeatureKind::fbank || options.use_energy || !recipe->after.empty())
+    return node;
+  const double high = static_cast<double>(options.high_freq) +
+                      (options.high_freq > 0 ? 0 : static_cast<double>(options.sample_frequency) / 2);
+  return node + mel_axis(static_cast<double>(options.low_freq), high,
+                         options.mel_scale == features::MelScale::slaney ? "slaney" : "htk");
 }
 
 // " NAME=VALUE ..." of parameters as they were given with `option`.
@@ -65,7 +73,8 @@ Result<std::string> parameters_of(const std::vector<std::string>& settings, std:
   std::string text;
   for (const std::string& setting : settings) {
     const std::size_t at = setting.find('=');
-    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << option << " \"" << setting << "\", expected NAME=VALUE";
+    if (at == std::string::npos || at == 0)
+      return Status(Code::invalid_argument) << option << " \"" << setting << "\", expected NAME=VALUE";
     text += " " + setting.substr(0, at) + "=" + quote_value(setting.substr(at + 1));
   }
   return text;
@@ -75,16 +84,23 @@ Result<std::string> parameters_of(const std::vector<std::string>& settings, std:
 Result<std::string> nodes_of(const FeaturesCall& call) {
   RUNNEL_ASSIGN(const std::string settings, parameters_of(call.set, "--set"));
   if (is_of_windows(call.kind)) {
-    if (call.preset != FeaturesCall().preset) return Status(Code::invalid_argument) << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
+    if (call.preset != FeaturesCall().preset)
+      return Status(Code::invalid_argument)
+             << "--kind " << call.kind << " with --preset " << call.preset << ": expected one of them";
     return call.kind + settings;
   }
   const bool fixed_point = is_fixed_point(call.preset);
-  if (fixed_point && !call.kind.empty() && call.kind != "fbank") return Status(Code::invalid_argument) << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
-  std::string nodes = (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
+  if (fixed_point && !call.kind.empty() && call.kind != "fbank")
+    return Status(Code::invalid_argument)
+           << "--kind " << call.kind << " of preset " << call.preset << ", expected fbank";
+  std::string nodes =
+      (fixed_point ? "microfrontend" : "fbank") + std::string(" preset=") + quote_value(call.preset);
   if (!fixed_point && !call.kind.empty()) nodes += " kind=" + call.kind;
   nodes += settings;
   // The whole recipe, where a preset says that there is more to it than one node.
-  if (const features::Preset* preset = fixed_point ? nullptr : features::preset_named(features::presets(), call.preset); preset != nullptr) {
+  if (const features::Preset* preset =
+          fixed_point ? nullptr : features::preset_named(features::presets(), call.preset);
+      preset != nullptr) {
     if (!preset->before.empty()) nodes = std::string(preset->before) + " ! " + nodes;
     if (!preset->after.empty()) nodes += " ! " + std::string(preset->after);
   }
@@ -100,13 +116,19 @@ std::string source_of(const std::string& input) {
 
 // One recording into one file, perhaps with a picture.
 Status run_one(const FeaturesCall& call, const std::string& node, const std::string& source_settings) {
-  if (call.output == "-") return Status(Code::invalid_argument, "-o -: an array needs a file; rows of --format csv may go to the standard output");
+  if (call.output == "-")
+    return Status(Code::invalid_argument,
+                  "-o -: an array needs a file; rows of --format csv may go to the standard output");
   compiler::FileLoader loader;
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   const bool picture = !call.png.empty();
-  RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build(source_of(call.inputs[0]) + source_settings + " ! " + node + (picture ? " name=features" : "") + " ! npy path=" + quote_value(call.output) +
-                                                             (picture ? " features. ! " + picture_of(call, call.png) : ""), options));
+  RUNNEL_ASSIGN(const auto graph,
+                pipeline::Graph::build(source_of(call.inputs[0]) + source_settings + " ! " + node +
+                                           (picture ? " name=features" : "") +
+                                           " ! npy path=" + quote_value(call.output) +
+                                           (picture ? " features. ! " + picture_of(call, call.png) : ""),
+                                       options));
   return graph->run();
 }
 
@@ -115,16 +137,20 @@ bool names_many(const std::string& input) {
   std::error_code error;
   const std::string extension = fs::path(input).extension().string();
   const bool there = fs::exists(input, error);
-  return input.starts_with('@') || fs::is_directory(input, error) || extension == ".jsonl" || extension == ".ndjson" || (!there && input.find_first_of("*?[") != std::string::npos);
+  return input.starts_with('@') || fs::is_directory(input, error) || extension == ".jsonl" ||
+         extension == ".ndjson" || (!there && input.find_first_of("*?[") != std::string::npos);
 }
 
 // Many recordings, with the machinery of a batch: into a folder, into one array, or into an archive of Kaldi.
 Status run_many(FeaturesCall& call, const std::string& node, const std::string& source_settings) {
   batch::OutputFormat format = batch::format_of_name(call.output);
-  if (!call.format.empty() && !batch::parse_format(call.format, format)) return Status(Code::invalid_argument) << "--format " << call.format;
+  if (!call.format.empty() && !batch::parse_format(call.format, format))
+    return Status(Code::invalid_argument) << "--format " << call.format;
   if (call.format.empty() && format == batch::OutputFormat::jsonl) format = batch::OutputFormat::files;
-  if (call.output == "-" && format == batch::OutputFormat::files) return Status(Code::invalid_argument, "-o -: --format files needs a folder");
-  for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy}) *text = source_settings.empty() ? "" : source_settings.substr(1);
+  if (call.output == "-" && format == batch::OutputFormat::files)
+    return Status(Code::invalid_argument, "-o -: --format files needs a folder");
+  for (std::string* text : {&call.sources.wav, &call.sources.csv, &call.sources.npy})
+    *text = source_settings.empty() ? "" : source_settings.substr(1);
   const bool sensors = is_of_windows(call.kind);
   call.list.is_recording = sensors ? batch::is_sensor_name : batch::is_sound_name;
   RUNNEL_ASSIGN(const batch::Shard shard, choose_shard(call.shard));
@@ -139,9 +165,11 @@ Status run_many(FeaturesCall& call, const std::string& node, const std::string& 
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = [&](std::string_view note) { notes(note); };
-  // What is wrong with the graph is wrong for every recording; of sensors it is known when the first one is there.
+  // What is wrong with the graph is wrong for every recording; of sensors it is known when the first one is
+  // there.
   if (!sensors) RUNNEL_TRY(check_behind(behind, loader));
-  RecordingsWork work{.format = format, .prefix = {}, .keyed = format != batch::OutputFormat::npy, .make = {}};
+  RecordingsWork work{
+      .format = format, .prefix = {}, .keyed = format != batch::OutputFormat::npy, .make = {}};
   if (format == batch::OutputFormat::npy) work.prefix = batch::array_header({}, 0);
   if (format == batch::OutputFormat::csv) {
     RUNNEL_ASSIGN(work.prefix, batch::frame_header(behind, options));
@@ -159,10 +187,13 @@ Status run_features(FeaturesCall& call) {
   RUNNEL_ASSIGN(const std::string node, nodes_of(call));
   RUNNEL_ASSIGN(const std::string source_settings, parameters_of(call.source, "--source"));
   std::error_code error;
-  const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) || fs::is_directory(call.output, error) || !call.format.empty() || !call.shard.empty() || call.resume ||
-                    call.output.ends_with(".ark");
+  const bool many = call.inputs.size() > 1 || names_many(call.inputs[0]) ||
+                    fs::is_directory(call.output, error) || !call.format.empty() || !call.shard.empty() ||
+                    call.resume || call.output.ends_with(".ark");
   if (!many) return run_one(call, node, source_settings);
-  if (!call.png.empty()) return Status(Code::invalid_argument) << "--png " << call.png << ": expected one recording and one .npy file";
+  if (!call.png.empty())
+    return Status(Code::invalid_argument)
+           << "--png " << call.png << ": expected one recording and one .npy file";
   return run_many(call, node, source_settings);
 }
 
@@ -184,17 +215,37 @@ std::string preset_list() {
 
 void add_features(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
-  CLI::App* verb = app.add_subcommand("features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
-  verb->add_option("INPUT", call->inputs, "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, manifests (.jsonl) and @FILE as in batch")->required()->default_str("");
-  verb->add_option("-o,--output", call->output, "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark with its .scp")->required();
-  verb->add_option("--format", call->format, "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
+  CLI::App* verb = app.add_subcommand(
+      "features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
+  verb->add_option("INPUT", call->inputs,
+                   "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, "
+                   "manifests (.jsonl) and @FILE as in batch")
+      ->required()
+      ->default_str("");
+  verb->add_option("-o,--output", call->output,
+                   "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark "
+                   "with its .scp")
+      ->required();
+  verb->add_option("--format", call->format,
+                   "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")
+      ->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
   add_run_flags(verb, *call);
-  verb->add_option("--raw", call->sources.raw, "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+  verb->add_option("--raw", call->sources.raw,
+                   "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
   verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
-  verb->add_option("--kind", call->kind, "What to compute instead of the preset's own kind; of sensors: statistics of windows, or the windows themselves")->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"}));
-  verb->add_option("--png", call->png, "Also a picture of the features of one recording, with axes and a colour bar");
-  verb->add_option("--set", call->set, "NAME=VALUE of a parameter (names: runnel inspect fbank, microfrontend, statistics or framing)")->default_str("");
-  verb->add_option("--source", call->source, "NAME=VALUE of how the input is read (names: runnel inspect csv, npy or wav)")->default_str("");
+  verb->add_option("--kind", call->kind,
+                   "What to compute instead of the preset's own kind; of sensors: statistics of windows, or "
+                   "the windows themselves")
+      ->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"}));
+  verb->add_option("--png", call->png,
+                   "Also a picture of the features of one recording, with axes and a colour bar");
+  verb->add_option(
+          "--set", call->set,
+          "NAME=VALUE of a parameter (names: runnel inspect fbank, microfrontend, statistics or framing)")
+      ->default_str("");
+  verb->add_option("--source", call->source,
+                   "NAME=VALUE of how the input is read (names: runnel inspect csv, npy or wav)")
+      ->default_str("");
   verb->footer(preset_list());
   verb->callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);

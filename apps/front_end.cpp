@@ -13,12 +13,15 @@ Status store_front_end(const std::string& text, int sample_rate, compiler::Graph
   if (graph.inputs.empty()) return Status(Code::invalid_data, "the model has no inputs");
   const compiler::Tensor& input = graph.tensors[static_cast<std::size_t>(graph.inputs[0])];
   const std::int32_t values = front_end.frames.channels;
-  // A frame is one axis of the input, the axes behind time together, or a part of a clip that lies in one row.
+  // A frame is one axis of the input, the axes behind time together, or a part of a clip that lies in one
+  // row.
   std::int64_t behind_time = 1;
   for (std::size_t i = 2; i < input.shape.size(); ++i) behind_time *= input.shape[i];
   const bool clip = input.shape.size() == 2 && values > 0 && input.shape[1] % values == 0;
-  if (!clip && behind_time != values && std::find(input.shape.begin(), input.shape.end(), values) == input.shape.end()) {
-    RUNNEL_TRY(pipeline::check_frame_size(front_end.frames, input.shape.empty() ? 0 : input.shape.back(), "input \"" + input.name + "\""));
+  if (!clip && behind_time != values &&
+      std::find(input.shape.begin(), input.shape.end(), values) == input.shape.end()) {
+    RUNNEL_TRY(pipeline::check_frame_size(front_end.frames, input.shape.empty() ? 0 : input.shape.back(),
+                                          "input \"" + input.name + "\""));
   }
   graph.pipeline.front_end = front_end.text;
   graph.pipeline.sample_rate = static_cast<int>(front_end.sample_rate);
@@ -30,7 +33,9 @@ Status store_labels(const std::string& file, std::vector<std::string> names, com
   const std::size_t channels = shape.empty() ? 0 : static_cast<std::size_t>(shape.back());
   // Models of other tools may have channels in front of time.
   const bool in_front = shape.size() == 3 && names.size() == static_cast<std::size_t>(shape[1]);
-  if (names.size() != channels && !in_front) return Status(Code::mismatch) << file << ": " << names.size() << " labels for an output of " << channels << " channels";
+  if (names.size() != channels && !in_front)
+    return Status(Code::mismatch) << file << ": " << names.size() << " labels for an output of " << channels
+                                  << " channels";
   graph.pipeline.labels = std::move(names);
   return {};
 }
@@ -40,14 +45,20 @@ Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::f
   if (settings == nullptr || settings->front_end() == nullptr || settings->front_end()->size() == 0) {
     return Status(Code::invalid_argument) << "the model brings no front end for " << recording.string();
   }
-  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames, pipeline::run_front_end(settings->front_end()->str(), recording));
+  RUNNEL_ASSIGN(pipeline::FrontEndFrames frames,
+                pipeline::run_front_end(settings->front_end()->str(), recording));
   const Shape shape = model.tensor(tensor).shape;
-  const int planned = model.plan() != nullptr ? model.plan()->tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor))->time_axis() : -1;
+  const int planned =
+      model.plan() != nullptr
+          ? model.plan()->tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor))->time_axis()
+          : -1;
   const int axis = planned >= 0 ? planned : std::min(1, shape.rank - 1);
-  const std::int64_t front = shape.product(0, axis), behind = shape.product(axis + 1, shape.rank), values = frames.format.channels;
+  const std::int64_t front = shape.product(0, axis), behind = shape.product(axis + 1, shape.rank),
+                     values = frames.format.channels;
   const bool in_front = front == values && behind == 1 && values != 1;
   if (!in_front && (front != 1 || behind != values)) {
-    return pipeline::check_frame_size(frames.format, front == 1 ? behind : front, "input \"" + std::string(model.tensor_name(tensor)) + "\"");
+    return pipeline::check_frame_size(frames.format, front == 1 ? behind : front,
+                                      "input \"" + std::string(model.tensor_name(tensor)) + "\"");
   }
   NpyArray out;
   out.dtype = frames.format.dtype;
@@ -56,10 +67,12 @@ Result<NpyArray> recording_as_input(const Model& model, int tensor, const std::f
   if (!in_front) return out;
   const std::vector<std::byte> rows = std::move(out.data);
   out.data.resize(rows.size());
-  const std::size_t element = size_of(out.dtype), count = static_cast<std::size_t>(frames.frames), width = static_cast<std::size_t>(values);
+  const std::size_t element = size_of(out.dtype), count = static_cast<std::size_t>(frames.frames),
+                    width = static_cast<std::size_t>(values);
   for (std::size_t frame = 0; frame < count; ++frame) {
     for (std::size_t value = 0; value < width; ++value) {
-      std::copy_n(rows.data() + (frame * width + value) * element, element, out.data.data() + (value * count + frame) * element);
+      std::copy_n(rows.data() + (frame * width + value) * element, element,
+                  out.data.data() + (value * count + frame) * element);
     }
   }
   return out;

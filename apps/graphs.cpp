@@ -11,13 +11,16 @@ namespace runnel::apps {
 
 std::atomic<bool> stop_requested{false};
 
-Status check_around(const std::string& around, compiler::FileLoader& loader) { return check_behind(around + " ! jsonl", loader); }
+Status check_around(const std::string& around, compiler::FileLoader& loader) {
+  return check_behind(around + " ! jsonl", loader);
+}
 
 Status check_behind(const std::string& behind, compiler::FileLoader& loader) {
   pipeline::GraphOptions options = graph_options(loader);
   options.insert_conversions = true;
   options.note = {};
-  const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
+  const auto nodes = pipeline::with_nodes(
+      options.nodes, {&pipeline::Promise::type, &batch::EventRows::type, &batch::FrameRows::type});
   options.nodes = nodes;
   return pipeline::Graph::build("sound ! " + behind, options).status();
 }
@@ -27,21 +30,30 @@ std::string wav_text(std::string_view path, double tail) {
 }
 
 void add_tail_flag(CLI::App* verb, double& tail) {
-  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")->check(CLI::Range(0.0, 3600.0));
+  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")
+      ->check(CLI::Range(0.0, 3600.0));
 }
 
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only) {
-  const auto stored = [](const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); };
+  const auto stored = [](const flatbuffers::String* text) {
+    return text == nullptr ? std::string() : text->str();
+  };
   const fb::Pipeline* pipeline = model.pipeline();
-  const std::string front_end = !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
-  const std::string decision = !graph.decision.empty() || pipeline == nullptr ? graph.decision : stored(pipeline->decision());
+  const std::string front_end =
+      !graph.front_end.empty() || pipeline == nullptr ? graph.front_end : stored(pipeline->front_end());
+  const std::string decision =
+      !graph.decision.empty() || pipeline == nullptr ? graph.decision : stored(pipeline->decision());
   if (front_end.empty()) {
-    return Status(Code::invalid_argument) << graph.model << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
-                                          << "`runnel import --front-end`";
+    return Status(Code::invalid_argument)
+           << graph.model
+           << ": the model brings no front end; give one with --front-end \"fbank ...\", or store it with "
+           << "`runnel import --front-end`";
   }
   if (decision.empty() && !frames_only) {
-    return Status(Code::invalid_argument) << graph.model << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
-                                          << "`runnel import --decision`";
+    return Status(Code::invalid_argument)
+           << graph.model
+           << ": the model brings no decision; give one with --decision \"detect ...\", or store it with "
+           << "`runnel import --decision`";
   }
   GraphParts parts{front_end, decision, true};
   if (const auto text = pipeline::parse_graph(decision); text.ok()) {

@@ -28,14 +28,16 @@ struct ModelGraph {
 // The same in parts. `frames_only`: no decision is needed. Errors as below.
 struct GraphParts {
   std::string front_end, decision;
-  bool logits = true;               // what the model gives, as far as the decision knows: not posteriors yet
+  bool logits = true;  // what the model gives, as far as the decision knows: not posteriors yet
 };
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only = false);
 
-// "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or decision and none is given.
+// "FRONT END ! infer model=... ! DECISION" for a loaded model. Fails when the model has no front end or
+// decision and none is given.
 Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 
-// Whether such a graph holds together behind mono sound of 16 kHz, to which `downmix` and `resample` may be added.
+// Whether such a graph holds together behind mono sound of 16 kHz, to which `downmix` and `resample` may be
+// added.
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 
 // The same for text that brings its own ends, also those of batches (pipeline/host/batch/sinks.h).

@@ -32,11 +32,16 @@ Status fold_scales(const std::string& input, compiler::Graph& graph) {
   if (const Status status = compiler::to_powers_of_two(folded); !status.ok()) return status.at(input);
   auto differences = compiler::compare(graph, folded, kCalls, kSeed);
   if (!differences.ok()) return differences.status().at(input);
-  const std::string over = graph.vectors.empty() ? fmt::format("{} calls with random inputs (seed {})", kCalls, kSeed) : fmt::format("{} test vectors", graph.vectors.size());
+  const std::string over = graph.vectors.empty()
+                               ? fmt::format("{} calls with random inputs (seed {})", kCalls, kSeed)
+                               : fmt::format("{} test vectors", graph.vectors.size());
   for (std::size_t i = 0; i < differences->size(); ++i) {
     const compiler::Difference& d = (*differences)[i];
-    say(fmt::format("{}: power-of-two scales: output \"{}\" differs by at most {:.6g}, {:.6g} RMS, of {:.6g} RMS, over {}", input,
-                    graph.tensors[static_cast<std::size_t>(graph.outputs[i])].name, d.largest, d.rms, d.signal_rms, over));
+    say(
+        fmt::format("{}: power-of-two scales: output \"{}\" differs by at most {:.6g}, {:.6g} RMS, of {:.6g} "
+                    "RMS, over {}",
+                    input, graph.tensors[static_cast<std::size_t>(graph.outputs[i])].name, d.largest, d.rms,
+                    d.signal_rms, over));
   }
   graph = std::move(folded);
   return {};
@@ -44,7 +49,9 @@ Status fold_scales(const std::string& input, compiler::Graph& graph) {
 
 Status run_import(const ImportCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions options, load_options(call.flags));
-  if (call.encrypt && !options.key) return Status(Code::invalid_argument) << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
+  if (call.encrypt && !options.key)
+    return Status(Code::invalid_argument)
+           << "--encrypt needs a key: --key-file FILE, or the environment variable RUNNEL_KEY";
   RUNNEL_ASSIGN(compiler::ImportedGraph imported, compiler::import_file(call.input, options));
   for (const std::string& note : imported.notes) say(call.input + ": " + note);
   compiler::Graph& graph = imported.graph;
@@ -55,12 +62,15 @@ Status run_import(const ImportCall& call) {
     if (const auto parsed = pipeline::parse_graph(call.decision); !parsed.ok()) return parsed.status();
     graph.pipeline.decision = call.decision;
   }
-  if (!call.front_end.empty()) RUNNEL_TRY(store_front_end(call.front_end, call.sample_rate, graph));
-  else if (call.sample_rate > 0 && !graph.pipeline.front_end.empty()) graph.pipeline.sample_rate = call.sample_rate;
+  if (!call.front_end.empty())
+    RUNNEL_TRY(store_front_end(call.front_end, call.sample_rate, graph));
+  else if (call.sample_rate > 0 && !graph.pipeline.front_end.empty())
+    graph.pipeline.sample_rate = call.sample_rate;
   compiler::UsageOptions usage = call.usage;
   for (const std::string& text : call.states) {
     const std::size_t at = text.find('=');
-    if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
+    if (at == std::string::npos)
+      return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
     usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   RUNNEL_TRY(compiler::apply_usage(usage, graph));
@@ -78,7 +88,8 @@ Status run_import(const ImportCall& call) {
   for (const std::string& note : written->notes) say(call.input + ": " + note);
   if (!written->refusals.empty()) {
     for (const std::string& refusal : written->refusals) say(call.input + ": cannot be streamed: " + refusal);
-    if (wants_stream) return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
+    if (wants_stream)
+      return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
     say(call.input + ": written for whole clips only");
   }
   const fb::Usage used = graph.pipeline.usage;
@@ -88,7 +99,8 @@ Status run_import(const ImportCall& call) {
     RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));
   }
   RUNNEL_TRY(write_file(call.output, bytes));
-  say(fmt::format("{}: {} operators, {} bytes{}", call.output, graph.nodes.size(), bytes.size(), call.encrypt ? ", encrypted" : ""));
+  say(fmt::format("{}: {} operators, {} bytes{}", call.output, graph.nodes.size(), bytes.size(),
+                  call.encrypt ? ", encrypted" : ""));
   return {};
 }
 
@@ -96,26 +108,48 @@ Status run_import(const ImportCall& call) {
 
 void add_import(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  CLI::App* verb = app.add_subcommand("import", "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, .onnx), or of a microWakeWord manifest");
+  CLI::App* verb = app.add_subcommand("import",
+                                      "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, "
+                                      ".onnx), or of a microWakeWord manifest");
   verb->add_option("INPUT", call->input, "Model file")->required();
   verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
   add_model_flags(verb, call->flags);
-  verb->add_flag("--pow2", call->pow2, "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
-  verb->add_flag("--encrypt", call->encrypt, "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
-  verb->add_option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
+  verb->add_flag("--pow2", call->pow2,
+                 "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
+  verb->add_flag("--encrypt", call->encrypt,
+                 "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
+  verb->add_option("--name", call->name,
+                   "Name of the model (default: the one in the file, or the file's name)");
   verb->add_option("--front-end,--frontend", call->front_end,
-                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\"; stored with every parameter");
-  verb->add_option("--sample-rate", call->sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
-  verb->add_option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
+                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
+                   "num_mel_bins=40\"; stored with every parameter");
+  verb->add_option("--sample-rate", call->sample_rate,
+                   "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb->add_option("--decision", call->decision,
+                   "Graph text behind the model, e.g. \"detect threshold=0.6\"");
   verb->add_option("--labels", call->labels, "File with the names of the output's channels, one per line");
-  verb->add_option("--usage", call->usage.usage, "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")
+  verb->add_option(
+          "--usage", call->usage.usage,
+          "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")
       ->check(CLI::IsMember({"stream", "step", "window", "whole"}));
-  verb->add_option("--window", call->usage.window, "Frames per clip (usage window, whole; default: as the input has)")->default_str("");
-  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")->default_str("");
-  verb->add_option("--step", call->usage.step, "New frames per run (usage step; default: as the input has, without the context)")->default_str("");
-  verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")->default_str("");
-  verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")->default_str("");
-  verb->add_option("--block", call->blocks, "Source frames per block whose exact memory the file records; may be given several times (default: 1)")->check(CLI::PositiveNumber)->default_str("");
+  verb->add_option("--window", call->usage.window,
+                   "Frames per clip (usage window, whole; default: as the input has)")
+      ->default_str("");
+  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
+      ->default_str("");
+  verb->add_option("--step", call->usage.step,
+                   "New frames per run (usage step; default: as the input has, without the context)")
+      ->default_str("");
+  verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")
+      ->default_str("");
+  verb->add_option("--state", call->states,
+                   "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")
+      ->default_str("");
+  verb->add_option("--block", call->blocks,
+                   "Source frames per block whose exact memory the file records; may be given several times "
+                   "(default: 1)")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
   verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
   verb->callback([call, &exit_code] {
     if (const Status status = run_import(*call); !status.ok()) exit_code = fail(status);

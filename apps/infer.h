@@ -22,7 +22,8 @@ struct InferCall {
   OperatorTable operators = npu::simulating_operators();
 };
 
-// Loads, runs, writes. `loaded`, when there is one, sees the model before it is prepared and may change the call, its operators for example.
+// Loads, runs, writes. `loaded`, when there is one, sees the model before it is prepared and may change the
+// call, its operators for example.
 Status run_infer(const InferCall& call, const std::function<Status(InferCall&, const Model&)>& loaded = {});
 
 }  // namespace runnel::apps

@@ -11,13 +11,17 @@
 namespace runnel::apps {
 namespace {
 
-std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims.begin(), shape.dims.begin() + shape.rank}; }
+std::vector<std::int64_t> dims_of(const Shape& shape) {
+  return {shape.dims.begin(), shape.dims.begin() + shape.rank};
+}
 
 }  // namespace
 
-Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
+Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
+                 const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
   const Model& model = owned->model();
-  if (model.plan() != nullptr && frames == 0) return Status(Code::invalid_argument) << "an input of 0 frames, expected at least 1 for a whole run";
+  if (model.plan() != nullptr && frames == 0)
+    return Status(Code::invalid_argument) << "an input of 0 frames, expected at least 1 for a whole run";
   PrepareOptions options;
   options.mode = RunMode::whole;
   options.frames = model.plan() != nullptr ? frames : 0;
@@ -33,12 +37,14 @@ Status run_whole(const InferCall& call, const std::shared_ptr<const OwnedModel>&
   session.run(engine->prepared().block());
   for (const int tensor : wanted) {
     const auto bytes = session.tensor(tensor);
-    RUNNEL_TRY(write_values(call, model, tensor, {dims_of(engine->prepared().shape(tensor)), {bytes.begin(), bytes.end()}}));
+    RUNNEL_TRY(write_values(call, model, tensor,
+                            {dims_of(engine->prepared().shape(tensor)), {bytes.begin(), bytes.end()}}));
   }
   return {};
 }
 
-Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
+Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
+                    const InputMap& inputs, std::int64_t frames, const std::vector<int>& wanted) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::stream;
@@ -51,13 +57,16 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   Session& session = runner->session();
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(model.tensor_count()));
   prepared.lengths(frames, lengths);
-  const auto length_of = [&](int tensor) { return prepared.placement(tensor).time_axis < 0 ? 1 : lengths[static_cast<std::size_t>(tensor)]; };
+  const auto length_of = [&](int tensor) {
+    return prepared.placement(tensor).time_axis < 0 ? 1 : lengths[static_cast<std::size_t>(tensor)];
+  };
   std::vector<Values> collected;
   std::vector<std::int64_t> got(wanted.size());
   for (const int tensor : wanted) {
     Values values;
     Shape shape = prepared.shape(tensor);
-    if (prepared.placement(tensor).time_axis >= 0) shape[prepared.placement(tensor).time_axis] = static_cast<std::int32_t>(length_of(tensor));
+    if (prepared.placement(tensor).time_axis >= 0)
+      shape[prepared.placement(tensor).time_axis] = static_cast<std::int32_t>(length_of(tensor));
     values.shape = dims_of(shape);
     values.bytes.resize(static_cast<std::size_t>(shape.elements()) * size_of(model.tensor(tensor).dtype));
     collected.push_back(std::move(values));
@@ -67,14 +76,14 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
       const Placement& at = prepared.placement(wanted[i]);
       const OutputFrames out = session.frames(wanted[i]);
       const TensorView view = model.tensor(wanted[i]);
-      if (at.time_axis < 0) {   // a value that follows the stream: the last one counts
+      if (at.time_axis < 0) {  // a value that follows the stream: the last one counts
         std::memcpy(collected[i].bytes.data(), out.block, collected[i].bytes.size());
         got[i] = 1;
         continue;
       }
       if (out.count == 0) continue;
-      copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), out.block, at.frames, out.offset, collected[i].bytes.data(), length_of(wanted[i]), out.first,
-                  out.count);
+      copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), out.block, at.frames, out.offset,
+                  collected[i].bytes.data(), length_of(wanted[i]), out.first, out.count);
       got[i] += out.count;
     }
   };
@@ -97,19 +106,22 @@ Status run_streamed(const InferCall& call, const std::shared_ptr<const OwnedMode
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (got[i] != length_of(wanted[i])) {
-      return Status(Code::mismatch) << "tensor " << tensor_label(model, wanted[i]) << ": " << got[i] << " frames came out, expected " << length_of(wanted[i]);
+      return Status(Code::mismatch) << "tensor " << tensor_label(model, wanted[i]) << ": " << got[i]
+                                    << " frames came out, expected " << length_of(wanted[i]);
     }
     RUNNEL_TRY(write_values(call, model, wanted[i], std::move(collected[i])));
   }
   return {};
 }
 
-Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const ModelUsage& usage, const Values& input, const std::vector<int>& wanted) {
+Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
+                   const ModelUsage& usage, const Values& input, const std::vector<int>& wanted) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.share = call.dump.empty();
   options.threads = call.threads;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, prepare_options(model, usage, options), call.operators));
+  RUNNEL_ASSIGN(const auto engine,
+                Engine::make(owned, prepare_options(model, usage, options), call.operators));
   HeapMemory memory;
   RUNNEL_ASSIGN(SteppedSession stepped, SteppedSession::make(engine->prepared(), usage, memory));
   std::vector<std::vector<std::byte>> runs(wanted.size());
@@ -127,8 +139,11 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
   for (std::int64_t frame = 0; frame < frames; ++frame) {
     if (stepped.skip(1) > 0) continue;
     for (std::size_t row = 0; row < layout.outer; ++row) {
-      std::memcpy(stepped.room() + row * layout.inner_bytes, input.bytes.data() + (row * static_cast<std::size_t>(frames) + static_cast<std::size_t>(frame)) * layout.inner_bytes,
-                  layout.inner_bytes);
+      std::memcpy(
+          stepped.room() + row * layout.inner_bytes,
+          input.bytes.data() +
+              (row * static_cast<std::size_t>(frames) + static_cast<std::size_t>(frame)) * layout.inner_bytes,
+          layout.inner_bytes);
     }
     stepped.written(1);
     if (stepped.due()) run();
@@ -147,8 +162,10 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
       const FrameLayout out = FrameLayout::of(shape, axis, view.dtype);
       values.bytes.resize(runs[i].size());
       for (std::int64_t r = 0; r < count; ++r) {
-        copy_frames(out, runs[i].data() + static_cast<std::size_t>(r) * (runs[i].size() / static_cast<std::size_t>(count)), usage.advance, 0, values.bytes.data(),
-                    count * usage.advance, r * usage.advance, usage.advance);
+        copy_frames(
+            out,
+            runs[i].data() + static_cast<std::size_t>(r) * (runs[i].size() / static_cast<std::size_t>(count)),
+            usage.advance, 0, values.bytes.data(), count * usage.advance, r * usage.advance, usage.advance);
       }
       shape[axis] = static_cast<std::int32_t>(count * usage.advance);
       values.shape = dims_of(shape);
@@ -158,8 +175,9 @@ Status run_stepped(const InferCall& call, const std::shared_ptr<const OwnedModel
   return {};
 }
 
-Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned, const InputMap& inputs, std::int64_t steps,
-                    const std::map<int, int>& states, const std::vector<int>& wanted) {
+Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedModel>& owned,
+                    const InputMap& inputs, std::int64_t steps, const std::map<int, int>& states,
+                    const std::vector<int>& wanted) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;
@@ -172,7 +190,8 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
   for (const auto& [out, in] : states) {
     const auto given = inputs.find(in);
     if (given != inputs.end()) {
-      carried[in].assign(given->second.bytes.begin(), given->second.bytes.begin() + static_cast<std::ptrdiff_t>(model.tensor(in).bytes()));
+      carried[in].assign(given->second.bytes.begin(),
+                         given->second.bytes.begin() + static_cast<std::ptrdiff_t>(model.tensor(in).bytes()));
     } else {
       carried[in].assign(model.tensor(in).bytes(), std::byte{0});
     }
@@ -183,7 +202,9 @@ Status run_sequence(const InferCall& call, const std::shared_ptr<const OwnedMode
       const std::int32_t tensor = model.inputs()[i];
       const auto state = carried.find(tensor);
       const std::size_t bytes = model.tensor(tensor).bytes();
-      const std::byte* from = state != carried.end() ? state->second.data() : inputs.at(tensor).bytes.data() + static_cast<std::size_t>(step) * bytes;
+      const std::byte* from = state != carried.end()
+                                  ? state->second.data()
+                                  : inputs.at(tensor).bytes.data() + static_cast<std::size_t>(step) * bytes;
       std::memcpy(session.input(static_cast<int>(i)).data(), from, bytes);
     }
     session.run(engine->prepared().block());

@@ -22,7 +22,7 @@ struct InspectCall {
   std::string what;
   ModelFlags flags;
   std::int64_t block = 0;
-  std::int64_t fast_bytes = -1;        // no limit
+  std::int64_t fast_bytes = -1;  // no limit
   bool param_copy = false, firmware = false;
   double frame_ms = 0;
   bool json = false, dot = false, mermaid = false;
@@ -30,13 +30,15 @@ struct InspectCall {
 
 // How long a source frame is: as said, or as the model's own front end says; 0: nobody knows.
 double frame_milliseconds(const InspectCall& call, const Model& model) {
-  if (call.frame_ms > 0 || model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr) return call.frame_ms;
+  if (call.frame_ms > 0 || model.pipeline() == nullptr || model.pipeline()->front_end() == nullptr)
+    return call.frame_ms;
   const std::string text = model.pipeline()->front_end()->str();
   const std::size_t at = text.find("frame_shift=");
   return at == std::string::npos ? 0 : std::strtod(text.c_str() + at + std::strlen("frame_shift="), nullptr);
 }
 std::string frames_text(double frames, double frame_ms) {
-  return frame_ms > 0 ? fmt::format("{:g} frames ({:g} ms)", frames, frames * frame_ms) : fmt::format("{:g} frames", frames);
+  return frame_ms > 0 ? fmt::format("{:g} frames ({:g} ms)", frames, frames * frame_ms)
+                      : fmt::format("{:g} frames", frames);
 }
 
 std::string exponents_text(const TensorDescription& tensor) {
@@ -51,23 +53,36 @@ void print_memory(const ModelDescription& about) {
   const MemoryDescription& memory = about.memory;
   const Prepared::ConstantBytes& constants = memory.constants;
   fmt::print("\nmemory in bytes, tensors aligned to {}\n", memory.alignment);
-  fmt::print("  constants  {} in the file: {} read in place, {} packed by operators, {} copied to fast and {} to slow memory\n", about.constant_bytes(),
-             constants.in_place, constants.packed, constants.copied_fast, constants.copied_slow);
+  fmt::print(
+      "  constants  {} in the file: {} read in place, {} packed by operators, {} copied to fast and {} to "
+      "slow memory\n",
+      about.constant_bytes(), constants.in_place, constants.packed, constants.copied_fast,
+      constants.copied_slow);
   fmt::print("  operators  {} (packed weights, tables, settings)\n", memory.operators);
   fmt::print("  prepared   {} (operators, copies, plans)\n", memory.prepared);
-  fmt::print("  arena      {} fast, {} slow; lower bound {}, ratio {:.3f}\n", memory.arena_fast, memory.arena_slow, memory.arena_bound, memory.arena_ratio());
+  fmt::print("  arena      {} fast, {} slow; lower bound {}, ratio {:.3f}\n", memory.arena_fast,
+             memory.arena_slow, memory.arena_bound, memory.arena_ratio());
   fmt::print("  scratch    {} {}\n", memory.scratch, tier_text(memory.scratch_tier));
-  fmt::print("  state      {} {}, per {}\n", memory.state, tier_text(memory.state_tier), about.streamed ? "stream" : "session");
+  fmt::print("  state      {} {}, per {}\n", memory.state, tier_text(memory.state_tier),
+             about.streamed ? "stream" : "session");
   fmt::print("  file       {}, weights section {}\n", about.file_bytes, about.weight_bytes);
 }
 
 nlohmann::ordered_json memory_json(const MemoryDescription& memory) {
   const Prepared::ConstantBytes& constants = memory.constants;
   return {{"alignment", memory.alignment},
-          {"constants", {{"in_place", constants.in_place}, {"packed", constants.packed}, {"copied_fast", constants.copied_fast}, {"copied_slow", constants.copied_slow}}},
+          {"constants",
+           {{"in_place", constants.in_place},
+            {"packed", constants.packed},
+            {"copied_fast", constants.copied_fast},
+            {"copied_slow", constants.copied_slow}}},
           {"operator_bytes", memory.operators},
           {"prepared_bytes", memory.prepared},
-          {"arena", {{"fast", memory.arena_fast}, {"slow", memory.arena_slow}, {"lower_bound", memory.arena_bound}, {"ratio", memory.arena_ratio()}}},
+          {"arena",
+           {{"fast", memory.arena_fast},
+            {"slow", memory.arena_slow},
+            {"lower_bound", memory.arena_bound},
+            {"ratio", memory.arena_ratio()}}},
           {"scratch", {{"bytes", memory.scratch}, {"tier", tier_text(memory.scratch_tier)}}},
           {"state", {{"bytes", memory.state}, {"tier", tier_text(memory.state_tier)}}}};
 }
@@ -86,30 +101,41 @@ std::string printable(std::string_view from_file) {
 
 void print_delegates(const ModelDescription& about) {
   for (const DelegateDescription& delegate : about.delegates) {
-    fmt::print("delegate {} (op {}): {} inputs, {} outputs\n", printable(delegate.kind), delegate.op, delegate.inputs.size(), delegate.outputs.size());
-    for (const auto& [name, bytes] : delegate.parts) fmt::print("  part  {} {} bytes\n", printable(name), bytes);
-    for (const auto& [name, value] : delegate.attributes) fmt::print("  {} = {}\n", printable(name), printable(value));
+    fmt::print("delegate {} (op {}): {} inputs, {} outputs\n", printable(delegate.kind), delegate.op,
+               delegate.inputs.size(), delegate.outputs.size());
+    for (const auto& [name, bytes] : delegate.parts)
+      fmt::print("  part  {} {} bytes\n", printable(name), bytes);
+    for (const auto& [name, value] : delegate.attributes)
+      fmt::print("  {} = {}\n", printable(name), printable(value));
   }
   if (!about.delegates.empty()) fmt::print("\n");
 }
 
 // Multiply-adds for each new frame: of a stream, or of runs that take `advance` of them.
 double frame_macs(const ModelDescription& about, const ModelUsage& usage) {
-  return about.streamed || !usage.stepped() || usage.advance < 1 ? about.macs_per_frame : static_cast<double>(about.macs) / static_cast<double>(usage.advance);
+  return about.streamed || !usage.stepped() || usage.advance < 1
+             ? about.macs_per_frame
+             : static_cast<double>(about.macs) / static_cast<double>(usage.advance);
 }
 
 std::string usage_text(const ModelUsage& usage) {
   const std::string name(name_of(usage.kind));
   switch (usage.kind) {
-    case fb::Usage::stream: return name;
+    case fb::Usage::stream:
+      return name;
     case fb::Usage::step: {
-      std::string text = fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
+      std::string text =
+          fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
       if (usage.context > 0) text += fmt::format(", behind {} of the past", usage.context);
-      if (usage.pairs != nullptr && usage.pairs->size() > 0) text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
+      if (usage.pairs != nullptr && usage.pairs->size() > 0)
+        text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
       return text;
     }
-    case fb::Usage::window: return fmt::format("{} of {} frames of {} values, every {}", name, usage.frames, usage.frame_values, usage.advance);
-    case fb::Usage::whole: break;
+    case fb::Usage::window:
+      return fmt::format("{} of {} frames of {} values, every {}", name, usage.frames, usage.frame_values,
+                         usage.advance);
+    case fb::Usage::whole:
+      break;
   }
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
 }
@@ -126,25 +152,32 @@ void print_run(const ModelDescription& about, const Model& model, double frame_m
     return;
   }
   const std::string_view run = runnel::name_of(usage->kind);
-  fmt::print("run in {}s\n  first output after {}, then one every {}\n", run, frames_text(static_cast<double>(usage->frames - usage->context), frame_ms),
+  fmt::print("run in {}s\n  first output after {}, then one every {}\n", run,
+             frames_text(static_cast<double>(usage->frames - usage->context), frame_ms),
              frames_text(static_cast<double>(usage->advance), frame_ms));
   fmt::print("  {} multiply-adds per {}, {:.0f} per frame\n", about.macs, run, frame_macs(about, *usage));
-  fmt::print("  {} bytes of state{}\n", about.memory.state, usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
+  fmt::print(
+      "  {} bytes of state{}\n", about.memory.state,
+      usage->pairs != nullptr && usage->pairs->size() > 0 ? " besides the pairs of inputs and outputs" : "");
 }
 
 void print_table(const ModelDescription& about, const Model& model, double frame_ms) {
   fmt::print("{}\n", about.name.empty() ? "(no name)" : about.name);
   for (const int input : about.inputs) {
     const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(input)];
-    fmt::print("  input   {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape), exponents_text(tensor));
+    fmt::print("  input   {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape),
+               exponents_text(tensor));
   }
   for (const int output : about.outputs) {
     const TensorDescription& tensor = about.tensors[static_cast<std::size_t>(output)];
-    fmt::print("  output  {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape), exponents_text(tensor));
+    fmt::print("  output  {} {} {} {}\n", tensor.name, name_of(tensor.dtype), shape_text(tensor.shape),
+               exponents_text(tensor));
   }
   if (const fb::Pipeline* pipeline = model.pipeline(); pipeline != nullptr) {
-    if (const auto usage = usage_of(model); usage.ok()) fmt::print("  usage      {}\n", usage_text(*usage));
-    else fmt::print("  usage      {}: {}\n", runnel::name_of(pipeline->usage()), usage.status().text());
+    if (const auto usage = usage_of(model); usage.ok())
+      fmt::print("  usage      {}\n", usage_text(*usage));
+    else
+      fmt::print("  usage      {}: {}\n", runnel::name_of(pipeline->usage()), usage.status().text());
     if (pipeline->front_end() != nullptr) fmt::print("  front end  {}\n", pipeline->front_end()->str());
     if (pipeline->decision() != nullptr) fmt::print("  decision   {}\n", pipeline->decision()->str());
     if (pipeline->labels() != nullptr && pipeline->labels()->size() > 0) {
@@ -154,14 +187,19 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     }
   }
   if (model.metadata() != nullptr && model.metadata()->entries() != nullptr) {
-    for (const fb::Entry* entry : *model.metadata()->entries()) fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
+    for (const fb::Entry* entry : *model.metadata()->entries())
+      fmt::print("  {} = {}\n", entry->key()->str(), entry->value()->str());
   }
-  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output", "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs");
+  fmt::print("\n{:<3} {:<16} {:<28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8}\n", "op", "type", "output",
+             "shape", "scale", "rate", "D", "context", "state", about.streamed ? "MAC/frame" : "MACs");
   for (std::size_t i = 0; i < about.operators.size(); ++i) {
     const OperatorDescription& op = about.operators[i];
     const TensorDescription& y = about.tensors[static_cast<std::size_t>(op.outputs[0])];
-    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8.0f}\n", i, op.type, y.name, shape_text(y.shape), exponents_text(y), rate_text(y),
-               about.streamed ? std::to_string(y.delay) : "-", about.streamed ? std::to_string(op.context) : "-", y.state_bytes, about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
+    fmt::print("{:<3} {:<16} {:<28.28} {:<18} {:>8} {:>7} {:>5} {:>7} {:>6} {:>8.0f}\n", i, op.type, y.name,
+               shape_text(y.shape), exponents_text(y), rate_text(y),
+               about.streamed ? std::to_string(y.delay) : "-",
+               about.streamed ? std::to_string(op.context) : "-", y.state_bytes,
+               about.streamed ? op.macs_per_frame : static_cast<double>(op.macs));
   }
   fmt::print("\n");
   print_delegates(about);
@@ -169,8 +207,11 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     std::size_t contexts = 0;
     for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
     fmt::print("streamed in blocks of {} (multiples of {})\n", about.block, about.block_multiple);
-    fmt::print("  look-ahead {}, delay {}, first output after {}, receptive field {}\n", frames_text(about.lookahead, frame_ms),
-               frames_text(static_cast<double>(about.delay), frame_ms), frames_text(static_cast<double>(about.cold_start), frame_ms), about.receptive_field > 0 ? frames_text(about.receptive_field, frame_ms) : "unbounded");
+    fmt::print("  look-ahead {}, delay {}, first output after {}, receptive field {}\n",
+               frames_text(about.lookahead, frame_ms),
+               frames_text(static_cast<double>(about.delay), frame_ms),
+               frames_text(static_cast<double>(about.cold_start), frame_ms),
+               about.receptive_field > 0 ? frames_text(about.receptive_field, frame_ms) : "unbounded");
     fmt::print("  {:.0f} multiply-adds per frame\n", about.macs_per_frame);
     fmt::print("  {} bytes of context\n", contexts);
   } else {
@@ -183,7 +224,9 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   nlohmann::ordered_json out = {{"type", "model"}, {"name", about.name}, {"streamed", about.streamed}};
   const auto names = [&](const std::vector<int>& indices) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const int index : indices) list.push_back(index < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(about.tensors[static_cast<std::size_t>(index)].name));
+    for (const int index : indices)
+      list.push_back(index < 0 ? nlohmann::ordered_json()
+                               : nlohmann::ordered_json(about.tensors[static_cast<std::size_t>(index)].name));
     return list;
   };
   out["inputs"] = names(about.inputs);
@@ -191,7 +234,10 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   if (const auto usage = usage_of(model); usage.ok()) {
     out["usage"] = {{"kind", runnel::name_of(usage->kind)}};
     if (usage->stepped()) {
-      out["usage"].update({{"frames", usage->frames}, {"advance", usage->advance}, {"context", usage->context}, {"frame_values", usage->frame_values},
+      out["usage"].update({{"frames", usage->frames},
+                           {"advance", usage->advance},
+                           {"context", usage->context},
+                           {"frame_values", usage->frame_values},
                            {"states", usage->pairs == nullptr ? 0 : usage->pairs->size()}});
     }
   }
@@ -216,20 +262,39 @@ void print_json(const ModelDescription& about, const Model& model, double frame_
   out["file_bytes"] = about.file_bytes;
   out["weight_bytes"] = about.weight_bytes;
   for (const OperatorDescription& op : about.operators) {
-    out["operators"].push_back({{"type", op.type}, {"name", op.name}, {"inputs", names(op.inputs)}, {"outputs", names(op.outputs)}, {"macs", op.macs},
-                                {"macs_per_frame", op.macs_per_frame}, {"context", op.context}});
+    out["operators"].push_back({{"type", op.type},
+                                {"name", op.name},
+                                {"inputs", names(op.inputs)},
+                                {"outputs", names(op.outputs)},
+                                {"macs", op.macs},
+                                {"macs_per_frame", op.macs_per_frame},
+                                {"context", op.context}});
   }
   for (const DelegateDescription& delegate : about.delegates) {
-    nlohmann::ordered_json json = {{"op", delegate.op}, {"kind", delegate.kind}, {"parts", nlohmann::ordered_json::array()}, {"attributes", nlohmann::ordered_json::object()},
-                                   {"inputs", names(delegate.inputs)}, {"outputs", names(delegate.outputs)}};
-    for (const auto& [name, bytes] : delegate.parts) json["parts"].push_back({{"name", name}, {"bytes", bytes}});
+    nlohmann::ordered_json json = {{"op", delegate.op},
+                                   {"kind", delegate.kind},
+                                   {"parts", nlohmann::ordered_json::array()},
+                                   {"attributes", nlohmann::ordered_json::object()},
+                                   {"inputs", names(delegate.inputs)},
+                                   {"outputs", names(delegate.outputs)}};
+    for (const auto& [name, bytes] : delegate.parts)
+      json["parts"].push_back({{"name", name}, {"bytes", bytes}});
     for (const auto& [name, value] : delegate.attributes) json["attributes"][name] = value;
     out["delegates"].push_back(json);
   }
   for (const TensorDescription& tensor : about.tensors) {
-    out["tensors"].push_back({{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", std::vector<int>(tensor.shape.dims.begin(), tensor.shape.dims.begin() + tensor.shape.rank)},
-                              {"exponents", tensor.exponents}, {"constant", tensor.constant}, {"bytes", tensor.bytes}, {"time_axis", tensor.time_axis},
-                              {"rate", {tensor.up, tensor.down}}, {"delay", tensor.delay}, {"history", tensor.history}, {"state_bytes", tensor.state_bytes}});
+    out["tensors"].push_back({{"name", tensor.name},
+                              {"dtype", name_of(tensor.dtype)},
+                              {"shape", std::vector<int>(tensor.shape.dims.begin(),
+                                                         tensor.shape.dims.begin() + tensor.shape.rank)},
+                              {"exponents", tensor.exponents},
+                              {"constant", tensor.constant},
+                              {"bytes", tensor.bytes},
+                              {"time_axis", tensor.time_axis},
+                              {"rate", {tensor.up, tensor.down}},
+                              {"delay", tensor.delay},
+                              {"history", tensor.history},
+                              {"state_bytes", tensor.state_bytes}});
   }
   fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
@@ -253,12 +318,16 @@ std::string escaped(const std::string& text) {
 void draw(const Drawing& drawing, bool dot) {
   std::puts(dot ? "digraph runnel {\n  node [shape=box];" : "flowchart TD");
   for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
-    if (dot) fmt::print("  n{} [label=\"{}\"];\n", i, escaped(drawing.boxes[i]));
-    else fmt::print("  n{}[\"{}\"]\n", i, escaped(drawing.boxes[i]));
+    if (dot)
+      fmt::print("  n{} [label=\"{}\"];\n", i, escaped(drawing.boxes[i]));
+    else
+      fmt::print("  n{}[\"{}\"]\n", i, escaped(drawing.boxes[i]));
   }
   for (const auto& arrow : drawing.arrows) {
-    if (dot) fmt::print("  n{} -> n{} [label=\"{}\"];\n", arrow.from, arrow.to, escaped(arrow.label));
-    else fmt::print("  n{} -->|\"{}\"| n{}\n", arrow.from, escaped(arrow.label), arrow.to);
+    if (dot)
+      fmt::print("  n{} -> n{} [label=\"{}\"];\n", arrow.from, arrow.to, escaped(arrow.label));
+    else
+      fmt::print("  n{} -->|\"{}\"| n{}\n", arrow.from, escaped(arrow.label), arrow.to);
   }
   if (dot) fmt::print("}}\n");
 }
@@ -291,11 +360,16 @@ Drawing drawing_of(const ModelDescription& about, double frame_ms) {
     const int box = static_cast<int>(out.boxes.size());
     std::string text = tensor.name;
     if (about.streamed && output == about.outputs[0]) {
-      text += fmt::format(": look-ahead {}, cold start {}, state {} B", frames_text(about.lookahead, frame_ms), frames_text(static_cast<double>(about.cold_start), frame_ms),
-                          about.memory.state);
+      text +=
+          fmt::format(": look-ahead {}, cold start {}, state {} B", frames_text(about.lookahead, frame_ms),
+                      frames_text(static_cast<double>(about.cold_start), frame_ms), about.memory.state);
     }
     out.boxes.push_back(text);
-    out.arrows.push_back({made_by[static_cast<std::size_t>(output)], box, about.streamed && tensor.time_axis >= 0 ? fmt::format("{} D={} rate={}", shape_text(tensor.shape), tensor.delay, rate_text(tensor)) : shape_text(tensor.shape)});
+    out.arrows.push_back(
+        {made_by[static_cast<std::size_t>(output)], box,
+         about.streamed && tensor.time_axis >= 0
+             ? fmt::format("{} D={} rate={}", shape_text(tensor.shape), tensor.delay, rate_text(tensor))
+             : shape_text(tensor.shape)});
   }
   return out;
 }
@@ -313,23 +387,39 @@ Status inspect_model(const InspectCall& call) {
   }
   RUNNEL_ASSIGN(const ModelDescription about, describe_model(owned, options));
   const double frame_ms = frame_milliseconds(call, owned->model());
-  if (call.json) print_json(about, owned->model(), frame_ms);
-  else if (call.dot || call.mermaid) draw(drawing_of(about, frame_ms), call.dot);
-  else print_table(about, owned->model(), frame_ms);
+  if (call.json)
+    print_json(about, owned->model(), frame_ms);
+  else if (call.dot || call.mermaid)
+    draw(drawing_of(about, frame_ms), call.dot);
+  else
+    print_table(about, owned->model(), frame_ms);
   return {};
 }
 
 // The members of a package.
 Status list_members(const InspectCall& call, std::span<const std::byte> bytes) {
-  if (call.dot || call.mermaid) return Status(Code::invalid_argument) << call.what << ": a package of models; --member NAME or INDEX says which to draw";
+  if (call.dot || call.mermaid)
+    return Status(Code::invalid_argument)
+           << call.what << ": a package of models; --member NAME or INDEX says which to draw";
   const auto package = compiler::read_espdl_package(bytes);
   if (!package.ok()) return package.status().at(call.what);
-  nlohmann::ordered_json json = {{"type", "package"}, {"kind", package->kind}, {"version", package->version}, {"bytes", bytes.size()}, {"members", nlohmann::ordered_json::array()}};
-  if (!call.json) fmt::print("{} package{}{}\n{:<5} {:>10} {:<9} name\n", package->kind, package->version.empty() ? "" : " ", printable(package->version), "index", "bytes", "");
+  nlohmann::ordered_json json = {{"type", "package"},
+                                 {"kind", package->kind},
+                                 {"version", package->version},
+                                 {"bytes", bytes.size()},
+                                 {"members", nlohmann::ordered_json::array()}};
+  if (!call.json)
+    fmt::print("{} package{}{}\n{:<5} {:>10} {:<9} name\n", package->kind,
+               package->version.empty() ? "" : " ", printable(package->version), "index", "bytes", "");
   for (std::size_t i = 0; i < package->members.size(); ++i) {
     const compiler::EspdlMember& member = package->members[i];
-    json["members"].push_back({{"index", i}, {"name", member.name}, {"bytes", member.bytes.size()}, {"encrypted", member.encrypted}});
-    if (!call.json) fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "", printable(member.name));
+    json["members"].push_back({{"index", i},
+                               {"name", member.name},
+                               {"bytes", member.bytes.size()},
+                               {"encrypted", member.encrypted}});
+    if (!call.json)
+      fmt::print("{:<5} {:>10} {:<9} {}\n", i, member.bytes.size(), member.encrypted ? "encrypted" : "",
+                 printable(member.name));
   }
   // Names are bytes of a file: what is no UTF-8 is marked instead of refused.
   if (call.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -348,7 +438,8 @@ Status inspect_graph(const InspectCall& call) {
   RUNNEL_ASSIGN(const compiler::LoadOptions model_options, load_options(call.flags));
   compiler::FileLoader loader(model_options);
   pipeline::GraphOptions options = graph_options(loader);
-  auto built = call.what.ends_with(".rnlg") ? pipeline::Graph::load(call.what, options) : pipeline::Graph::build(call.what, options);
+  auto built = call.what.ends_with(".rnlg") ? pipeline::Graph::load(call.what, options)
+                                            : pipeline::Graph::build(call.what, options);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!built.ok()) return built.status();
   const pipeline::Graph& graph = **built;
@@ -360,14 +451,25 @@ Status inspect_graph(const InspectCall& call) {
     const std::string format = has_output ? std::string(pipeline::describe(graph.format(i)).view()) : "";
     drawing.boxes.emplace_back(stage.type->name);
     const int input = stage.input;
-    for (const int from : graph.inputs(i)) drawing.arrows.push_back({from, i, std::string(pipeline::describe(graph.format(from)).view())});
-    json["nodes"].push_back({{"type", stage.type->name}, {"label", stage.label}, {"input", input}, {"output", format}, {"buffer_frames", graph.capacity(i)}});
+    for (const int from : graph.inputs(i))
+      drawing.arrows.push_back({from, i, std::string(pipeline::describe(graph.format(from)).view())});
+    json["nodes"].push_back({{"type", stage.type->name},
+                             {"label", stage.label},
+                             {"input", input},
+                             {"output", format},
+                             {"buffer_frames", graph.capacity(i)}});
     if (graph.inputs(i).size() > 1) json["nodes"].back()["inputs"] = graph.inputs(i);
-    if (!call.json && !call.dot && !call.mermaid) fmt::print("{:<3} {:<28} {}\n", i, stage.label, has_output ? "gives " + format + ", buffer of " + std::to_string(graph.capacity(i)) : "ends here");
+    if (!call.json && !call.dot && !call.mermaid)
+      fmt::print(
+          "{:<3} {:<28} {}\n", i, stage.label,
+          has_output ? "gives " + format + ", buffer of " + std::to_string(graph.capacity(i)) : "ends here");
   }
-  if (call.json) fmt::print("{}\n", json.dump());
-  else if (call.dot || call.mermaid) draw(drawing, call.dot);
-  else fmt::print("nodes and buffers: {} bytes\n", graph.memory_bytes());
+  if (call.json)
+    fmt::print("{}\n", json.dump());
+  else if (call.dot || call.mermaid)
+    draw(drawing, call.dot);
+  else
+    fmt::print("nodes and buffers: {} bytes\n", graph.memory_bytes());
   return {};
 }
 
@@ -380,13 +482,16 @@ bool print_preset(const std::string& name) {
     if (!preset->after.empty()) fmt::print("  behind: {}\n", preset->after);
     for (const auto& parameter : parameters) {
       Text value;
-      features::append_value(value, static_cast<const features::ParameterFacts&>(parameter), parameter.get(preset->options));
-      fmt::print("  {:<26}{}{}{}\n", parameter.name, value.view(), parameter.unit.empty() ? "" : " ", parameter.unit);
+      features::append_value(value, static_cast<const features::ParameterFacts&>(parameter),
+                             parameter.get(preset->options));
+      fmt::print("  {:<26}{}{}{}\n", parameter.name, value.view(), parameter.unit.empty() ? "" : " ",
+                 parameter.unit);
     }
     return true;
   };
   return print("fbank", features::preset_named(features::presets(), name), features::parameters()) ||
-         print("microfrontend", features::preset_named(features::microfrontend_presets(), name), features::microfrontend_parameters());
+         print("microfrontend", features::preset_named(features::microfrontend_presets(), name),
+               features::microfrontend_parameters());
 }
 
 Status inspect(const InspectCall& call) {
@@ -409,14 +514,26 @@ Status inspect(const InspectCall& call) {
 
 void add_inspect(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  CLI::App* verb = app.add_subcommand("inspect", "What is known before it runs: of a model file, a graph, or a node");
-  verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")->required();
-  verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")->check(CLI::NonNegativeNumber);
+  CLI::App* verb =
+      app.add_subcommand("inspect", "What is known before it runs: of a model file, a graph, or a node");
+  verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
+      ->required();
+  verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")
+      ->check(CLI::NonNegativeNumber);
   add_model_flags(verb, call->flags);
-  verb->add_option("--frame-ms", call->frame_ms, "Length of a source frame in milliseconds, for latencies in time (default: frame_shift of the model's front end)")->check(CLI::NonNegativeNumber);
-  verb->add_option("--fast-bytes", call->fast_bytes, "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")->check(CLI::NonNegativeNumber);
-  verb->add_flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
-  verb->add_flag("--firmware", call->firmware, "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes (default: as this machine does)");
+  verb->add_option("--frame-ms", call->frame_ms,
+                   "Length of a source frame in milliseconds, for latencies in time (default: frame_shift of "
+                   "the model's front end)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option(
+          "--fast-bytes", call->fast_bytes,
+          "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--param-copy", call->param_copy,
+                 "Constants that are read at run time are copied into memory");
+  verb->add_flag("--firmware", call->firmware,
+                 "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes "
+                 "(default: as this machine does)");
   auto* json = verb->add_flag("--json", call->json, "One JSON object");
   auto* dot = verb->add_flag("--dot", call->dot, "A Graphviz drawing")->excludes(json);
   verb->add_flag("--mermaid", call->mermaid, "A Mermaid drawing")->excludes(json)->excludes(dot);

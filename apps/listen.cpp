@@ -22,7 +22,9 @@ struct ListenCall {
   bool from_stdin = false, no_json = false;
 };
 
-std::string with(std::string_view key, std::string_view value) { return " " + std::string(key) + "=" + quote_value(value); }
+std::string with(std::string_view key, std::string_view value) {
+  return " " + std::string(key) + "=" + quote_value(value);
+}
 std::string with(std::string_view key, double value) { return with(key, shortest_text(value).view()); }
 std::string with(std::string_view key, std::int64_t value) { return with(key, std::to_string(value)); }
 
@@ -31,7 +33,8 @@ std::string source_of(const ListenCall& call) {
   const std::string shape = with("rate", call.rate) + with("channels", call.channels);
   if (call.from_stdin) return "stdin" + with("format", call.stdin_format) + shape;
   if (!call.tcp.empty()) return "tcp" + with("address", call.tcp) + with("format", call.stdin_format) + shape;
-  return "alsa" + with("device", call.device) + shape + with("period", call.period) + with("buffer", call.buffer) + with("overload", call.overload) + with("replug", call.replug) +
+  return "alsa" + with("device", call.device) + shape + with("period", call.period) +
+         with("buffer", call.buffer) + with("overload", call.overload) + with("replug", call.replug) +
          with("duration", call.duration);
 }
 
@@ -41,12 +44,14 @@ Result<std::string> with_threshold(const std::string& around, double threshold) 
   RUNNEL_ASSIGN(pipeline::GraphText text, pipeline::parse_graph("sound ! " + around));
   for (auto node = text.nodes.rbegin(); node != text.nodes.rend(); ++node) {
     if (node->type != "detect") continue;
-    std::erase_if(node->parameters, [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
+    std::erase_if(node->parameters,
+                  [](const pipeline::ParameterText& parameter) { return parameter.key == "threshold"; });
     node->parameters.push_back({"threshold", std::string(shortest_text(threshold).view()), 0});
     const std::string all = to_text(text);
     return all.substr(all.find('!') + 2);
   }
-  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view() << ": the model's decision has no detect whose threshold it could be";
+  return Status(Code::invalid_argument) << "--threshold " << shortest_text(threshold).view()
+                                        << ": the model's decision has no detect whose threshold it could be";
 }
 
 // Everything that hears of the events.
@@ -55,16 +60,20 @@ std::string sinks_of(const ListenCall& call) {
   const auto add = [&text](const std::string& sink) { text += "\nevents. ! " + sink; };
   for (const std::string& command : call.commands) add("command" + with("run", command));
   for (const std::string& to : call.sends) add("send" + with("to", to));
-  for (const std::string& topic : call.topics) add("mqtt" + with("broker", call.broker) + with("topic", topic));
-  if (!call.record.empty()) add("record" + with("folder", call.record) + with("before", call.before) + with("after", call.after));
+  for (const std::string& topic : call.topics)
+    add("mqtt" + with("broker", call.broker) + with("topic", topic));
+  if (!call.record.empty())
+    add("record" + with("folder", call.record) + with("before", call.before) + with("after", call.after));
   return text;
 }
 
-// The whole graph. The last element of what stands around the model gets a name, for those who read it besides.
+// The whole graph. The last element of what stands around the model gets a name, for those who read it
+// besides.
 Result<std::string> graph_text(const ListenCall& call, const Model& model) {
   RUNNEL_ASSIGN(const std::string own, text_around(call.graph, model));
   RUNNEL_ASSIGN(const std::string around, with_threshold(own, call.threshold));
-  const bool alone = call.commands.empty() && call.sends.empty() && call.topics.empty() && call.record.empty();
+  const bool alone =
+      call.commands.empty() && call.sends.empty() && call.topics.empty() && call.record.empty();
   const std::string history = call.record.empty() ? "" : " ! history" + with("seconds", call.before + 10);
   return source_of(call) + history + " ! " + around + (alone ? "" : " name=events") + " ! " + sinks_of(call);
 }
@@ -92,29 +101,64 @@ Status run_listen(const ListenCall& call) {
 
 void add_source_flags(CLI::App* verb, ListenCall& call) {
   CLI::Option* device = verb->add_option("--device", call.device, "ALSA capture device");
-  CLI::Option* wav = verb->add_option("--wav", call.wav, "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")->excludes(device);
-  CLI::Option* standard = verb->add_flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")->excludes(device)->excludes(wav);
-  verb->add_option("--tcp", call.tcp, "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH to listen at")->excludes(device)->excludes(wav)->excludes(standard);
-  verb->add_option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")->check(CLI::IsMember({"s16", "s32", "s24", "s24_3", "float"}));
-  verb->add_option("--rate", call.rate, "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")->check(CLI::Range(1000, 768000));
-  verb->add_option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")->check(CLI::Range(1, 64));
-  verb->add_option("--period", call.period, "How often the device gives sound, ms")->check(CLI::Range(1.0, 1000.0));
-  verb->add_option("--buffer", call.buffer, "Sound that the device's buffer holds, ms")->check(CLI::Range(2.0, 10000.0));
-  verb->add_option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")->check(CLI::NonNegativeNumber);
-  verb->add_option("--overload", call.overload, "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+  CLI::Option* wav =
+      verb->add_option("--wav", call.wav,
+                       "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
+          ->excludes(device);
+  CLI::Option* standard =
+      verb->add_flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
+          ->excludes(device)
+          ->excludes(wav);
+  verb->add_option("--tcp", call.tcp,
+                   "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
+                   "to listen at")
+      ->excludes(device)
+      ->excludes(wav)
+      ->excludes(standard);
+  verb->add_option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
+      ->check(CLI::IsMember({"s16", "s32", "s24", "s24_3", "float"}));
+  verb->add_option("--rate", call.rate,
+                   "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
+      ->check(CLI::Range(1000, 768000));
+  verb->add_option("--channels", call.channels,
+                   "Channels of the device or of bare samples; they are mixed to one")
+      ->check(CLI::Range(1, 64));
+  verb->add_option("--period", call.period, "How often the device gives sound, ms")
+      ->check(CLI::Range(1.0, 1000.0));
+  verb->add_option("--buffer", call.buffer, "Sound that the device's buffer holds, ms")
+      ->check(CLI::Range(2.0, 10000.0));
+  verb->add_option("--replug", call.replug,
+                   "Seconds to wait for a device that was unplugged (0: the stream ends)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--overload", call.overload,
+                   "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
       ->check(CLI::IsMember({"block", "drop-oldest", "drop-newest", "skip-inference"}));
-  verb->add_option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")->check(CLI::NonNegativeNumber);
+  verb->add_option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
+      ->check(CLI::NonNegativeNumber);
   add_tail_flag(verb, call.tail);
 }
 
 void add_action_flags(CLI::App* verb, ListenCall& call) {
-  verb->add_option("--command", call.commands, "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, {json} stand for what it says (again for more)")->take_all()->default_str("");
-  verb->add_option("--send", call.sends, "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")->take_all()->default_str("");
-  verb->add_option("--mqtt", call.topics, "Publish events under this topic; {label} and the others may be part of it (again for more)")->take_all()->default_str("");
+  verb->add_option("--command", call.commands,
+                   "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
+                   "{json} stand for what it says (again for more)")
+      ->take_all()
+      ->default_str("");
+  verb->add_option("--send", call.sends,
+                   "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
+      ->take_all()
+      ->default_str("");
+  verb->add_option(
+          "--mqtt", call.topics,
+          "Publish events under this topic; {label} and the others may be part of it (again for more)")
+      ->take_all()
+      ->default_str("");
   verb->add_option("--broker", call.broker, "MQTT broker, HOST:PORT");
   verb->add_option("--record", call.record, "Keep the sound around every event in this folder");
-  verb->add_option("--before", call.before, "Seconds of sound to keep in front of an event")->check(CLI::Range(0.0, 3600.0));
-  verb->add_option("--after", call.after, "Seconds of sound to keep behind an event")->check(CLI::Range(0.0, 3600.0));
+  verb->add_option("--before", call.before, "Seconds of sound to keep in front of an event")
+      ->check(CLI::Range(0.0, 3600.0));
+  verb->add_option("--after", call.after, "Seconds of sound to keep behind an event")
+      ->check(CLI::Range(0.0, 3600.0));
   verb->add_flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
@@ -126,12 +170,18 @@ void add_listen(CLI::App& app, int& exit_code) {
   verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);
-  verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
-  verb->add_option("--threshold", call->threshold, "Posterior at which there is an event, instead of the decision's own")->check(CLI::Range(0.0, 1.0))->default_str("");
+  verb->add_option("--front-end", call->graph.front_end,
+                   "Graph text in front of the model (default: the model's own)");
+  verb->add_option("--decision", call->graph.decision,
+                   "Graph text behind the model (default: the model's own)");
+  verb->add_option("--threshold", call->threshold,
+                   "Posterior at which there is an event, instead of the decision's own")
+      ->check(CLI::Range(0.0, 1.0))
+      ->default_str("");
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
-  verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+  verb->add_option("--on-gap", call->on_gap,
+                   "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));
   verb->callback([call, &exit_code] {
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);

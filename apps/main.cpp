@@ -1,5 +1,5 @@
-// runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit code 0 only when
-// everything asked for was done.
+// runnel: trained audio and sensor models as running streams. stdout carries data, stderr carries talk; exit
+// code 0 only when everything asked for was done.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -17,21 +17,25 @@
 
 namespace {
 
-// Where only the lower end of a range counts, CLI11 writes the upper one out in 316 characters, and the lower one as 0.000000 whether 0 is allowed or not.
+// Where only the lower end of a range counts, CLI11 writes the upper one out in 316 characters, and the lower
+// one as 0.000000 whether 0 is allowed or not.
 void shorten_range(std::string& text) {
-  const std::string bounds = " not in range 0.000000 to " + std::to_string(std::numeric_limits<double>::max());
+  const std::string bounds =
+      " not in range 0.000000 to " + std::to_string(std::numeric_limits<double>::max());
   const std::size_t at = text.find(bounds);
   if (at == std::string::npos) return;
   const std::string value = text.substr(0, at);
   const bool zero = value.find_first_of("123456789", value.rfind(' ') + 1) == std::string::npos;
-  text.replace(at, bounds.size(), zero ? ", expected more than 0" : ", expected a number that is not negative");
+  text.replace(at, bounds.size(),
+               zero ? ", expected more than 0" : ", expected a number that is not negative");
 }
 
 // What is wrong with a call, in one line.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const std::string known = argc > 1 ? argv[1] : "";
   const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
-  const bool is_verb = std::any_of(verbs.begin(), verbs.end(), [&](const CLI::App* verb) { return verb->get_name() == known; });
+  const bool is_verb = std::any_of(verbs.begin(), verbs.end(),
+                                   [&](const CLI::App* verb) { return verb->get_name() == known; });
   std::string text;
   if (known.empty()) {
     text = "a verb is required";
@@ -52,7 +56,9 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
 void want_finite_numbers(CLI::App& app) {
   const auto finite = [](const std::string& text) {
     double value = 0;
-    return CLI::detail::lexical_cast(text, value) && !std::isfinite(value) ? "expected a finite number, found " + text : std::string();
+    return CLI::detail::lexical_cast(text, value) && !std::isfinite(value)
+               ? "expected a finite number, found " + text
+               : std::string();
   };
   for (CLI::App* verb : app.get_subcommands({})) {
     for (CLI::Option* option : verb->get_options()) {
@@ -73,12 +79,17 @@ bool flush_output() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.", "runnel");
+  CLI::App app(
+      "runnel takes trained audio and sensor models to running streams: live, over recordings, in firmware.",
+      "runnel");
   app.require_subcommand(1);
   app.set_version_flag("--version", [] {
-    std::string text = "runnel " + std::string(runnel::kVersion) + "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";
+    std::string text = "runnel " + std::string(runnel::kVersion) +
+                       "\nvector instructions: " + std::string(runnel::name_of(runnel::best_isa())) + "\n";
 #ifdef RUNNEL_HAVE_FFTW
-    text += "This program links FFTW (GPL-2.0-or-later): as a binary it is GPL-3.0-or-later. Built without FFTW it is Apache-2.0.";
+    text +=
+        "This program links FFTW (GPL-2.0-or-later): as a binary it is GPL-3.0-or-later. Built without FFTW "
+        "it is Apache-2.0.";
 #else
     text += "Licence: Apache-2.0.";
 #endif

@@ -1,4 +1,6 @@
 // runnel merge: the outputs of all shards of a batch as one.
+#include "pipeline/host/batch/merge.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -6,7 +8,6 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
-#include "pipeline/host/batch/merge.h"
 
 namespace runnel::apps {
 namespace {
@@ -21,18 +22,22 @@ Status run_merge(const MergeCall& call) {
   if (call.output != "-") {
     std::error_code error;
     for (const std::filesystem::path& shard : call.shards) {
-      if (std::filesystem::equivalent(shard, call.output, error)) return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
+      if (std::filesystem::equivalent(shard, call.output, error))
+        return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
     }
     RUNNEL_ASSIGN(file, OutputFile::create(call.output));
   }
   const auto write = [&](std::string_view text) -> Status {
     if (file) return file->write(text);
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) return Status(Code::io_error, "stdout cannot be written");
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+      return Status(Code::io_error, "stdout cannot be written");
     return {};
   };
   std::optional<batch::IndexFiles> index;
   const auto write_index = [&](batch::OutputFormat format, std::string_view line, std::int64_t at) -> Status {
-    if (!file) return Status(Code::invalid_argument) << "-o -: the format " << batch::name_of(format) << " comes with an index, expected a file";
+    if (!file)
+      return Status(Code::invalid_argument)
+             << "-o -: the format " << batch::name_of(format) << " comes with an index, expected a file";
     if (!index) {
       RUNNEL_ASSIGN(index, batch::IndexFiles::create(call.output, format));
     }
@@ -42,7 +47,8 @@ Status run_merge(const MergeCall& call) {
   const batch::Totals& totals = merged.totals;
   if (index) RUNNEL_TRY(index->commit(totals, merged.timing));
   if (file) RUNNEL_TRY(file->commit());
-  say(std::to_string(totals.recordings) + " recordings of " + std::to_string(call.shards.size()) + " shards, " + std::to_string(totals.failures) + " failed");
+  say(std::to_string(totals.recordings) + " recordings of " + std::to_string(call.shards.size()) +
+      " shards, " + std::to_string(totals.failures) + " failed");
   return {};
 }
 
@@ -50,8 +56,12 @@ Status run_merge(const MergeCall& call) {
 
 void add_merge(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<MergeCall>();
-  CLI::App* verb = app.add_subcommand("merge", "The outputs of all shards of a batch as one, checked to be complete");
-  verb->add_option("SHARD", call->shards, "Outputs of `batch --shard`, in any order; their journals lie beside them")->required()->default_str("");
+  CLI::App* verb =
+      app.add_subcommand("merge", "The outputs of all shards of a batch as one, checked to be complete");
+  verb->add_option("SHARD", call->shards,
+                   "Outputs of `batch --shard`, in any order; their journals lie beside them")
+      ->required()
+      ->default_str("");
   verb->add_option("-o,--output", call->output, "File to write; - is stdout")->required();
   verb->callback([call, &exit_code] {
     if (const Status status = run_merge(*call); !status.ok()) exit_code = fail(status);

@@ -7,7 +7,9 @@
 namespace runnel::apps {
 namespace {
 
-bool starts_with(std::span<const std::byte> bytes, std::string_view text) { return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0; }
+bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+}
 
 }  // namespace
 
@@ -36,13 +38,18 @@ Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags&
     if (!stepped.ok()) return stepped.status().at(path + ": " + block);
     out.list.emplace_back(block, std::move(stepped->segment));
   }
-  if (out.list.empty()) return Status(Code::invalid_data) << path << ": no operator is computed by an Ethos-U";
+  if (out.list.empty())
+    return Status(Code::invalid_data) << path << ": no operator is computed by an Ethos-U";
   return out;
 }
 
-CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help, const std::shared_ptr<NpuFileCall>& call) {
+CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help,
+                            const std::shared_ptr<NpuFileCall>& call) {
   CLI::App* verb = parent->add_subcommand(name, help);
-  verb->add_option("FILE", call->file, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), or a Vela stream")->required();
+  verb->add_option("FILE", call->file,
+                   "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), "
+                   "or a Vela stream")
+      ->required();
   verb->add_flag("--json", call->json, "One JSON object per line");
   add_model_flags(verb, call->flags);
   return verb;

@@ -16,7 +16,8 @@ namespace runnel::apps {
 struct NpuSegments {
   std::vector<std::byte> bytes;
   std::shared_ptr<const OwnedModel> model;
-  std::vector<std::pair<std::string, npu::Segment>> list;   // with their names; behind a segment the program that steps it, where it has one
+  std::vector<std::pair<std::string, npu::Segment>>
+      list;  // with their names; behind a segment the program that steps it, where it has one
 };
 
 // A model of any kind with parts for the Ethos-U, a driver payload, or a Vela stream.
@@ -27,7 +28,8 @@ struct NpuFileCall {
   ModelFlags flags;
   bool json = false;
 };
-CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help, const std::shared_ptr<NpuFileCall>& call);
+CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help,
+                            const std::shared_ptr<NpuFileCall>& call);
 
 void add_npu_estimate(CLI::App& npu, int& exit_code);
 

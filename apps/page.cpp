@@ -18,18 +18,30 @@ Result<std::string> token_of(const std::string& token_file) {
   } else if (const char* variable = std::getenv("RUNNEL_TOKEN"); variable != nullptr) {
     token = variable;
   }
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' '))
+    token.pop_back();
   const std::string_view from = token_file.empty() ? "RUNNEL_TOKEN" : std::string_view(token_file);
-  if (token.empty() && !token_file.empty()) return Status(Code::invalid_data) << from << ": the token is empty";
-  if (!token.empty() && (token.size() < 16 || token.size() > 1000)) return Status(Code::invalid_data) << from << ": a token of " << token.size() << " bytes, expected 16 to 1000";
+  if (token.empty() && !token_file.empty())
+    return Status(Code::invalid_data) << from << ": the token is empty";
+  if (!token.empty() && (token.size() < 16 || token.size() > 1000))
+    return Status(Code::invalid_data)
+           << from << ": a token of " << token.size() << " bytes, expected 16 to 1000";
   return token;
 }
 
 void add_page_flags(CLI::App* verb, PageFlags& flags) {
-  verb->add_option("--http", flags.address, "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, losses; port 0: any that is free. Other addresses than loopback need a token");
-  verb->add_flag("--ui", flags.ui, "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
-  verb->add_option("--token-file", flags.token_file, "File with the token that readers of the page must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
-  verb->add_option("--speed", flags.speed, "Recordings at most so many times as fast as they were made (0: as fast as possible)")->check(CLI::Range(0.0, 1000.0));
+  verb->add_option("--http", flags.address,
+                   "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, "
+                   "losses; port 0: any that is free. Other addresses than loopback need a token");
+  verb->add_flag(
+      "--ui", flags.ui,
+      "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
+  verb->add_option("--token-file", flags.token_file,
+                   "File with the token that readers of the page must show, 16 to 1000 bytes (default: the "
+                   "variable RUNNEL_TOKEN)");
+  verb->add_option("--speed", flags.speed,
+                   "Recordings at most so many times as fast as they were made (0: as fast as possible)")
+      ->check(CLI::Range(0.0, 1000.0));
 }
 
 Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline::GraphOptions& options) {
@@ -65,7 +77,8 @@ Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline
 void Display::show(pipeline::Graph& graph) {
   if (page_ != nullptr) page_->show(graph);
   if (terminal_ != nullptr) terminal_->connect(graph);
-  if (terminal_ != nullptr) graph.on_step([this](const pipeline::Graph& stepped) { terminal_->stepped(stepped); });
+  if (terminal_ != nullptr)
+    graph.on_step([this](const pipeline::Graph& stepped) { terminal_->stepped(stepped); });
 }
 
 void Display::end() {

@@ -11,7 +11,8 @@
 
 namespace runnel::apps {
 
-// A token of a file, else of the variable RUNNEL_TOKEN; empty: there is none. Errors: not_found, invalid_data unless it has 16 to 1000 bytes.
+// A token of a file, else of the variable RUNNEL_TOKEN; empty: there is none. Errors: not_found, invalid_data
+// unless it has 16 to 1000 bytes.
 Result<std::string> token_of(const std::string& token_file);
 
 struct PageFlags {

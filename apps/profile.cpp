@@ -1,4 +1,6 @@
 // runnel profile: where the time of a model goes, operator by operator.
+#include "inference/host/profile.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "apps/support.h"
 #include "apps/verbs.h"
-#include "inference/host/profile.h"
 #include "inference/usage.h"
 
 namespace runnel::apps {
@@ -17,20 +18,27 @@ struct ProfileCall {
   std::string model;
   ModelFlags flags;
   std::int64_t chunk = 0, runs = 1000;
-  std::int64_t fast_bytes = -1;        // no limit
+  std::int64_t fast_bytes = -1;  // no limit
   int threads = 1;
   bool whole = false, sort = false, json = false, param_copy = false;
 };
 
 nlohmann::ordered_json to_json(const Profile::TierBytes& tier) {
-  return {{"constants", tier.constants}, {"arena", tier.arena}, {"scratch", tier.scratch}, {"state", tier.state}};
+  return {
+      {"constants", tier.constants}, {"arena", tier.arena}, {"scratch", tier.scratch}, {"state", tier.state}};
 }
 
 nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const StepProfile& step : profile.steps) {
-    steps.push_back({{"operators", step.operators}, {"type", step.type}, {"name", step.name}, {"us", step.microseconds}, {"share", step.share}, {"macs", step.macs},
-                     {"gmacs_per_second", step.gmacs_per_second}, {"output_bytes", step.output_bytes}});
+    steps.push_back({{"operators", step.operators},
+                     {"type", step.type},
+                     {"name", step.name},
+                     {"us", step.microseconds},
+                     {"share", step.share},
+                     {"macs", step.macs},
+                     {"gmacs_per_second", step.gmacs_per_second},
+                     {"output_bytes", step.output_bytes}});
   }
   return {{"type", "profile"},
           {"model", call.model},
@@ -54,47 +62,63 @@ nlohmann::ordered_json to_json(const ProfileCall& call, const Profile& profile) 
 std::string rate(double gmacs) { return gmacs > 0 ? fmt::format("{:.2f}", gmacs) : "-"; }
 
 void print_memory(const Profile& profile) {
-  fmt::print("memory in bytes: weights {} in the file ({} read there while running), {} prepared\n", profile.weight_bytes, profile.constants_in_file, profile.prepared_bytes);
-  fmt::print("{:<6} {:>11} {:>11} {:>20} {:>18}\n", "tier", "constants", "arena", "scratch, a thread", "state, a stream");
+  fmt::print("memory in bytes: weights {} in the file ({} read there while running), {} prepared\n",
+             profile.weight_bytes, profile.constants_in_file, profile.prepared_bytes);
+  fmt::print("{:<6} {:>11} {:>11} {:>20} {:>18}\n", "tier", "constants", "arena", "scratch, a thread",
+             "state, a stream");
   for (const auto& [name, tier] : {std::pair("fast", profile.fast), std::pair("slow", profile.slow)}) {
-    fmt::print("{:<6} {:>11} {:>11} {:>20} {:>18}\n", name, tier.constants, tier.arena, tier.scratch, tier.state);
+    fmt::print("{:<6} {:>11} {:>11} {:>20} {:>18}\n", name, tier.constants, tier.arena, tier.scratch,
+               tier.state);
   }
 }
 
 // "one run of 4 frames", "one step of 3 frames": what a run takes.
 std::string run_text(const Profile& profile, const Model& model) {
   if (profile.mode == RunMode::stream) return fmt::format("one run of {} frames", profile.block);
-  if (const auto usage = usage_of(model); usage.ok() && usage->kind == fb::Usage::step) return fmt::format("one step of {} frames", usage->advance);
+  if (const auto usage = usage_of(model); usage.ok() && usage->kind == fb::Usage::step)
+    return fmt::format("one step of {} frames", usage->advance);
   return profile.block > 0 ? fmt::format("one clip of {} frames", profile.block) : "one clip";
 }
 
 void print_table(const Profile& profile, const Model& model) {
-  fmt::print("{:>4} {:<22} {:<36} {:>11} {:>7} {:>11} {:>8} {:>9}\n", "op", "type", "name", "us", "share", "MACs", "GMAC/s", "bytes");
+  fmt::print("{:>4} {:<22} {:<36} {:>11} {:>7} {:>11} {:>8} {:>9}\n", "op", "type", "name", "us", "share",
+             "MACs", "GMAC/s", "bytes");
   for (const StepProfile& step : profile.steps) {
-    fmt::print("{:>4} {:<22.22} {:<36.36} {:>11.3f} {:>6.1f}% {:>11} {:>8} {:>9}\n", step.operators.front(), step.type, step.name, step.microseconds, 100 * step.share, step.macs,
+    fmt::print("{:>4} {:<22.22} {:<36.36} {:>11.3f} {:>6.1f}% {:>11} {:>8} {:>9}\n", step.operators.front(),
+               step.type, step.name, step.microseconds, 100 * step.share, step.macs,
                rate(step.gmacs_per_second), step.output_bytes);
   }
-  const double gmacs = profile.run_microseconds > 0 ? static_cast<double>(profile.macs) / profile.run_microseconds / 1e3 : 0;
-  fmt::print("\n{}: {:.3f} us, {} MACs, {} GMAC/s (the steps one by one: {:.3f} us; medians of {} runs, {})\n", run_text(profile, model), profile.run_microseconds, profile.macs,
-             rate(gmacs), profile.steps_microseconds, profile.runs, name_of(best_isa()));
+  const double gmacs =
+      profile.run_microseconds > 0 ? static_cast<double>(profile.macs) / profile.run_microseconds / 1e3 : 0;
+  fmt::print(
+      "\n{}: {:.3f} us, {} MACs, {} GMAC/s (the steps one by one: {:.3f} us; medians of {} runs, {})\n",
+      run_text(profile, model), profile.run_microseconds, profile.macs, rate(gmacs),
+      profile.steps_microseconds, profile.runs, name_of(best_isa()));
   print_memory(profile);
 }
 
 Status run_profile(const ProfileCall& call) {
-  if (call.whole && call.chunk > 0) return Status(Code::invalid_argument) << "--whole and --chunk, expected one of them";
+  if (call.whole && call.chunk > 0)
+    return Status(Code::invalid_argument) << "--whole and --chunk, expected one of them";
   RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
   ProfileOptions options;
   options.mode = call.whole || owned->model().plan() == nullptr ? RunMode::whole : RunMode::stream;
-  if (options.mode == RunMode::whole && call.chunk > 0) return Status(Code::unsupported) << call.model << ": --chunk needs a model that can be streamed";
+  if (options.mode == RunMode::whole && call.chunk > 0)
+    return Status(Code::unsupported) << call.model << ": --chunk needs a model that can be streamed";
   options.frames = call.chunk;
   options.runs = call.runs;
   options.threads = call.threads;
   options.param_copy = call.param_copy;
   if (call.fast_bytes >= 0) options.fast_bytes = static_cast<std::size_t>(call.fast_bytes);
   RUNNEL_ASSIGN(Profile profile, profile_model(owned, options));
-  if (call.sort) std::stable_sort(profile.steps.begin(), profile.steps.end(), [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
-  if (call.json) std::printf("%s\n", to_json(call, profile).dump().c_str());
-  else print_table(profile, owned->model());
+  if (call.sort)
+    std::stable_sort(
+        profile.steps.begin(), profile.steps.end(),
+        [](const StepProfile& a, const StepProfile& b) { return a.microseconds > b.microseconds; });
+  if (call.json)
+    std::printf("%s\n", to_json(call, profile).dump().c_str());
+  else
+    print_table(profile, owned->model());
   return {};
 }
 
@@ -103,13 +127,20 @@ Status run_profile(const ProfileCall& call) {
 void add_profile(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
   CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")->required();
-  verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")->check(CLI::NonNegativeNumber);
+  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      ->required();
+  verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_flag("--whole", call->whole, "One clip at once, as long as the model file says");
-  verb->add_option("--runs", call->runs, "Runs that are timed")->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+  verb->add_option("--runs", call->runs, "Runs that are timed")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   add_threads_flag(verb, call->threads);
-  verb->add_option("--fast-bytes", call->fast_bytes, "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")->check(CLI::NonNegativeNumber);
-  verb->add_flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb->add_option(
+          "--fast-bytes", call->fast_bytes,
+          "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--param-copy", call->param_copy,
+                 "Constants that are read at run time are copied into memory");
   verb->add_flag("--sort", call->sort, "Slowest first, instead of in order");
   verb->add_flag("--json", call->json, "One JSON object");
   add_model_flags(verb, call->flags);

@@ -1,4 +1,6 @@
 // runnel quantize: a float model and recordings become an integer model.
+#include "compiler/quantize/quantize.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,7 +18,6 @@
 #include "compiler/frames_first.h"
 #include "compiler/quantize/calibration_table.h"
 #include "compiler/quantize/evaluate.h"
-#include "compiler/quantize/quantize.h"
 #include "compiler/quantize/report.h"
 #include "compiler/usage.h"
 #include "pipeline/host/text.h"
@@ -27,7 +28,8 @@ namespace {
 namespace quantizer = compiler::quantizer;
 
 struct QuantizeCall {
-  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision, class_labels, table, save_table, layout = "source";
+  std::string input, output, report, scheme = "pow2", calibration = "mse", labels, name, decision,
+                                     class_labels, table, save_table, layout = "source";
   std::vector<std::string> calib, eval, types, methods, with, without, states;
   int bits = 8, threads = 2, chunk = 0;
   std::size_t clips = 128;
@@ -48,28 +50,41 @@ Result<DType> type_of(std::string_view text) {
 
 Result<quantizer::Options> options_of(const QuantizeCall& call) {
   quantizer::Options options;
-  RUNNEL_ASSIGN(options.target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
+  RUNNEL_ASSIGN(options.target,
+                quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
   RUNNEL_ASSIGN(options.type, type_of(std::to_string(call.bits)));
   RUNNEL_ASSIGN(options.calibration, quantizer::calibration_named(call.calibration));
   options.scheme = call.scheme == "affine" ? quantizer::Scheme::affine : quantizer::Scheme::pow2;
   if (options.scheme == quantizer::Scheme::affine && options.target.esp_dl) {
-    return Status(Code::invalid_argument) << "--scheme affine for target " << options.target.name << ", which has shifts only; expected --scheme pow2 or --target generic";
+    return Status(Code::invalid_argument)
+           << "--scheme affine for target " << options.target.name
+           << ", which has shifts only; expected --scheme pow2 or --target generic";
   }
-  if (options.target.int8_weights && options.type == DType::int16) return Status(Code::invalid_argument) << "--bits 16 for target " << options.target.name << ", which has no weights of 16 bits; expected --bits 8";
+  if (options.target.int8_weights && options.type == DType::int16)
+    return Status(Code::invalid_argument) << "--bits 16 for target " << options.target.name
+                                          << ", which has no weights of 16 bits; expected --bits 8";
   for (const std::string& text : call.types) {
     const std::size_t at = text.rfind('=');
-    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--bits-of \"" << text << "\", expected NODE=8, NODE=16 or NODE=float";
+    if (at == std::string::npos || at == 0)
+      return Status(Code::invalid_argument)
+             << "--bits-of \"" << text << "\", expected NODE=8, NODE=16 or NODE=float";
     RUNNEL_ASSIGN(const DType type, type_of(std::string_view(text).substr(at + 1)));
-    if (!options.types.emplace(text.substr(0, at), type).second) return Status(Code::invalid_argument) << "--bits-of for \"" << text.substr(0, at) << "\" more than once";
+    if (!options.types.emplace(text.substr(0, at), type).second)
+      return Status(Code::invalid_argument)
+             << "--bits-of for \"" << text.substr(0, at) << "\" more than once";
   }
   if (!call.methods.empty()) {
-    RUNNEL_ASSIGN(options.methods, quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
+    RUNNEL_ASSIGN(options.methods,
+                  quantizer::methods_named(fmt::format("{}", fmt::join(call.methods, ", "))));
   }
   for (const std::string& name : call.with) {
-    if (name == "all") options.offered.split = options.offered.blocks = options.offered.tqt = true;
-    else RUNNEL_TRY(quantizer::set_method(options.offered, name, true));
+    if (name == "all")
+      options.offered.split = options.offered.blocks = options.offered.tqt = true;
+    else
+      RUNNEL_TRY(quantizer::set_method(options.offered, name, true));
   }
-  for (const std::string& name : call.without) RUNNEL_TRY(quantizer::set_method(options.offered, name, false));
+  for (const std::string& name : call.without)
+    RUNNEL_TRY(quantizer::set_method(options.offered, name, false));
   options.max_error = call.max_error;
   options.budget = call.budget;
   options.most_clips = call.clips;
@@ -79,19 +94,33 @@ Result<quantizer::Options> options_of(const QuantizeCall& call) {
   return options;
 }
 
-nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quantizer::Report& report, const std::optional<quantizer::Accuracy>& accuracy) {
+nlohmann::ordered_json json_of(const quantizer::Quantized& quantized, const quantizer::Report& report,
+                               const std::optional<quantizer::Accuracy>& accuracy) {
   nlohmann::ordered_json json;
   json["methods"] = quantizer::names_of(quantized.methods);
-  for (const quantizer::Trial& trial : quantized.trials) json["trials"].push_back({{"methods", quantizer::names_of(trial.methods)}, {"held_back_error", trial.error}});
+  for (const quantizer::Trial& trial : quantized.trials)
+    json["trials"].push_back(
+        {{"methods", quantizer::names_of(trial.methods)}, {"held_back_error", trial.error}});
   json["clips"] = report.clips;
-  for (const quantizer::OutputReport& output : report.outputs) json["outputs"].push_back({{"name", output.name}, {"noise_to_signal", output.ratio}, {"largest_difference", output.largest}});
+  for (const quantizer::OutputReport& output : report.outputs)
+    json["outputs"].push_back(
+        {{"name", output.name}, {"noise_to_signal", output.ratio}, {"largest_difference", output.largest}});
   for (const quantizer::OperatorReport& entry : report.operators) {
-    json["operators"].push_back({{"name", entry.name}, {"kind", entry.code}, {"type", std::string(runnel::name_of(entry.type))}, {"alone", entry.alone}, {"accumulated", entry.accumulated},
-                                 {"saturated", entry.saturated}, {"multiply_adds", entry.products}});
+    json["operators"].push_back({{"name", entry.name},
+                                 {"kind", entry.code},
+                                 {"type", std::string(runnel::name_of(entry.type))},
+                                 {"alone", entry.alone},
+                                 {"accumulated", entry.accumulated},
+                                 {"saturated", entry.saturated},
+                                 {"multiply_adds", entry.products}});
   }
   if (accuracy) {
-    json["evaluation"] = {{"clips", accuracy->clips}, {"float_correct", accuracy->real_correct}, {"quantized_correct", accuracy->correct}, {"same_decision", accuracy->same},
-                          {"noise_to_signal", accuracy->noise}, {"classes", accuracy->classes}};
+    json["evaluation"] = {{"clips", accuracy->clips},
+                          {"float_correct", accuracy->real_correct},
+                          {"quantized_correct", accuracy->correct},
+                          {"same_decision", accuracy->same},
+                          {"noise_to_signal", accuracy->noise},
+                          {"classes", accuracy->classes}};
     if (accuracy->streamed_correct) json["evaluation"]["streamed_correct"] = *accuracy->streamed_correct;
   }
   return json;
@@ -103,8 +132,10 @@ bool is_espdl(const std::string& path) { return std::filesystem::path(path).exte
 Status check_place(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) return Status(Code::not_found) << path << ": there is no folder " << folder.string();
-  if (std::filesystem::is_directory(path, ignored)) return Status(Code::invalid_argument) << path << ": a folder, expected a file to write";
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    return Status(Code::not_found) << path << ": there is no folder " << folder.string();
+  if (std::filesystem::is_directory(path, ignored))
+    return Status(Code::invalid_argument) << path << ": a folder, expected a file to write";
   return {};
 }
 
@@ -112,15 +143,16 @@ Status check_place(const std::string& path) {
 struct Made {
   quantizer::Quantized quantized;
   quantizer::Options options;
-  std::unique_ptr<quantizer::Clips> clips;   // none: from a table
-  quantizer::Clip self_test;                 // input of the model's self-test
+  std::unique_ptr<quantizer::Clips> clips;  // none: from a table
+  quantizer::Clip self_test;                // input of the model's self-test
 };
 
 Result<compiler::UsageOptions> usage_of(const QuantizeCall& call) {
   compiler::UsageOptions usage = call.usage;
   for (const std::string& text : call.states) {
     const std::size_t at = text.find('=');
-    if (at == std::string::npos) return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
+    if (at == std::string::npos)
+      return Status(Code::invalid_argument) << "--state \"" << text << "\", expected OUTPUT=INPUT";
     usage.states.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   return usage;
@@ -136,7 +168,8 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
   if (!quantized.ok()) return quantized.status().at(call.input);
   made.quantized = std::move(*quantized);
   if (!call.save_table.empty()) {
-    RUNNEL_ASSIGN(const std::string text, quantizer::table_text(loaded.graph, made.quantized, made.options, call.front_end.text, loaded.clips->size()));
+    RUNNEL_ASSIGN(const std::string text, quantizer::table_text(loaded.graph, made.quantized, made.options,
+                                                                call.front_end.text, loaded.clips->size()));
     RUNNEL_TRY(write_file(call.save_table, std::as_bytes(std::span(text.data(), text.size()))));
   }
   made.clips = std::move(loaded.clips);
@@ -147,10 +180,12 @@ Result<Made> from_recordings(const QuantizeCall& call, const compiler::LoadOptio
 // What a run over recordings decided is done again, without them.
 Result<Made> from_table(QuantizeCall& call, compiler::LoadOptions load) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(call.table));
-  const auto table = quantizer::CalibrationTable::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto table =
+      quantizer::CalibrationTable::from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!table.ok()) return table.status().at(call.table);
   if (!call.front_end.text.empty() && call.front_end.text != table->front_end()) {
-    return Status(Code::mismatch) << call.table << ": calibrated with the front end \"" << table->front_end() << "\", found \"" << call.front_end.text << "\"";
+    return Status(Code::mismatch) << call.table << ": calibrated with the front end \"" << table->front_end()
+                                  << "\", found \"" << call.front_end.text << "\"";
   }
   call.front_end.text = table->front_end();
   for (const auto& shape : table->shapes()) load.onnx.data_shapes[shape.first] = shape.second;
@@ -172,27 +207,37 @@ Status tell(const QuantizeCall& call, const Made& made, const std::optional<quan
   const quantizer::Quantized& quantized = made.quantized;
   if (made.clips) {
     const std::vector<std::size_t> few = quantizer::some_of(quantized.clips, 32);
-    RUNNEL_ASSIGN(const quantizer::Report report, quantizer::report_on(quantized, *made.clips, few, made.options));
+    RUNNEL_ASSIGN(const quantizer::Report report,
+                  quantizer::report_on(quantized, *made.clips, few, made.options));
     if (made.options.progress) made.options.progress("", 1);
     if (!call.report.empty()) {
       const std::string text = json_of(quantized, report, accuracy).dump(1) + "\n";
       RUNNEL_TRY(write_file(call.report, std::as_bytes(std::span(text.data(), text.size()))));
     }
-    for (const quantizer::Trial& trial : quantized.trials) say(fmt::format("methods {}: noise to signal {:.3g} on clips held back", quantizer::names_of(trial.methods), trial.error));
+    for (const quantizer::Trial& trial : quantized.trials)
+      say(fmt::format("methods {}: noise to signal {:.3g} on clips held back",
+                      quantizer::names_of(trial.methods), trial.error));
     say("methods used: " + quantizer::names_of(quantized.methods));
     std::istringstream table(quantizer::table_of(report));
     for (std::string line; std::getline(table, line);) say(line);
   } else {
-    say(fmt::format("{}: methods {}, noise to signal {:.3g} when it was calibrated", call.table, quantizer::names_of(quantized.methods), quantized.error));
+    say(fmt::format("{}: methods {}, noise to signal {:.3g} when it was calibrated", call.table,
+                    quantizer::names_of(quantized.methods), quantized.error));
   }
   if (accuracy) {
-    say(fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to signal {:.3g}; decided among {} classes", accuracy->clips, accuracy->real_correct, accuracy->correct,
-                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct) : std::string(), accuracy->same, accuracy->noise, accuracy->classes));
+    say(
+        fmt::format("evaluation: {} clips, correct: float {}, quantized {}{}; same decision {}; noise to "
+                    "signal {:.3g}; decided among {} classes",
+                    accuracy->clips, accuracy->real_correct, accuracy->correct,
+                    accuracy->streamed_correct ? fmt::format(", streamed {}", *accuracy->streamed_correct)
+                                               : std::string(),
+                    accuracy->same, accuracy->noise, accuracy->classes));
   }
   return {};
 }
 
-Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made, const compiler::LoadOptions& load) {
+Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
+                                           const compiler::LoadOptions& load) {
   compiler::Graph& graph = made.quantized.graph;
   if (is_espdl(call.output)) {
     compiler::EspdlWriteOptions write;
@@ -213,20 +258,31 @@ Result<std::vector<std::byte>> model_bytes(const QuantizeCall& call, Made& made,
 
 // What can be said before anything is computed.
 Status check_call(const QuantizeCall& call) {
-  if (call.calib.empty() == call.table.empty()) return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
-  if (!call.table.empty() && !(call.report.empty() && call.save_table.empty())) return Status(Code::invalid_argument, "--report and --save-table need --calib DATA");
-  if (call.chunk > 0 && !is_espdl(call.output)) return Status(Code::invalid_argument) << "--chunk for " << call.output << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
+  if (call.calib.empty() == call.table.empty())
+    return Status(Code::invalid_argument, "expected --calib DATA or --table FILE");
+  if (!call.table.empty() && !(call.report.empty() && call.save_table.empty()))
+    return Status(Code::invalid_argument, "--report and --save-table need --calib DATA");
+  if (call.chunk > 0 && !is_espdl(call.output))
+    return Status(Code::invalid_argument)
+           << "--chunk for " << call.output
+           << ", expected an .espdl file; .rnl files are streamed in chunks of any size";
   for (const std::string* path : {&call.output, &call.report, &call.save_table}) {
     if (!path->empty()) RUNNEL_TRY(check_place(*path));
   }
-  if (const std::string extension = std::filesystem::path(call.output).extension(); extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
-    return Status(Code::invalid_argument) << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
+  if (const std::string extension = std::filesystem::path(call.output).extension();
+      extension == ".onnx" || extension == ".tflite" || extension == ".pte") {
+    return Status(Code::invalid_argument)
+           << "output " << call.output << ", expected an .rnl or .espdl file: others are not written";
   }
   if (!call.decision.empty()) RUNNEL_TRY(pipeline::parse_graph(call.decision).status());
-  if (!std::isfinite(call.max_error) || !std::isfinite(call.budget)) return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
+  if (!std::isfinite(call.max_error) || !std::isfinite(call.budget))
+    return Status(Code::invalid_argument, "--max-error and --budget: expected finite numbers");
   if (!is_espdl(call.output) || !call.table.empty()) return {};
-  RUNNEL_ASSIGN(const quantizer::TargetRules target, quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
-  if (!target.esp_dl) return Status(Code::invalid_argument) << "target " << target.name << " for " << call.output << ", expected --target esp32 (c), esp32s3 or esp32p4";
+  RUNNEL_ASSIGN(const quantizer::TargetRules target,
+                quantizer::target_rules(call.flags.target.empty() ? "generic" : call.flags.target));
+  if (!target.esp_dl)
+    return Status(Code::invalid_argument) << "target " << target.name << " for " << call.output
+                                          << ", expected --target esp32 (c), esp32s3 or esp32p4";
   return {};
 }
 
@@ -238,11 +294,18 @@ Status run_quantize(QuantizeCall call) {
   // Small files first: nobody waits for a mistake in them.
   std::vector<int> labels;
   std::vector<std::string> class_names;
-  if (!call.eval.empty()) { RUNNEL_ASSIGN(labels, quantizer::read_labels(call.labels)); }
-  if (!call.class_labels.empty()) { RUNNEL_ASSIGN(class_names, read_label_names(call.class_labels)); }
+  if (!call.eval.empty()) {
+    RUNNEL_ASSIGN(labels, quantizer::read_labels(call.labels));
+  }
+  if (!call.class_labels.empty()) {
+    RUNNEL_ASSIGN(class_names, read_label_names(call.class_labels));
+  }
   Made made;
-  if (call.table.empty()) { RUNNEL_ASSIGN(made, from_recordings(call, load)); }
-  else { RUNNEL_ASSIGN(made, from_table(call, load)); }
+  if (call.table.empty()) {
+    RUNNEL_ASSIGN(made, from_recordings(call, load));
+  } else {
+    RUNNEL_ASSIGN(made, from_table(call, load));
+  }
   for (const std::string& note : made.quantized.notes) say(call.input + ": " + note);
   const std::string real = quantizer::real_operators(made.quantized);
   if (!real.empty()) say(call.input + ": operators that stay float: " + real);
@@ -251,12 +314,14 @@ Status run_quantize(QuantizeCall call) {
   compiler::Graph& graph = made.quantized.graph;
   if (!call.eval.empty()) {
     RUNNEL_ASSIGN(const auto clips, open_clips(call.eval, call.front_end, made.quantized.real));
-    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads, class_names.size()));
+    RUNNEL_ASSIGN(accuracy, quantizer::evaluate(made.quantized.real, graph, *clips, labels, call.threads,
+                                                class_names.size()));
   }
   if (!call.name.empty()) graph.name = call.name;
   graph.metadata.emplace_back("quantize.target", std::string(made.options.target.name));
   graph.metadata.emplace_back("quantize.methods", quantizer::names_of(made.quantized.methods));
-  if (!call.front_end.text.empty()) RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
+  if (!call.front_end.text.empty())
+    RUNNEL_TRY(store_front_end(call.front_end.text, call.front_end.sample_rate, graph));
   graph.pipeline.decision = call.decision;
   if (!class_names.empty()) RUNNEL_TRY(store_labels(call.class_labels, std::move(class_names), graph));
   RUNNEL_TRY(quantizer::add_vectors(made.self_test, graph));
@@ -267,7 +332,8 @@ Status run_quantize(QuantizeCall call) {
     // --time-axis counts in the order of the file.
     if (load.stream.time_axis) graph.time_axes.assign(graph.inputs.size(), *load.stream.time_axis);
     load.stream.time_axis.reset();
-    for (const std::string& name : compiler::put_frames_first(graph)) say(call.output + ": \"" + name + "\" has frames in front of channels");
+    for (const std::string& name : compiler::put_frames_first(graph))
+      say(call.output + ": \"" + name + "\" has frames in front of channels");
   }
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, model_bytes(call, made, load));
   return write_file(call.output, bytes);
@@ -277,42 +343,101 @@ Status run_quantize(QuantizeCall call) {
 
 void add_quantize(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  CLI::App* verb = app.add_subcommand("quantize", "Make an integer model of a float model, with calibration data, and say how accurate it is");
+  CLI::App* verb = app.add_subcommand(
+      "quantize",
+      "Make an integer model of a float model, with calibration data, and say how accurate it is");
   verb->add_option("INPUT", call->input, "Float model (.onnx, .pte)")->required();
-  verb->add_option("--calib", call->calib, "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or .f32 (raw float32); NAME=PATH for models with several inputs")->default_str("");
-  verb->add_option("--table", call->table, "Calibration table of an earlier run, instead of --calib: the same model again, without the recordings");
+  verb->add_option("--calib", call->calib,
+                   "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "
+                   ".f32 (raw float32); NAME=PATH for models with several inputs")
+      ->default_str("");
+  verb->add_option("--table", call->table,
+                   "Calibration table of an earlier run, instead of --calib: the same model again, without "
+                   "the recordings");
   verb->add_option("--save-table", call->save_table, "Write what was decided as a calibration table");
-  verb->add_option("-o,--output", call->output, "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")->required();
-  verb->add_option("--chunk", call->chunk, "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes (default: whole clips)")->check(CLI::Range(1, 1 << 20))->default_str("");
+  verb->add_option("-o,--output", call->output,
+                   "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")
+      ->required();
+  verb->add_option("--chunk", call->chunk,
+                   "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes "
+                   "(default: whole clips)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_str("");
   verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
-  verb->add_option("--scheme", call->scheme, "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")->check(CLI::IsMember({"pow2", "affine"}));
+  verb->add_option("--scheme", call->scheme,
+                   "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")
+      ->check(CLI::IsMember({"pow2", "affine"}));
   add_model_flags(verb, call->flags);
-  verb->get_option("--target")->description("Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as ethos-u55-128 (default: generic)");
+  verb->get_option("--target")
+      ->description(
+          "Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as "
+          "ethos-u55-128 (default: generic)");
   verb->remove_option(verb->get_option("--member"));
-  verb->add_option("--frontend", call->front_end.text, "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi num_mel_bins=40\": used on recordings and stored in the model with every parameter");
-  verb->add_option("--sample-rate", call->front_end.sample_rate, "Sample rate in Hz of the sound (default: what the front end wants)");
-  verb->add_option("--state", call->states, "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then steps that follow one another")->default_str("");
-  verb->add_option("--window", call->usage.window, "Frames per run of a model for windows of a stream, which knows nothing of the run before; a clip of the calibration is a window (default: as the file says)")->default_str("");
-  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")->default_str("");
-  verb->add_option("--layout", call->layout, "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where the file has [1, C, T], so that a stream moves no data at its ends")
+  verb->add_option("--frontend", call->front_end.text,
+                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
+                   "num_mel_bins=40\": used on recordings and stored in the model with every parameter");
+  verb->add_option("--sample-rate", call->front_end.sample_rate,
+                   "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb->add_option("--state", call->states,
+                   "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then "
+                   "steps that follow one another")
+      ->default_str("");
+  verb->add_option("--window", call->usage.window,
+                   "Frames per run of a model for windows of a stream, which knows nothing of the run "
+                   "before; a clip of the calibration is a window (default: as the file says)")
+      ->default_str("");
+  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
+      ->default_str("");
+  verb->add_option("--layout", call->layout,
+                   "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where "
+                   "the file has [1, C, T], so that a stream moves no data at its ends")
       ->check(CLI::IsMember({"source", "frames-first"}));
-  verb->add_option("--decision", call->decision, "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
-  verb->add_option("--classes", call->class_labels, "File with the names of the output's channels, one per line, stored in the model");
+  verb->add_option("--decision", call->decision,
+                   "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
+  verb->add_option("--classes", call->class_labels,
+                   "File with the names of the output's channels, one per line, stored in the model");
   verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
-  verb->add_option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
-  auto* with = verb->add_option("--with", call->with, "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, tqt, or all. Each is used where the error on clips held back does not get worse")->default_str("");
+  verb->add_option("--calibration", call->calibration,
+                   "How ranges follow from the data, before they are searched")
+      ->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
+  auto* with =
+      verb->add_option(
+              "--with", call->with,
+              "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, "
+              "tqt, or all. Each is used where the error on clips held back does not get worse")
+          ->default_str("");
   auto* without = verb->add_option("--without", call->without, "Methods not to use")->default_str("");
-  verb->add_option("--methods", call->methods, "Exactly these methods, with commas between them, or none: nothing is chosen")->delimiter(',')->excludes(with)->excludes(without)->default_str("");
-  verb->add_option("--bits-of", call->types, "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")->default_str("");
-  verb->add_option("--max-error", call->max_error, "Largest noise-to-signal ratio of the outputs: operators become int16, and float where that is not enough, until it is kept (0: none)")->check(CLI::Range(0.0, 1e9));
-  verb->add_option("--budget", call->budget, "Largest share of the multiply-adds that may become int16 or float for that (0: all)")->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")->check(CLI::Range(1, 1 << 20));
+  verb->add_option("--methods", call->methods,
+                   "Exactly these methods, with commas between them, or none: nothing is chosen")
+      ->delimiter(',')
+      ->excludes(with)
+      ->excludes(without)
+      ->default_str("");
+  verb->add_option("--bits-of", call->types,
+                   "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")
+      ->default_str("");
+  verb->add_option("--max-error", call->max_error,
+                   "Largest noise-to-signal ratio of the outputs: operators become int16, and float where "
+                   "that is not enough, until it is kept (0: none)")
+      ->check(CLI::Range(0.0, 1e9));
+  verb->add_option("--budget", call->budget,
+                   "Largest share of the multiply-adds that may become int16 or float for that (0: all)")
+      ->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")
+      ->check(CLI::Range(1, 1 << 20));
   verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
-  auto* eval = verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")->default_str("");
-  auto* labels = verb->add_option("--labels", call->labels, "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
+  auto* eval =
+      verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")
+          ->default_str("");
+  auto* labels = verb->add_option(
+      "--labels", call->labels,
+      "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
   eval->needs(labels);
-  verb->add_option("--seed", call->seed, "Of the order in which blocks and tqt see the clips, and of the self-test's input where there is no recording (--table)");
-  verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")->check(CLI::Range(1, 32));
+  verb->add_option("--seed", call->seed,
+                   "Of the order in which blocks and tqt see the clips, and of the self-test's input where "
+                   "there is no recording (--table)");
+  verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")
+      ->check(CLI::Range(1, 32));
   verb->add_flag("--quiet", call->quiet, "No progress on stderr");
   verb->callback([call, &exit_code] {
     if (const Status status = run_quantize(*call); !status.ok()) exit_code = fail(status);

@@ -13,24 +13,31 @@ namespace runnel::apps {
 
 // Frames of one recording.
 struct Features {
-  std::vector<float> values;      // [frames][channels]
+  std::vector<float> values;  // [frames][channels]
   std::size_t channels = 0;
   [[nodiscard]] std::size_t frames() const { return channels == 0 ? 0 : values.size() / channels; }
 };
 
-// What the front end makes of a recording. Errors: those of the graph, naming the file; mismatch when no float32 frames come out.
+// What the front end makes of a recording. Errors: those of the graph, naming the file; mismatch when no
+// float32 frames come out.
 Result<Features> features_of(const std::filesystem::path& path, const FrontEndFlags& front_end);
 
-// The whole recordings that these folders, patterns, lists and files name (pipeline/host/batch/recording_list.h). Errors: those of the list; not_found for
-// a file that is not there; unsupported for pieces of recordings.
+// The whole recordings that these folders, patterns, lists and files name
+// (pipeline/host/batch/recording_list.h). Errors: those of the list; not_found for a file that is not there;
+// unsupported for pieces of recordings.
 Result<std::vector<std::filesystem::path>> recording_files(const std::vector<std::string>& paths);
 
-// A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier. Errors: mismatch for a front end with another number of
-// values per frame, and for recordings that are too short.
-Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end, const compiler::Tensor& input);
+// A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier.
+// Errors: mismatch for a front end with another number of values per frame, and for recordings that are too
+// short.
+Result<std::unique_ptr<compiler::quantizer::Clips>> recording_clips(
+    const std::vector<std::filesystem::path>& files, const FrontEndFlags& front_end,
+    const compiler::Tensor& input);
 
-// Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([.., T, C]), false when those of a channel are
-// ([.., C, T]); `frames`: how many the input has; axis, if it is given: which one counts them, -1 for none. Errors: mismatch.
-Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames, int* axis = nullptr);
+// Where frames of `channels` values stand in an input: true when the values of a frame are neighbours ([..,
+// T, C]), false when those of a channel are ([.., C, T]); `frames`: how many the input has; axis, if it is
+// given: which one counts them, -1 for none. Errors: mismatch.
+Result<bool> frames_are_rows(const compiler::Tensor& input, std::size_t channels, std::size_t& frames,
+                             int* axis = nullptr);
 
 }  // namespace runnel::apps

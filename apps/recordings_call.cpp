@@ -27,7 +27,8 @@ class ProgressTeller {
   void operator()(const batch::ProgressState& state) {
     if (terminal_) {
       winsize size{};
-      const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+      const int columns =
+          ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
       std::fprintf(stderr, "\r%s\033[K", batch::progress_bar(state, columns).c_str());
       shown_ = true;
     } else if (every_ > 0 && state.seconds >= next_ + every_) {
@@ -48,7 +49,8 @@ Status write_out(std::string_view text) {
 
 Status failures_of(const batch::Totals& totals) {
   if (totals.failures == 0) return {};
-  return Status(Code::invalid_data) << totals.failures << " of " << totals.recordings << " recordings failed; their error records say why";
+  return Status(Code::invalid_data) << totals.failures << " of " << totals.recordings
+                                    << " recordings failed; their error records say why";
 }
 
 Result<batch::Recordings> list_all(const RecordingsCall& call, const RecordingsWork& work) {
@@ -58,27 +60,34 @@ Result<batch::Recordings> list_all(const RecordingsCall& call, const RecordingsW
 }
 
 Status run_to_stdout(const RecordingsCall& call, const batch::Shard& shard, const RecordingsWork& work) {
-  if (!batch::is_lines(work.format) && work.format != batch::OutputFormat::csv) return Status(Code::invalid_argument) << "-o -: the format " << batch::name_of(work.format) << " is one of files";
+  if (!batch::is_lines(work.format) && work.format != batch::OutputFormat::csv)
+    return Status(Code::invalid_argument)
+           << "-o -: the format " << batch::name_of(work.format) << " is one of files";
   RUNNEL_ASSIGN(batch::Recordings all, list_all(call, work));
   const auto list = batch::share_of(std::move(all), shard);
   batch::Totals totals;
   RUNNEL_TRY(write_out(work.prefix));
-  const Status status = batch::work(list, 0, work.make, call.run, [&](const batch::Recording&, const batch::Outcome& outcome) {
-    totals.add(outcome.counts);
-    if (work.format == batch::OutputFormat::csv && outcome.counts.code != Code::ok) {
-      say(outcome.records.substr(0, outcome.records.size() - 1));
-      return Status();
-    }
-    return write_out(outcome.records);
-  });
+  const Status status =
+      batch::work(list, 0, work.make, call.run, [&](const batch::Recording&, const batch::Outcome& outcome) {
+        totals.add(outcome.counts);
+        if (work.format == batch::OutputFormat::csv && outcome.counts.code != Code::ok) {
+          say(outcome.records.substr(0, outcome.records.size() - 1));
+          return Status();
+        }
+        return write_out(outcome.records);
+      });
   const std::string summary = batch::summary_line(totals, !call.no_timing);
-  if (batch::is_lines(work.format)) RUNNEL_TRY(write_out(summary));
-  else say(summary.substr(0, summary.size() - 1));
+  if (batch::is_lines(work.format))
+    RUNNEL_TRY(write_out(summary));
+  else
+    say(summary.substr(0, summary.size() - 1));
   RUNNEL_TRY(status);
   return failures_of(totals);
 }
 
-Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::string& path, const batch::Shard& shard, std::uint32_t checksum, const RecordingsWork& work) {
+Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::string& path,
+                                     const batch::Shard& shard, std::uint32_t checksum,
+                                     const RecordingsWork& work) {
   if (call.resume) {
     auto resumed = batch::RunOutput::resume(path, checksum, shard);
     // A run that had not begun has nothing to lose.
@@ -100,16 +109,22 @@ Result<batch::RunOutput> open_output(const RecordingsCall& call, const std::stri
   return batch::RunOutput::create(path, head, std::move(list));
 }
 
-Status run_to_file(const RecordingsCall& call, const batch::Shard& shard, const std::string& path, std::uint32_t checksum, const RecordingsWork& work) {
+Status run_to_file(const RecordingsCall& call, const batch::Shard& shard, const std::string& path,
+                   std::uint32_t checksum, const RecordingsWork& work) {
   RUNNEL_ASSIGN(batch::RunOutput output, open_output(call, path, shard, checksum, work));
-  if (output.complete()) say(path + ": is complete already");
-  else if (output.done() > 0) say(fmt::format("{}: {} of {} recordings were finished before", path, output.done(), output.recordings().size()));
+  if (output.complete())
+    say(path + ": is complete already");
+  else if (output.done() > 0)
+    say(fmt::format("{}: {} of {} recordings were finished before", path, output.done(),
+                    output.recordings().size()));
   if (const Status status = batch::run(output, work.make, call.run); !status.ok()) {
-    return Status(status.code()) << status.text() << "; " << path << ": " << output.done() << " of " << output.recordings().size() << " recordings are kept for --resume";
+    return Status(status.code()) << status.text() << "; " << path << ": " << output.done() << " of "
+                                 << output.recordings().size() << " recordings are kept for --resume";
   }
   if (!output.changed().empty()) {
-    return Status(Code::mismatch) << output.changed().size() << " recordings have changed since they were worked on, the first is " << output.changed()[0]
-                                  << "; without --resume the run begins afresh";
+    return Status(Code::mismatch) << output.changed().size()
+                                  << " recordings have changed since they were worked on, the first is "
+                                  << output.changed()[0] << "; without --resume the run begins afresh";
   }
   return failures_of(output.totals());
 }
@@ -137,8 +152,11 @@ std::uint32_t CallChecksum::value() const { return crc32c(std::as_bytes(std::spa
 
 Result<batch::Shard> choose_shard(const std::string& text) {
   if (!text.empty()) return batch::parse_shard(text);
-  RUNNEL_ASSIGN(const batch::EngineShard found, batch::engine_shard([](const char* name) -> const char* { return std::getenv(name); }));
-  if (found.shard.count > 1) say(fmt::format("shard {}/{}, as {} says (--shard 0/1: everything)", found.shard.index, found.shard.count, found.from));
+  RUNNEL_ASSIGN(const batch::EngineShard found,
+                batch::engine_shard([](const char* name) -> const char* { return std::getenv(name); }));
+  if (found.shard.count > 1)
+    say(fmt::format("shard {}/{}, as {} says (--shard 0/1: everything)", found.shard.index, found.shard.count,
+                    found.from));
   return found.shard;
 }
 
@@ -146,12 +164,14 @@ Result<batch::Shard> choose_shard(const std::string& text) {
 std::string output_name(std::string name, const batch::Shard& shard) {
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   for (const auto& [word, number] : {std::pair{"{shard}", shard.index}, std::pair{"{shards}", shard.count}}) {
-    for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word)) name.replace(at, std::string_view(word).size(), std::to_string(number));
+    for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word))
+      name.replace(at, std::string_view(word).size(), std::to_string(number));
   }
   return name;
 }
 
-Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output, std::uint32_t checksum, const RecordingsWork& work) {
+Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output,
+                      std::uint32_t checksum, const RecordingsWork& work) {
   catch_signals();
   ProgressTeller progress(call.progress_seconds);
   call.run.stop = &stop_requested;
@@ -160,25 +180,37 @@ Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std
 }
 
 void add_source_flags(CLI::App* verb, RecordingsCall& call) {
-  verb->add_option("--raw", call.sources.raw, "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
-  verb->add_option("--csv", call.sources.csv, "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
-  verb->add_option("--npy", call.sources.npy, "Parameters of the node npy, for recordings named .npy, e.g. \"rate=100\"");
-  verb->add_option("--wav", call.sources.wav, "Parameters of the node wav, for all others, e.g. \"truncated=accept\"");
+  verb->add_option("--raw", call.sources.raw,
+                   "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+  verb->add_option("--csv", call.sources.csv,
+                   "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
+  verb->add_option("--npy", call.sources.npy,
+                   "Parameters of the node npy, for recordings named .npy, e.g. \"rate=100\"");
+  verb->add_option("--wav", call.sources.wav,
+                   "Parameters of the node wav, for all others, e.g. \"truncated=accept\"");
 }
 
 Result<std::string> index_of_folder(const std::string& folder, const batch::Shard& shard) {
   std::error_code error;
-  if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error)) return Status(Code::io_error) << folder << ": cannot create: expected a folder, it is a file";
-  return folder + (shard.count == 1 ? std::string(".index.jsonl") : fmt::format(".index-{}-of-{}.jsonl", shard.index, shard.count));
+  if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error))
+    return Status(Code::io_error) << folder << ": cannot create: expected a folder, it is a file";
+  return folder + (shard.count == 1 ? std::string(".index.jsonl")
+                                    : fmt::format(".index-{}-of-{}.jsonl", shard.index, shard.count));
 }
 
 void add_run_flags(CLI::App* verb, RecordingsCall& call) {
   verb->add_option("--jobs", call.run.jobs, "Threads (0: one per processor)");
-  verb->add_flag("--resume", call.resume, "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
+  verb->add_flag("--resume", call.resume,
+                 "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
   verb->add_flag("--strict", call.run.strict, "The first recording that fails ends the run");
-  verb->add_option("--shard", call.shard, "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid Engine or Kubernetes say)");
-  verb->add_option("--progress", call.progress_seconds, "Seconds between lines about the progress when stderr is no terminal; 0: none")->check(CLI::NonNegativeNumber);
-  verb->add_flag("--no-timing", call.no_timing, "No real-time factor in the summary: then equal work gives equal bytes");
+  verb->add_option("--shard", call.shard,
+                   "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid "
+                   "Engine or Kubernetes say)");
+  verb->add_option("--progress", call.progress_seconds,
+                   "Seconds between lines about the progress when stderr is no terminal; 0: none")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_flag("--no-timing", call.no_timing,
+                 "No real-time factor in the summary: then equal work gives equal bytes");
 }
 
 }  // namespace runnel::apps

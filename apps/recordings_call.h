@@ -34,8 +34,8 @@ void add_source_flags(CLI::App* verb, RecordingsCall& call);
 // What is done to each recording.
 struct RecordingsWork {
   batch::OutputFormat format = batch::OutputFormat::jsonl;
-  std::string prefix;                // what the output begins with, a header
-  bool keyed = false;                // outputs are found by key, which has to be unique
+  std::string prefix;  // what the output begins with, a header
+  bool keyed = false;  // outputs are found by key, which has to be unique
   batch::MakeWorker make;
 };
 
@@ -66,11 +66,13 @@ Result<batch::Shard> choose_shard(const std::string& text);
 // "{shard}" and "{shards}" in the name of an output; without slashes at its end.
 std::string output_name(std::string name, const batch::Shard& shard);
 
-// Of an output that is a folder: the file beside it that says what is in it. Error: io_error, when a file has the folder's name.
+// Of an output that is a folder: the file beside it that says what is in it. Error: io_error, when a file has
+// the folder's name.
 Result<std::string> index_of_folder(const std::string& folder, const batch::Shard& shard);
 
-// The run with everything around it: list, shard, journal, progress. `output`: the file, shard in its name; "-": standard output.
-// Error, too, when recordings failed.
-Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output, std::uint32_t checksum, const RecordingsWork& work);
+// The run with everything around it: list, shard, journal, progress. `output`: the file, shard in its name;
+// "-": standard output. Error, too, when recordings failed.
+Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std::string& output,
+                      std::uint32_t checksum, const RecordingsWork& work);
 
 }  // namespace runnel::apps

@@ -16,7 +16,8 @@ struct RunCall {
   PageFlags page;
 };
 
-// A graph for other sounds and models than its text names: the only source becomes `source`, the only model file `model`.
+// A graph for other sounds and models than its text names: the only source becomes `source`, the only model
+// file `model`.
 Result<std::string> with_replacements(const RunCall& call, std::string_view text) {
   RUNNEL_ASSIGN(pipeline::GraphText graph, pipeline::parse_graph(text));
   const auto only = [&](std::string_view flag, const auto& matches) -> Result<pipeline::NodeText*> {
@@ -27,19 +28,26 @@ Result<std::string> with_replacements(const RunCall& call, std::string_view text
       found = &node;
       ++count;
     }
-    if (count != 1) return Status(Code::invalid_argument) << flag << ": the graph has " << count << " of what it replaces, expected 1";
+    if (count != 1)
+      return Status(Code::invalid_argument)
+             << flag << ": the graph has " << count << " of what it replaces, expected 1";
     return found;
   };
   if (!call.source.empty()) {
     RUNNEL_ASSIGN(const pipeline::GraphText source, pipeline::parse_graph(call.source));
-    if (source.nodes.size() != 1) return Status(Code::invalid_argument) << "--source \"" << call.source << "\": expected one source, e.g. wav path=a.wav";
-    RUNNEL_ASSIGN(pipeline::NodeText* const node, only("--source", [](const pipeline::NodeText& each) { return each.input < 0; }));
+    if (source.nodes.size() != 1)
+      return Status(Code::invalid_argument)
+             << "--source \"" << call.source << "\": expected one source, e.g. wav path=a.wav";
+    RUNNEL_ASSIGN(pipeline::NodeText* const node,
+                  only("--source", [](const pipeline::NodeText& each) { return each.input < 0; }));
     node->type = source.nodes[0].type;
     node->parameters = source.nodes[0].parameters;
   }
   if (!call.model.empty()) {
-    RUNNEL_ASSIGN(pipeline::NodeText* const node, only("--model", [](const pipeline::NodeText& each) { return each.type == "infer"; }));
-    std::erase_if(node->parameters, [](const pipeline::ParameterText& parameter) { return parameter.key == "model"; });
+    RUNNEL_ASSIGN(pipeline::NodeText* const node,
+                  only("--model", [](const pipeline::NodeText& each) { return each.type == "infer"; }));
+    std::erase_if(node->parameters,
+                  [](const pipeline::ParameterText& parameter) { return parameter.key == "model"; });
     node->parameters.push_back({"model", call.model, 0});
   }
   return pipeline::to_text(graph);
@@ -64,9 +72,12 @@ Status run_graph(const RunCall& call) {
   RUNNEL_ASSIGN(const std::unique_ptr<Display> display, Display::start(call.page, options));
   const bool is_file = call.graph.ends_with(".rnlg");
   RUNNEL_ASSIGN(const std::string replaced, replaced_text(call, is_file));
-  // A microphone or a recording of another kind than the graph was written for gets the conversions that it needs.
+  // A microphone or a recording of another kind than the graph was written for gets the conversions that it
+  // needs.
   options.insert_conversions = !call.source.empty();
-  auto built = !replaced.empty() ? pipeline::Graph::build(replaced, options) : is_file ? pipeline::Graph::load(call.graph, options) : pipeline::Graph::build(call.graph, options);
+  auto built = !replaced.empty() ? pipeline::Graph::build(replaced, options)
+               : is_file         ? pipeline::Graph::load(call.graph, options)
+                                 : pipeline::Graph::build(call.graph, options);
   for (const std::string& note : loader.take_notes()) say(note);
   if (!built.ok()) return built.status();
   catch_signals();
@@ -83,12 +94,16 @@ Status run_graph(const RunCall& call) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<RunCall>();
-  CLI::App* verb = app.add_subcommand("run", "Run a text graph, e.g. \"wav path=a.wav ! fbank ! npy path=a.npy\", or a .rnlg file");
+  CLI::App* verb = app.add_subcommand(
+      "run", "Run a text graph, e.g. \"wav path=a.wav ! fbank ! npy path=a.npy\", or a .rnlg file");
   verb->add_option("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg")->required();
-  verb->add_option("--source", call->source, "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; conversions that it needs are put in (default: as the graph says)");
+  verb->add_option("--source", call->source,
+                   "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
+                   "conversions that it needs are put in (default: as the graph says)");
   verb->add_option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
   verb->add_option("--tick", call->tick, "Source samples per step")->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--on-gap", call->on_gap, "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+  verb->add_option("--on-gap", call->on_gap,
+                   "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
       ->check(CLI::IsMember({"reset", "zeros"}));
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);

@@ -1,11 +1,12 @@
 // runnel score: the records of a run against the truth. One JSON object, or tables, on stdout.
+#include "pipeline/host/score.h"
+
 #include <cstdio>
 
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
 #include "pipeline/host/png_file.h"
-#include "pipeline/host/score.h"
 #include "pipeline/host/score_view.h"
 
 namespace runnel::apps {
@@ -22,7 +23,8 @@ Status run_score(const ScoreCall& call) {
   RUNNEL_ASSIGN(const pipeline::RunRecords run, pipeline::read_records(call.records));
   RUNNEL_ASSIGN(const pipeline::Truth truth, pipeline::read_truth(call.labels, call.column));
   RUNNEL_ASSIGN(const pipeline::Score score, pipeline::score_run(run, truth, call.options));
-  if (score.unlabelled > 0) say(std::to_string(score.unlabelled) + " events of recordings without a label were left out");
+  if (score.unlabelled > 0)
+    say(std::to_string(score.unlabelled) + " events of recordings without a label were left out");
   if (score.failures > 0) say(std::to_string(score.failures) + " recordings of the run had failed");
   if (!call.png.empty()) {
     RUNNEL_ASSIGN(const std::vector<std::byte> png, pipeline::encode_png(pipeline::draw_score(score)));
@@ -36,12 +38,20 @@ Status run_score(const ScoreCall& call) {
 
 void add_score(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ScoreCall>();
-  CLI::App* verb = app.add_subcommand("score", "How good the decisions of a run were: accuracy, confusion, false accepts per hour");
+  CLI::App* verb = app.add_subcommand(
+      "score", "How good the decisions of a run were: accuracy, confusion, false accepts per hour");
   verb->add_option("RECORDS", call->records, "JSON lines written by batch or listen")->required();
-  verb->add_option("--labels", call->labels, "The truth: CSV with columns file,label (clips) or file,label,start,end (words in streams), or JSON")->required();
+  verb->add_option("--labels", call->labels,
+                   "The truth: CSV with columns file,label (clips) or file,label,start,end (words in "
+                   "streams), or JSON")
+      ->required();
   verb->add_option("--label-column", call->column, "The column that holds the labels");
-  verb->add_option("--tolerance", call->options.tolerance, "Words in streams: how long after its end a word may be found, in seconds")->check(CLI::NonNegativeNumber);
-  verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")->delimiter(',')->default_str("silence,unknown");
+  verb->add_option("--tolerance", call->options.tolerance,
+                   "Words in streams: how long after its end a word may be found, in seconds")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")
+      ->delimiter(',')
+      ->default_str("silence,unknown");
   verb->add_flag("--table", call->table, "Tables for people instead of JSON");
   verb->add_option("--png", call->png, "Also a picture: the confusions, and misses against false accepts");
   verb->callback([call, &exit_code] {

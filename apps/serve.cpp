@@ -27,12 +27,15 @@ struct ServeCall {
 serve::Server* running = nullptr;
 
 // A text with a "!" or a file of one is a graph; anything else is a model file.
-bool is_graph(const std::string& text) { return text.find('!') != std::string::npos || text.ends_with(".rnlg"); }
+bool is_graph(const std::string& text) {
+  return text.find('!') != std::string::npos || text.ends_with(".rnlg");
+}
 
 Result<std::string> text_of(const ServeCall& call, compiler::FileLoader& loader) {
   if (is_graph(call.graph.model)) {
     if (!call.graph.front_end.empty() || !call.graph.decision.empty() || call.graph.chunk > 0) {
-      return Status(Code::invalid_argument, "--front-end, --decision and --chunk are for models; a graph says these itself");
+      return Status(Code::invalid_argument,
+                    "--front-end, --decision and --chunk are for models; a graph says these itself");
     }
     return call.graph.model.ends_with(".rnlg") ? read_small_file(call.graph.model) : call.graph.model;
   }
@@ -66,7 +69,9 @@ Status run_serve(const ServeCall& call) {
   RUNNEL_ASSIGN(options.around, text_of(call, loader));
   RUNNEL_ASSIGN(options.address, serve::Address::parse(call.listen));
   RUNNEL_ASSIGN(options.token, token_of(call.token_file));
-  const auto milliseconds = [](double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); };
+  const auto milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  };
   options.gather = milliseconds(call.gather / 1000);
   options.greeting = milliseconds(call.greeting);
   options.idle = milliseconds(call.idle);
@@ -79,11 +84,15 @@ Status run_serve(const ServeCall& call) {
   std::unique_ptr<serve::MetricsPage> page;
   if (!call.metrics.empty()) {
     RUNNEL_ASSIGN(const serve::Address at, serve::Address::parse(call.metrics));
-    RUNNEL_ASSIGN(page, serve::MetricsPage::start(at, options.token, [&] { return server->metrics().prometheus(options.max_streams); }));
+    RUNNEL_ASSIGN(page, serve::MetricsPage::start(at, options.token, [&] {
+                    return server->metrics().prometheus(options.max_streams);
+                  }));
   }
   stop_on_signals(*server);
-  const std::string metrics = page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
-  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s}\n", pipeline::json_string(server->address().text()).c_str(), metrics.c_str());
+  const std::string metrics =
+      page == nullptr ? "null" : pipeline::json_string("http://" + page->address().text() + "/metrics");
+  std::printf("{\"type\":\"listening\",\"address\":%s,\"metrics\":%s}\n",
+              pipeline::json_string(server->address().text()).c_str(), metrics.c_str());
   std::fflush(stdout);
   const Status status = server->run();
   page.reset();
@@ -95,21 +104,46 @@ Status run_serve(const ServeCall& call) {
 
 void add_serve(CLI::App& app, int& exit_code) {
   auto call = std::make_shared<ServeCall>();
-  CLI::App* verb = app.add_subcommand("serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)");
-  verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision; or a graph between samples and events, as text or a .rnlg file")->required();
-  verb->add_option("--listen", call->listen, "IP:PORT to listen at; port 0: any that is free. Other addresses than loopback need a token");
-  verb->add_option("--token-file", call->token_file, "File with the token that clients must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
-  verb->add_option("--metrics", call->metrics, "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); the token, if there is one, is asked for here too");
-  verb->add_option("--max-streams", call->server.max_streams, "Streams at a time; more are told to come back later")->check(CLI::Range(1, 65536));
-  verb->add_option("--threads", call->server.threads, "Threads that process streams, each those of its clients")->check(CLI::Range(1, 32));
-  verb->add_option("--gather", call->gather, "Milliseconds between the starts of two steps at least, so that many streams share one")->check(CLI::Range(0.0, 1000.0));
-  verb->add_option("--chunk", call->graph.chunk, "Frames per run of the model; more is cheaper, and frames wait until there are so many (0: the smallest possible)")->check(CLI::Range(0, 1 << 20));
-  verb->add_option("--idle", call->idle, "Seconds without a byte after which a client is given up")->check(CLI::Range(0.1, 86400.0));
-  verb->add_option("--greeting", call->greeting, "Seconds that a client has for its first message")->check(CLI::Range(0.1, 3600.0));
-  verb->add_option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")->check(CLI::Range(0.1, 3600.0));
-  verb->add_option("--longest-message", call->longest_message, "Bytes of a message at most")->check(CLI::Range(4096, 1 << 24));
-  verb->add_option("--front-end", call->graph.front_end, "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  CLI::App* verb = app.add_subcommand(
+      "serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)");
+  verb->add_option("MODEL", call->graph.model,
+                   "Model file with its front end and decision; or a graph between samples and events, as "
+                   "text or a .rnlg file")
+      ->required();
+  verb->add_option(
+      "--listen", call->listen,
+      "IP:PORT to listen at; port 0: any that is free. Other addresses than loopback need a token");
+  verb->add_option(
+      "--token-file", call->token_file,
+      "File with the token that clients must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
+  verb->add_option("--metrics", call->metrics,
+                   "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); the token, if "
+                   "there is one, is asked for here too");
+  verb->add_option("--max-streams", call->server.max_streams,
+                   "Streams at a time; more are told to come back later")
+      ->check(CLI::Range(1, 65536));
+  verb->add_option("--threads", call->server.threads,
+                   "Threads that process streams, each those of its clients")
+      ->check(CLI::Range(1, 32));
+  verb->add_option("--gather", call->gather,
+                   "Milliseconds between the starts of two steps at least, so that many streams share one")
+      ->check(CLI::Range(0.0, 1000.0));
+  verb->add_option("--chunk", call->graph.chunk,
+                   "Frames per run of the model; more is cheaper, and frames wait until there are so many "
+                   "(0: the smallest possible)")
+      ->check(CLI::Range(0, 1 << 20));
+  verb->add_option("--idle", call->idle, "Seconds without a byte after which a client is given up")
+      ->check(CLI::Range(0.1, 86400.0));
+  verb->add_option("--greeting", call->greeting, "Seconds that a client has for its first message")
+      ->check(CLI::Range(0.1, 3600.0));
+  verb->add_option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")
+      ->check(CLI::Range(0.1, 3600.0));
+  verb->add_option("--longest-message", call->longest_message, "Bytes of a message at most")
+      ->check(CLI::Range(4096, 1 << 24));
+  verb->add_option("--front-end", call->graph.front_end,
+                   "Graph text in front of the model (default: the model's own)");
+  verb->add_option("--decision", call->graph.decision,
+                   "Graph text behind the model (default: the model's own)");
   add_model_flags(verb, call->flags);
   verb->callback([call, &exit_code] {
     if (const Status status = run_serve(*call); !status.ok()) exit_code = fail(status);

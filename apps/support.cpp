@@ -17,37 +17,70 @@ int fail(const Status& status) {
 void say(std::string_view text) {
   std::string line(text);
   // Names come from outside: one line stays one line, and a terminal is told nothing (as in Status).
-  std::replace_if(line.begin(), line.end(), [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, '?');
   std::fprintf(stderr, "runnel: %s\n", line.c_str());
 }
 
 void add_model_flags(CLI::App* verb, ModelFlags& flags) {
-  verb->add_option("--target", flags.target, "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
-  verb->add_option("--member", flags.member, "Name or index of a model in an .espdl package (default: the only one)");
-  verb->add_option("--shape", flags.shapes, "NAME=1x40x98: size of an input that an .onnx or .tflite file leaves open (default: a batch of 1, 128 frames)")->default_str("");
-  verb->add_option("--value", flags.values, "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a run-time input)")->default_str("");
-  verb->add_option("--key-file", flags.key_file, "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable RUNNEL_KEY, in digits)");
-  const auto streaming = [](CLI::Option* option) { option->group("Streaming of models that are not .rnl files"); };
-  streaming(verb->add_flag("--stream", flags.stream, "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
-  streaming(verb->add_option("--time-axis", flags.time_axis, "Axis of the inputs that is time, from 0 (default: found out)")->check(CLI::Range(0, 5))->default_str(""));
+  verb->add_option("--target", flags.target,
+                   "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb->add_option("--member", flags.member,
+                   "Name or index of a model in an .espdl package (default: the only one)");
+  verb->add_option("--shape", flags.shapes,
+                   "NAME=1x40x98: size of an input that an .onnx or .tflite file leaves open (default: a "
+                   "batch of 1, 128 frames)")
+      ->default_str("");
+  verb->add_option("--value", flags.values,
+                   "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a "
+                   "run-time input)")
+      ->default_str("");
+  verb->add_option("--key-file", flags.key_file,
+                   "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable "
+                   "RUNNEL_KEY, in digits)");
+  const auto streaming = [](CLI::Option* option) {
+    option->group("Streaming of models that are not .rnl files");
+  };
+  streaming(
+      verb->add_flag("--stream", flags.stream,
+                     "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
+  streaming(verb->add_option("--time-axis", flags.time_axis,
+                             "Axis of the inputs that is time, from 0 (default: found out)")
+                ->check(CLI::Range(0, 5))
+                ->default_str(""));
   streaming(verb->add_option("--pool-window", flags.pool_window,
-                             "N[:HOP]: statistics over all time become those over clips of N source frames, every HOP frames of theirs (1); clip: N is the clip of the "
+                             "N[:HOP]: statistics over all time become those over clips of N source frames, "
+                             "every HOP frames of theirs (1); clip: N is the clip of the "
                              "file; running: over all frames so far (default: they are refused)"));
   streaming(verb->add_option("--attention-window", flags.attention_window,
-                             "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK frames (1) and RIGHT behind it (0) (default: refused)"));
-  streaming(verb->add_option("--context-of", flags.contexts, "TENSOR=N: keep at least N earlier frames of this tensor; may be given several times (default: what is needed)")->default_str(""));
-  streaming(verb->add_option("--max-lookahead", flags.max_lookahead, "Most source frames that an output may look ahead (default: no limit)")->check(CLI::NonNegativeNumber)->default_str(""));
+                             "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK "
+                             "frames (1) and RIGHT behind it (0) (default: refused)"));
+  streaming(verb->add_option("--context-of", flags.contexts,
+                             "TENSOR=N: keep at least N earlier frames of this tensor; may be given several "
+                             "times (default: what is needed)")
+                ->default_str(""));
+  streaming(verb->add_option("--max-lookahead", flags.max_lookahead,
+                             "Most source frames that an output may look ahead (default: no limit)")
+                ->check(CLI::NonNegativeNumber)
+                ->default_str(""));
 }
 
 void add_threads_flag(CLI::App* verb, int& threads) {
-  verb->add_option("--threads", threads, "Threads that share heavy operators; the results are the same bits")->check(CLI::Range(1, 32));
+  verb->add_option("--threads", threads, "Threads that share heavy operators; the results are the same bits")
+      ->check(CLI::Range(1, 32));
 }
 
 namespace {
 
 // "NAME=1x40x98" with a letter between the numbers.
-Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const std::string& text, char between, std::string_view flag) {
-  const auto wrong = [&] { return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected NAME=1" << between << "2" << between << "3"; };
+Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const std::string& text,
+                                                                         char between,
+                                                                         std::string_view flag) {
+  const auto wrong = [&] {
+    return Status(Code::invalid_argument)
+           << flag << " \"" << text << "\", expected NAME=1" << between << "2" << between << "3";
+  };
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0) return wrong();
   std::vector<std::int64_t> numbers;
@@ -66,7 +99,8 @@ Result<std::pair<std::string, std::vector<std::int64_t>>> named_integers(const s
 }
 
 // "8:2:1": at most `most` numbers with colons in between.
-Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_t most, std::string_view flag, std::string_view expected) {
+Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_t most, std::string_view flag,
+                                             std::string_view expected) {
   std::vector<std::int64_t> numbers;
   const char* next = text.data();
   const char* const end = text.data() + text.size();
@@ -76,7 +110,8 @@ Result<std::vector<std::int64_t>> numbers_of(const std::string& text, std::size_
     const bool good = error == std::errc() && number >= 0 && number <= (1 << 24) && numbers.size() < most;
     if (good) numbers.push_back(number);
     if (good && behind == end) return numbers;
-    if (!good || *behind != ':') return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected " << expected;
+    if (!good || *behind != ':')
+      return Status(Code::invalid_argument) << flag << " \"" << text << "\", expected " << expected;
     next = behind + 1;
   }
 }
@@ -90,29 +125,38 @@ Result<compiler::StreamOptions> stream_options(const ModelFlags& flags) {
     const std::size_t colon = flags.pool_window.find(':');
     const std::string window = flags.pool_window.substr(0, colon);
     if (window == "clip" || window == "running") {
-      options.pool_window = window == "clip" ? compiler::StreamOptions::kClip : compiler::StreamOptions::kSoFar;
+      options.pool_window =
+          window == "clip" ? compiler::StreamOptions::kClip : compiler::StreamOptions::kSoFar;
       if (colon != std::string::npos) {
-        RUNNEL_ASSIGN(const auto hop, numbers_of(flags.pool_window.substr(colon + 1), 1, "--pool-window", "clip:HOP"));
+        RUNNEL_ASSIGN(const auto hop,
+                      numbers_of(flags.pool_window.substr(colon + 1), 1, "--pool-window", "clip:HOP"));
         options.pool_hop = static_cast<int>(hop[0]);
       }
     } else {
-      RUNNEL_ASSIGN(const auto numbers, numbers_of(flags.pool_window, 2, "--pool-window", "N, N:HOP, clip, clip:HOP or running"));
-      if (numbers[0] < 1) return Status(Code::invalid_argument) << "--pool-window of " << numbers[0] << " frames, expected at least 1";
+      RUNNEL_ASSIGN(const auto numbers,
+                    numbers_of(flags.pool_window, 2, "--pool-window", "N, N:HOP, clip, clip:HOP or running"));
+      if (numbers[0] < 1)
+        return Status(Code::invalid_argument)
+               << "--pool-window of " << numbers[0] << " frames, expected at least 1";
       options.pool_window = numbers[0];
       if (numbers.size() > 1) options.pool_hop = static_cast<int>(numbers[1]);
     }
   }
   if (!flags.attention_window.empty()) {
-    RUNNEL_ASSIGN(const auto numbers, numbers_of(flags.attention_window, 3, "--attention-window", "LEFT, LEFT:RIGHT or LEFT:RIGHT:CHUNK"));
+    RUNNEL_ASSIGN(const auto numbers, numbers_of(flags.attention_window, 3, "--attention-window",
+                                                 "LEFT, LEFT:RIGHT or LEFT:RIGHT:CHUNK"));
     compiler::AttentionWindow window{static_cast<int>(numbers[0])};
     if (numbers.size() > 1) window.right = static_cast<int>(numbers[1]);
     if (numbers.size() > 2) window.chunk = static_cast<int>(numbers[2]);
-    if (window.chunk < 1) return Status(Code::invalid_argument) << "--attention-window with chunks of " << window.chunk << " frames, expected at least 1";
+    if (window.chunk < 1)
+      return Status(Code::invalid_argument)
+             << "--attention-window with chunks of " << window.chunk << " frames, expected at least 1";
     options.attention = window;
   }
   for (const std::string& text : flags.contexts) {
     const std::size_t at = text.rfind('=');
-    if (at == std::string::npos || at == 0) return Status(Code::invalid_argument) << "--context-of \"" << text << "\", expected TENSOR=N";
+    if (at == std::string::npos || at == 0)
+      return Status(Code::invalid_argument) << "--context-of \"" << text << "\", expected TENSOR=N";
     RUNNEL_ASSIGN(const auto frames, numbers_of(text.substr(at + 1), 1, "--context-of", "TENSOR=N"));
     options.contexts.insert_or_assign(text.substr(0, at), frames[0]);
   }
@@ -161,23 +205,29 @@ std::string shape_text(const Shape& shape) {
   return text + "]";
 }
 
-std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats) {
+std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor,
+                                    std::span<const std::byte> floats) {
   const std::size_t count = floats.size() / sizeof(float);
   std::vector<std::byte> out(count * size_of(tensor.dtype));
   if (!tensor.scales.empty()) {
-    kernels::affine_quantize({tensor.dtype, tensor.scales[0], tensor.zero_point()}, kernels::Rounding::tflite_double, count, reinterpret_cast<const float*>(floats.data()), out.data());
+    kernels::affine_quantize({tensor.dtype, tensor.scales[0], tensor.zero_point()},
+                             kernels::Rounding::tflite_double, count,
+                             reinterpret_cast<const float*>(floats.data()), out.data());
     return out;
   }
-  const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding()) : kernels::Rounding::half_up;
-  kernels::elementwise(best_isa()).quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(), tensor.exponent(), rounding);
+  const auto rounding = model.operator_count() > 0 ? static_cast<kernels::Rounding>(model.op(0).rounding())
+                                                   : kernels::Rounding::half_up;
+  kernels::elementwise(best_isa())
+      .quantize(tensor.dtype, count, reinterpret_cast<const float*>(floats.data()), out.data(),
+                tensor.exponent(), rounding);
   return out;
 }
 
 std::string file_name_of(const std::string& tensor) {
   std::string name = tensor.substr(0, 200);
   for (char& letter : name) {
-    const bool keep = (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '.' ||
-                      letter == '_' || letter == '-';
+    const bool keep = (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') ||
+                      (letter >= '0' && letter <= '9') || letter == '.' || letter == '_' || letter == '-';
     if (!keep) letter = '_';
   }
   return name;

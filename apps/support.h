@@ -31,11 +31,13 @@ struct ModelFlags {
   // What a verb knows about inputs from its files; --shape and --value come first.
   compiler::OnnxOptions onnx;
 };
-// Adds --target, --member, --key-file, --shape, --value and, as a group of their own, what can be said about streaming.
+// Adds --target, --member, --key-file, --shape, --value and, as a group of their own, what can be said about
+// streaming.
 void add_model_flags(CLI::App* verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
 void add_threads_flag(CLI::App* verb, int& threads);
-// The flags as options of the loader; the key is that of the file or, without one, of the environment variable RUNNEL_KEY.
+// The flags as options of the loader; the key is that of the file or, without one, of the environment
+// variable RUNNEL_KEY.
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags);
 
 // Loads a model and tells its notes.
@@ -46,7 +48,8 @@ std::string tensor_label(const Model& model, int tensor);
 // "[1,98,40]"
 std::string shape_text(const Shape& shape);
 // float32 values as the tensor's integers, rounded as the model's operators round.
-std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor, std::span<const std::byte> floats);
+std::vector<std::byte> quantize_for(const Model& model, const TensorView& tensor,
+                                    std::span<const std::byte> floats);
 // A tensor's name as a file name: characters outside [A-Za-z0-9._-] become "_", at most 200 of them.
 std::string file_name_of(const std::string& tensor);
 

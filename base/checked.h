@@ -18,7 +18,8 @@ template <class T>
 }
 
 // Is [offset, offset + size) inside [0, total)?
-[[nodiscard]] constexpr bool range_inside(std::uint64_t offset, std::uint64_t size, std::uint64_t total) noexcept {
+[[nodiscard]] constexpr bool range_inside(std::uint64_t offset, std::uint64_t size,
+                                          std::uint64_t total) noexcept {
   return offset <= total && size <= total - offset;
 }
 
@@ -26,7 +27,9 @@ template <class T>
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b - ((a % b != 0 && a < 0) ? 1 : 0);
 }
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return -floor_div(-a, b); }
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
+  return -floor_div(-a, b);
+}
 
 [[nodiscard]] constexpr std::size_t align_up(std::size_t value, std::size_t alignment) noexcept {
   return (value + alignment - 1) & ~(alignment - 1);

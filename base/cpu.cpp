@@ -7,15 +7,20 @@
 namespace runnel {
 namespace {
 
-// Tiles are 8 KB of registers: Linux has a process ask for the permission to use them (arch_prctl, ARCH_REQ_XCOMP_PERM), for all its threads.
+// Tiles are 8 KB of registers: Linux has a process ask for the permission to use them (arch_prctl,
+// ARCH_REQ_XCOMP_PERM), for all its threads.
 [[maybe_unused]] bool may_use_tiles() noexcept {
 #if defined(__x86_64__) && defined(__linux__)
   constexpr unsigned kTileAndInt8 = 3u << 24;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTileAndInt8) != kTileAndInt8) return false;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kTileAndInt8) != kTileAndInt8)
+    return false;
   constexpr long kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
   long result = kArchPrctl;
-  __asm__ volatile("syscall" : "+a"(result) : "D"(kRequestPermission), "S"(kTileData) : "rcx", "r11", "memory");
+  __asm__ volatile("syscall"
+                   : "+a"(result)
+                   : "D"(kRequestPermission), "S"(kTileData)
+                   : "rcx", "r11", "memory");
   return result == 0;
 #else
   return false;
@@ -26,8 +31,8 @@ namespace {
 
 Isa best_isa() noexcept {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
     if (!__builtin_cpu_supports("avx512vnni")) return Isa::avx512;
     static const bool tiles = may_use_tiles();
     return tiles ? Isa::amx : Isa::avx512vnni;
@@ -39,12 +44,18 @@ Isa best_isa() noexcept {
 
 std::string_view name_of(Isa isa) noexcept {
   switch (isa) {
-    case Isa::reference: return "reference";
-    case Isa::generic: return "generic";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    case Isa::avx512vnni: return "avx512vnni";
-    case Isa::amx: return "amx";
+    case Isa::reference:
+      return "reference";
+    case Isa::generic:
+      return "generic";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx512vnni:
+      return "avx512vnni";
+    case Isa::amx:
+      return "amx";
   }
   return "unknown";
 }

@@ -8,12 +8,12 @@ namespace runnel {
 
 // Each level includes the ones before it. All levels compute the same bits; they differ in speed only.
 enum class Isa : std::uint8_t {
-  reference = 0,   // the plain loops that define the result
-  generic,         // portable code written so that compilers vectorise it
-  avx2,            // AVX2 and FMA (compilers must not contract; float kernels that name it use it on every level)
-  avx512,          // AVX-512 F, BW, VL, DQ
-  avx512vnni,      // the same and AVX512_VNNI
-  amx,             // the same and tiles of int8 (AMX-INT8), which the operating system allows this process to use
+  reference = 0,  // the plain loops that define the result
+  generic,        // portable code written so that compilers vectorise it
+  avx2,        // AVX2 and FMA (compilers must not contract; float kernels that name it use it on every level)
+  avx512,      // AVX-512 F, BW, VL, DQ
+  avx512vnni,  // the same and AVX512_VNNI
+  amx,         // the same and tiles of int8 (AMX-INT8), which the operating system allows this process to use
 };
 
 // The best level of this machine (detected once), never below generic.

@@ -7,14 +7,15 @@
 namespace runnel {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82F63B78u;   // reflected
+constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // reflected
 
 #ifdef __linux__
 // table[k][b]: what byte b does to the checksum k bytes further on. Four bytes at a time.
 constexpr std::size_t kBytes = 4, kBits = 8;
 #else
-// table[k][b]: what the four bits b do to the checksum k half bytes further on. Two half bytes at a time: 128 bytes in ROM instead of 4 KiB, for
-// twice the instructions, of which a microcontroller that checks its model at the start has a few hundred thousand.
+// table[k][b]: what the four bits b do to the checksum k half bytes further on. Two half bytes at a time: 128
+// bytes in ROM instead of 4 KiB, for twice the instructions, of which a microcontroller that checks its model
+// at the start has a few hundred thousand.
 constexpr std::size_t kBytes = 2, kBits = 4;
 #endif
 using Tables = std::array<std::array<std::uint32_t, std::size_t{1} << kBits>, kBytes>;
@@ -23,21 +24,29 @@ constexpr Tables make_tables() {
   Tables tables{};
   for (std::uint32_t i = 0; i <= kMask; ++i) {
     std::uint32_t value = i;
-    for (std::size_t bit = 0; bit < kBits; ++bit) value = (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0u);
+    for (std::size_t bit = 0; bit < kBits; ++bit)
+      value = (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0u);
     tables[0][i] = value;
   }
   for (std::size_t k = 1; k < kBytes; ++k) {
-    for (std::size_t i = 0; i <= kMask; ++i) tables[k][i] = (tables[k - 1][i] >> kBits) ^ tables[0][tables[k - 1][i] & kMask];
+    for (std::size_t i = 0; i <= kMask; ++i)
+      tables[k][i] = (tables[k - 1][i] >> kBits) ^ tables[0][tables[k - 1][i] & kMask];
   }
   return tables;
 }
 constexpr Tables kTables = make_tables();
 
 #ifdef __linux__
-std::uint32_t add_byte(std::uint32_t crc, std::byte byte) noexcept { return (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 255]; }
+std::uint32_t add_byte(std::uint32_t crc, std::byte byte) noexcept {
+  return (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 255];
+}
 #else
-[[gnu::always_inline]] inline std::uint32_t add_bits(std::uint32_t crc) noexcept { return (crc >> 8) ^ kTables[1][crc & 15] ^ kTables[0][crc >> 4 & 15]; }
-std::uint32_t add_byte(std::uint32_t crc, std::byte byte) noexcept { return add_bits(crc ^ static_cast<std::uint32_t>(byte)); }
+[[gnu::always_inline]] inline std::uint32_t add_bits(std::uint32_t crc) noexcept {
+  return (crc >> 8) ^ kTables[1][crc & 15] ^ kTables[0][crc >> 4 & 15];
+}
+std::uint32_t add_byte(std::uint32_t crc, std::byte byte) noexcept {
+  return add_bits(crc ^ static_cast<std::uint32_t>(byte));
+}
 #endif
 
 }  // namespace
@@ -52,7 +61,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t seed) noexc
       std::memcpy(&word, __builtin_assume_aligned(at, 4), sizeof word);
       crc ^= word;
 #ifdef __linux__
-      crc = kTables[3][crc & 255] ^ kTables[2][crc >> 8 & 255] ^ kTables[1][crc >> 16 & 255] ^ kTables[0][crc >> 24];
+      crc = kTables[3][crc & 255] ^ kTables[2][crc >> 8 & 255] ^ kTables[1][crc >> 16 & 255] ^
+            kTables[0][crc >> 24];
 #else
       crc = add_bits(add_bits(add_bits(add_bits(crc))));
 #endif

@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected, as in RFC 3720): guards the sections of model files and saved sessions.
+// CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected, as in RFC 3720): guards the sections of model files
+// and saved sessions.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,8 @@ double erf(double x) noexcept {
   const double size = x < 0 ? -x : x;
   if (x != x) return x;
   if (size > 6) return x < 0 ? -1.0 : 1.0;
-  // 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!: every term is positive, so nothing cancels (Abramowitz and Stegun, 7.1.6).
+  // 2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!: every term is positive, so nothing cancels (Abramowitz
+  // and Stegun, 7.1.6).
   const double x2 = 2 * x * x;
   double term = x, sum = x;
   for (int n = 1; n < 200; ++n) {

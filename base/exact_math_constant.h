@@ -1,5 +1,5 @@
-// The functions of exact_math.h that tables are made of, in a form that the compiler can evaluate: tables of known settings can be
-// constants, and are the same bits as those made on the machine.
+// The functions of exact_math.h that tables are made of, in a form that the compiler can evaluate: tables of
+// known settings can be constants, and are the same bits as those made on the machine.
 #pragma once
 
 #include <bit>
@@ -99,10 +99,11 @@ constexpr double sqrt(double x) noexcept {
     mantissa <<= 1;
     --exponent;
   }
-  // Digit by digit: 54 bits of the root of mantissa * 2^54, the last of which decides the rounding; it is never a tie.
+  // Digit by digit: 54 bits of the root of mantissa * 2^54, the last of which decides the rounding; it is
+  // never a tie.
   std::uint64_t root = 0, rest = 0;
   for (int i = 0; i < 54; ++i) {
-    const int at = 52 - 2 * i;   // two more bits of the mantissa, then zeros
+    const int at = 52 - 2 * i;  // two more bits of the mantissa, then zeros
     rest = (rest << 2) | (at >= 0 ? (mantissa >> at) & 3 : 0);
     const std::uint64_t trial = (root << 2) | 1;
     root <<= 1;
@@ -111,7 +112,8 @@ constexpr double sqrt(double x) noexcept {
     root |= 1;
   }
   const std::uint64_t rounded = (root + 1) >> 1;
-  return std::bit_cast<double>((rounded & 0x000fffffffffffffu) | (static_cast<std::uint64_t>(exponent / 2 + 1023) << 52));
+  return std::bit_cast<double>((rounded & 0x000fffffffffffffu) |
+                               (static_cast<std::uint64_t>(exponent / 2 + 1023) << 52));
 }
 
 constexpr double bessel_i0(double x) noexcept {

@@ -1,5 +1,5 @@
-// Elementary functions in single precision with one fixed sequence of operations: the same bits on every machine, and cheap where double
-// precision is done in software.
+// Elementary functions in single precision with one fixed sequence of operations: the same bits on every
+// machine, and cheap where double precision is done in software.
 #pragma once
 
 #include <bit>
@@ -7,9 +7,10 @@
 
 namespace runnel::exact {
 
-// e^x for -87 <= x <= 88, within 2e-7 of it: 2^n * e^r with |r| <= ln 2 / 2, e^r from a polynomial of degree 7 (that of Cephes' expf).
+// e^x for -87 <= x <= 88, within 2e-7 of it: 2^n * e^r with |r| <= ln 2 / 2, e^r from a polynomial of degree
+// 7 (that of Cephes' expf).
 inline float exp_single(float x) noexcept {
-  constexpr float kShift = 12582912.0f;   // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   const float shifted = x * 1.44269504f + kShift;
   const float n = shifted - kShift;
   // ln 2 in two parts, of which the first has so few bits that its product with n is exact.

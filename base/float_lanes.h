@@ -1,8 +1,9 @@
-// Vectors of 1, 4, 8 or 16 floats with the same element-wise meaning, from which float kernels are instantiated once per instruction set. An
-// element-wise operation rounds the same way in any lane: the width changes speed and never a bit.
+// Vectors of 1, 4, 8 or 16 floats with the same element-wise meaning, from which float kernels are
+// instantiated once per instruction set. An element-wise operation rounds the same way in any lane: the width
+// changes speed and never a bit.
 //
-// Included only by files that are compiled for one instruction set each. Everything sits in an unnamed namespace on purpose: a shared inline
-// function could otherwise be linked from the file of another one.
+// Included only by files that are compiled for one instruction set each. Everything sits in an unnamed
+// namespace on purpose: a shared inline function could otherwise be linked from the file of another one.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +42,17 @@ RUNNEL_LANES_INLINE void store(float* p, F<W> v) {
 }
 template <int W>
 RUNNEL_LANES_INLINE F<W> splat(float x) {
-  if constexpr (W == 1) return x;
-  else return x - F<W>{};   // x - 0 is x for every x, also -0 and NaN
+  if constexpr (W == 1)
+    return x;
+  else
+    return x - F<W>{};  // x - 0 is x for every x, also -0 and NaN
 }
 template <int W>
 RUNNEL_LANES_INLINE I<W> splat_int(std::int32_t x) {
-  if constexpr (W == 1) return x;
-  else return x - I<W>{};
+  if constexpr (W == 1)
+    return x;
+  else
+    return x - I<W>{};
 }
 template <int W>
 RUNNEL_LANES_INLINE I<W> bits_of(F<W> v) {

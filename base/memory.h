@@ -1,4 +1,5 @@
-// Where prepared objects live. Device code allocates only from a Memory that its caller brings, only while preparing.
+// Where prepared objects live. Device code allocates only from a Memory that its caller brings, only while
+// preparing.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ class Memory {
   // nullptr when exhausted. `alignment` is a power of two, at most 64.
   virtual void* allocate(std::size_t bytes, std::size_t alignment) noexcept = 0;
 
-  // An array of value-initialised trivial objects; nullptr when exhausted. A count of 0 gives a valid pointer.
+  // An array of value-initialised trivial objects; nullptr when exhausted. A count of 0 gives a valid
+  // pointer.
   template <class T>
   T* array(std::size_t count) noexcept {
     static_assert(std::is_trivially_destructible_v<T>, "nobody will call the destructor");

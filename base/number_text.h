@@ -1,4 +1,5 @@
-// Decimal numbers for people, on devices: what std::to_chars does, without the library's formatting code and its buffers.
+// Decimal numbers for people, on devices: what std::to_chars does, without the library's formatting code and
+// its buffers.
 #pragma once
 
 #include <string_view>
@@ -17,7 +18,8 @@ class NumberText {
   unsigned size_ = 0;
 };
 
-// As few digits as read back (std::from_chars) to the same number, as 0.001 or 1e-10, whichever is shorter; "inf", "-inf", "nan".
+// As few digits as read back (std::from_chars) to the same number, as 0.001 or 1e-10, whichever is shorter;
+// "inf", "-inf", "nan".
 NumberText shortest_text(double value) noexcept;
 NumberText shortest_text(float value) noexcept;
 

@@ -6,14 +6,22 @@ namespace runnel {
 
 std::string_view name_of(Code code) noexcept {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid argument";
-    case Code::invalid_data: return "invalid data";
-    case Code::unsupported: return "unsupported";
-    case Code::not_found: return "not found";
-    case Code::out_of_memory: return "out of memory";
-    case Code::io_error: return "input/output error";
-    case Code::mismatch: return "mismatch";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid argument";
+    case Code::invalid_data:
+      return "invalid data";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::not_found:
+      return "not found";
+    case Code::out_of_memory:
+      return "out of memory";
+    case Code::io_error:
+      return "input/output error";
+    case Code::mismatch:
+      return "mismatch";
   }
   return "unknown";
 }
@@ -21,7 +29,8 @@ std::string_view name_of(Code code) noexcept {
 Text& Text::operator<<(std::string_view piece) noexcept {
   constexpr std::size_t room = sizeof(text_) - 1;
   const std::size_t count = piece.size() <= room - size_ ? piece.size() : room - size_;
-  // Names come from files: a line break or the control sequence of a terminal in one of them must not get into a sentence.
+  // Names come from files: a line break or the control sequence of a terminal in one of them must not get
+  // into a sentence.
   for (std::size_t i = 0; i < count; ++i) {
     const auto letter = static_cast<unsigned char>(piece[i]);
     text_[size_ + i] = letter < 0x20 || letter == 0x7F ? '?' : piece[i];
@@ -48,8 +57,6 @@ Text& Text::number(std::int64_t value) noexcept {
   return number(std::uint64_t{0} - static_cast<std::uint64_t>(value));
 }
 
-Status Status::at(std::string_view place) const noexcept {
-  return Status(code_, place) << ": " << text();
-}
+Status Status::at(std::string_view place) const noexcept { return Status(code_, place) << ": " << text(); }
 
 }  // namespace runnel

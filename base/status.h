@@ -1,6 +1,7 @@
 // Failures are values: a code, and one sentence that names the place, what was expected and what was found.
 //
-// Device code: no heap, no exceptions. The text lives inside the object; a sentence that does not fit ends in "...".
+// Device code: no heap, no exceptions. The text lives inside the object; a sentence that does not fit ends in
+// "...".
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,20 @@ namespace runnel {
 
 enum class Code : std::uint8_t {
   ok = 0,
-  invalid_argument,    // the caller asked for something that makes no sense (parameter, option, call order)
-  invalid_data,        // a file or stream is not what it claims to be
-  unsupported,         // understood, but not something this build can do
-  not_found,           // a name, file or device does not exist
-  out_of_memory,       // the memory given is too small; the text says how much is needed where that is known
-  io_error,            // the operating system refused
-  mismatch,            // two parts that must agree do not (dims, formats, versions)
+  invalid_argument,  // the caller asked for something that makes no sense (parameter, option, call order)
+  invalid_data,      // a file or stream is not what it claims to be
+  unsupported,       // understood, but not something this build can do
+  not_found,         // a name, file or device does not exist
+  out_of_memory,     // the memory given is too small; the text says how much is needed where that is known
+  io_error,          // the operating system refused
+  mismatch,          // two parts that must agree do not (dims, formats, versions)
 };
 
 // "invalid argument", ...
 std::string_view name_of(Code code) noexcept;
 
-// Fixed-size text of one line that is built piece by piece; what does not fit is cut and marked, control characters become '?'.
+// Fixed-size text of one line that is built piece by piece; what does not fit is cut and marked, control
+// characters become '?'.
 class Text {
  public:
   Text() noexcept { text_[0] = '\0'; }
@@ -41,10 +43,11 @@ class Text {
   Text& operator<<(const char* piece) noexcept { return *this << std::string_view(piece); }
   Text& operator<<(char letter) noexcept { return *this << std::string_view(&letter, 1); }
   template <class Integer>
-    requires std::is_integral_v<Integer>
-  Text& operator<<(Integer value) noexcept {
-    if constexpr (std::is_signed_v<Integer>) return number(static_cast<std::int64_t>(value));
-    else return number(static_cast<std::uint64_t>(value));
+  requires std::is_integral_v<Integer> Text& operator<<(Integer value) noexcept {
+    if constexpr (std::is_signed_v<Integer>)
+      return number(static_cast<std::int64_t>(value));
+    else
+      return number(static_cast<std::uint64_t>(value));
   }
   [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
 
@@ -59,13 +62,14 @@ class Text {
 class [[nodiscard]] Status {
  public:
   // Not defaulted: `return {}` would fill the whole text with zeros first.
-  Status() noexcept {}   // NOLINT(modernize-use-equals-default)
+  Status() noexcept {}  // NOLINT(modernize-use-equals-default)
   explicit Status(Code code) noexcept : code_(code) {}
   Status(Code code, std::string_view text) noexcept : code_(code) { text_ << text; }
 
   [[nodiscard]] bool ok() const noexcept { return code_ == Code::ok; }
   [[nodiscard]] Code code() const noexcept { return code_; }
-  // One sentence without a final full stop, e.g. "tensor 3: rank 9, expected at most 6". Valid as long as the Status lives.
+  // One sentence without a final full stop, e.g. "tensor 3: rank 9, expected at most 6". Valid as long as the
+  // Status lives.
   [[nodiscard]] std::string_view text() const noexcept { return text_.view(); }
 
   // Appends to the sentence: return Status(Code::invalid_data) << "section " << i << ": ...";
@@ -91,8 +95,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                       // NOLINT(google-explicit-constructor)
-  Result(Status status) noexcept : status_(std::move(status)) {}      // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}                   // NOLINT(google-explicit-constructor)
+  Result(Status status) noexcept : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const noexcept { return value_.has_value(); }
   [[nodiscard]] const Status& status() const noexcept { return status_; }
@@ -114,15 +118,17 @@ class [[nodiscard]] Result {
 }  // namespace runnel
 
 // Leaves the function with the failure, if there is one.
-#define RUNNEL_TRY(expression)                                        \
-  do {                                                                \
+#define RUNNEL_TRY(expression)                                                                    \
+  do {                                                                                            \
     if (::runnel::Status runnel_status = (expression); !runnel_status.ok()) return runnel_status; \
   } while (false)
 
 #define RUNNEL_CONCAT_INNER(a, b) a##b
 #define RUNNEL_CONCAT(a, b) RUNNEL_CONCAT_INNER(a, b)
-// RUNNEL_ASSIGN(auto model, open(bytes)): declares or assigns the value, or leaves the function with the failure.
-#define RUNNEL_ASSIGN(target, expression) RUNNEL_ASSIGN_INNER(target, expression, RUNNEL_CONCAT(runnel_result_, __LINE__))
+// RUNNEL_ASSIGN(auto model, open(bytes)): declares or assigns the value, or leaves the function with the
+// failure.
+#define RUNNEL_ASSIGN(target, expression) \
+  RUNNEL_ASSIGN_INNER(target, expression, RUNNEL_CONCAT(runnel_result_, __LINE__))
 #define RUNNEL_ASSIGN_INNER(target, expression, result) \
   auto result = (expression);                           \
   if (!result.ok()) return result.status();             \

@@ -9,9 +9,7 @@ namespace {
 
 constexpr std::size_t kLongest = 64;
 
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool begins_with(std::string_view text, std::string_view start) noexcept {
   if (start.size() > text.size()) return false;
@@ -24,16 +22,19 @@ bool begins_with(std::string_view text, std::string_view start) noexcept {
 // A bit for each letter that occurs, some letters sharing one.
 std::uint32_t letters_of(std::string_view text) noexcept {
   std::uint32_t letters = 0;
-  for (const char letter : text) letters |= std::uint32_t{1} << (static_cast<unsigned char>(lower(letter)) & 31);
+  for (const char letter : text)
+    letters |= std::uint32_t{1} << (static_cast<unsigned char>(lower(letter)) & 31);
   return letters;
 }
 
-// What edit_distance() is at least, much faster: every letter that one of them has alone is an edit, and so is every one that it has more.
+// What edit_distance() is at least, much faster: every letter that one of them has alone is an edit, and so
+// is every one that it has more.
 std::size_t least_distance(std::string_view a, std::string_view b) noexcept {
   a = {a.data(), std::min<std::size_t>(a.size(), kLongest)};
   b = {b.data(), std::min<std::size_t>(b.size(), kLongest)};
   const std::uint32_t in_a = letters_of(a), in_b = letters_of(b);
-  const auto alone = static_cast<std::size_t>(std::max(std::popcount(in_a & ~in_b), std::popcount(in_b & ~in_a)));
+  const auto alone =
+      static_cast<std::size_t>(std::max(std::popcount(in_a & ~in_b), std::popcount(in_b & ~in_a)));
   return std::max({alone, a.size() - std::min(a.size(), b.size()), b.size() - std::min(a.size(), b.size())});
 }
 

@@ -1,7 +1,7 @@
 // The speed and memory of `runnel batch`, as ratios of what was measured in the same run:
 //   batch_bench RUNNEL DIGITS.rnl [FILES [HOURS [ROUNDS]]]
-// FILES: recordings of 10 s (default 1,000). HOURS: of the long recording (24). ROUNDS: every ratio is the median of so many (5). Files go below TMPDIR.
-// stdout: Markdown, as in docs/batch.md.
+// FILES: recordings of 10 s (default 1,000). HOURS: of the long recording (24). ROUNDS: every ratio is the
+// median of so many (5). Files go below TMPDIR. stdout: Markdown, as in docs/batch.md.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kRate = 16000;
-constexpr int kClip = 10;            // seconds
+constexpr int kClip = 10;  // seconds
 
 // `samples` of 16 bits at 16 kHz; those that are not given are zeros that take no place on the disk.
 void write_wav(const fs::path& path, const std::vector<std::int16_t>& samples, std::int64_t promised) {
@@ -58,14 +58,15 @@ std::vector<std::int16_t> words(int seconds, unsigned seed) {
   std::vector<std::int16_t> samples(static_cast<std::size_t>(kRate * seconds));
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const double t = static_cast<double>(i) / kRate;
-    const double voice = std::max(0.0, std::sin(6.28 * 1.3 * t)) * std::sin(6.28 * (180 + 40 * (seed % 7)) * t + 3 * std::sin(6.28 * 4 * t));
+    const double voice = std::max(0.0, std::sin(6.28 * 1.3 * t)) *
+                         std::sin(6.28 * (180 + 40 * (seed % 7)) * t + 3 * std::sin(6.28 * 4 * t));
     samples[i] = static_cast<std::int16_t>(6000 * voice + static_cast<double>(random() % 400));
   }
   return samples;
 }
 
 struct Usage {
-  double wall = 0, processor = 0, peak_mb = 0;   // seconds; MB of memory that was ever resident
+  double wall = 0, processor = 0, peak_mb = 0;  // seconds; MB of memory that was ever resident
 };
 
 std::vector<pid_t> start(const std::vector<std::vector<std::string>>& calls) {
@@ -97,7 +98,9 @@ Usage run(const std::vector<std::vector<std::string>>& calls) {
       fmt::print(stderr, "batch_bench: {} ended with {}\n", calls[0][0], state);
       std::exit(1);
     }
-    const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
     usage.processor += seconds(used.ru_utime) + seconds(used.ru_stime);
     usage.peak_mb = std::max(usage.peak_mb, static_cast<double>(used.ru_maxrss) / 1024);
   }
@@ -121,7 +124,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void row(const char* what, double value, const char* unit, const char* goal) { fmt::print("| {} | {:.3f}{} | {} |\n", what, value, unit, goal); }
+void row(const char* what, double value, const char* unit, const char* goal) {
+  fmt::print("| {} | {:.3f}{} | {} |\n", what, value, unit, goal);
+}
 
 }  // namespace
 
@@ -137,15 +142,18 @@ int main(int count, char** values) {
   if (mkdtemp(name.data()) == nullptr) return 1;
   const fs::path folder = name;
   const auto batch = [&](const fs::path& input, const std::string& output, std::vector<std::string> more) {
-    std::vector<std::string> call = {runnel, "batch", model, input.string(), "-o", (folder / output).string(), "--progress", "0"};
+    std::vector<std::string> call = {
+        runnel, "batch", model, input.string(), "-o", (folder / output).string(), "--progress", "0"};
     call.insert(call.end(), more.begin(), more.end());
     return call;
   };
 
   fs::create_directory(folder / "clips");
-  for (int i = 0; i < files; ++i) write_wav(folder / "clips" / fmt::format("{:05}.wav", i), words(kClip, static_cast<unsigned>(i)), kRate * kClip);
+  for (int i = 0; i < files; ++i)
+    write_wav(folder / "clips" / fmt::format("{:05}.wav", i), words(kClip, static_cast<unsigned>(i)),
+              kRate * kClip);
   const double audio = static_cast<double>(files) * kClip;
-  run({batch(folder / "clips", "warm.jsonl", {})});   // everything is in the page cache now
+  run({batch(folder / "clips", "warm.jsonl", {})});  // everything is in the page cache now
   std::vector<double> shares, even_shares, scaling, cold, end_to_end, compute;
   for (int round = 0; round < rounds; ++round) {
     // The better one of the ways to run the graph is what it is compared with.
@@ -170,7 +178,9 @@ int main(int count, char** values) {
     cold.push_back(warm.wall / run({batch(folder / "clips", "cold.jsonl", {"--jobs", "1"})}).wall);
     end_to_end.push_back(one);
     compute.push_back(pure);
-    const double apart = run({batch(folder / "clips", "a.jsonl", {"--jobs", "1", "--shard", "0/2"}), batch(folder / "clips", "b.jsonl", {"--jobs", "1", "--shard", "1/2"})}).wall;
+    const double apart = run({batch(folder / "clips", "a.jsonl", {"--jobs", "1", "--shard", "0/2"}),
+                              batch(folder / "clips", "b.jsonl", {"--jobs", "1", "--shard", "1/2"})})
+                             .wall;
     scaling.push_back(apart / run({batch(folder / "clips", "two.jsonl", {"--jobs", "2"})}).wall);
   }
 
@@ -178,25 +188,34 @@ int main(int count, char** values) {
   write_wav(folder / "short.wav", words(1, 1), kRate / 5);
   for (const int many : {1000, 20000}) {
     fs::create_directory(folder / std::to_string(many));
-    for (int i = 0; i < many; ++i) fs::create_hard_link(folder / "short.wav", folder / std::to_string(many) / fmt::format("{:05}.wav", i));
+    for (int i = 0; i < many; ++i)
+      fs::create_hard_link(folder / "short.wav", folder / std::to_string(many) / fmt::format("{:05}.wav", i));
   }
-  const Usage few = run({batch(folder / "1000", "few.jsonl", {"--jobs", "1"})}), many = run({batch(folder / "20000", "many.jsonl", {"--jobs", "1"})});
+  const Usage few = run({batch(folder / "1000", "few.jsonl", {"--jobs", "1"})}),
+              many = run({batch(folder / "20000", "many.jsonl", {"--jobs", "1"})});
   write_wav(folder / "minute.wav", {}, kRate * 60);
   write_wav(folder / "day.wav", {}, static_cast<std::int64_t>(hours * 3600) * kRate);
-  const Usage minute = run({batch(folder / "minute.wav", "minute.jsonl", {"--jobs", "1"})}), day = run({batch(folder / "day.wav", "day.jsonl", {"--jobs", "1"})});
+  const Usage minute = run({batch(folder / "minute.wav", "minute.jsonl", {"--jobs", "1"})}),
+              day = run({batch(folder / "day.wav", "day.jsonl", {"--jobs", "1"})});
   fs::remove_all(folder);
 
   fmt::print("| measured | value | goal |\n|---|---:|---|\n");
   // On a machine with other work the least times say most: nothing makes a run faster than it is.
-  const double least = *std::min_element(compute.begin(), compute.end()) / *std::min_element(end_to_end.begin(), end_to_end.end());
+  const double least = *std::min_element(compute.begin(), compute.end()) /
+                       *std::min_element(end_to_end.begin(), end_to_end.end());
   row("end to end / the graph alone (rates of processor time), of the least", least, "", "at least 0.70");
   row("the same, median of the rounds", median(shares), "", "at least 0.70");
-  row("the same, the graph over as much sound as the files have, median", median(even_shares), "", "at least 0.70");
+  row("the same, the graph over as much sound as the files have, median", median(even_shares), "",
+      "at least 0.70");
   row("two jobs / two processes (rate)", median(scaling), "", "at least 0.95");
   row("from the disk / from the page cache (rate)", median(cold), "", "");
   for (const auto& [chunk, sessions] : {std::pair<std::int64_t, std::size_t>{1, 8}, {16, 8}, {64, 8}}) {
     const auto gain = runnel::bench::digits_joint_gain(model, chunk, sessions, 15);
-    if (gain.ok()) fmt::print("| {} streams of the network stepped together / one after the other, blocks of {} frames (rate) | {:.3f} | |\n", sessions, chunk, *gain);
+    if (gain.ok())
+      fmt::print(
+          "| {} streams of the network stepped together / one after the other, blocks of {} frames (rate) | "
+          "{:.3f} | |\n",
+          sessions, chunk, *gain);
   }
   row("peak memory of 20,000 recordings / 1,000", many.peak_mb / few.peak_mb, "", "flat");
   fmt::print("| peak memory of {:g} h / 1 min | {:.3f} | flat |\n", hours, day.peak_mb / minute.peak_mb);

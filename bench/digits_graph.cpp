@@ -61,12 +61,13 @@ class MemorySource final : public pipeline::Node {
   std::int64_t position_ = 0;
 };
 
-const pipeline::NodeType MemorySource::type = {.name = "memory",
-                                               .help = "Samples in memory.",
-                                               .input = {},
-                                               .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "samples"},
-                                               .parameters = {},
-                                               .make = pipeline::make_node<MemorySource>};
+const pipeline::NodeType MemorySource::type = {
+    .name = "memory",
+    .help = "Samples in memory.",
+    .input = {},
+    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "samples"},
+    .parameters = {},
+    .make = pipeline::make_node<MemorySource>};
 
 // Seconds of the processor: a run is long enough for other programs to come between.
 double processor_seconds() {
@@ -84,16 +85,18 @@ Result<double> time(const std::string& text, const pipeline::GraphOptions& optio
 }
 
 struct DigitsTexts {
-  std::string front, all;            // the graph down to the features; all of it
+  std::string front, all;  // the graph down to the features; all of it
 };
 Result<DigitsTexts> texts_of(const std::string& model, std::int64_t chunk, compiler::FileLoader& loader) {
   RUNNEL_ASSIGN(const Model* const digits, loader.load(model));
-  if (digits->pipeline() == nullptr || digits->pipeline()->front_end() == nullptr || digits->pipeline()->decision() == nullptr) {
+  if (digits->pipeline() == nullptr || digits->pipeline()->front_end() == nullptr ||
+      digits->pipeline()->decision() == nullptr) {
     return Status(Code::unsupported) << model << " has no front end and decision";
   }
   DigitsTexts texts;
   texts.front = "memory ! " + digits->pipeline()->front_end()->str();
-  texts.all = texts.front + " ! infer chunk=" + std::to_string(chunk) + " model=\"" + model + "\" ! " + digits->pipeline()->decision()->str() + " ! null";
+  texts.all = texts.front + " ! infer chunk=" + std::to_string(chunk) + " model=\"" + model + "\" ! " +
+              digits->pipeline()->decision()->str() + " ! null";
   return texts;
 }
 
@@ -106,10 +109,12 @@ pipeline::GraphOptions options_for(pipeline::NodeTable nodes, compiler::FileLoad
 }
 
 // Processor seconds of so many runs of the whole graph, at least one.
-Result<std::vector<double>> graph_times(const std::string& model, std::int64_t chunk, std::int64_t tick, int runs) {
+Result<std::vector<double>> graph_times(const std::string& model, std::int64_t chunk, std::int64_t tick,
+                                        int runs) {
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, chunk, loader));
-  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  const std::vector<const pipeline::NodeType*> nodes =
+      pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
   pipeline::GraphOptions options = options_for(nodes, loader);
   options.tick = tick;
   std::vector<double> times;
@@ -127,13 +132,18 @@ Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::in
   return *std::min_element(times.begin(), times.end()) / static_cast<double>(kSeconds);
 }
 
-Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, double seconds) {
-  RUNNEL_ASSIGN(const std::vector<double> times, graph_times(model, chunk, tick, static_cast<int>(std::ceil(seconds / static_cast<double>(kSeconds)))));
-  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(kSeconds * static_cast<std::int64_t>(times.size()));
+Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick,
+                                double seconds) {
+  RUNNEL_ASSIGN(
+      const std::vector<double> times,
+      graph_times(model, chunk, tick, static_cast<int>(std::ceil(seconds / static_cast<double>(kSeconds)))));
+  return std::accumulate(times.begin(), times.end(), 0.0) /
+         static_cast<double>(kSeconds * static_cast<std::int64_t>(times.size()));
 }
 
-Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions, int rounds) {
-  constexpr std::int64_t kFrames = 16384;   // of all streams in a round
+Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions,
+                                 int rounds) {
+  constexpr std::int64_t kFrames = 16384;  // of all streams in a round
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(const Model* const digits, loader.load(model));
   HeapMemory memory;
@@ -141,7 +151,8 @@ Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, s
   options.frames = chunk;
   RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(*digits, all_operators(), options, memory));
   RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(*prepared, sessions, memory));
-  const std::int64_t blocks = std::max<std::int64_t>(1, kFrames / (chunk * static_cast<std::int64_t>(sessions)));
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, kFrames / (chunk * static_cast<std::int64_t>(sessions)));
   double together = 0, apart = 0;
   for (int round = 0; round < rounds; ++round) {
     const double start = processor_seconds();
@@ -161,7 +172,8 @@ Result<DigitsSpeed> measure_digits(const std::string& model, int rounds) {
   compiler::FileLoader loader;
   RUNNEL_ASSIGN(const DigitsTexts texts, texts_of(model, 0, loader));
   const auto& [front, all] = texts;
-  const std::vector<const pipeline::NodeType*> nodes = pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
+  const std::vector<const pipeline::NodeType*> nodes =
+      pipeline::with_nodes(pipeline::host_nodes(), {&MemorySource::type});
   const pipeline::GraphOptions options = options_for(nodes, loader);
   std::vector<double> whole, part;
   for (int i = 0; i < rounds; ++i) {

@@ -9,23 +9,26 @@
 namespace runnel::bench {
 
 struct DigitsSpeed {
-  double real_time = 0;            // seconds of audio per second of processor time, median
+  double real_time = 0;  // seconds of audio per second of processor time, median
   double real_time_best = 0;
-  double front_end_share = 0;      // of the time, from the fastest runs
-  double step_us = 0;              // per frame of 10 ms, median
+  double front_end_share = 0;  // of the time, from the fastest runs
+  double step_us = 0;          // per frame of 10 ms, median
 };
 
-// `model`: digits.rnl. Runs the graph and its front end alone in turn, `rounds` times over 20 s of audio each.
+// `model`: digits.rnl. Runs the graph and its front end alone in turn, `rounds` times over 20 s of audio
+// each.
 Result<DigitsSpeed> measure_digits(const std::string& model, int rounds);
 
-// Processor seconds per second of audio of the whole graph alone, the best of `rounds`: with `chunk` frames per run of the network (0: its smallest) and
-// `tick` samples per step.
+// Processor seconds per second of audio of the whole graph alone, the best of `rounds`: with `chunk` frames
+// per run of the network (0: its smallest) and `tick` samples per step.
 Result<double> digits_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, int rounds);
 // The same as a mean over at least `seconds` of audio, for comparison with what takes as long.
-Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick, double seconds);
+Result<double> digits_mean_cost(const std::string& model, std::int64_t chunk, std::int64_t tick,
+                                double seconds);
 
-// The network alone in blocks of `chunk` frames: processor time of `sessions` streams one after the other, by that of all of them stepped together. The
-// best of `rounds` of each; over 1 the joint step is quicker.
-Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions, int rounds);
+// The network alone in blocks of `chunk` frames: processor time of `sessions` streams one after the other, by
+// that of all of them stepped together. The best of `rounds` of each; over 1 the joint step is quicker.
+Result<double> digits_joint_gain(const std::string& model, std::int64_t chunk, std::size_t sessions,
+                                 int rounds);
 
 }  // namespace runnel::bench

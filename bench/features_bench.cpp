@@ -1,5 +1,6 @@
-// The speed of every front end as a multiple of the time that FFTW (single precision) takes for the bare transform of 512
-// real points, measured in the same run: all cases go round in turn, so that a busy machine slows all of them.
+// The speed of every front end as a multiple of the time that FFTW (single precision) takes for the bare
+// transform of 512 real points, measured in the same run: all cases go round in turn, so that a busy machine
+// slows all of them.
 //
 //   features_bench [--seconds S] [--level reference|generic|avx2|avx512]... > section of docs/speed.md
 //
@@ -28,8 +29,8 @@ namespace {
 
 using namespace runnel::features;
 
-constexpr std::size_t kFrames = 100;      // of one call
-constexpr std::size_t kHop = 160;         // samples in 10 ms at 16 kHz
+constexpr std::size_t kFrames = 100;  // of one call
+constexpr std::size_t kHop = 160;     // samples in 10 ms at 16 kHz
 
 template <class T>
 T need(Result<T> result) {
@@ -48,7 +49,9 @@ std::vector<float> recording(std::size_t count) {
   std::vector<float> x(count);
   for (std::size_t i = 0; i < count; ++i) {
     const double noise = static_cast<double>(static_cast<std::int32_t>(random())) / 2147483648.0;
-    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) * std::sin(0.3 * static_cast<double>(i)) + 0.03 * noise);
+    x[i] = static_cast<float>(0.1 * std::sin(0.01 * static_cast<double>(i)) *
+                                  std::sin(0.3 * static_cast<double>(i)) +
+                              0.03 * noise);
   }
   return x;
 }
@@ -88,9 +91,9 @@ class Fftw {
 // One row of the table.
 struct Row {
   std::string name, level, input;
-  std::string yardstick;   // the case whose time is 1
-  double at_most = 0;      // times that; 0: no goal
-  std::string unit_of;     // chunked: the offline case, of which it may take 1.1 times
+  std::string yardstick;  // the case whose time is 1
+  double at_most = 0;     // times that; 0: no goal
+  std::string unit_of;    // chunked: the offline case, of which it may take 1.1 times
   [[nodiscard]] std::string key() const { return name + "/" + level + "/" + input; }
 };
 
@@ -140,26 +143,35 @@ class Bench {
     state->x = recording(points);
     state->re.resize(points / 2 + 1);
     state->im.resize(points / 2 + 1);
-    add({fmt::format("own rfft-{}", points), std::string(name_of(isa)), "one frame", yardstick, 0, ""}, [state] {
-      for (std::size_t i = 0; i < kFrames; ++i) state->fft.forward(state->x.data(), state->re.data(), state->im.data());
-    });
+    add({fmt::format("own rfft-{}", points), std::string(name_of(isa)), "one frame", yardstick, 0, ""},
+        [state] {
+          for (std::size_t i = 0; i < kFrames; ++i)
+            state->fft.forward(state->x.data(), state->re.data(), state->im.data());
+        });
   }
 
-  // `features` takes spans of Sample and gives `dims` values of Value per frame; `length`: samples of a frame. Adds the case with
-  // all samples at once, and that with 10 ms at a time.
+  // `features` takes spans of Sample and gives `dims` values of Value per frame; `length`: samples of a
+  // frame. Adds the case with all samples at once, and that with 10 ms at a time.
   template <class Sample, class Value, class Features>
-  void add_stream(const std::string& name, std::shared_ptr<Features> features, std::size_t length, Isa isa, const std::string& yardstick, double at_most) {
+  void add_stream(const std::string& name, std::shared_ptr<Features> features, std::size_t length, Isa isa,
+                  const std::string& yardstick, double at_most) {
     const std::vector<float> x = recording((kFrames - 1) * kHop + length);
     auto samples = std::make_shared<std::vector<Sample>>();
-    if constexpr (std::is_same_v<Sample, float>) *samples = x;
-    else *samples = as_int16(x);
+    if constexpr (std::is_same_v<Sample, float>)
+      *samples = x;
+    else
+      *samples = as_int16(x);
     const auto out = std::make_shared<std::vector<Value>>((kFrames + 4) * features->dims());
     const auto pass = [features, samples, out](std::size_t piece) {
       features->reset();
       std::size_t frames = 0;
       const auto room = [&] { return std::span(*out).subspan(frames * features->dims()); };
       for (std::size_t at = 0; at < samples->size(); at += piece) {
-        frames += features->push(std::span<const Sample>(*samples).subspan(at, std::min(piece, samples->size() - at)), room()).frames;
+        frames +=
+            features
+                ->push(std::span<const Sample>(*samples).subspan(at, std::min(piece, samples->size() - at)),
+                       room())
+                .frames;
       }
       if constexpr (requires { features->flush(room()); }) frames += features->flush(room());
       return frames;
@@ -167,11 +179,14 @@ class Bench {
     const std::size_t size = samples->size(), frames = pass(size);
     expect(frames >= kFrames && pass(kHop) == frames, "wrong number of frames");
     const std::string level(name_of(isa));
-    const std::string whole = add({name, level, "whole", yardstick, at_most, ""}, [pass, size] { pass(size); }, frames);
-    add({name, level, "10 ms", yardstick, at_most, whole}, [pass] { pass(kHop); }, frames);
+    const std::string whole = add(
+        {name, level, "whole", yardstick, at_most, ""}, [pass, size] { pass(size); }, frames);
+    add(
+        {name, level, "10 ms", yardstick, at_most, whole}, [pass] { pass(kHop); }, frames);
   }
 
-  void add_fbank(const std::string& name, const FbankOptions& options, Isa isa, const std::string& yardstick, double at_most) {
+  void add_fbank(const std::string& name, const FbankOptions& options, Isa isa, const std::string& yardstick,
+                 double at_most) {
     memories_.push_back(std::make_unique<HeapMemory>());
     const auto length = static_cast<std::size_t>(need(shape_of(options)).grid.length);
     const auto fbank = std::make_shared<Fbank>(need(Fbank::make(options, isa, *memories_.back())));
@@ -210,7 +225,9 @@ class Bench {
    public:
     static constexpr StftOptions kOptions{.n_fft = 512, .hop_length = static_cast<std::int32_t>(kHop)};
     StftAndBack(Isa isa, Memory& memory)
-        : forth_(need(Fbank::make(need(frame_options(kOptions, 16000)), isa, memory))), back_(need(InverseStft::make(kOptions, isa, memory))), samples_(back_.max_samples()) {}
+        : forth_(need(Fbank::make(need(frame_options(kOptions, 16000)), isa, memory))),
+          back_(need(InverseStft::make(kOptions, isa, memory))),
+          samples_(back_.max_samples()) {}
     void reset() {
       forth_.reset();
       back_.reset();
@@ -237,37 +254,51 @@ class Bench {
   };
   void add_stft_and_back(Isa isa, const std::string& yardstick) {
     memories_.push_back(std::make_unique<HeapMemory>());
-    add_stream<float, float>("STFT+iSTFT", std::make_shared<StftAndBack>(isa, *memories_.back()), 512, isa, yardstick, 0);
+    add_stream<float, float>("STFT+iSTFT", std::make_shared<StftAndBack>(isa, *memories_.back()), 512, isa,
+                             yardstick, 0);
   }
 
   void add_microfrontend(Isa isa, const std::string& yardstick, double at_most) {
     memories_.push_back(std::make_unique<HeapMemory>());
-    const auto front_end = std::make_shared<Microfrontend>(need(Microfrontend::make(need(microfrontend_preset("micro-wake-word")), isa, *memories_.back())));
-    add_stream<std::int16_t, std::uint16_t>("microfrontend-40", front_end, static_cast<std::size_t>(front_end->grid().length), isa, yardstick, at_most);
+    const auto front_end = std::make_shared<Microfrontend>(
+        need(Microfrontend::make(need(microfrontend_preset("micro-wake-word")), isa, *memories_.back())));
+    add_stream<std::int16_t, std::uint16_t>("microfrontend-40", front_end,
+                                            static_cast<std::size_t>(front_end->grid().length), isa,
+                                            yardstick, at_most);
   }
 
   void add_resampler(std::int32_t rate, Isa isa, const std::string& yardstick) {
     memories_.push_back(std::make_unique<HeapMemory>());
-    const auto resampler = std::make_shared<Resampler>(need(Resampler::make({.in_rate = rate, .out_rate = 16000}, isa, *memories_.back())));
+    const auto resampler = std::make_shared<Resampler>(
+        need(Resampler::make({.in_rate = rate, .out_rate = 16000}, isa, *memories_.back())));
     const auto piece = static_cast<std::size_t>(rate / 100);
     const auto x = std::make_shared<std::vector<float>>(recording(piece));
     const auto out = std::make_shared<std::vector<float>>(resampler->max_outputs(piece));
-    add({fmt::format("resampler {} to 16000 Hz", rate), std::string(name_of(isa)), "10 ms", yardstick, 0, ""}, [resampler, x, out] {
-      for (std::size_t i = 0; i < kFrames; ++i) expect(resampler->push(*x, *out).samples == x->size(), "resampler stopped");
-    });
+    add({fmt::format("resampler {} to 16000 Hz", rate), std::string(name_of(isa)), "10 ms", yardstick, 0, ""},
+        [resampler, x, out] {
+          for (std::size_t i = 0; i < kFrames; ++i)
+            expect(resampler->push(*x, *out).samples == x->size(), "resampler stopped");
+        });
   }
 
   void print() const {
-    fmt::print("## Features\n\n"
-               "16 kHz samples in memory, frames of 25 ms (microfrontend: 30 ms) each 10 ms, 512 points, {} times round, in turn (`bench/features_bench`).\n"
-               "*whole*: one second at once; *10 ms*: a call per frame. Frames a second are those of the medians. Goals are multiples of FFTW's\n"
-               "bare transform of as many points in the same run; pieces of 10 ms may take 1.1 times what the whole takes. All levels give the same bits.\n\n"
-               "| case | level | input | frames/s | median, us | least, us | x FFTW, medians | of least | goal | x whole, medians | of least |\n"
-               "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n", cases_.rounds());
+    fmt::print(
+        "## Features\n\n"
+        "16 kHz samples in memory, frames of 25 ms (microfrontend: 30 ms) each 10 ms, 512 points, {} times "
+        "round, in turn (`bench/features_bench`).\n"
+        "*whole*: one second at once; *10 ms*: a call per frame. Frames a second are those of the medians. "
+        "Goals are multiples of FFTW's\n"
+        "bare transform of as many points in the same run; pieces of 10 ms may take 1.1 times what the whole "
+        "takes. All levels give the same bits.\n\n"
+        "| case | level | input | frames/s | median, us | least, us | x FFTW, medians | of least | goal | x "
+        "whole, medians | of least |\n"
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        cases_.rounds());
     for (const Row& row : rows_) {
       const Times mine = times_.at(row.key()), fftw = times_.at(row.yardstick);
-      std::string line = fmt::format("| {} | {} | {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {} |", row.name, row.level, row.input, 1e6 / mine.median,
-                                     mine.median, mine.min, mine.median / fftw.median, mine.min / fftw.min,
+      std::string line = fmt::format("| {} | {} | {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} | {} |",
+                                     row.name, row.level, row.input, 1e6 / mine.median, mine.median, mine.min,
+                                     mine.median / fftw.median, mine.min / fftw.min,
                                      row.at_most > 0 ? fmt::format("{:.1f}", row.at_most) : "");
       if (row.unit_of.empty()) {
         line += " | |";

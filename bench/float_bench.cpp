@@ -1,17 +1,24 @@
-// Float networks of .onnx files, stepped as a stream would step them, beside ONNX Runtime: one thread, both in turn, in one run.
+// Float networks of .onnx files, stepped as a stream would step them, beside ONNX Runtime: one thread, both
+// in turn, in one run.
 //
 // stdout: one JSON object; stderr: the same as a table. Pin it to a core:
-//   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench [--seconds S] [--data FOLDER] > floats.json
-// The folder (default: RUNNEL_TEST_DATA) holds models/dtln, models/silero-vad and trained; models that are not there are left out.
+//   RUNNEL_BENCH_ORT=libonnxruntime.so.1 taskset -c 1 build/bench/float_bench [--seconds S] [--data FOLDER] >
+//   floats.json
+// The folder (default: RUNNEL_TEST_DATA) holds models/dtln, models/silero-vad and trained; models that are
+// not there are left out.
 //
 // How a step is made the same for both:
-// * Networks with explicit state (DTLN, Silero): one call, then the state is copied from the output to the input.
-// * Networks without (M1, M1s, H1) keep the histories of their convolutions in a runnel session. ONNX Runtime has no such thing: it gets
+// * Networks with explicit state (DTLN, Silero): one call, then the state is copied from the output to the
+// input.
+// * Networks without (M1, M1s, H1) keep the histories of their convolutions in a runnel session. ONNX Runtime
+// has no such thing: it gets
 //   the shortest window that determines the new frames, already in place.
-// * M3 streamed keeps the history of its stem and its recurrent state. ONNX Runtime gets the variant with explicit state and the new frames
+// * M3 streamed keeps the history of its stem and its recurrent state. ONNX Runtime gets the variant with
+// explicit state and the new frames
 //   alone: it computes less, because the stem's history is missing (its numbers are not compared).
 // * Whole clips: the same call for both.
-// Before anything is timed both run on the same random numbers; the largest difference is reported, and one beyond 1e-3 ends the program.
+// Before anything is timed both run on the same random numbers; the largest difference is reported, and one
+// beyond 1e-3 ends the program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +61,8 @@ T need(Result<T> result) {
   return std::move(result).value();
 }
 
-// What the processor gives at best: fused multiply-adds in registers, and reading memory that fits its second cache.
+// What the processor gives at best: fused multiply-adds in registers, and reading memory that fits its second
+// cache.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 struct Peaks {
   double gmacs = 0, gigabytes = 0;
@@ -71,25 +79,29 @@ double least_seconds(const Body& body) {
   return least;
 }
 // Twelve chains of dependent multiply-adds; `bytes` are read as often as it takes.
-#define RUNNEL_BENCH_PEAKS(NAME, TARGET, LANES)                                                                                                         \
-  __attribute__((target(TARGET))) void multiply_##NAME(long times) {                                                                                    \
-    typedef float V __attribute__((vector_size(LANES * 4)));                                                                                            \
-    V s[12] = {}, a = {}, b = {};                                                                                                                       \
-    for (long i = 0; i < times; ++i) {                                                                                                                  \
-      __asm__ volatile("vfmadd231ps %12,%13,%0; vfmadd231ps %12,%13,%1; vfmadd231ps %12,%13,%2; vfmadd231ps %12,%13,%3; vfmadd231ps %12,%13,%4;"         \
-                       "vfmadd231ps %12,%13,%5; vfmadd231ps %12,%13,%6; vfmadd231ps %12,%13,%7; vfmadd231ps %12,%13,%8; vfmadd231ps %12,%13,%9;"         \
-                       "vfmadd231ps %12,%13,%10; vfmadd231ps %12,%13,%11"                                                                               \
-                       : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]), "+v"(s[3]), "+v"(s[4]), "+v"(s[5]), "+v"(s[6]), "+v"(s[7]), "+v"(s[8]), "+v"(s[9]), "+v"(s[10]), "+v"(s[11]) \
-                       : "v"(a), "v"(b));                                                                                                               \
-    }                                                                                                                                                   \
-  }                                                                                                                                                     \
-  __attribute__((target(TARGET))) void read_##NAME(const float* data, std::size_t count) {                                                              \
-    typedef float V __attribute__((vector_size(LANES * 4)));                                                                                            \
-    for (std::size_t i = 0; i + 4 * LANES <= count; i += 4 * LANES) {                                                                                   \
-      V v[4];                                                                                                                                           \
-      std::memcpy(v, data + i, sizeof v);                                                                                                               \
-      __asm__ volatile("" ::"v"(v[0]), "v"(v[1]), "v"(v[2]), "v"(v[3]));                                                                                \
-    }                                                                                                                                                   \
+#define RUNNEL_BENCH_PEAKS(NAME, TARGET, LANES)                                                              \
+  __attribute__((target(TARGET))) void multiply_##NAME(long times) {                                         \
+    typedef float V __attribute__((vector_size(LANES * 4)));                                                 \
+    V s[12] = {}, a = {}, b = {};                                                                            \
+    for (long i = 0; i < times; ++i) {                                                                       \
+      __asm__ volatile(                                                                                      \
+          "vfmadd231ps %12,%13,%0; vfmadd231ps %12,%13,%1; vfmadd231ps %12,%13,%2; vfmadd231ps %12,%13,%3; " \
+          "vfmadd231ps %12,%13,%4;"                                                                          \
+          "vfmadd231ps %12,%13,%5; vfmadd231ps %12,%13,%6; vfmadd231ps %12,%13,%7; vfmadd231ps %12,%13,%8; " \
+          "vfmadd231ps %12,%13,%9;"                                                                          \
+          "vfmadd231ps %12,%13,%10; vfmadd231ps %12,%13,%11"                                                 \
+          : "+v"(s[0]), "+v"(s[1]), "+v"(s[2]), "+v"(s[3]), "+v"(s[4]), "+v"(s[5]), "+v"(s[6]), "+v"(s[7]),  \
+            "+v"(s[8]), "+v"(s[9]), "+v"(s[10]), "+v"(s[11])                                                 \
+          : "v"(a), "v"(b));                                                                                 \
+    }                                                                                                        \
+  }                                                                                                          \
+  __attribute__((target(TARGET))) void read_##NAME(const float* data, std::size_t count) {                   \
+    typedef float V __attribute__((vector_size(LANES * 4)));                                                 \
+    for (std::size_t i = 0; i + 4 * LANES <= count; i += 4 * LANES) {                                        \
+      V v[4];                                                                                                \
+      std::memcpy(v, data + i, sizeof v);                                                                    \
+      __asm__ volatile("" ::"v"(v[0]), "v"(v[1]), "v"(v[2]), "v"(v[3]));                                     \
+    }                                                                                                        \
   }
 RUNNEL_BENCH_PEAKS(avx2, "avx2,fma", 8)
 RUNNEL_BENCH_PEAKS(avx512, "avx512f,fma", 16)
@@ -101,7 +113,8 @@ Peaks measure_peaks() {
   if (best_isa() < Isa::avx2) return {};
   constexpr std::size_t kLine = 64, kCount = kReadBytes / sizeof(float);
   const std::vector<float> memory(kCount + kLine, 1.0f);
-  const float* const data = memory.data() + (kLine - reinterpret_cast<std::uintptr_t>(memory.data()) % kLine) / sizeof(float);
+  const float* const data =
+      memory.data() + (kLine - reinterpret_cast<std::uintptr_t>(memory.data()) % kLine) / sizeof(float);
   const double seconds = least_seconds([&] { wide ? multiply_avx512(kTimes) : multiply_avx2(kTimes); });
   const double reading = least_seconds([&] { wide ? read_avx512(data, kCount) : read_avx2(data, kCount); });
   return {kTimes * 12.0 * (wide ? 16 : 8) / seconds / 1e9, static_cast<double>(kReadBytes) / reading / 1e9};
@@ -114,34 +127,93 @@ Peaks measure_peaks() { return {}; }
 struct FloatCase {
   std::string name, file;
   RunMode mode = RunMode::whole;
-  std::int64_t frames = 0;                                     // source frames of a step or clip; 0: there is no time
-  std::string input, output;                                   // the signal and what is compared
-  std::vector<std::pair<std::string, std::string>> states;     // output, input
-  std::vector<std::int64_t> shape;                             // of the input where the file leaves it open; -1: frames
-  std::string peer_file;                                       // ONNX Runtime's, where it is another one
-  std::int64_t rate = 0;                                       // value of the input "sr"; 0: there is none
+  std::int64_t frames = 0;    // source frames of a step or clip; 0: there is no time
+  std::string input, output;  // the signal and what is compared
+  std::vector<std::pair<std::string, std::string>> states;  // output, input
+  std::vector<std::int64_t> shape;  // of the input where the file leaves it open; -1: frames
+  std::string peer_file;            // ONNX Runtime's, where it is another one
+  std::int64_t rate = 0;            // value of the input "sr"; 0: there is none
 };
 
 std::vector<FloatCase> all_cases() {
   const std::string silero = "models/silero-vad/", trained = "trained/";
   std::vector<FloatCase> cases;
-  cases.push_back({"DTLN 1, step", "models/dtln/model_1.onnx", RunMode::whole, 0, "input_2", "activation_2", {{"tf_op_layer_stack_2", "input_3"}}, {}, "", 0});
-  cases.push_back({"DTLN 2, step", "models/dtln/model_2.onnx", RunMode::whole, 0, "input_4", "conv1d_3", {{"tf_op_layer_stack_5", "input_5"}}, {}, "", 0});
-  for (const auto& [name, file, rate] : {std::tuple{"Silero 16k op15, step", "silero_vad_16k_op15.onnx", 16000}, {"Silero op16, step", "silero_vad.onnx", 16000},
-                                         {"Silero op18 without If, step", "silero_vad_op18_ifless.onnx", 16000}, {"Silero for OpenVINO, step", "silero_vad_openvino_16k.onnx", 0}}) {
-    cases.push_back({name, silero + file, RunMode::whole, 0, "input", "output", {{"stateN", "state"}}, {1, 576}, "", rate});
+  cases.push_back({"DTLN 1, step",
+                   "models/dtln/model_1.onnx",
+                   RunMode::whole,
+                   0,
+                   "input_2",
+                   "activation_2",
+                   {{"tf_op_layer_stack_2", "input_3"}},
+                   {},
+                   "",
+                   0});
+  cases.push_back({"DTLN 2, step",
+                   "models/dtln/model_2.onnx",
+                   RunMode::whole,
+                   0,
+                   "input_4",
+                   "conv1d_3",
+                   {{"tf_op_layer_stack_5", "input_5"}},
+                   {},
+                   "",
+                   0});
+  for (const auto& [name, file, rate] :
+       {std::tuple{"Silero 16k op15, step", "silero_vad_16k_op15.onnx", 16000},
+        {"Silero op16, step", "silero_vad.onnx", 16000},
+        {"Silero op18 without If, step", "silero_vad_op18_ifless.onnx", 16000},
+        {"Silero for OpenVINO, step", "silero_vad_openvino_16k.onnx", 0}}) {
+    cases.push_back({name,
+                     silero + file,
+                     RunMode::whole,
+                     0,
+                     "input",
+                     "output",
+                     {{"stateN", "state"}},
+                     {1, 576},
+                     "",
+                     rate});
   }
-  for (const auto& [name, file, block] : {std::tuple{"M1", "M1.onnx", 1}, {"M1s", "M1s.onnx", 2}, {"H1", "har/H1.onnx", 2}}) {
+  for (const auto& [name, file, block] :
+       {std::tuple{"M1", "M1.onnx", 1}, {"M1s", "M1s.onnx", 2}, {"H1", "har/H1.onnx", 2}}) {
     const std::int64_t channels = std::string(name) == "H1" ? 6 : 40, clip = channels == 6 ? 128 : 98;
     for (const int frames : {block, 4 * block}) {
-      cases.push_back({fmt::format("{}, stream {}", name, frames), trained + file, RunMode::stream, frames, "feats", "logits", {}, {1, channels, -1}, "", 0});
+      cases.push_back({fmt::format("{}, stream {}", name, frames),
+                       trained + file,
+                       RunMode::stream,
+                       frames,
+                       "feats",
+                       "logits",
+                       {},
+                       {1, channels, -1},
+                       "",
+                       0});
     }
-    cases.push_back({fmt::format("{}, clip of {}", name, clip), trained + file, RunMode::whole, clip, "feats", "logits", {}, {1, channels, -1}, "", 0});
+    cases.push_back({fmt::format("{}, clip of {}", name, clip),
+                     trained + file,
+                     RunMode::whole,
+                     clip,
+                     "feats",
+                     "logits",
+                     {},
+                     {1, channels, -1},
+                     "",
+                     0});
   }
   for (const int frames : {2, 8}) {
-    cases.push_back({fmt::format("M3, stream {}", frames), trained + "M3.onnx", RunMode::stream, frames, "feats", "logits", {}, {1, 40, -1}, trained + "M3_state.onnx", 0});
+    cases.push_back({fmt::format("M3, stream {}", frames),
+                     trained + "M3.onnx",
+                     RunMode::stream,
+                     frames,
+                     "feats",
+                     "logits",
+                     {},
+                     {1, 40, -1},
+                     trained + "M3_state.onnx",
+                     0});
   }
-  cases.push_back({"M3, clip of 98", trained + "M3.onnx", RunMode::whole, 98, "feats", "logits", {}, {1, 40, -1}, "", 0});
+  cases.push_back(
+      {"M3, clip of 98", trained + "M3.onnx", RunMode::whole, 98, "feats", "logits", {}, {1, 40, -1}, "", 0});
   cases.push_back({"M2, window", trained + "M2.onnx", RunMode::whole, 0, "mfcc", "logits", {}, {}, "", 0});
   return cases;
 }
@@ -154,7 +226,9 @@ int position_of(const Model& model, std::span<const std::int32_t> tensors, const
   give_up("the model has no " + name);
 }
 
-std::span<const float> floats(std::span<const std::byte> bytes) { return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)}; }
+std::span<const float> floats(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
 
 // Both engines on one network.
 class Pair {
@@ -183,7 +257,8 @@ class Pair {
     OnnxRuntimeInputs open;
     window_ = one.frames;
     if (one.mode == RunMode::stream && one.peer_file.empty()) {
-      const ReceptiveField field = receptive_fields(runner_->prepared())[static_cast<std::size_t>(model.outputs()[static_cast<std::size_t>(result_)])];
+      const ReceptiveField field = receptive_fields(
+          runner_->prepared())[static_cast<std::size_t>(model.outputs()[static_cast<std::size_t>(result_)])];
       stride_ = static_cast<std::int64_t>(field.stride);
       window_ = static_cast<std::int64_t>(field.frames()) + one.frames - stride_;
       window_ = (window_ + stride_ - 1) / stride_ * stride_;
@@ -194,7 +269,8 @@ class Pair {
     }
     if (one.rate > 0) open.values["sr"] = one.rate;
     std::string why;
-    peer_ = onnxruntime_session(library, (data / (one.peer_file.empty() ? one.file : one.peer_file)).string(), why, open);
+    peer_ = onnxruntime_session(library, (data / (one.peer_file.empty() ? one.file : one.peer_file)).string(),
+                                why, open);
     if (peer_ == nullptr) give_up(one.name + ": ONNX Runtime: " + why);
     noise_.resize(runner_->session().input(signal_).size() / sizeof(float));
     fill(noise_);
@@ -204,16 +280,20 @@ class Pair {
     Session& session = runner_->session();
     std::memcpy(session.input(signal_).data(), noise_.data(), noise_.size() * sizeof(float));
     // An input's memory is another tensor's after it has been read: states wait elsewhere.
-    for (const State& state : states_) std::memcpy(session.input(state.to).data(), state.data.data(), state.data.size());
+    for (const State& state : states_)
+      std::memcpy(session.input(state.to).data(), state.data.data(), state.data.size());
     session.run(runner_->prepared().block());
-    for (State& state : states_) std::memcpy(state.data.data(), session.output(state.from).block, state.data.size());
+    for (State& state : states_)
+      std::memcpy(state.data.data(), session.output(state.from).block, state.data.size());
   }
   void peer_step() {
     peer_->run();
-    for (const auto& [from, to] : case_.states) std::memcpy(peer_->input(to).data(), peer_->output(from).data(), peer_->input(to).size());
+    for (const auto& [from, to] : case_.states)
+      std::memcpy(peer_->input(to).data(), peer_->output(from).data(), peer_->input(to).size());
   }
 
-  // The largest difference of any result relative to the largest result; negative when they cannot be compared.
+  // The largest difference of any result relative to the largest result; negative when they cannot be
+  // compared.
   double difference() {
     if (case_.mode == RunMode::stream) return case_.peer_file.empty() ? streamed_difference() : -1;
     double largest = 0, size = 0;
@@ -252,13 +332,14 @@ class Pair {
   }
   static void collect(float ours, float theirs, double& largest, double& size) {
     const double apart = std::fabs(static_cast<double>(ours) - static_cast<double>(theirs));
-    largest = apart <= largest ? largest : apart;     // a NaN sticks
+    largest = apart <= largest ? largest : apart;  // a NaN sticks
     size = std::max(size, std::fabs(static_cast<double>(theirs)));
   }
 
   // Streams more frames than the window holds; what comes out last is compared with the window's result.
   double streamed_difference() {
-    const auto channels = static_cast<std::size_t>(case_.shape[1]), block = static_cast<std::size_t>(case_.frames), window = static_cast<std::size_t>(window_);
+    const auto channels = static_cast<std::size_t>(case_.shape[1]),
+               block = static_cast<std::size_t>(case_.frames), window = static_cast<std::size_t>(window_);
     const std::size_t total = (3 * window / block + 3) * block;
     std::vector<float> signal(channels * total);
     fill(signal);
@@ -267,23 +348,27 @@ class Pair {
     OutputFrames out;
     for (std::size_t at = 0; at < total; at += block) {
       auto* const x = reinterpret_cast<float*>(session.input(signal_).data());
-      for (std::size_t c = 0; c < channels; ++c) std::copy_n(signal.data() + c * total + at, block, x + c * block);
+      for (std::size_t c = 0; c < channels; ++c)
+        std::copy_n(signal.data() + c * total + at, block, x + c * block);
       session.run(case_.frames);
       out = session.output(result_);
     }
     const std::size_t begin = total - window;
     auto* const x = reinterpret_cast<float*>(peer_->input(case_.input).data());
-    for (std::size_t c = 0; c < channels; ++c) std::copy_n(signal.data() + c * total + begin, window, x + c * window);
+    for (std::size_t c = 0; c < channels; ++c)
+      std::copy_n(signal.data() + c * total + begin, window, x + c * window);
     peer_->run();
     const std::span<const float> theirs = floats(peer_->output(case_.output));
     const std::int32_t tensor = runner_->model().outputs()[static_cast<std::size_t>(result_)];
-    const auto frames = static_cast<std::size_t>(runner_->prepared().placement(tensor).frames), peer_frames = window / static_cast<std::size_t>(stride_);
+    const auto frames = static_cast<std::size_t>(runner_->prepared().placement(tensor).frames),
+               peer_frames = window / static_cast<std::size_t>(stride_);
     const auto* ours = reinterpret_cast<const float*>(out.block);
     double largest = 0, size = 0;
     for (std::int64_t i = 0; i < out.count; ++i) {
       const auto at = static_cast<std::size_t>(out.first + i) - begin / static_cast<std::size_t>(stride_);
       for (std::size_t c = 0; c < theirs.size() / peer_frames; ++c) {
-        collect(ours[c * frames + static_cast<std::size_t>(out.offset + i)], theirs[c * peer_frames + at], largest, size);
+        collect(ours[c * frames + static_cast<std::size_t>(out.offset + i)], theirs[c * peer_frames + at],
+                largest, size);
       }
     }
     session.reset();
@@ -295,7 +380,7 @@ class Pair {
   std::unique_ptr<Runner> runner_;
   std::unique_ptr<OnnxRuntimeSession> peer_;
   struct State {
-    int from = 0, to = 0;              // output and input
+    int from = 0, to = 0;  // output and input
     std::vector<std::byte> data;
   };
   std::vector<State> states_;
@@ -305,7 +390,8 @@ class Pair {
   std::mt19937 generator_{7};
 };
 
-int run(const std::string& library, const std::filesystem::path& data, double seconds, const std::string& only) {
+int run(const std::string& library, const std::filesystem::path& data, double seconds,
+        const std::string& only) {
   std::vector<std::pair<FloatCase, std::shared_ptr<Pair>>> pairs;
   std::map<std::string, double> differences;
   Interleaved timed;
@@ -313,7 +399,8 @@ int run(const std::string& library, const std::filesystem::path& data, double se
     if (!std::filesystem::exists(data / one.file) || one.name.find(only) == std::string::npos) continue;
     const auto pair = std::make_shared<Pair>(one, library, data);
     differences[one.name] = pair->difference();
-    if (!(differences[one.name] < 1e-3)) give_up(fmt::format("{}: results differ by {:g} of the largest", one.name, differences[one.name]));
+    if (!(differences[one.name] < 1e-3))
+      give_up(fmt::format("{}: results differ by {:g} of the largest", one.name, differences[one.name]));
     timed.add(one.name + "/runnel", [pair] { pair->step(); });
     timed.add(one.name + "/onnxruntime", [pair] { pair->peer_step(); });
     pairs.emplace_back(one, pair);
@@ -324,10 +411,15 @@ int run(const std::string& library, const std::filesystem::path& data, double se
   const Peaks again = measure_peaks();
   peaks = {std::max(peaks.gmacs, again.gmacs), std::max(peaks.gigabytes, again.gigabytes)};
   Json cases = Json::array();
-  fmt::print(stderr, "{:<32}{:>10}{:>10}{:>10}{:>10}{:>8}{:>8}{:>9}{:>10}\n", "", "runnel us", "least", "ORT us", "least", "ratio", "least", "floor us", "apart");
+  fmt::print(stderr, "{:<32}{:>10}{:>10}{:>10}{:>10}{:>8}{:>8}{:>9}{:>10}\n", "", "runnel us", "least",
+             "ORT us", "least", "ratio", "least", "floor us", "apart");
   for (const auto& [one, pair] : pairs) {
     const Times ours = times.at(one.name + "/runnel"), theirs = times.at(one.name + "/onnxruntime");
-    const double floor = peaks.gmacs > 0 ? std::max(static_cast<double>(pair->macs()) / peaks.gmacs, static_cast<double>(pair->weight_bytes()) / peaks.gigabytes) / 1e3 : 0;
+    const double floor = peaks.gmacs > 0
+                             ? std::max(static_cast<double>(pair->macs()) / peaks.gmacs,
+                                        static_cast<double>(pair->weight_bytes()) / peaks.gigabytes) /
+                                   1e3
+                             : 0;
     cases.push_back({{"name", one.name},
                      {"runnel_us", {{"median", ours.median}, {"min", ours.min}}},
                      {"onnxruntime_us", {{"median", theirs.median}, {"min", theirs.min}}},
@@ -337,11 +429,17 @@ int run(const std::string& library, const std::filesystem::path& data, double se
                      {"floor_us", floor},
                      {"peer_window", pair->window()},
                      {"difference", differences[one.name]}});
-    fmt::print(stderr, "{:<32}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>8.2f}{:>8.2f}{:>9.2f}{:>10.1e}\n", one.name, ours.median, ours.min, theirs.median, theirs.min,
-               theirs.median / ours.median, theirs.min / ours.min, floor, differences[one.name]);
+    fmt::print(stderr, "{:<32}{:>10.2f}{:>10.2f}{:>10.2f}{:>10.2f}{:>8.2f}{:>8.2f}{:>9.2f}{:>10.1e}\n",
+               one.name, ours.median, ours.min, theirs.median, theirs.min, theirs.median / ours.median,
+               theirs.min / ours.min, floor, differences[one.name]);
   }
-  const Json out = {{"type", "floats"}, {"isa", name_of(best_isa())}, {"rounds", timed.rounds()}, {"peak_gmacs", peaks.gmacs}, {"peak_gigabytes", peaks.gigabytes},
-                    {"peak_read_kilobytes", kReadBytes / 1024}, {"cases", cases}};
+  const Json out = {{"type", "floats"},
+                    {"isa", name_of(best_isa())},
+                    {"rounds", timed.rounds()},
+                    {"peak_gmacs", peaks.gmacs},
+                    {"peak_gigabytes", peaks.gigabytes},
+                    {"peak_read_kilobytes", kReadBytes / 1024},
+                    {"cases", cases}};
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
 }
@@ -363,12 +461,16 @@ int main(int argc, char** argv) {
     } else if (option == "--only" && i + 1 < argc) {
       only = argv[++i];
     } else {
-      std::fputs("usage: float_bench [--seconds S] [--data FOLDER] [--only PART_OF_NAME] > floats.json\n", stderr);
+      std::fputs("usage: float_bench [--seconds S] [--data FOLDER] [--only PART_OF_NAME] > floats.json\n",
+                 stderr);
       return 2;
     }
   }
   if (data == nullptr || library == nullptr) {
-    std::fputs("float_bench: RUNNEL_BENCH_ORT names ONNX Runtime's shared library, RUNNEL_TEST_DATA or --data the folder with the models\n", stderr);
+    std::fputs(
+        "float_bench: RUNNEL_BENCH_ORT names ONNX Runtime's shared library, RUNNEL_TEST_DATA or --data the "
+        "folder with the models\n",
+        stderr);
     return 2;
   }
   return runnel::bench::run(library, data, seconds, only);

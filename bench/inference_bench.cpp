@@ -1,9 +1,11 @@
 // Streamed and whole int8 inference beside the engines that one would take instead, one thread, in one run.
 //
-// stdout: one JSON object; stderr: the same as a table. Every engine's case is run in turn with all others, and ratios are made of
-// medians and of minima of the same run: on a shared machine only these compare. Pin it to a core:
+// stdout: one JSON object; stderr: the same as a table. Every engine's case is run in turn with all others,
+// and ratios are made of medians and of minima of the same run: on a shared machine only these compare. Pin
+// it to a core:
 //   taskset -c 1 build/bench/inference_bench > speed.json
-// ONNX Runtime is taken in when RUNNEL_BENCH_ORT names its shared library and RUNNEL_BENCH_ORT_MODELS a folder with its models.
+// ONNX Runtime is taken in when RUNNEL_BENCH_ORT names its shared library and RUNNEL_BENCH_ORT_MODELS a
+// folder with its models.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -60,7 +62,8 @@ std::shared_ptr<const OwnedModel> model_of(const compiler::Graph& graph) {
 // A model with a session: put in, run, look at what came out.
 class Engined {
  public:
-  Engined(const std::shared_ptr<const OwnedModel>& model, RunMode mode, std::int64_t frames, Isa isa = best_isa()) {
+  Engined(const std::shared_ptr<const OwnedModel>& model, RunMode mode, std::int64_t frames,
+          Isa isa = best_isa()) {
     PrepareOptions options;
     options.mode = mode;
     options.frames = frames;
@@ -78,7 +81,8 @@ class Engined {
     const OutputFrames out = runner_->session().output(0);
     const auto* first = reinterpret_cast<const std::int8_t*>(out.data);
     const std::int32_t tensor = runner_->model().outputs()[0];
-    return {first, first + static_cast<std::size_t>(out.count) * runner_->prepared().placement(tensor).frame_bytes};
+    return {first,
+            first + static_cast<std::size_t>(out.count) * runner_->prepared().placement(tensor).frame_bytes};
   }
   // The whole of `x` in steps of `step_size` values.
   [[nodiscard]] std::vector<std::int8_t> all(const std::vector<std::int8_t>& x, std::size_t step_size) {
@@ -98,9 +102,9 @@ class Engined {
 };
 
 struct Difference {
-  double mean = 0;        // of the absolute differences
-  double size = 0;        // of the absolute values expected, mean
-  double share = 0;       // of the values that differ
+  double mean = 0;   // of the absolute differences
+  double size = 0;   // of the absolute values expected, mean
+  double share = 0;  // of the values that differ
 };
 Difference difference(const std::vector<std::int8_t>& a, const std::vector<std::int8_t>& b) {
   Difference d;
@@ -131,7 +135,11 @@ Json machine() {
   }
   double load = 0;
   getloadavg(&load, 1);
-  return {{"cpu", name}, {"vector_extensions", extensions}, {"isa", name_of(best_isa())}, {"cores", std::thread::hardware_concurrency()}, {"load", load}};
+  return {{"cpu", name},
+          {"vector_extensions", extensions},
+          {"isa", name_of(best_isa())},
+          {"cores", std::thread::hardware_concurrency()},
+          {"load", load}};
 }
 
 class Bench {
@@ -153,7 +161,7 @@ class Bench {
   }
 
  private:
-  static constexpr int kClip = 100;   // frames of one second
+  static constexpr int kClip = 100;  // frames of one second
 
   void add_m1() {
     const auto model = model_of(m1_.graph(kClip));
@@ -164,17 +172,22 @@ class Bench {
     const auto whole = std::make_shared<Engined>(model, RunMode::whole, kClip);
     whole->step(clip.data());
     if (whole->output() != expected) give_up("M1 on a whole clip does not equal the reference kernels");
-    add("M1 whole/runnel", [whole, clip] { whole->step(clip.data()); }, kClip * m1_.macs_per_frame());
+    add(
+        "M1 whole/runnel", [whole, clip] { whole->step(clip.data()); }, kClip * m1_.macs_per_frame());
 #if defined(RUNNEL_BENCH_XNNPACK)
-    add_xnnpack("M1 whole", XnnpackType::qs8, xnnpack_m1(m1_, XnnpackType::qs8, kClip, false), clip, expected, kClip * m1_.macs_per_frame());
-    add_xnnpack("M1 whole", XnnpackType::f32, xnnpack_m1(m1_, XnnpackType::f32, kClip, false), clip, expected, kClip * m1_.macs_per_frame());
+    add_xnnpack("M1 whole", XnnpackType::qs8, xnnpack_m1(m1_, XnnpackType::qs8, kClip, false), clip, expected,
+                kClip * m1_.macs_per_frame());
+    add_xnnpack("M1 whole", XnnpackType::f32, xnnpack_m1(m1_, XnnpackType::f32, kClip, false), clip, expected,
+                kClip * m1_.macs_per_frame());
 #endif
     for (const int frames : {1, 2, 4}) {
       const auto step = static_cast<std::size_t>(frames) * M1::kFeatures;
       const auto stream = std::make_shared<Engined>(model, RunMode::stream, frames);
-      if (stream->all(clip, step) != expected) give_up(fmt::format("M1 streamed by {} frames does not equal the whole clip", frames));
+      if (stream->all(clip, step) != expected)
+        give_up(fmt::format("M1 streamed by {} frames does not equal the whole clip", frames));
       const std::string name = fmt::format("M1 stream {}", frames);
-      add(name + "/runnel", [stream, clip] { stream->step(clip.data()); }, frames * m1_.macs_per_frame());
+      add(
+          name + "/runnel", [stream, clip] { stream->step(clip.data()); }, frames * m1_.macs_per_frame());
 #if defined(RUNNEL_BENCH_XNNPACK)
       for (const XnnpackType type : {XnnpackType::qs8, XnnpackType::f32}) {
         std::shared_ptr<XnnpackNetwork> peer = xnnpack_m1(m1_, type, frames, true);
@@ -187,7 +200,9 @@ class Bench {
           y.insert(y.end(), piece.begin(), piece.end());
         }
         compare(name, type, y, expected);
-        add(name + (type == XnnpackType::qs8 ? "/xnnpack qs8" : "/xnnpack f32"), [peer] { peer->run(); }, frames * m1_.macs_per_frame());
+        add(
+            name + (type == XnnpackType::qs8 ? "/xnnpack qs8" : "/xnnpack f32"), [peer] { peer->run(); },
+            frames * m1_.macs_per_frame());
       }
 #endif
     }
@@ -203,7 +218,8 @@ class Bench {
     const auto whole = std::make_shared<Engined>(model, RunMode::whole, 0);
     whole->step(clip.data());
     if (whole->output() != expected) give_up("M2 does not equal the reference kernels");
-    add("M2/runnel", [whole, clip] { whole->step(clip.data()); }, m2_.macs());
+    add(
+        "M2/runnel", [whole, clip] { whole->step(clip.data()); }, m2_.macs());
 #if defined(RUNNEL_BENCH_XNNPACK)
     add_xnnpack("M2", XnnpackType::qs8, xnnpack_m2(m2_, XnnpackType::qs8), clip, expected, m2_.macs());
     add_xnnpack("M2", XnnpackType::f32, xnnpack_m2(m2_, XnnpackType::f32), clip, expected, m2_.macs());
@@ -215,29 +231,35 @@ class Bench {
     const auto model = model_of(one_layer(m1_.head, 1));
     const auto stream = std::make_shared<Engined>(model, RunMode::stream, 1);
     const std::vector<std::int8_t> x = features(64);
-    add("one layer/runnel", [stream, x] { stream->step(x.data()); }, m1_.head.macs());
+    add(
+        "one layer/runnel", [stream, x] { stream->step(x.data()); }, m1_.head.macs());
     add_kernels("one layer", model, m1_.head.macs());
   }
 
-  // 64 x 64 on a whole second, beside as many multiply-adds in registers: those of the vector unit, and in tiles where there are any.
+  // 64 x 64 on a whole second, beside as many multiply-adds in registers: those of the vector unit, and in
+  // tiles where there are any.
   void add_share_of_peak() {
     const std::int64_t macs = kClip * m1_.head.macs(), loops = 1000;
     if (int8_peak(best_vector_isa(), 1) == 0) return;
     const auto whole = std::make_shared<Engined>(model_of(one_layer(m1_.head, kClip)), RunMode::whole, kClip);
     const std::vector<std::int8_t> x = features(std::size_t{kClip} * 64);
-    add("pointwise 64x64, 100 frames/runnel", [whole, x] { whole->step(x.data()); }, macs);
+    add(
+        "pointwise 64x64, 100 frames/runnel", [whole, x] { whole->step(x.data()); }, macs);
     const auto add_peak = [&](const char* name, Isa isa) {
       const double runs = static_cast<double>(int8_peak(isa, loops)) / static_cast<double>(macs);
-      add(std::string("pointwise 64x64, 100 frames/") + name, [=] { int8_peak(isa, loops); }, macs, runs);
+      add(
+          std::string("pointwise 64x64, 100 frames/") + name, [=] { int8_peak(isa, loops); }, macs, runs);
     };
     add_peak("in registers", best_vector_isa());
     if (best_isa() == Isa::amx) add_peak("in tiles", Isa::amx);
   }
 
   // What a step of the network cannot be faster than.
-  void add_kernels(const std::string& name, const std::shared_ptr<const OwnedModel>& model, std::int64_t macs) {
+  void add_kernels(const std::string& name, const std::shared_ptr<const OwnedModel>& model,
+                   std::int64_t macs) {
     const std::shared_ptr<const StackKernels> kernels = need(StackKernels::make(model->model(), best_isa()));
-    add(name + "/kernels alone", [model, kernels] { kernels->run(); }, macs);
+    add(
+        name + "/kernels alone", [model, kernels] { kernels->run(); }, macs);
   }
 
   // One frame of the digits network, beside its kernels.
@@ -245,8 +267,10 @@ class Bench {
     if (digits_.empty()) return;
     const std::shared_ptr<const OwnedModel> model = need(OwnedModel::from_file(digits_));
     const auto stream = std::make_shared<Engined>(model, RunMode::stream, 1);
-    const std::vector<std::int8_t> x = features(static_cast<std::size_t>(model->model().tensor(model->model().inputs()[0]).shape[2]));
-    add("digits stream 1/runnel", [stream, x] { stream->step(x.data()); }, 0);
+    const std::vector<std::int8_t> x =
+        features(static_cast<std::size_t>(model->model().tensor(model->model().inputs()[0]).shape[2]));
+    add(
+        "digits stream 1/runnel", [stream, x] { stream->step(x.data()); }, 0);
     add_kernels("digits stream 1", model, 0);
   }
 
@@ -263,7 +287,8 @@ class Bench {
     const Prepared& prepared = many->engine->prepared();
     const StateSlab slab = need(StateSlab::make(prepared, kSessions, many->memory));
     Workspace* workspace = need(Workspace::make(prepared, many->memory));
-    for (std::size_t i = 0; i < kSessions; ++i) many->sessions.push_back(need(Session::make(prepared, *workspace, slab.state(i))));
+    for (std::size_t i = 0; i < kSessions; ++i)
+      many->sessions.push_back(need(Session::make(prepared, *workspace, slab.state(i))));
     const std::vector<std::int8_t> x = features(M1::kFeatures);
     add(
         "M1 stream 1/64 sessions in turn",
@@ -291,7 +316,8 @@ class Bench {
     add(
         "M1 stream 1/64 sessions together",
         [many, x] {
-          for (std::size_t i = 0; i < kSessions; ++i) std::memcpy(many->group->session(i).input(0).data(), x.data(), x.size());
+          for (std::size_t i = 0; i < kSessions; ++i)
+            std::memcpy(many->group->session(i).input(0).data(), x.data(), x.size());
           many->group->run();
         },
         m1_.macs_per_frame(), kSessions);
@@ -302,7 +328,8 @@ class Bench {
     const char* library = std::getenv("RUNNEL_BENCH_ORT");
     const char* models = std::getenv("RUNNEL_BENCH_ORT_MODELS");
     if (library == nullptr || models == nullptr) {
-      fmt::print(stderr, "ONNX Runtime: left out; RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS are not set\n");
+      fmt::print(stderr,
+                 "ONNX Runtime: left out; RUNNEL_BENCH_ORT and RUNNEL_BENCH_ORT_MODELS are not set\n");
       return;
     }
     const struct {
@@ -318,25 +345,37 @@ class Bench {
                  {"one layer/onnxruntime", "tiny_conv1x1_x1.onnx", 0}};
     for (const auto& peer : peers) {
       std::string why;
-      std::shared_ptr<OnnxRuntimeSession> session = onnxruntime_session(library, std::string(models) + "/" + peer.file, why);
+      std::shared_ptr<OnnxRuntimeSession> session =
+          onnxruntime_session(library, std::string(models) + "/" + peer.file, why);
       if (session == nullptr) {
         fmt::print(stderr, "ONNX Runtime: {} left out: {}\n", peer.file, why);
         continue;
       }
-      add(peer.name, [session] { session->run(); }, peer.macs);
+      add(
+          peer.name, [session] { session->run(); }, peer.macs);
     }
 #endif
   }
 
 #if defined(RUNNEL_BENCH_XNNPACK)
-  void compare(const std::string& name, XnnpackType type, const std::vector<std::int8_t>& found, const std::vector<std::int8_t>& expected) {
+  void compare(const std::string& name, XnnpackType type, const std::vector<std::int8_t>& found,
+               const std::vector<std::int8_t>& expected) {
     const Difference d = difference(found, expected);
-    // Ties are rounded to even there, float keeps fractions between the layers, and both grow from layer to layer.
-    if (d.mean > 0.5 + 0.1 * d.size) give_up(fmt::format("{}: XNNPACK's output is {:.2f} off for values of {:.2f} in the mean: another network", name, d.mean, d.size));
-    comparisons_.push_back({{"case", name}, {"peer", type == XnnpackType::qs8 ? "xnnpack qs8" : "xnnpack f32"}, {"mean_difference", d.mean}, {"mean_value", d.size}, {"share", d.share}});
+    // Ties are rounded to even there, float keeps fractions between the layers, and both grow from layer to
+    // layer.
+    if (d.mean > 0.5 + 0.1 * d.size)
+      give_up(
+          fmt::format("{}: XNNPACK's output is {:.2f} off for values of {:.2f} in the mean: another network",
+                      name, d.mean, d.size));
+    comparisons_.push_back({{"case", name},
+                            {"peer", type == XnnpackType::qs8 ? "xnnpack qs8" : "xnnpack f32"},
+                            {"mean_difference", d.mean},
+                            {"mean_value", d.size},
+                            {"share", d.share}});
   }
-  void add_xnnpack(const std::string& name, XnnpackType type, std::shared_ptr<XnnpackNetwork> peer, const std::vector<std::int8_t>& x,
-                   const std::vector<std::int8_t>& expected, std::int64_t macs) {
+  void add_xnnpack(const std::string& name, XnnpackType type, std::shared_ptr<XnnpackNetwork> peer,
+                   const std::vector<std::int8_t>& x, const std::vector<std::int8_t>& expected,
+                   std::int64_t macs) {
     if (peer == nullptr) {
       fmt::print(stderr, "XNNPACK refused an operator of {}\n", name);
       return;
@@ -344,7 +383,8 @@ class Bench {
     peer->put(x.data());
     if (!peer->run()) give_up("XNNPACK: an operator failed");
     compare(name, type, peer->output(), expected);
-    add(name + (type == XnnpackType::qs8 ? "/xnnpack qs8" : "/xnnpack f32"), [peer] { peer->run(); }, macs);
+    add(
+        name + (type == XnnpackType::qs8 ? "/xnnpack qs8" : "/xnnpack f32"), [peer] { peer->run(); }, macs);
   }
 #endif
 
@@ -354,7 +394,8 @@ class Bench {
   }
 
   // How many times as long `peer` takes as `ours`, when both were measured.
-  void ratio(Json& ratios, const std::string& what, const std::string& peer, const std::string& ours, double target, bool at_least = true) const {
+  void ratio(Json& ratios, const std::string& what, const std::string& peer, const std::string& ours,
+             double target, bool at_least = true) const {
     const auto a = times_.find(peer), b = times_.find(ours);
     if (a == times_.end() || b == times_.end()) return;
     ratios[what] = {{"median", a->second.median / b->second.median}, {"min", a->second.min / b->second.min}};
@@ -380,38 +421,57 @@ class Bench {
     Json ratios = Json::object();
     for (const int frames : {1, 2, 4}) {
       const std::string name = fmt::format("M1 stream {}", frames);
-      ratio(ratios, name + ": XNNPACK qs8 / runnel", name + "/xnnpack qs8", name + "/runnel", frames == 1 ? 3 : 0);
+      ratio(ratios, name + ": XNNPACK qs8 / runnel", name + "/xnnpack qs8", name + "/runnel",
+            frames == 1 ? 3 : 0);
       ratio(ratios, name + ": XNNPACK f32 / runnel", name + "/xnnpack f32", name + "/runnel", 0);
     }
-    ratio(ratios, "M1 stream 1: ONNX Runtime u8, state outside / runnel", "M1 stream 1/onnxruntime u8", "M1 stream 1/runnel", 80);
+    ratio(ratios, "M1 stream 1: ONNX Runtime u8, state outside / runnel", "M1 stream 1/onnxruntime u8",
+          "M1 stream 1/runnel", 80);
     for (const char* name : {"M1 whole", "M2"}) {
-      ratio(ratios, fmt::format("{}: better XNNPACK / runnel", name), better(name), fmt::format("{}/runnel", name), 1.3);
-      ratio(ratios, fmt::format("{}: ONNX Runtime u8 / runnel", name), fmt::format("{}/onnxruntime u8", name), fmt::format("{}/runnel", name), 0);
+      ratio(ratios, fmt::format("{}: better XNNPACK / runnel", name), better(name),
+            fmt::format("{}/runnel", name), 1.3);
+      ratio(ratios, fmt::format("{}: ONNX Runtime u8 / runnel", name), fmt::format("{}/onnxruntime u8", name),
+            fmt::format("{}/runnel", name), 0);
     }
     for (const char* name : {"M1", "digits"}) {
-      ratio(ratios, fmt::format("{} stream 1: step / its kernels alone", name), fmt::format("{} stream 1/runnel", name), fmt::format("{} stream 1/kernels alone", name), 1.3, false);
+      ratio(ratios, fmt::format("{} stream 1: step / its kernels alone", name),
+            fmt::format("{} stream 1/runnel", name), fmt::format("{} stream 1/kernels alone", name), 1.3,
+            false);
     }
-    ratio(ratios, "M1 stream 1: one session / 64 in turn, per step", "M1 stream 1/runnel", "M1 stream 1/64 sessions in turn", 0);
-    ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn", "M1 stream 1/64 sessions together", 1.8);
+    ratio(ratios, "M1 stream 1: one session / 64 in turn, per step", "M1 stream 1/runnel",
+          "M1 stream 1/64 sessions in turn", 0);
+    ratio(ratios, "M1 stream 1: 64 sessions in turn / together", "M1 stream 1/64 sessions in turn",
+          "M1 stream 1/64 sessions together", 1.8);
 
-    ratio(ratios, "pointwise 64x64, 100 frames: share of the multiply-add peak", "pointwise 64x64, 100 frames/in registers", "pointwise 64x64, 100 frames/runnel", 0.6);
-    if (best_isa() == Isa::amx) ratio(ratios, "pointwise 64x64, 100 frames: share of the tiles' peak", "pointwise 64x64, 100 frames/in tiles", "pointwise 64x64, 100 frames/runnel", 0);
+    ratio(ratios, "pointwise 64x64, 100 frames: share of the multiply-add peak",
+          "pointwise 64x64, 100 frames/in registers", "pointwise 64x64, 100 frames/runnel", 0.6);
+    if (best_isa() == Isa::amx)
+      ratio(ratios, "pointwise 64x64, 100 frames: share of the tiles' peak",
+            "pointwise 64x64, 100 frames/in tiles", "pointwise 64x64, 100 frames/runnel", 0);
 
-    Json out = {{"type", "bench"}, {"machine", machine()}, {"rounds", cases_.rounds()}, {"cases", cases}, {"ratios", ratios}};
+    Json out = {{"type", "bench"},
+                {"machine", machine()},
+                {"rounds", cases_.rounds()},
+                {"cases", cases},
+                {"ratios", ratios}};
     const Times call = times_.at("one layer/runnel"), kernel = times_.at("one layer/kernels alone");
-    out["call_overhead_us"] = {{"median", call.median - kernel.median}, {"min", call.min - kernel.min}, {"at_most", 0.2}};
+    out["call_overhead_us"] = {
+        {"median", call.median - kernel.median}, {"min", call.min - kernel.min}, {"at_most", 0.2}};
     out["differences"] = comparisons_;
     if (!digits_.empty()) {
       const DigitsSpeed digits = need(measure_digits(digits_, 21));
-      out["digits"] = {{"times_real_time", {{"median", digits.real_time}, {"max", digits.real_time_best}, {"at_least", 1500}}},
+      out["digits"] = {{"times_real_time",
+                        {{"median", digits.real_time}, {"max", digits.real_time_best}, {"at_least", 1500}}},
                        {"front_end_share", digits.front_end_share},
                        {"us_per_frame", digits.step_us}};
-      fmt::print(stderr, "digits graph: {:.0f} x real time (best {:.0f}), front end {:.0f} %\n", digits.real_time, digits.real_time_best,
-                 100 * digits.front_end_share);
+      fmt::print(stderr, "digits graph: {:.0f} x real time (best {:.0f}), front end {:.0f} %\n",
+                 digits.real_time, digits.real_time_best, 100 * digits.front_end_share);
     }
-    fmt::print(stderr, "call overhead: {:.3f} us (min {:.3f})\n", call.median - kernel.median, call.min - kernel.min);
+    fmt::print(stderr, "call overhead: {:.3f} us (min {:.3f})\n", call.median - kernel.median,
+               call.min - kernel.min);
     for (const auto& [what, value] : ratios.items()) {
-      fmt::print(stderr, "{:<52}{:>8.2f}{:>8.2f}\n", what, value["median"].get<double>(), value["min"].get<double>());
+      fmt::print(stderr, "{:<52}{:>8.2f}{:>8.2f}\n", what, value["median"].get<double>(),
+                 value["min"].get<double>());
     }
     std::printf("%s\n", out.dump(1).c_str());
   }

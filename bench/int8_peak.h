@@ -7,8 +7,9 @@
 
 namespace runnel::bench {
 
-// Runs `loops` rounds of the fastest exact int8 multiply-add sequence of `isa` (avx2, avx512, avx512vnni or amx) for inputs that are
-// not negative, and returns how many multiply-adds that was. 0 when there is no such level here.
+// Runs `loops` rounds of the fastest exact int8 multiply-add sequence of `isa` (avx2, avx512, avx512vnni or
+// amx) for inputs that are not negative, and returns how many multiply-adds that was. 0 when there is no such
+// level here.
 std::int64_t int8_peak(Isa isa, std::int64_t loops) noexcept;
 
 // The best level of this machine whose multiply-adds are those of a vector unit.

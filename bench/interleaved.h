@@ -19,10 +19,12 @@ struct Times {
 class Interleaved {
  public:
   // `per_call`: how many units (steps, clips) one call does; times are given per unit.
-  void add(std::string name, std::function<void()> call, double per_call = 1) { cases_.push_back({std::move(name), std::move(call), per_call, 1, {}}); }
+  void add(std::string name, std::function<void()> call, double per_call = 1) {
+    cases_.push_back({std::move(name), std::move(call), per_call, 1, {}});
+  }
 
-  // Goes round all cases until `seconds` are over, 50 rounds at least. A call is repeated until a batch lasts 30 us, because the
-  // clock itself costs some 30 ns.
+  // Goes round all cases until `seconds` are over, 50 rounds at least. A call is repeated until a batch lasts
+  // 30 us, because the clock itself costs some 30 ns.
   std::map<std::string, Times> run(double seconds) {
     for (Case& one : cases_) {
       time(one);

@@ -1,6 +1,8 @@
-// Convolution kernels against the machine's int8 multiply-add limit (and XNNPACK, where it is found), one thread.
+// Convolution kernels against the machine's int8 multiply-add limit (and XNNPACK, where it is found), one
+// thread.
 //
-// GMAC/s and `share` of the limit are computed from the fastest of many short batches: on shared machines only minima compare.
+// GMAC/s and `share` of the limit are computed from the fastest of many short batches: on shared machines
+// only minima compare.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -42,7 +44,8 @@ double peak(Isa isa) {
   for (int repeat = 0; repeat < 300; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
     const auto count = static_cast<double>(int8_peak(isa, 2000));
-    best = std::max(best, count / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::max(best,
+                    count / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }
@@ -61,7 +64,8 @@ void run(benchmark::State& state, const Shape& shape, Isa isa) {
   spec.out_width = shape.frames;
   spec.in_width = shape.frames + shape.taps - 1;
   spec.input_non_negative = shape.non_negative;
-  std::vector<std::int8_t> weights(static_cast<std::size_t>(shape.channels / spec.groups * shape.taps * shape.channels));
+  std::vector<std::int8_t> weights(
+      static_cast<std::size_t>(shape.channels / spec.groups * shape.taps * shape.channels));
   std::vector<std::int8_t> x(static_cast<std::size_t>(spec.in_width * shape.channels + 64));
   std::vector<std::int8_t> y(static_cast<std::size_t>(spec.out_width * shape.channels));
   unsigned seed = 1;
@@ -104,15 +108,17 @@ void run_peak(benchmark::State& state, Isa isa) {
 
 #if defined(RUNNEL_BENCH_XNNPACK)
 // Seconds are measured by `time`, which runs the call it is given. Defined in kernels_bench_xnnpack.cpp.
-bool xnnpack(int channels, int taps, int frames, bool depthwise, double (*time)(void (*call)(void*), void* data, void* state), void* state,
-             double& seconds);
+bool xnnpack(int channels, int taps, int frames, bool depthwise,
+             double (*time)(void (*call)(void*), void* data, void* state), void* state, double& seconds);
 #endif
 
 void add_benchmarks() {
   for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512vnni, Isa::amx}) {
     if (isa > best_isa()) continue;
-    benchmark::RegisterBenchmark(("int8_peak/" + std::string(name_of(isa))).c_str(), [=](benchmark::State& s) { run_peak(s, isa); })
-        ->UseManualTime()->Iterations(2000);
+    benchmark::RegisterBenchmark(("int8_peak/" + std::string(name_of(isa))).c_str(),
+                                 [=](benchmark::State& s) { run_peak(s, isa); })
+        ->UseManualTime()
+        ->Iterations(2000);
   }
   std::vector<Shape> shapes;
   for (const int frames : {1, 4, 16, 100}) {
@@ -129,22 +135,29 @@ void add_benchmarks() {
       const Isa isa = static_cast<Isa>(level);
       benchmark::RegisterBenchmark((shape.name + frames + "/" + std::string(name_of(isa))).c_str(),
                                    [=](benchmark::State& s) { run(s, shape, isa); })
-          ->UseManualTime()->MinTime(0.02);
+          ->UseManualTime()
+          ->MinTime(0.02);
     }
 #if defined(RUNNEL_BENCH_XNNPACK)
     if (shape.non_negative) continue;
-    benchmark::RegisterBenchmark((shape.name + frames + "/xnnpack").c_str(), [=](benchmark::State& state) {
-      const auto time = [](void (*call)(void*), void* data, void* s) {
-        return fastest(*static_cast<benchmark::State*>(s), [=] { call(data); });
-      };
-      double seconds = 0;
-      if (!xnnpack(shape.channels, shape.taps, shape.frames, shape.depthwise, time, &state, seconds)) {
-        state.SkipWithError("XNNPACK refused the operator");
-        return;
-      }
-      state.counters["ns"] = seconds * 1e9;
-      state.counters["GMAC/s"] = 1e-9 * shape.channels * (shape.depthwise ? shape.taps : shape.channels * shape.taps) * shape.frames / seconds;
-    })->UseManualTime()->MinTime(0.02);
+    benchmark::RegisterBenchmark(
+        (shape.name + frames + "/xnnpack").c_str(),
+        [=](benchmark::State& state) {
+          const auto time = [](void (*call)(void*), void* data, void* s) {
+            return fastest(*static_cast<benchmark::State*>(s), [=] { call(data); });
+          };
+          double seconds = 0;
+          if (!xnnpack(shape.channels, shape.taps, shape.frames, shape.depthwise, time, &state, seconds)) {
+            state.SkipWithError("XNNPACK refused the operator");
+            return;
+          }
+          state.counters["ns"] = seconds * 1e9;
+          state.counters["GMAC/s"] = 1e-9 * shape.channels *
+                                     (shape.depthwise ? shape.taps : shape.channels * shape.taps) *
+                                     shape.frames / seconds;
+        })
+        ->UseManualTime()
+        ->MinTime(0.02);
 #endif
   }
 }

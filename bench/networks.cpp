@@ -47,12 +47,14 @@ class Builder {
     return graph_.inputs[0];
   }
   // `dense`: as a fully connected layer.
-  TensorId conv(const std::string& name, const ConvLayer& layer, TensorId x, std::vector<std::int32_t> shape, bool dense = false) {
+  TensorId conv(const std::string& name, const ConvLayer& layer, TensorId x, std::vector<std::int32_t> shape,
+                bool dense = false) {
     const auto weight_exponent = static_cast<std::int8_t>(-layer.shift);
     compiler::Tensor weights, bias;
     weights.name = name + ".weights";
     weights.shape = dense ? std::vector<std::int32_t>{layer.out, layer.in}
-                          : std::vector<std::int32_t>{layer.out, layer.kernel_height, layer.kernel_width, layer.in / layer.groups};
+                          : std::vector<std::int32_t>{layer.out, layer.kernel_height, layer.kernel_width,
+                                                      layer.in / layer.groups};
     weights.dtype = DType::int8;
     weights.exponents = {weight_exponent};
     weights.data = bytes_of(layer.weights);
@@ -84,12 +86,20 @@ class Builder {
     return output(std::move(node), std::move(shape));
   }
   TensorId add_relu(const std::string& name, TensorId a, TensorId b, std::vector<std::int32_t> shape) {
-    return output({name, fb::OpCode::add, 1, {a, b}, {}, compiler::BinaryOptions{fb::Activation::relu}, kernels::Rounding::half_up}, std::move(shape));
+    return output({name,
+                   fb::OpCode::add,
+                   1,
+                   {a, b},
+                   {},
+                   compiler::BinaryOptions{fb::Activation::relu},
+                   kernels::Rounding::half_up},
+                  std::move(shape));
   }
   TensorId mean(const std::string& name, TensorId x, std::vector<std::int32_t> shape) {
     compiler::PoolOptions options;
     options.global = true;
-    return output({name, fb::OpCode::average_pool, 1, {x}, {}, options, kernels::Rounding::half_up}, std::move(shape));
+    return output({name, fb::OpCode::average_pool, 1, {x}, {}, options, kernels::Rounding::half_up},
+                  std::move(shape));
   }
   Graph finish(TensorId y) {
     graph_.outputs = {y};
@@ -115,11 +125,23 @@ class Builder {
 
 M1::M1() {
   std::mt19937 random(1);
-  stem = {.in = kFeatures, .out = kChannels, .kernel_width = 5, .pad_left = 4, .shift = 10, .weights = {}, .bias = {}};
+  stem = {.in = kFeatures,
+          .out = kChannels,
+          .kernel_width = 5,
+          .pad_left = 4,
+          .shift = 10,
+          .weights = {},
+          .bias = {}};
   fill(stem, random);
   for (const int dilation : {1, 1, 2, 2, 4, 4}) {
     Block block;
-    block.depthwise = {.groups = kChannels, .kernel_width = 9, .dilation = dilation, .pad_left = 8 * dilation, .shift = 9, .weights = {}, .bias = {}};
+    block.depthwise = {.groups = kChannels,
+                       .kernel_width = 9,
+                       .dilation = dilation,
+                       .pad_left = 8 * dilation,
+                       .shift = 9,
+                       .weights = {},
+                       .bias = {}};
     block.pointwise = {.relu = false, .shift = 10, .weights = {}, .bias = {}};
     fill(block.depthwise, random);
     fill(block.pointwise, random);
@@ -150,13 +172,31 @@ Graph M1::graph(int frames) const {
 
 M2::M2() {
   std::mt19937 random(2);
-  stem = {.in = 1, .out = kChannels, .kernel_height = 10, .kernel_width = 4, .stride = 2, .pad_top = 4, .pad_bottom = 5, .pad_left = 1, .pad_right = 1,
-          .shift = 9, .weights = {}, .bias = {}};
+  stem = {.in = 1,
+          .out = kChannels,
+          .kernel_height = 10,
+          .kernel_width = 4,
+          .stride = 2,
+          .pad_top = 4,
+          .pad_bottom = 5,
+          .pad_left = 1,
+          .pad_right = 1,
+          .shift = 9,
+          .weights = {},
+          .bias = {}};
   fill(stem, random);
   for (int i = 0; i < 4; ++i) {
     Block block;
-    block.depthwise = {.groups = kChannels, .kernel_height = 3, .kernel_width = 3, .pad_top = 1, .pad_bottom = 1, .pad_left = 1, .pad_right = 1,
-                       .shift = 8, .weights = {}, .bias = {}};
+    block.depthwise = {.groups = kChannels,
+                       .kernel_height = 3,
+                       .kernel_width = 3,
+                       .pad_top = 1,
+                       .pad_bottom = 1,
+                       .pad_left = 1,
+                       .pad_right = 1,
+                       .shift = 8,
+                       .weights = {},
+                       .bias = {}};
     block.pointwise = {.shift = 9, .weights = {}, .bias = {}};
     fill(block.depthwise, random);
     fill(block.pointwise, random);

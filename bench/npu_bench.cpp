@@ -1,4 +1,5 @@
-// The simulator of the Ethos-U: multiply-adds per second on layers of keyword networks, on one core. Weights are decoded before.
+// The simulator of the Ethos-U: multiply-adds per second on layers of keyword networks, on one core. Weights
+// are decoded before.
 #include <benchmark/benchmark.h>
 
 #include "npu/host/simulator.h"
@@ -19,18 +20,37 @@ struct Layer {
 void run(benchmark::State& state, const Layer& layer) {
   const int pad = layer.kernel / 2;
   const test::MapSpec x{layer.height, layer.width, layer.depth, layer.element, true, true, 0, 0};
-  const test::MapSpec y{layer.height, layer.width, layer.outs, layer.element, true, true, 0, static_cast<std::int64_t>(x.bytes())};
+  const test::MapSpec y{layer.height, layer.width, layer.outs, layer.element,
+                        true,         true,        0,          static_cast<std::int64_t>(x.bytes())};
   std::vector<std::byte> constants;
   for (int i = 0; i < layer.outs; ++i) test::append_scale_record(constants, i, 1u << 30, 40);
   constants.resize((constants.size() + 15) / 16 * 16);
   const auto scales = static_cast<std::int64_t>(constants.size());
   npu::Kernel kernel{layer.kernel, layer.kernel, 1, 1, 1, 1, false, pad, pad, pad, pad};
-  npu::WeightOrder order{layer.outs, layer.kernel, layer.kernel, layer.depthwise ? 1 : layer.depth, 16, 8, layer.depthwise, false, layer.element == 2, 1, 1};
+  npu::WeightOrder order{layer.outs,
+                         layer.kernel,
+                         layer.kernel,
+                         layer.depthwise ? 1 : layer.depth,
+                         16,
+                         8,
+                         layer.depthwise,
+                         false,
+                         layer.element == 2,
+                         1,
+                         1};
   const auto stream = test::plain_weights(std::vector<std::int16_t>(order.count(), 3));
   constants.insert(constants.end(), stream.begin(), stream.end());
   test::StreamMaker maker;
-  maker.ifm(x).ofm(y, npu::Rounding::natural).kernel(kernel).set(Short::weight_region, 0).set(Short::scale_region, 0).set(Short::acc_format, layer.element == 2 ? 1 : 0);
-  maker.set(Long::weight_base, scales).set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0).set(Long::scale_base, 0).set(Long::scale_length, scales, 0);
+  maker.ifm(x)
+      .ofm(y, npu::Rounding::natural)
+      .kernel(kernel)
+      .set(Short::weight_region, 0)
+      .set(Short::scale_region, 0)
+      .set(Short::acc_format, layer.element == 2 ? 1 : 0);
+  maker.set(Long::weight_base, scales)
+      .set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0)
+      .set(Long::scale_base, 0)
+      .set(Long::scale_length, scales, 0);
   maker.op(layer.depthwise ? npu::OpCode::depthwise : npu::OpCode::conv);
   const auto payload = maker.payload();
   const auto segment = test::segment_of(payload, constants, x.bytes() + y.bytes());
@@ -40,8 +60,10 @@ void run(benchmark::State& state, const Layer& layer) {
   for (auto _ : state) {
     if (!(*simulator)->run().ok()) return state.SkipWithError("not computed");
   }
-  const double macs = double(layer.height) * layer.width * layer.outs * layer.kernel * layer.kernel * (layer.depthwise ? 1 : layer.depth);
-  state.counters["MAC/s"] = benchmark::Counter(macs * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  const double macs = double(layer.height) * layer.width * layer.outs * layer.kernel * layer.kernel *
+                      (layer.depthwise ? 1 : layer.depth);
+  state.counters["MAC/s"] =
+      benchmark::Counter(macs * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 BENCHMARK_CAPTURE(run, conv_1x1_64_to_64_int8, Layer{25, 5, 64, 64, 1, false, 1});

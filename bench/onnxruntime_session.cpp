@@ -49,12 +49,15 @@ class Session final : public OnnxRuntimeSession {
   bool open(const std::string& model, const OnnxRuntimeInputs& open, std::string& why) {
     OrtAllocator* allocator = nullptr;
     std::size_t inputs = 0, outputs = 0;
-    const bool ok = good(api_.CreateEnv(ORT_LOGGING_LEVEL_ERROR, "bench", &env_), why) && good(api_.CreateSessionOptions(&options_), why) &&
-                    good(api_.SetIntraOpNumThreads(options_, 1), why) && good(api_.SetInterOpNumThreads(options_, 1), why) &&
+    const bool ok = good(api_.CreateEnv(ORT_LOGGING_LEVEL_ERROR, "bench", &env_), why) &&
+                    good(api_.CreateSessionOptions(&options_), why) &&
+                    good(api_.SetIntraOpNumThreads(options_, 1), why) &&
+                    good(api_.SetInterOpNumThreads(options_, 1), why) &&
                     good(api_.SetSessionGraphOptimizationLevel(options_, ORT_ENABLE_ALL), why) &&
                     good(api_.AddSessionConfigEntry(options_, "session.intra_op.allow_spinning", "0"), why) &&
                     good(api_.CreateSession(env_, model.c_str(), options_, &session_), why) &&
-                    good(api_.GetAllocatorWithDefaultOptions(&allocator), why) && good(api_.SessionGetInputCount(session_, &inputs), why) &&
+                    good(api_.GetAllocatorWithDefaultOptions(&allocator), why) &&
+                    good(api_.SessionGetInputCount(session_, &inputs), why) &&
                     good(api_.SessionGetOutputCount(session_, &outputs), why);
     if (!ok) return false;
     for (std::size_t i = 0; i < inputs; ++i) {
@@ -62,7 +65,9 @@ class Session final : public OnnxRuntimeSession {
       char* name = nullptr;
       if (!good(api_.SessionGetInputName(session_, i, allocator, &name), why)) return false;
       input_names_.emplace_back(name);
-      if (!good(api_.AllocatorFree(allocator, name), why) || !good(api_.SessionGetInputTypeInfo(session_, i, &type), why) || !add(open, type, why)) return false;
+      if (!good(api_.AllocatorFree(allocator, name), why) ||
+          !good(api_.SessionGetInputTypeInfo(session_, i, &type), why) || !add(open, type, why))
+        return false;
     }
     for (std::size_t i = 0; i < outputs; ++i) {
       char* name = nullptr;
@@ -94,7 +99,8 @@ class Session final : public OnnxRuntimeSession {
     void* data = nullptr;
     std::string why;
     if (!good(api_.GetTensorTypeAndShape(value, &info), why)) return {};
-    const bool ok = good(api_.GetTensorShapeElementCount(info, &count), why) && good(api_.GetTensorMutableData(value, &data), why);
+    const bool ok = good(api_.GetTensorShapeElementCount(info, &count), why) &&
+                    good(api_.GetTensorMutableData(value, &data), why);
     api_.ReleaseTensorTypeAndShapeInfo(info);
     if (!ok) return {};
     return {static_cast<const std::byte*>(data), count * sizeof(float)};
@@ -102,7 +108,8 @@ class Session final : public OnnxRuntimeSession {
 
  private:
   OrtStatus* call() {
-    return api_.Run(session_, nullptr, input_pointers_.data(), inputs_.data(), inputs_.size(), output_pointers_.data(), outputs_.size(), outputs_.data());
+    return api_.Run(session_, nullptr, input_pointers_.data(), inputs_.data(), inputs_.size(),
+                    output_pointers_.data(), outputs_.size(), outputs_.data());
   }
   bool good(OrtStatus* status, std::string& why) {
     if (status == nullptr) return true;
@@ -118,22 +125,28 @@ class Session final : public OnnxRuntimeSession {
     std::size_t rank = 0;
     OrtMemoryInfo* memory = nullptr;
     OrtValue* value = nullptr;
-    bool ok = good(api_.CastTypeInfoToTensorInfo(type, &info), why) && good(api_.GetTensorElementType(info, &element), why) &&
+    bool ok = good(api_.CastTypeInfoToTensorInfo(type, &info), why) &&
+              good(api_.GetTensorElementType(info, &element), why) &&
               good(api_.GetDimensionsCount(info, &rank), why);
     std::vector<std::int64_t> shape(rank);
     ok = ok && good(api_.GetDimensions(info, shape.data(), rank), why);
     api_.ReleaseTypeInfo(type);
     if (!ok) return false;
     if (const auto given = open.shapes.find(name); given != open.shapes.end()) shape = given->second;
-    std::size_t bytes = element == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT ? 4 : element == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8 : 1;
+    std::size_t bytes = element == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT   ? 4
+                        : element == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 ? 8
+                                                                         : 1;
     for (std::int64_t& size : shape) {
       if (size < 0) size = 1;
       bytes *= static_cast<std::size_t>(size);
     }
     std::vector<std::byte>& data = data_.emplace_back(bytes);
-    if (const auto given = open.values.find(name); given != open.values.end() && bytes == 8) std::memcpy(data.data(), &given->second, 8);
+    if (const auto given = open.values.find(name); given != open.values.end() && bytes == 8)
+      std::memcpy(data.data(), &given->second, 8);
     ok = good(api_.CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory), why) &&
-         good(api_.CreateTensorWithDataAsOrtValue(memory, data.data(), bytes, shape.data(), shape.size(), element, &value), why);
+         good(api_.CreateTensorWithDataAsOrtValue(memory, data.data(), bytes, shape.data(), shape.size(),
+                                                  element, &value),
+              why);
     if (memory != nullptr) api_.ReleaseMemoryInfo(memory);
     if (ok) inputs_.push_back(value);
     return ok;
@@ -151,8 +164,8 @@ class Session final : public OnnxRuntimeSession {
 
 }  // namespace
 
-std::unique_ptr<OnnxRuntimeSession> onnxruntime_session(const std::string& library, const std::string& model, std::string& why,
-                                                        const OnnxRuntimeInputs& inputs) {
+std::unique_ptr<OnnxRuntimeSession> onnxruntime_session(const std::string& library, const std::string& model,
+                                                        std::string& why, const OnnxRuntimeInputs& inputs) {
   const OrtApi* api = open_library(library, why);
   if (api == nullptr) return nullptr;
   auto session = std::make_unique<Session>(*api);

@@ -1,11 +1,14 @@
-// What `runnel serve` costs: many clients of one server over loopback, each sending packets of 100 ms on its own beat.
+// What `runnel serve` costs: many clients of one server over loopback, each sending packets of 100 ms on its
+// own beat.
 //
 //   serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > serve.json
 //
-// The server is a program of its own: its processor time is what the system has counted for it, in the window of S seconds of stream time (all
-// streams up, two seconds over) and divided by the sound sent in that window. Every tenth client asks for progress, and lateness is measured from sending a
-// packet to the answer that it was processed. --speed X sends X times as fast as real time, for memory over hours. stdout: one JSON object; stderr: the
-// same for people. Leave the machine alone meanwhile: clients and server share its cores.
+// The server is a program of its own: its processor time is what the system has counted for it, in the window
+// of S seconds of stream time (all streams up, two seconds over) and divided by the sound sent in that
+// window. Every tenth client asks for progress, and lateness is measured from sending a packet to the answer
+// that it was processed. --speed X sends X times as fast as real time, for memory over hours. stdout: one
+// JSON object; stderr: the same for people. Leave the machine alone meanwhile: clients and server share its
+// cores.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -42,7 +45,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-constexpr std::int64_t kPacket = 1600;   // samples
+constexpr std::int64_t kPacket = 1600;  // samples
 constexpr int kProgressEvery = 10;
 
 struct Call {
@@ -65,13 +68,15 @@ std::vector<std::int16_t> sound_of(const Call& call) {
     std::mt19937 random(4);
     for (std::int64_t i = 0; i < 16000 * 20; ++i) {
       const double t = static_cast<double>(i) / 16000;
-      samples.push_back(static_cast<std::int16_t>(6000 * std::sin(6.28 * 3 * t) * std::sin(6.28 * 220 * t) + 600 * (static_cast<double>(random() % 2001) / 1000 - 1)));
+      samples.push_back(static_cast<std::int16_t>(6000 * std::sin(6.28 * 3 * t) * std::sin(6.28 * 220 * t) +
+                                                  600 * (static_cast<double>(random() % 2001) / 1000 - 1)));
     }
     return samples;
   }
   SF_INFO info{};
   SNDFILE* const file = sf_open(call.wav.c_str(), SFM_READ, &info);
-  if (file == nullptr || info.channels != 1 || info.samplerate != 16000) give_up(call.wav + ": expected a recording of 16 kHz and one channel");
+  if (file == nullptr || info.channels != 1 || info.samplerate != 16000)
+    give_up(call.wav + ": expected a recording of 16 kHz and one channel");
   samples.resize(static_cast<std::size_t>(info.frames));
   if (sf_read_short(file, samples.data(), info.frames) != info.frames) give_up(call.wav + ": cannot be read");
   sf_close(file);
@@ -82,7 +87,15 @@ std::vector<std::int16_t> sound_of(const Call& call) {
 class ServerProcess {
  public:
   explicit ServerProcess(const Call& call) {
-    std::vector<std::string> words = {call.program, "serve", call.model, "--listen", "127.0.0.1:0", "--max-streams", std::to_string(call.streams), "--chunk", std::to_string(call.chunk)};
+    std::vector<std::string> words = {call.program,
+                                      "serve",
+                                      call.model,
+                                      "--listen",
+                                      "127.0.0.1:0",
+                                      "--max-streams",
+                                      std::to_string(call.streams),
+                                      "--chunk",
+                                      std::to_string(call.chunk)};
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -92,7 +105,8 @@ class ServerProcess {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, ends[1], 1);
     posix_spawn_file_actions_addclose(&files, ends[0]);
-    if (posix_spawn(&child_, pointers[0], &files, nullptr, pointers.data(), environ) != 0) give_up(call.program + ": cannot be started");
+    if (posix_spawn(&child_, pointers[0], &files, nullptr, pointers.data(), environ) != 0)
+      give_up(call.program + ": cannot be started");
     posix_spawn_file_actions_destroy(&files);
     server_process = child_;
     close(ends[1]);
@@ -134,7 +148,9 @@ class ServerProcess {
     rusage usage{};
     wait4(child_, &state, 0, &usage);
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) give_up("the server failed");
-    const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
     all_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
     return last;
   }
@@ -155,16 +171,18 @@ class ServerProcess {
 
 struct Client {
   int fd = -1;
-  std::int64_t sent = 0;             // samples
-  std::string unread;                // of a line that has not ended
-  std::vector<std::pair<std::int64_t, Clock::time_point>> packets;   // of clients that ask for progress: samples at their end, when they were sent
+  std::int64_t sent = 0;  // samples
+  std::string unread;     // of a line that has not ended
+  std::vector<std::pair<std::int64_t, Clock::time_point>>
+      packets;  // of clients that ask for progress: samples at their end, when they were sent
   std::size_t answered = 0;
   bool ready = false;
 };
 
 class Load {
  public:
-  Load(const Call& call, int port) : call_(call), sound_(sound_of(call)), clients_(static_cast<std::size_t>(call.streams)) {
+  Load(const Call& call, int port)
+      : call_(call), sound_(sound_of(call)), clients_(static_cast<std::size_t>(call.streams)) {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     for (std::size_t i = 0; i < clients_.size(); ++i) {
       connect_client(i, port);
@@ -182,12 +200,15 @@ class Load {
   // Sends for so many seconds of stream time; `each_second` of it is told.
   template <class Told>
   void send_for(double seconds, const Told& each_second) {
-    const auto beat = std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(0.1 / call_.speed));
+    const auto beat =
+        std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(0.1 / call_.speed));
     const auto packets = static_cast<std::int64_t>(std::llround(seconds * 10));
     const Clock::time_point start = Clock::now();
     for (std::int64_t packet = 0; packet < packets; ++packet) {
       for (std::size_t i = 0; i < clients_.size(); ++i) {
-        const Clock::time_point due = start + packet * beat + beat * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(clients_.size());
+        const Clock::time_point due =
+            start + packet * beat +
+            beat * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(clients_.size());
         for (Clock::time_point now = Clock::now(); now < due; now = Clock::now()) {
           const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - now).count();
           read_answers(static_cast<int>(std::max<std::int64_t>(left, 1)));
@@ -196,12 +217,16 @@ class Load {
       }
       if (packet % 10 == 9) each_second(static_cast<double>(packet + 1) / 10);
     }
-    behind_ = std::max(behind_, std::chrono::duration<double>(Clock::now() - start).count() - seconds / call_.speed);
+    behind_ = std::max(behind_,
+                       std::chrono::duration<double>(Clock::now() - start).count() - seconds / call_.speed);
   }
   // Waits until everything that was sent has been processed, as far as clients ask for it.
   void settle() {
     const Clock::time_point end = Clock::now() + std::chrono::seconds(30);
-    const auto all = [&] { return std::all_of(clients_.begin(), clients_.end(), [](const Client& client) { return client.answered == client.packets.size(); }); };
+    const auto all = [&] {
+      return std::all_of(clients_.begin(), clients_.end(),
+                         [](const Client& client) { return client.answered == client.packets.size(); });
+    };
     while (!all() && Clock::now() < end) read_answers(50);
     if (!all()) give_up("packets were not processed within 30 s");
   }
@@ -219,10 +244,12 @@ class Load {
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (client.fd < 0 || connect(client.fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) give_up(fmt::format("client {}: {}", index, std::strerror(errno)));
+    if (client.fd < 0 || connect(client.fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+      give_up(fmt::format("client {}: {}", index, std::strerror(errno)));
     const int on = 1;
     setsockopt(client.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const std::string greeting = fmt::format(R"({{"format":"s16","rate":16000,"source":"{}","progress":{}}})", index, index % kProgressEvery == 0);
+    const std::string greeting = fmt::format(R"({{"format":"s16","rate":16000,"source":"{}","progress":{}}})",
+                                             index, index % kProgressEvery == 0);
     send_message(client, greeting.data(), greeting.size());
     epoll_event event{};
     event.events = EPOLLIN;
@@ -235,14 +262,17 @@ class Load {
     std::memcpy(message_.data(), header.data(), header.size());
     std::memcpy(message_.data() + header.size(), data, bytes);
     // Blocks when the server holds the client up, as a client would.
-    if (send(client.fd, message_.data(), message_.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(message_.size())) give_up("the server hung up");
+    if (send(client.fd, message_.data(), message_.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(message_.size()))
+      give_up("the server hung up");
   }
   void send_packet(std::size_t index) {
     Client& client = clients_[index];
     packet_.resize(kPacket);
     for (std::int64_t i = 0; i < kPacket; ++i) {
       // Everyone is somewhere else in the recording.
-      packet_[static_cast<std::size_t>(i)] = sound_[(static_cast<std::size_t>(client.sent + i) + index * 7919) % sound_.size()];
+      packet_[static_cast<std::size_t>(i)] =
+          sound_[(static_cast<std::size_t>(client.sent + i) + index * 7919) % sound_.size()];
     }
     client.sent += kPacket;
     if (index % kProgressEvery == 0) client.packets.emplace_back(client.sent, Clock::now());
@@ -257,7 +287,9 @@ class Load {
       const ssize_t bytes = recv(client.fd, text, sizeof text, MSG_DONTWAIT);
       if (bytes <= 0) give_up("the server hung up");
       client.unread.append(text, static_cast<std::size_t>(bytes));
-      for (std::size_t end; (end = client.unread.find('\n')) != std::string::npos; client.unread.erase(0, end + 1)) read_line(client, Json::parse(client.unread.substr(0, end)));
+      for (std::size_t end; (end = client.unread.find('\n')) != std::string::npos;
+           client.unread.erase(0, end + 1))
+        read_line(client, Json::parse(client.unread.substr(0, end)));
     }
   }
   void read_line(Client& client, const Json& line) {
@@ -268,8 +300,11 @@ class Load {
       ++ready_;
     } else if (type == "progress") {
       const std::int64_t samples = line.at("samples");
-      for (; client.answered < client.packets.size() && client.packets[client.answered].first <= samples; ++client.answered) {
-        lateness_.add(std::chrono::duration_cast<nanoseconds>(Clock::now() - client.packets[client.answered].second).count());
+      for (; client.answered < client.packets.size() && client.packets[client.answered].first <= samples;
+           ++client.answered) {
+        lateness_.add(
+            std::chrono::duration_cast<nanoseconds>(Clock::now() - client.packets[client.answered].second)
+                .count());
       }
     } else {
       give_up("the server says " + line.dump());
@@ -312,7 +347,10 @@ int run(const Call& call) {
            {"chunk", call.chunk},
            {"server_ms_per_audio_second", processor * 1e3 / audio},
            {"server_share_of_a_core", processor * call.speed / call.seconds},
-           {"lateness_ms", {{"p50", load.lateness().quantile(0.5) / 1e3}, {"p99", load.lateness().quantile(0.99) / 1e3}, {"max", load.lateness().largest() / 1e3}}},
+           {"lateness_ms",
+            {{"p50", load.lateness().quantile(0.5) / 1e3},
+             {"p99", load.lateness().quantile(0.99) / 1e3},
+             {"max", load.lateness().largest() / 1e3}}},
            {"opening_ms_per_stream", processor_of_opening * 1e3 / call.streams},
            {"events", load.events()},
            {"sender_behind_s", load.behind()},
@@ -322,8 +360,12 @@ int run(const Call& call) {
   out["server"] = server.stop(all_seconds);
   out["server_rusage_seconds"] = all_seconds;
   std::printf("%s\n", out.dump(1).c_str());
-  fmt::print(stderr, "{} streams: {:.3f} ms of the server's processor time per second of sound; a packet is processed {:.1f} ms after it was sent (p50), {:.1f} (p99), {:.1f} (most)\n", call.streams,
-             out["server_ms_per_audio_second"].get<double>(), out["lateness_ms"]["p50"].get<double>(), out["lateness_ms"]["p99"].get<double>(), out["lateness_ms"]["max"].get<double>());
+  fmt::print(stderr,
+             "{} streams: {:.3f} ms of the server's processor time per second of sound; a packet is "
+             "processed {:.1f} ms after it was sent (p50), {:.1f} (p99), {:.1f} (most)\n",
+             call.streams, out["server_ms_per_audio_second"].get<double>(),
+             out["lateness_ms"]["p50"].get<double>(), out["lateness_ms"]["p99"].get<double>(),
+             out["lateness_ms"]["max"].get<double>());
   return 0;
 }
 
@@ -341,15 +383,25 @@ int main(int argc, char** argv) {
       continue;
     }
     const char* const value = i + 1 < argc ? argv[++i] : "";
-    if (word == "--streams") call.streams = std::atoi(value);
-    else if (word == "--seconds") call.seconds = std::strtod(value, nullptr);
-    else if (word == "--speed") call.speed = std::strtod(value, nullptr);
-    else if (word == "--chunk") call.chunk = std::atoi(value);
-    else if (word == "--wav") call.wav = value;
-    else good = false;
+    if (word == "--streams")
+      call.streams = std::atoi(value);
+    else if (word == "--seconds")
+      call.seconds = std::strtod(value, nullptr);
+    else if (word == "--speed")
+      call.speed = std::strtod(value, nullptr);
+    else if (word == "--chunk")
+      call.chunk = std::atoi(value);
+    else if (word == "--wav")
+      call.wav = value;
+    else
+      good = false;
   }
-  if (!good || words.size() != 2 || call.streams < 1 || call.streams > 20000 || call.seconds < 1 || call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0) {
-    std::fputs("usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > serve.json\n", stderr);
+  if (!good || words.size() != 2 || call.streams < 1 || call.streams > 20000 || call.seconds < 1 ||
+      call.seconds > 86400 || call.speed < 0.1 || call.chunk < 0) {
+    std::fputs(
+        "usage: serve_load [--streams N] [--seconds S] [--speed X] [--chunk N] [--wav F] PROGRAM MODEL > "
+        "serve.json\n",
+        stderr);
     return 2;
   }
   call.program = words[0];

@@ -9,7 +9,8 @@ Result<std::unique_ptr<StackKernels>> StackKernels::make(const Model& model, Isa
   stack->made_.resize(static_cast<std::size_t>(model.tensor_count()));
   for (int op = 0; op < model.operator_count(); ++op) {
     if (model.op(op).code() == fb::OpCode::conv) RUNNEL_TRY(stack->add(model, op, isa));
-    if (model.op(op).code() == fb::OpCode::requantize && model.op(op).version() == 1) RUNNEL_TRY(stack->add_requantization(model, op, isa));
+    if (model.op(op).code() == fb::OpCode::requantize && model.op(op).version() == 1)
+      RUNNEL_TRY(stack->add_requantization(model, op, isa));
   }
   if (stack->layers_.empty()) return Status(Code::unsupported) << "a network without convolutions";
   return stack;
@@ -35,7 +36,8 @@ Status StackKernels::add_requantization(const Model& model, int op, Isa isa) {
   layer->rounding = static_cast<kernels::Rounding>(node.rounding());
   layer->x = values(node.inputs()->Get(0), layer->count);
   layer->y = static_cast<std::int8_t*>(memory_.allocate(layer->count + 64, 64));
-  if (layer->x == nullptr || layer->y == nullptr) return Status(Code::out_of_memory) << "no memory for a kernel";
+  if (layer->x == nullptr || layer->y == nullptr)
+    return Status(Code::out_of_memory) << "no memory for a kernel";
   made_[static_cast<std::size_t>(node.outputs()->Get(0))] = layer->y;
   layers_.push_back(std::move(layer));
   return {};
@@ -44,9 +46,12 @@ Status StackKernels::add_requantization(const Model& model, int op, Isa isa) {
 Status StackKernels::add(const Model& model, int op, Isa isa) {
   const fb::Operator& node = model.op(op);
   const fb::ConvOptions& options = *node.options_as_ConvOptions();
-  const TensorView x = model.tensor(node.inputs()->Get(0)), weights = model.tensor(node.inputs()->Get(1)), y = model.tensor(node.outputs()->Get(0));
-  if (node.version() != 1 || x.dtype != DType::int8 || y.dtype != DType::int8 || x.shape.rank != 3 || weights.shape[1] != 1 || options.stride_width() != 1) {
-    return Status(Code::unsupported) << "operator " << op << " is no one-dimensional int8 convolution of stride 1";
+  const TensorView x = model.tensor(node.inputs()->Get(0)), weights = model.tensor(node.inputs()->Get(1)),
+                   y = model.tensor(node.outputs()->Get(0));
+  if (node.version() != 1 || x.dtype != DType::int8 || y.dtype != DType::int8 || x.shape.rank != 3 ||
+      weights.shape[1] != 1 || options.stride_width() != 1) {
+    return Status(Code::unsupported) << "operator " << op
+                                     << " is no one-dimensional int8 convolution of stride 1";
   }
   auto layer = std::make_unique<Layer>();
   kernels::ConvSpec spec;
@@ -57,9 +62,11 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   spec.dilation_width = options.dilation_width();
   spec.in_width = (spec.kernel_width - 1) * spec.dilation_width + 1;
   spec.weights = weights.data.data();
-  if (node.inputs()->size() > 2 && node.inputs()->Get(2) >= 0) spec.bias = model.tensor(node.inputs()->Get(2)).data.data();
+  if (node.inputs()->size() > 2 && node.inputs()->Get(2) >= 0)
+    spec.bias = model.tensor(node.inputs()->Get(2)).data.data();
   spec.input_non_negative = x.non_negative;
-  for (const std::int8_t exponent : weights.exponents) layer->shift.push_back(y.exponent() - x.exponent() - exponent);
+  for (const std::int8_t exponent : weights.exponents)
+    layer->shift.push_back(y.exponent() - x.exponent() - exponent);
   spec.requant.shift = layer->shift.data();
   spec.requant.count = static_cast<std::int32_t>(layer->shift.size());
   spec.requant.rounding = static_cast<kernels::Rounding>(node.rounding());
@@ -68,9 +75,13 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   if (op + 1 < model.operator_count() && model.op(op + 1).code() == fb::OpCode::add) {
     const fb::Operator& sum = model.op(op + 1);
     const int a = sum.inputs()->Get(0), b = sum.inputs()->Get(1), other = a == out ? b : a;
-    if ((a == out || b == out) && model.tensor(other).exponent() == y.exponent() && model.tensor(sum.outputs()->Get(0)).exponent() == y.exponent()) {
+    if ((a == out || b == out) && model.tensor(other).exponent() == y.exponent() &&
+        model.tensor(sum.outputs()->Get(0)).exponent() == y.exponent()) {
       spec.add = true;
-      spec.sum_low = sum.options_as_BinaryOptions() != nullptr && sum.options_as_BinaryOptions()->activation() == fb::Activation::relu ? 0 : -128;
+      spec.sum_low = sum.options_as_BinaryOptions() != nullptr &&
+                             sum.options_as_BinaryOptions()->activation() == fb::Activation::relu
+                         ? 0
+                         : -128;
       layer->addend = values(other, static_cast<std::size_t>(spec.out_channels));
       out = sum.outputs()->Get(0);
     }
@@ -79,13 +90,19 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   const auto channels = static_cast<std::size_t>(spec.in_channels);
   // A window has a buffer of its own; a single frame is what the layer in front wrote.
   const bool window = spec.in_width > 1;
-  layer->x = window ? static_cast<std::int8_t*>(memory_.allocate(static_cast<std::size_t>(spec.in_width) * channels + 64, 64)) : values(node.inputs()->Get(0), channels);
-  layer->y = static_cast<std::int8_t*>(memory_.allocate(static_cast<std::size_t>(spec.out_channels) + 64, 64));
+  layer->x = window ? static_cast<std::int8_t*>(
+                          memory_.allocate(static_cast<std::size_t>(spec.in_width) * channels + 64, 64))
+                    : values(node.inputs()->Get(0), channels);
+  layer->y =
+      static_cast<std::int8_t*>(memory_.allocate(static_cast<std::size_t>(spec.out_channels) + 64, 64));
   layer->scratch = memory_.allocate(std::max<std::size_t>(layer->conv.scratch_bytes, 1), 64);
-  if (layer->x == nullptr || layer->y == nullptr || layer->scratch == nullptr || (spec.add && layer->addend == nullptr)) return Status(Code::out_of_memory) << "no memory for a kernel";
+  if (layer->x == nullptr || layer->y == nullptr || layer->scratch == nullptr ||
+      (spec.add && layer->addend == nullptr))
+    return Status(Code::out_of_memory) << "no memory for a kernel";
   if (window) {
     auto* frames = const_cast<std::int8_t*>(layer->x);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(spec.in_width) * channels; ++i) frames[i] = static_cast<std::int8_t>(i % 97);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(spec.in_width) * channels; ++i)
+      frames[i] = static_cast<std::int8_t>(i % 97);
   }
   made_[static_cast<std::size_t>(out)] = layer->y;
   layers_.push_back(std::move(layer));
@@ -95,10 +112,15 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
 void StackKernels::run() const {
   for (const auto& layer : layers_) {
     const kernels::Conv& conv = layer->conv;
-    if (layer->elementwise != nullptr) layer->elementwise->requantize(DType::int8, DType::int8, layer->count, layer->x, layer->y, layer->shift[0], layer->rounding, -128, 127);
-    else if (conv.direct != nullptr) conv.direct(conv.extra, layer->x, layer->addend, layer->y);
-    else if (layer->addend != nullptr) conv.run_add(conv, layer->x, layer->addend, layer->y, layer->scratch);
-    else conv.run(conv, layer->x, layer->y, layer->scratch);
+    if (layer->elementwise != nullptr)
+      layer->elementwise->requantize(DType::int8, DType::int8, layer->count, layer->x, layer->y,
+                                     layer->shift[0], layer->rounding, -128, 127);
+    else if (conv.direct != nullptr)
+      conv.direct(conv.extra, layer->x, layer->addend, layer->y);
+    else if (layer->addend != nullptr)
+      conv.run_add(conv, layer->x, layer->addend, layer->y, layer->scratch);
+    else
+      conv.run(conv, layer->x, layer->y, layer->scratch);
   }
 }
 

@@ -1,4 +1,5 @@
-// The kernels of one streamed step of a network, called back to back on buffers that stay: what a step cannot be faster than.
+// The kernels of one streamed step of a network, called back to back on buffers that stay: what a step cannot
+// be faster than.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace runnel::bench {
 
 class StackKernels {
  public:
-  // The one-dimensional int8 convolutions of `model`, of one frame each, and its changes of scale; a sum right behind a convolution is computed
-  // with it, as the executor does. Whatever else the network does is left out, so that the time is never above that of all kernels. `model` must outlive this.
+  // The one-dimensional int8 convolutions of `model`, of one frame each, and its changes of scale; a sum
+  // right behind a convolution is computed with it, as the executor does. Whatever else the network does is
+  // left out, so that the time is never above that of all kernels. `model` must outlive this.
   static Result<std::unique_ptr<StackKernels>> make(const Model& model, Isa isa);
   void run() const;
 
@@ -39,7 +41,7 @@ class StackKernels {
 
   HeapMemory memory_;
   std::vector<std::unique_ptr<Layer>> layers_;
-  std::vector<std::int8_t*> made_;           // by tensor
+  std::vector<std::int8_t*> made_;  // by tensor
 };
 
 }  // namespace runnel::bench

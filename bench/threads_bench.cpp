@@ -1,9 +1,10 @@
-// What several threads gain: each model runs whole clips with one thread and with several, in turn, in one run.
+// What several threads gain: each model runs whole clips with one thread and with several, in turn, in one
+// run.
 //
 //   threads_bench [--threads N] [--seconds S] MODEL... > threads.json
 //
-// stdout: one JSON object; stderr: the same as a table. Leave it unpinned, and the machine alone: a core that somebody else uses is a
-// core less. Outputs are compared before anything is timed.
+// stdout: one JSON object; stderr: the same as a table. Leave it unpinned, and the machine alone: a core that
+// somebody else uses is a core less. Outputs are compared before anything is timed.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -44,7 +45,8 @@ std::shared_ptr<Runner> runner_of(const std::shared_ptr<const OwnedModel>& model
   std::shared_ptr<Runner> runner = need(Runner::make(need(Engine::make(model, options))));
   std::mt19937 random(1);
   for (std::size_t i = 0; i < model->model().inputs().size(); ++i) {
-    for (std::byte& byte : runner->session().input(static_cast<int>(i))) byte = static_cast<std::byte>(random() & 63);
+    for (std::byte& byte : runner->session().input(static_cast<int>(i)))
+      byte = static_cast<std::byte>(random() & 63);
   }
   return runner;
 }
@@ -59,13 +61,15 @@ std::vector<std::byte> outputs_of(Runner& runner) {
   return all;
 }
 
-// What this machine's cores are worth together at this moment: multiply-adds in registers, which share nothing. No model can gain more.
+// What this machine's cores are worth together at this moment: multiply-adds in registers, which share
+// nothing. No model can gain more.
 void add_ceiling(const std::string& name, int threads, Interleaved& cases) {
   const std::shared_ptr<ThreadPool> pool = need(ThreadPool::make(threads));
-  constexpr std::int64_t kLoops = 200000;   // about a millisecond: longer than it takes to wake a thread
+  constexpr std::int64_t kLoops = 200000;  // about a millisecond: longer than it takes to wake a thread
   const auto work = [](const void*, int) noexcept { int8_peak(best_vector_isa(), kLoops); };
   cases.add(name + "/1", [threads] { int8_peak(best_vector_isa(), kLoops * threads); });
-  cases.add(fmt::format("{}/{}", name, threads), [pool, threads, work] { pool->run(threads, work, nullptr); });
+  cases.add(fmt::format("{}/{}", name, threads),
+            [pool, threads, work] { pool->run(threads, work, nullptr); });
 }
 
 int run(const std::vector<std::string>& paths, int threads, double seconds) {
@@ -77,12 +81,17 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
     for (const int n : {1, threads}) {
       const std::shared_ptr<Runner> runner = runner_of(model, n);
       const std::vector<std::byte> found = outputs_of(*runner);
-      if (n == 1) expected = found;
-      else if (found != expected) give_up(fmt::format("{}: {} threads give something else than one", name, n));
-      cases.add(fmt::format("{}/{}", name, n), [runner] {
-        // Several in a row: threads that slept since their last turn are awake after the first.
-        for (int i = 0; i < 4; ++i) runner->session().run(runner->prepared().block());
-      }, 4);
+      if (n == 1)
+        expected = found;
+      else if (found != expected)
+        give_up(fmt::format("{}: {} threads give something else than one", name, n));
+      cases.add(
+          fmt::format("{}/{}", name, n),
+          [runner] {
+            // Several in a row: threads that slept since their last turn are awake after the first.
+            for (int i = 0; i < 4; ++i) runner->session().run(runner->prepared().block());
+          },
+          4);
     }
   };
   if (int8_peak(best_vector_isa(), 1) > 0) {
@@ -97,13 +106,19 @@ int run(const std::vector<std::string>& paths, int threads, double seconds) {
     add(file, need(compiler::load_model(path)).model);
   }
   const auto times = cases.run(seconds);
-  Json out = {{"type", "threads"}, {"threads", threads}, {"rounds", cases.rounds()}, {"models", Json::array()}};
+  Json out = {
+      {"type", "threads"}, {"threads", threads}, {"rounds", cases.rounds()}, {"models", Json::array()}};
   for (const std::string& name : names) {
     const Times one = times.at(name + "/1"), many = times.at(fmt::format("{}/{}", name, threads));
-    out["models"].push_back({{"model", name}, {"one_us", {{"median", one.median}, {"min", one.min}}}, {"threads_us", {{"median", many.median}, {"min", many.min}}},
+    out["models"].push_back({{"model", name},
+                             {"one_us", {{"median", one.median}, {"min", one.min}}},
+                             {"threads_us", {{"median", many.median}, {"min", many.min}}},
                              {"ratio", {{"median", one.median / many.median}, {"min", one.min / many.min}}}});
-    fmt::print(stderr, "{:<40} 1: {:>9.1f} us, least {:>9.1f}   {}: {:>9.1f} us, least {:>9.1f}   {:.2f} times as fast, least {:.2f}\n", name, one.median, one.min, threads,
-               many.median, many.min, one.median / many.median, one.min / many.min);
+    fmt::print(stderr,
+               "{:<40} 1: {:>9.1f} us, least {:>9.1f}   {}: {:>9.1f} us, least {:>9.1f}   {:.2f} times as "
+               "fast, least {:.2f}\n",
+               name, one.median, one.min, threads, many.median, many.min, one.median / many.median,
+               one.min / many.min);
   }
   std::printf("%s\n", out.dump(1).c_str());
   return 0;
@@ -118,10 +133,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--threads" && i + 1 < argc) threads = std::atoi(argv[++i]);
-    else if (word == "--seconds" && i + 1 < argc) seconds = std::strtod(argv[++i], nullptr);
-    else if (!word.starts_with("--")) paths.push_back(word);
-    else threads = 0;
+    if (word == "--threads" && i + 1 < argc)
+      threads = std::atoi(argv[++i]);
+    else if (word == "--seconds" && i + 1 < argc)
+      seconds = std::strtod(argv[++i], nullptr);
+    else if (!word.starts_with("--"))
+      paths.push_back(word);
+    else
+      threads = 0;
   }
   if (threads < 2 || threads > 32) {
     std::fputs("usage: threads_bench [--threads 2..32] [--seconds S] MODEL... > threads.json\n", stderr);

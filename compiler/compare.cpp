@@ -15,7 +15,9 @@ namespace {
 std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>& bytes) {
   const std::size_t size = size_of(tensor.dtype);
   std::vector<double> values(bytes.size() / size);
-  const double scale = !tensor.scales.empty() ? static_cast<double>(tensor.scales[0]) : tensor.exponents.empty() ? 1.0 : std::ldexp(1.0, tensor.exponents[0]);
+  const double scale = !tensor.scales.empty()     ? static_cast<double>(tensor.scales[0])
+                       : tensor.exponents.empty() ? 1.0
+                                                  : std::ldexp(1.0, tensor.exponents[0]);
   const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[0];
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (tensor.dtype == DType::float32) {
@@ -23,7 +25,8 @@ std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>
       std::memcpy(&value, bytes.data() + i * size, size);
       values[i] = static_cast<double>(value);
     } else if (size <= 4 && tensor.dtype != DType::boolean && tensor.dtype != DType::uint16) {
-      values[i] = static_cast<double>(std::int64_t{kernels::load(tensor.dtype, bytes.data(), i)} - zero) * scale;
+      values[i] =
+          static_cast<double>(std::int64_t{kernels::load(tensor.dtype, bytes.data(), i)} - zero) * scale;
     }
   }
   return values;
@@ -32,7 +35,9 @@ std::vector<double> values_of(const Tensor& tensor, const std::vector<std::byte>
 std::vector<std::byte> bytes_of(const Tensor& tensor, const std::vector<double>& values) {
   const std::size_t size = size_of(tensor.dtype);
   std::vector<std::byte> bytes(values.size() * size);
-  const double scale = !tensor.scales.empty() ? static_cast<double>(tensor.scales[0]) : tensor.exponents.empty() ? 1.0 : std::ldexp(1.0, tensor.exponents[0]);
+  const double scale = !tensor.scales.empty()     ? static_cast<double>(tensor.scales[0])
+                       : tensor.exponents.empty() ? 1.0
+                                                  : std::ldexp(1.0, tensor.exponents[0]);
   const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[0];
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (tensor.dtype == DType::float32) {
@@ -49,15 +54,19 @@ std::vector<std::byte> bytes_of(const Tensor& tensor, const std::vector<double>&
 void range_of(const Graph& graph, TensorId id, double& low, double& high) {
   const auto held = [&](const Tensor& tensor) {
     if (tensor.scales.empty() || tensor.zero_points.empty()) return false;
-    low = (static_cast<double>(kernels::lowest(tensor.dtype)) - tensor.zero_points[0]) * static_cast<double>(tensor.scales[0]);
-    high = (static_cast<double>(kernels::highest(tensor.dtype)) - tensor.zero_points[0]) * static_cast<double>(tensor.scales[0]);
+    low = (static_cast<double>(kernels::lowest(tensor.dtype)) - tensor.zero_points[0]) *
+          static_cast<double>(tensor.scales[0]);
+    high = (static_cast<double>(kernels::highest(tensor.dtype)) - tensor.zero_points[0]) *
+           static_cast<double>(tensor.scales[0]);
     return true;
   };
   low = -1;
   high = 1;
   if (held(graph.tensors[static_cast<std::size_t>(id)])) return;
   for (const Node& node : graph.nodes) {
-    if (node.code == fb::OpCode::quantize && node.inputs[0] == id && held(graph.tensors[static_cast<std::size_t>(node.outputs[0])])) return;
+    if (node.code == fb::OpCode::quantize && node.inputs[0] == id &&
+        held(graph.tensors[static_cast<std::size_t>(node.outputs[0])]))
+      return;
   }
 }
 
@@ -66,13 +75,16 @@ std::vector<Buffers> inputs_of(const Graph& graph, int calls, std::uint32_t seed
   for (const VectorCase& recorded : graph.vectors) {
     Buffers inputs;
     for (const TensorId id : graph.inputs) {
-      const auto found = std::find_if(recorded.inputs.begin(), recorded.inputs.end(), [id](const VectorTensor& entry) { return entry.tensor == id; });
+      const auto found = std::find_if(recorded.inputs.begin(), recorded.inputs.end(),
+                                      [id](const VectorTensor& entry) { return entry.tensor == id; });
       if (found != recorded.inputs.end()) inputs.push_back(found->data);
     }
     if (inputs.size() == graph.inputs.size()) all.push_back(std::move(inputs));
   }
   std::mt19937 random(seed);
-  const auto next = [&](double low, double high) { return low + (high - low) * static_cast<double>(random()) / 4294967296.0; };   // the same everywhere
+  const auto next = [&](double low, double high) {
+    return low + (high - low) * static_cast<double>(random()) / 4294967296.0;
+  };  // the same everywhere
   for (int call = 0; call < calls && graph.vectors.empty(); ++call) {
     Buffers inputs;
     for (const TensorId id : graph.inputs) {
@@ -92,12 +104,14 @@ std::vector<Buffers> inputs_of(const Graph& graph, int calls, std::uint32_t seed
 
 }  // namespace
 
-Result<std::vector<Difference>> compare(const Graph& graph, const Graph& folded, int calls, std::uint32_t seed) {
+Result<std::vector<Difference>> compare(const Graph& graph, const Graph& folded, int calls,
+                                        std::uint32_t seed) {
   const std::vector<Buffers> inputs = inputs_of(graph, calls, seed);
   std::vector<Buffers> same = inputs;
   for (Buffers& call : same) {
     for (std::size_t i = 0; i < call.size(); ++i) {
-      const Tensor &from = graph.tensors[static_cast<std::size_t>(graph.inputs[i])], &to = folded.tensors[static_cast<std::size_t>(folded.inputs[i])];
+      const Tensor &from = graph.tensors[static_cast<std::size_t>(graph.inputs[i])],
+                   &to = folded.tensors[static_cast<std::size_t>(folded.inputs[i])];
       if (!from.scales.empty() && !to.exponents.empty()) call[i] = bytes_of(to, values_of(from, call[i]));
     }
   }

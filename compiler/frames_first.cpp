@@ -38,11 +38,18 @@ class FramesFirst {
   Tensor& at(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
   bool is_state(TensorId id) const {
     const auto& states = graph_.pipeline.states;
-    return std::any_of(states.begin(), states.end(), [&](const auto& state) { return state.first == id || state.second == id; });
+    return std::any_of(states.begin(), states.end(),
+                       [&](const auto& state) { return state.first == id || state.second == id; });
   }
-  bool is_output(TensorId id) const { return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end(); }
-  static bool reads(const Node& node, TensorId id) { return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end(); }
-  static const Order* order_of(const Node& node) { return node.code == fb::OpCode::transpose ? &std::get<TransposeOptions>(node.options).perm : nullptr; }
+  bool is_output(TensorId id) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+  }
+  static bool reads(const Node& node, TensorId id) {
+    return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
+  }
+  static const Order* order_of(const Node& node) {
+    return node.code == fb::OpCode::transpose ? &std::get<TransposeOptions>(node.options).perm : nullptr;
+  }
 
   void turn_vectors(TensorId from, TensorId to, const Order& order) {
     for (VectorCase& recorded : graph_.vectors) {
@@ -61,7 +68,8 @@ class FramesFirst {
 
   // Time, and nothing but axes of 1 in front of it.
   static bool leads(const std::vector<std::int32_t>& shape, std::size_t axis) {
-    return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis), [](std::int32_t dim) { return dim == 1; });
+    return std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis),
+                       [](std::int32_t dim) { return dim == 1; });
   }
 
   void turn_input(std::size_t i) {
@@ -77,8 +85,9 @@ class FramesFirst {
       turned.insert(node.outputs[0]);
     }
     if (order == nullptr) return;
-    const Order kept = *order;   // the nodes go
-    const auto axis = static_cast<std::size_t>(std::find(kept.begin(), kept.end(), graph_.time_axes[i]) - kept.begin());
+    const Order kept = *order;  // the nodes go
+    const auto axis =
+        static_cast<std::size_t>(std::find(kept.begin(), kept.end(), graph_.time_axes[i]) - kept.begin());
     const std::vector<std::int32_t> shape = ordered(at(x).shape, kept);
     if (!leads(shape, axis) || leads(at(x).shape, static_cast<std::size_t>(graph_.time_axes[i]))) return;
     turn_vectors(x, x, kept);
@@ -96,11 +105,20 @@ class FramesFirst {
 
   void turn_output(std::size_t o) {
     const TensorId y = graph_.outputs[o];
-    const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& candidate) { return !candidate.outputs.empty() && candidate.outputs[0] == y; });
-    if (node == graph_.nodes.end() || order_of(*node) == nullptr || std::find(orders_.begin(), orders_.end(), *order_of(*node)) == orders_.end() || is_state(y)) return;
+    const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& candidate) {
+      return !candidate.outputs.empty() && candidate.outputs[0] == y;
+    });
+    if (node == graph_.nodes.end() || order_of(*node) == nullptr ||
+        std::find(orders_.begin(), orders_.end(), *order_of(*node)) == orders_.end() || is_state(y))
+      return;
     const TensorId z = node->inputs[0];
-    const bool computed = std::any_of(graph_.nodes.begin(), node, [&](const Node& candidate) { return std::find(candidate.outputs.begin(), candidate.outputs.end(), z) != candidate.outputs.end(); });
-    if (!computed || is_output(z) || is_state(z) || std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& reader) { return reads(reader, y); })) return;
+    const bool computed = std::any_of(graph_.nodes.begin(), node, [&](const Node& candidate) {
+      return std::find(candidate.outputs.begin(), candidate.outputs.end(), z) != candidate.outputs.end();
+    });
+    if (!computed || is_output(z) || is_state(z) ||
+        std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                    [&](const Node& reader) { return reads(reader, y); }))
+      return;
     turn_vectors(y, z, inverse_of(*order_of(*node)));
     std::swap(at(z).name, at(y).name);
     graph_.outputs[o] = z;
@@ -109,7 +127,7 @@ class FramesFirst {
   }
 
   Graph& graph_;
-  std::vector<Order> orders_;   // that would undo what was taken away at the inputs
+  std::vector<Order> orders_;  // that would undo what was taken away at the inputs
   std::vector<std::string> changed_;
 };
 

@@ -18,12 +18,17 @@ std::vector<float> floats_of(const Tensor& tensor) {
 
 class Fusion {
  public:
-  explicit Fusion(Graph& graph) : graph_(graph), readers_(graph.tensors.size(), 0), maker_(graph.tensors.size(), -1), removed_(graph.nodes.size(), false) {
+  explicit Fusion(Graph& graph)
+      : graph_(graph),
+        readers_(graph.tensors.size(), 0),
+        maker_(graph.tensors.size(), -1),
+        removed_(graph.nodes.size(), false) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       for (const TensorId id : graph.nodes[i].inputs) {
         if (id >= 0) ++readers_[static_cast<std::size_t>(id)];
       }
-      for (const TensorId id : graph.nodes[i].outputs) maker_[static_cast<std::size_t>(id)] = static_cast<int>(i);
+      for (const TensorId id : graph.nodes[i].outputs)
+        maker_[static_cast<std::size_t>(id)] = static_cast<int>(i);
     }
     for (const TensorId id : graph.outputs) ++readers_[static_cast<std::size_t>(id)];
   }
@@ -31,8 +36,10 @@ class Fusion {
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (node.code == OpCode::relu) take_relu(i);
-      else if (node.code == OpCode::mul || node.code == OpCode::add || node.code == OpCode::sub) take_constant(i);
+      if (node.code == OpCode::relu)
+        take_relu(i);
+      else if (node.code == OpCode::mul || node.code == OpCode::add || node.code == OpCode::sub)
+        take_constant(i);
     }
     drop_unread();
     std::size_t i = 0;
@@ -44,15 +51,20 @@ class Fusion {
 
   // The node whose only reader is this one; null when there is none.
   Node* only_maker(TensorId id) {
-    if (tensor(id).data || readers_[static_cast<std::size_t>(id)] != 1 || maker_[static_cast<std::size_t>(id)] < 0) return nullptr;
+    if (tensor(id).data || readers_[static_cast<std::size_t>(id)] != 1 ||
+        maker_[static_cast<std::size_t>(id)] < 0)
+      return nullptr;
     return &graph_.nodes[static_cast<std::size_t>(maker_[static_cast<std::size_t>(id)])];
   }
 
   static fb::Activation* activation_of(Node& node) {
     if (auto* conv = std::get_if<ConvOptions>(&node.options)) return &conv->activation;
-    if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) return node.code == OpCode::fully_connected ? &dense->activation : nullptr;
+    if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options))
+      return node.code == OpCode::fully_connected ? &dense->activation : nullptr;
     if (auto* pair = std::get_if<BinaryOptions>(&node.options)) {
-      return node.code == OpCode::add || node.code == OpCode::sub || node.code == OpCode::mul ? &pair->activation : nullptr;
+      return node.code == OpCode::add || node.code == OpCode::sub || node.code == OpCode::mul
+                 ? &pair->activation
+                 : nullptr;
     }
     return nullptr;
   }
@@ -78,7 +90,8 @@ class Fusion {
     if (!constant.data || constant.dtype != DType::float32 || y.shape.empty()) return {};
     const std::size_t channels = static_cast<std::size_t>(y.shape.back());
     std::vector<float> values = floats_of(constant);
-    if (values.size() == channels && !constant.shape.empty() && constant.shape.back() == y.shape.back()) return values;
+    if (values.size() == channels && !constant.shape.empty() && constant.shape.back() == y.shape.back())
+      return values;
     if (values.size() == 1) return std::vector<float>(channels, values[0]);
     return {};
   }
@@ -105,10 +118,16 @@ class Fusion {
     const TensorId x = node.inputs[1 - which];
     const std::vector<float> values = per_channel(tensor(node.inputs[which]), tensor(node.outputs[0]));
     Node* maker = only_maker(x);
-    if (values.empty() || maker == nullptr || tensor(x).shape != tensor(node.outputs[0]).shape || (maker->code != OpCode::conv && maker->code != OpCode::fully_connected)) return;
-    if (*activation_of(*maker) != fb::Activation::none || maker->inputs.size() < 2 || !tensor(maker->inputs[1]).data) return;
-    if (node.code == OpCode::mul) scale(*maker, values);
-    else shift(*maker, values, node.code == OpCode::sub ? -1.0f : 1.0f);
+    if (values.empty() || maker == nullptr || tensor(x).shape != tensor(node.outputs[0]).shape ||
+        (maker->code != OpCode::conv && maker->code != OpCode::fully_connected))
+      return;
+    if (*activation_of(*maker) != fb::Activation::none || maker->inputs.size() < 2 ||
+        !tensor(maker->inputs[1]).data)
+      return;
+    if (node.code == OpCode::mul)
+      scale(*maker, values);
+    else
+      shift(*maker, values, node.code == OpCode::sub ? -1.0f : 1.0f);
     replace(*maker, i);
   }
 
@@ -127,9 +146,11 @@ class Fusion {
   void shift(Node& maker, const std::vector<float>& summands, float sign) {
     maker.inputs.resize(3, kAbsent);
     const bool given = maker.inputs[2] >= 0;
-    std::vector<float> bias = given ? floats_of(tensor(maker.inputs[2])) : std::vector<float>(summands.size(), 0.0f);
+    std::vector<float> bias =
+        given ? floats_of(tensor(maker.inputs[2])) : std::vector<float>(summands.size(), 0.0f);
     for (std::size_t k = 0; k < bias.size(); ++k) bias[k] += sign * summands[k];
-    maker.inputs[2] = add_constant(tensor(maker.inputs[given ? 2 : 1]), {static_cast<std::int32_t>(bias.size())}, bias);
+    maker.inputs[2] =
+        add_constant(tensor(maker.inputs[given ? 2 : 1]), {static_cast<std::int32_t>(bias.size())}, bias);
   }
 
   void drop_unread() {
@@ -139,7 +160,9 @@ class Fusion {
       const Node& node = graph_.nodes[i];
       if (removed_[i]) continue;
       // What a session keeps is read in the next call.
-      removed_[i] = node.code != OpCode::assign_variable && std::none_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return read[static_cast<std::size_t>(id)]; });
+      removed_[i] = node.code != OpCode::assign_variable &&
+                    std::none_of(node.outputs.begin(), node.outputs.end(),
+                                 [&](TensorId id) { return read[static_cast<std::size_t>(id)]; });
       if (removed_[i]) continue;
       for (const TensorId id : node.inputs) {
         if (id >= 0) read[static_cast<std::size_t>(id)] = true;
@@ -154,8 +177,6 @@ class Fusion {
 
 }  // namespace
 
-void fuse(Graph& graph) {
-  Fusion(graph).run();
-}
+void fuse(Graph& graph) { Fusion(graph).run(); }
 
 }  // namespace runnel::compiler

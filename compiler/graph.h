@@ -18,7 +18,8 @@ namespace runnel::compiler {
 using TensorId = std::int32_t;
 inline constexpr TensorId kAbsent = -1;
 
-// value = (integer - zero_point) * scale, scale = 2^exponent or a float; one entry, or one per index of channel_axis.
+// value = (integer - zero_point) * scale, scale = 2^exponent or a float; one entry, or one per index of
+// channel_axis.
 struct Tensor {
   std::string name;
   std::vector<std::int32_t> shape;
@@ -28,7 +29,7 @@ struct Tensor {
   std::vector<std::int32_t> zero_points;
   int channel_axis = -1;
   bool non_negative = false;
-  std::optional<std::vector<std::byte>> data;   // constants: dense, little endian
+  std::optional<std::vector<std::byte>> data;  // constants: dense, little endian
 };
 
 // The options of inference/model.fbs as plain structs; same names, same meaning.
@@ -38,21 +39,34 @@ struct ConvOptions {
   int groups = 1;
   fb::Activation activation = fb::Activation::none;
 };
-struct FullyConnectedOptions { fb::Activation activation = fb::Activation::none; };
-struct BinaryOptions { fb::Activation activation = fb::Activation::none; };
+struct FullyConnectedOptions {
+  fb::Activation activation = fb::Activation::none;
+};
+struct BinaryOptions {
+  fb::Activation activation = fb::Activation::none;
+};
 struct PoolOptions {
-  int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
+  int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1, dilation_height = 1,
+      dilation_width = 1;
   int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool count_padding = true, global = false;
 };
-struct LutOptions { bool linear = false; };
+struct LutOptions {
+  bool linear = false;
+};
 struct ClipOptions {
   int low = 0, high = 0;
   float low_value = 0, high_value = 0;
 };
-struct TransposeOptions { std::vector<std::uint8_t> perm; };
-struct SliceOptions { std::vector<std::int32_t> begin, step; };
-struct AxisOptions { int axis = 0; };
+struct TransposeOptions {
+  std::vector<std::uint8_t> perm;
+};
+struct SliceOptions {
+  std::vector<std::int32_t> begin, step;
+};
+struct AxisOptions {
+  int axis = 0;
+};
 struct PadOptions {
   std::vector<std::int32_t> before, after;
   fb::PadMode mode = fb::PadMode::zero;
@@ -61,7 +75,7 @@ struct PadOptions {
 };
 struct ReduceOptions {
   std::vector<std::uint8_t> axes;
-  int window = 0, hop = 1, before = 0, time_axis = 0;   // versions 2 and 4
+  int window = 0, hop = 1, before = 0, time_axis = 0;  // versions 2 and 4
 };
 struct FunctionOptions {
   float alpha = 0, beta = 0;
@@ -91,10 +105,18 @@ struct BlockOptions {
   int size = 1;
   bool channel_major = false;
 };
-struct ScatterOptions { fb::ScatterReduction reduction = fb::ScatterReduction::none; };
-struct ReverseOptions { int time_axis = 0, batch_axis = 0; };
-struct InsertZerosOptions { int stride_height = 1, stride_width = 1, after_height = 0, after_width = 0; };
-struct StreamingCacheOptions { int frames = 1, axis = 1; };
+struct ScatterOptions {
+  fb::ScatterReduction reduction = fb::ScatterReduction::none;
+};
+struct ReverseOptions {
+  int time_axis = 0, batch_axis = 0;
+};
+struct InsertZerosOptions {
+  int stride_height = 1, stride_width = 1, after_height = 0, after_width = 0;
+};
+struct StreamingCacheOptions {
+  int frames = 1, axis = 1;
+};
 struct TransposedConvOptions {
   int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   int crop_top = 0, crop_left = 0, crop_bottom = 0, crop_right = 0;
@@ -136,19 +158,22 @@ struct DelegateOptions {
   std::vector<std::string> parts;
   std::vector<CustomAttribute> attributes;
 };
-struct VariableOptions { int variable = 0; };
+struct VariableOptions {
+  int variable = 0;
+};
 
-using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions, LutOptions, ClipOptions,
-                             TransposeOptions, SliceOptions, AxisOptions, PadOptions, ReduceOptions, FunctionOptions, TopKOptions,
-                             RecurrentOptions, NormOptions, ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
-                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions, SvdfOptions,
-                             DelegateOptions, VariableOptions, AttentionOptions>;
+using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions, BinaryOptions, PoolOptions,
+                             LutOptions, ClipOptions, TransposeOptions, SliceOptions, AxisOptions, PadOptions,
+                             ReduceOptions, FunctionOptions, TopKOptions, RecurrentOptions, NormOptions,
+                             ResizeOptions, BlockOptions, ScatterOptions, ReverseOptions, InsertZerosOptions,
+                             TransposedConvOptions, StreamingCacheOptions, CustomOptions, SequenceLstmOptions,
+                             SvdfOptions, DelegateOptions, VariableOptions, AttentionOptions>;
 
 struct Node {
   std::string name;
   fb::OpCode code = fb::OpCode::none;
   int version = 1;
-  std::vector<TensorId> inputs, outputs;   // kAbsent: optional input that is not there
+  std::vector<TensorId> inputs, outputs;  // kAbsent: optional input that is not there
   Options options;
   kernels::Rounding rounding = kernels::Rounding::half_up;
 };
@@ -158,7 +183,9 @@ struct VectorTensor {
   std::vector<std::int32_t> shape;
   std::vector<std::byte> data;
 };
-struct VectorCase { std::vector<VectorTensor> inputs, outputs; };
+struct VectorCase {
+  std::vector<VectorTensor> inputs, outputs;
+};
 
 // What stands around the model: fields of fb::Pipeline.
 struct PipelineSettings {
@@ -167,15 +194,16 @@ struct PipelineSettings {
   std::string front_end, decision;
   std::vector<std::string> labels;
   int window = 0, hop = 0, context = 0, step = 0;
-  std::vector<std::pair<TensorId, TensorId>> states;   // output, input
+  std::vector<std::pair<TensorId, TensorId>> states;  // output, input
 };
 
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
-  std::vector<Node> nodes;                 // in execution order
+  std::vector<Node> nodes;  // in execution order
   std::vector<TensorId> inputs, outputs;
-  std::vector<int> time_axes;              // of the inputs, where an importer knows them (-1: no stream); empty: the writer chooses
+  std::vector<int>
+      time_axes;  // of the inputs, where an importer knows them (-1: no stream); empty: the writer chooses
   std::vector<VectorCase> vectors;
   std::vector<std::pair<std::string, std::string>> metadata;
   PipelineSettings pipeline;

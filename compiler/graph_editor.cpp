@@ -34,13 +34,16 @@ TensorId GraphEditor::like(TensorId like, std::vector<std::int32_t> shape, const
   return static_cast<TensorId>(graph_.tensors.size()) - 1;
 }
 
-TensorId GraphEditor::transpose(TensorId x, const std::vector<std::uint8_t>& perm, const Node& origin, TensorId to) {
+TensorId GraphEditor::transpose(TensorId x, const std::vector<std::uint8_t>& perm, const Node& origin,
+                                TensorId to) {
   std::vector<std::uint8_t> whole = perm;
   for (const Node& node : graph_.nodes) {
     if (node.code != fb::OpCode::transpose || node.outputs[0] != x) continue;
     const auto& first = std::get<TransposeOptions>(node.options).perm;
     const Tensor &from = tensor(node.inputs[0]), &made = tensor(x);
-    if (from.exponents != made.exponents || from.scales != made.scales || from.zero_points != made.zero_points) break;
+    if (from.exponents != made.exponents || from.scales != made.scales ||
+        from.zero_points != made.zero_points)
+      break;
     for (std::size_t i = 0; i < perm.size(); ++i) whole[i] = first[perm[i]];
     x = node.inputs[0];
     break;

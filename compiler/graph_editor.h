@@ -8,7 +8,8 @@
 
 namespace runnel::compiler {
 
-// Takes the nodes out of a graph, so that others can be put in. Tensors keep their numbers; new ones come behind.
+// Takes the nodes out of a graph, so that others can be put in. Tensors keep their numbers; new ones come
+// behind.
 class GraphEditor {
  public:
   explicit GraphEditor(Graph& graph);
@@ -23,8 +24,10 @@ class GraphEditor {
   void add(Node node);
   // A tensor like `like` of another shape; its name is that of `like` and `suffix`.
   TensorId like(TensorId like, std::vector<std::int32_t> shape, const char* suffix);
-  // x with its axes in another order; nothing is added for the order it has, and two transpositions become one. `to`: the tensor that receives it.
-  TensorId transpose(TensorId x, const std::vector<std::uint8_t>& perm, const Node& origin, TensorId to = kAbsent);
+  // x with its axes in another order; nothing is added for the order it has, and two transpositions become
+  // one. `to`: the tensor that receives it.
+  TensorId transpose(TensorId x, const std::vector<std::uint8_t>& perm, const Node& origin,
+                     TensorId to = kAbsent);
   TensorId reshape(TensorId x, std::vector<std::int32_t> shape, const Node& origin, TensorId to = kAbsent);
 
  private:

@@ -9,12 +9,12 @@
 namespace runnel::compiler {
 
 struct InputShapes {
-  // Shapes of inputs, for those with axes of no fixed size: by name; -1 leaves an axis to be found out. An axis of the same name in
-  // another input gets the same size (.onnx).
+  // Shapes of inputs, for those with axes of no fixed size: by name; -1 leaves an axis to be found out. An
+  // axis of the same name in another input gets the same size (.onnx).
   std::map<std::string, std::vector<std::int64_t>> shapes;
 
-  // What the data at hand looks like. Unlike the above it is used where it fits and ignored where not: shapes; numbers of elements, which
-  // tell the size of a single open axis.
+  // What the data at hand looks like. Unlike the above it is used where it fits and ignored where not:
+  // shapes; numbers of elements, which tell the size of a single open axis.
   std::map<std::string, std::vector<std::int64_t>> data_shapes;
   std::map<std::string, std::int64_t> data_elements;
 };

@@ -22,10 +22,11 @@
 namespace runnel::compiler {
 
 struct LoadOptions {
-  // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3, esp32p4); empty:
-  // found out.
+  // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3,
+  // esp32p4); empty: found out.
   std::string target;
-  // Which model of an .espdl package: name or index; empty: the only one. An error for files that are no packages.
+  // Which model of an .espdl package: name or index; empty: the only one. An error for files that are no
+  // packages.
   std::string member;
   // For encrypted files (.rnl and .espdl); not used for others.
   std::optional<crypto::Key> key;
@@ -33,10 +34,12 @@ struct LoadOptions {
   // Sizes and values of inputs that .onnx files leave open; sizes also of .tflite files.
   OnnxOptions onnx;
 
-  // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when given.
+  // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when
+  // given.
   StreamOptions stream;
 
-  // Operators of the application: their run-time definitions beside all others, and the types to import (.espdl).
+  // Operators of the application: their run-time definitions beside all others, and the types to import
+  // (.espdl).
   OperatorTable operators = all_operators();
   std::vector<CustomOperator> custom_operators;
 
@@ -48,7 +51,8 @@ bool is_model_file(const std::vector<std::byte>& bytes);
 
 struct LoadedModel {
   std::shared_ptr<const OwnedModel> model;
-  // Things worth telling people, one sentence each: how the target was found, why the model cannot be streamed.
+  // Things worth telling people, one sentence each: how the target was found, why the model cannot be
+  // streamed.
   std::vector<std::string> notes;
 };
 

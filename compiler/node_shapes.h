@@ -23,13 +23,18 @@ struct Case {
   const Node& node;
 
   [[nodiscard]] Status fail() const {
-    return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << fb::EnumNameOpCode(node.code) << "): ";
+    return Status(Code::invalid_data)
+           << "node \"" << node.name << "\" (" << fb::EnumNameOpCode(node.code) << "): ";
   }
-  [[nodiscard]] bool has(std::size_t position) const { return position < node.inputs.size() && node.inputs[position] != kAbsent; }
+  [[nodiscard]] bool has(std::size_t position) const {
+    return position < node.inputs.size() && node.inputs[position] != kAbsent;
+  }
   [[nodiscard]] const Shape& input(std::size_t position) const {
     return graph.tensors[static_cast<std::size_t>(node.inputs[position])].shape;
   }
-  [[nodiscard]] Shape& output(std::size_t position) const { return graph.tensors[static_cast<std::size_t>(node.outputs[position])].shape; }
+  [[nodiscard]] Shape& output(std::size_t position) const {
+    return graph.tensors[static_cast<std::size_t>(node.outputs[position])].shape;
+  }
   template <class T>
   [[nodiscard]] T options() const {
     const T* given = std::get_if<T>(&node.options);
@@ -40,14 +45,16 @@ struct Case {
     for (std::size_t i = 0; i < inputs; ++i) {
       if (!has(i)) return fail() << "input " << i << " is absent";
     }
-    if (node.outputs.size() != outputs) return fail() << node.outputs.size() << " outputs, expected " << outputs;
+    if (node.outputs.size() != outputs)
+      return fail() << node.outputs.size() << " outputs, expected " << outputs;
     return {};
   }
   [[nodiscard]] Status set(std::size_t position, const std::vector<std::int64_t>& dims) const {
     Shape shape;
     for (const std::int64_t dim : dims) {
       if (dim <= 0 || dim > std::numeric_limits<std::int32_t>::max()) {
-        return fail() << "dimension " << shape.size() << " of output " << position << " would be " << dim << " for an input of " << text_of(input(0));
+        return fail() << "dimension " << shape.size() << " of output " << position << " would be " << dim
+                      << " for an input of " << text_of(input(0));
       }
       shape.push_back(static_cast<std::int32_t>(dim));
     }

@@ -8,7 +8,8 @@ namespace runnel::compiler::node_shapes {
 Status reshape(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   if (elements(at.output(0)) != elements(at.input(0))) {
-    return at.fail() << "from " << text_of(at.input(0)) << " to " << text_of(at.output(0)) << ", which is another number of elements";
+    return at.fail() << "from " << text_of(at.input(0)) << " to " << text_of(at.output(0))
+                     << ", which is another number of elements";
   }
   return {};
 }
@@ -24,7 +25,8 @@ Status transpose(const Case& at) {
     seen[axis] = true;
     dims.push_back(x[axis]);
   }
-  if (dims.size() != x.size() || options.perm.size() != x.size()) return at.fail() << "its order of axes is no permutation of " << x.size() << " axes";
+  if (dims.size() != x.size() || options.perm.size() != x.size())
+    return at.fail() << "its order of axes is no permutation of " << x.size() << " axes";
   return at.set(0, dims);
 }
 
@@ -32,11 +34,13 @@ Status slice(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   const auto options = at.options<SliceOptions>();
   const Shape &x = at.input(0), &y = at.output(0);
-  if (options.begin.size() != x.size() || options.step.size() != x.size() || y.size() != x.size()) return at.fail() << "one begin, step and length per axis expected";
+  if (options.begin.size() != x.size() || options.step.size() != x.size() || y.size() != x.size())
+    return at.fail() << "one begin, step and length per axis expected";
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t first = options.begin[i], last = first + std::int64_t{y[i] - 1} * options.step[i];
     if (options.step[i] == 0 || y[i] < 1 || first < 0 || first >= x[i] || last < 0 || last >= x[i]) {
-      return at.fail() << "axis " << i << ": " << y[i] << " elements from " << first << " in steps of " << options.step[i] << " of " << x[i];
+      return at.fail() << "axis " << i << ": " << y[i] << " elements from " << first << " in steps of "
+                       << options.step[i] << " of " << x[i];
     }
   }
   return {};
@@ -51,8 +55,11 @@ Status concat(const Case& at) {
   for (std::size_t k = 1; k < at.node.inputs.size(); ++k) {
     const Shape& x = at.input(k);
     bool fits = x.size() == dims.size();
-    for (std::size_t i = 0; fits && i < dims.size(); ++i) fits = static_cast<int>(i) == axis || dims[i] == x[i];
-    if (!fits) return at.fail() << "inputs of " << text_of(at.input(0)) << " and " << text_of(x) << " do not fit on axis " << axis;
+    for (std::size_t i = 0; fits && i < dims.size(); ++i)
+      fits = static_cast<int>(i) == axis || dims[i] == x[i];
+    if (!fits)
+      return at.fail() << "inputs of " << text_of(at.input(0)) << " and " << text_of(x)
+                       << " do not fit on axis " << axis;
     dims[static_cast<std::size_t>(axis)] += x[static_cast<std::size_t>(axis)];
   }
   return at.set(0, dims);
@@ -66,11 +73,15 @@ Status split(const Case& at) {
   for (std::size_t k = 0; k < at.node.outputs.size(); ++k) {
     Shape expected = at.input(0);
     const Shape& y = at.output(k);
-    if (y.size() == expected.size()) expected[static_cast<std::size_t>(axis)] = y[static_cast<std::size_t>(axis)];
-    if (y != expected || y[static_cast<std::size_t>(axis)] < 1) return at.fail() << "output " << k << " of " << text_of(y) << " from " << text_of(at.input(0));
+    if (y.size() == expected.size())
+      expected[static_cast<std::size_t>(axis)] = y[static_cast<std::size_t>(axis)];
+    if (y != expected || y[static_cast<std::size_t>(axis)] < 1)
+      return at.fail() << "output " << k << " of " << text_of(y) << " from " << text_of(at.input(0));
     total += y[static_cast<std::size_t>(axis)];
   }
-  if (total != at.input(0)[static_cast<std::size_t>(axis)]) return at.fail() << "parts of " << total << " in all from " << text_of(at.input(0)) << " on axis " << axis;
+  if (total != at.input(0)[static_cast<std::size_t>(axis)])
+    return at.fail() << "parts of " << total << " in all from " << text_of(at.input(0)) << " on axis "
+                     << axis;
   return {};
 }
 
@@ -78,12 +89,14 @@ Status pad(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   const auto options = at.options<PadOptions>();
   const Shape& x = at.input(0);
-  if (options.before.size() != x.size() || options.after.size() != x.size()) return at.fail() << "one padding in front and behind per axis expected";
+  if (options.before.size() != x.size() || options.after.size() != x.size())
+    return at.fail() << "one padding in front and behind per axis expected";
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (options.before[i] < 0 || options.after[i] < 0) return at.fail() << "negative padding on axis " << i;
     if (options.mode == fb::PadMode::reflect && (options.before[i] >= x[i] || options.after[i] >= x[i])) {
-      return at.fail() << "reflecting " << std::max(options.before[i], options.after[i]) << " elements of " << x[i] << " on axis " << i;
+      return at.fail() << "reflecting " << std::max(options.before[i], options.after[i]) << " elements of "
+                       << x[i] << " on axis " << i;
     }
     dims.push_back(std::int64_t{x[i]} + options.before[i] + options.after[i]);
   }
@@ -94,7 +107,8 @@ Status block(const Case& at, bool to_space) {
   RUNNEL_TRY(at.operands(1, 1));
   const std::int64_t size = at.options<BlockOptions>().size;
   const Shape& x = at.input(0);
-  if (x.size() != 4 || size < 1 || size > 4096 || (to_space && x[3] % (size * size) != 0)) return at.fail() << "blocks of " << size << " for an input of " << text_of(x);
+  if (x.size() != 4 || size < 1 || size > 4096 || (to_space && x[3] % (size * size) != 0))
+    return at.fail() << "blocks of " << size << " for an input of " << text_of(x);
   if (to_space) return at.set(0, {x[0], x[1] * size, x[2] * size, x[3] / (size * size)});
   return at.set(0, {x[0], x[1] / size, x[2] / size, x[3] * size * size});
 }
@@ -120,7 +134,8 @@ Status insert_zeros(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   const auto options = at.options<InsertZerosOptions>();
   const Shape& x = at.input(0);
-  if (x.size() != 3 && x.size() != 4) return at.fail() << "input of " << text_of(x) << ", expected rank 3 or 4";
+  if (x.size() != 3 && x.size() != 4)
+    return at.fail() << "input of " << text_of(x) << ", expected rank 3 or 4";
   std::vector<std::int64_t> dims(x.begin(), x.end());
   const std::size_t width = x.size() - 2;
   dims[width] = (dims[width] - 1) * options.stride_width + 1 + options.after_width;
@@ -132,7 +147,8 @@ Status streaming_cache(const Case& at) {
   RUNNEL_TRY(at.operands(1, 1));
   const auto options = at.options<StreamingCacheOptions>();
   const Shape& x = at.input(0);
-  if (options.axis < 0 || static_cast<std::size_t>(options.axis) >= x.size()) return at.fail() << "axis " << options.axis << " of " << text_of(x);
+  if (options.axis < 0 || static_cast<std::size_t>(options.axis) >= x.size())
+    return at.fail() << "axis " << options.axis << " of " << text_of(x);
   std::vector<std::int64_t> dims(x.begin(), x.end());
   dims[static_cast<std::size_t>(options.axis)] += options.frames;
   return at.set(0, dims);
@@ -142,7 +158,9 @@ Status streaming_cache(const Case& at) {
 Status custom(const Case& at) {
   for (std::size_t i = 0; i < at.node.outputs.size(); ++i) {
     for (const std::int32_t dim : at.output(i)) {
-      if (dim <= 0) return at.fail() << "output " << i << " was stated to be " << text_of(at.output(i)) << ", expected dimensions of 1 or more";
+      if (dim <= 0)
+        return at.fail() << "output " << i << " was stated to be " << text_of(at.output(i))
+                         << ", expected dimensions of 1 or more";
     }
   }
   return {};

@@ -22,7 +22,8 @@ std::int64_t elements(const Shape& shape) {
 }
 
 Status axis_inside(const Case& at, int axis, const Shape& shape) {
-  if (axis < 0 || axis >= static_cast<int>(shape.size())) return at.fail() << "axis " << axis << " of a tensor of rank " << shape.size();
+  if (axis < 0 || axis >= static_cast<int>(shape.size()))
+    return at.fail() << "axis " << axis << " of a tensor of rank " << shape.size();
   return {};
 }
 
@@ -35,8 +36,10 @@ Status same(const Case& at) {
 Result<std::vector<std::int64_t>> broadcast(const Case& at, const Shape& a, const Shape& b) {
   std::vector<std::int64_t> dims(std::max(a.size(), b.size()), 1);
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    const std::int64_t da = i < a.size() ? a[a.size() - 1 - i] : 1, db = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (da != db && da != 1 && db != 1) return at.fail() << "operands of " << text_of(a) << " and " << text_of(b) << " do not fit";
+    const std::int64_t da = i < a.size() ? a[a.size() - 1 - i] : 1,
+                       db = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (da != db && da != 1 && db != 1)
+      return at.fail() << "operands of " << text_of(a) << " and " << text_of(b) << " do not fit";
     dims[dims.size() - 1 - i] = da == 1 ? db : da;
   }
   return dims;
@@ -93,9 +96,11 @@ Status top_k(const Case& at) {
   const Shape& values = at.output(0);
   const auto along = static_cast<std::size_t>(axis);
   const std::int32_t k = values.size() == expected.size() ? values[along] : 0;
-  if (k < 1 || k > expected[along]) return at.fail() << k << " of the elements on axis " << axis << " of " << text_of(at.input(0));
+  if (k < 1 || k > expected[along])
+    return at.fail() << k << " of the elements on axis " << axis << " of " << text_of(at.input(0));
   expected[along] = k;
-  if (values != expected) return at.fail() << "values of " << text_of(values) << ", expected " << text_of(expected);
+  if (values != expected)
+    return at.fail() << "values of " << text_of(values) << ", expected " << text_of(expected);
   at.output(1) = expected;
   return {};
 }
@@ -113,7 +118,8 @@ Status reduce(const Case& at) {
   RUNNEL_TRY(axis_inside(at, options.time_axis, at.input(0)));
   const std::int32_t frames = at.input(0)[static_cast<std::size_t>(options.time_axis)];
   if (options.hop < 1) return at.fail() << "a hop of " << options.hop << ", expected at least 1";
-  dims[static_cast<std::size_t>(options.time_axis)] = options.window < 0 ? frames : window_length(frames, options.window, options.hop, options.before, 0);
+  dims[static_cast<std::size_t>(options.time_axis)] =
+      options.window < 0 ? frames : window_length(frames, options.window, options.hop, options.before, 0);
   return at.set(0, dims);
 }
 

@@ -18,21 +18,29 @@ bool all_non_negative(const std::vector<std::byte>& data) {
 
 bool constant_is_non_negative(const Tensor& tensor) {
   switch (tensor.dtype) {
-    case DType::int8: return all_non_negative<std::int8_t>(*tensor.data);
-    case DType::int16: return all_non_negative<std::int16_t>(*tensor.data);
-    default: return false;
+    case DType::int8:
+      return all_non_negative<std::int8_t>(*tensor.data);
+    case DType::int16:
+      return all_non_negative<std::int16_t>(*tensor.data);
+    default:
+      return false;
   }
 }
 
 bool symmetric(const Tensor& tensor) {
-  return std::all_of(tensor.zero_points.begin(), tensor.zero_points.end(), [](std::int32_t zero) { return zero == 0; });
+  return std::all_of(tensor.zero_points.begin(), tensor.zero_points.end(),
+                     [](std::int32_t zero) { return zero == 0; });
 }
 
 bool fused_relu(const Node& node) {
-  if (const auto* options = std::get_if<ConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
-  if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options)) return options->activation == fb::Activation::relu;
-  if (const auto* options = std::get_if<BinaryOptions>(&node.options)) return options->activation == fb::Activation::relu;
-  if (const auto* options = std::get_if<TransposedConvOptions>(&node.options)) return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<ConvOptions>(&node.options))
+    return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options))
+    return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<BinaryOptions>(&node.options))
+    return options->activation == fb::Activation::relu;
+  if (const auto* options = std::get_if<TransposedConvOptions>(&node.options))
+    return options->activation == fb::Activation::relu;
   return false;
 }
 
@@ -59,19 +67,23 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::squared_difference:
     case fb::OpCode::reduce_l1:
     case fb::OpCode::reduce_l2:
-    case fb::OpCode::reduce_sum_square: return true;
+    case fb::OpCode::reduce_sum_square:
+      return true;
     case fb::OpCode::clip: {
       const auto* options = std::get_if<ClipOptions>(&node.options);
       return input(0) || (options != nullptr && options->low >= 0);
     }
-    case fb::OpCode::lut: return input(1);
-    case fb::OpCode::max: return input(0) || input(1);
+    case fb::OpCode::lut:
+      return input(1);
+    case fb::OpCode::max:
+      return input(0) || input(1);
     case fb::OpCode::add:
     case fb::OpCode::mul:
     case fb::OpCode::matmul:
     case fb::OpCode::div:
     case fb::OpCode::min:
-    case fb::OpCode::concat: return every_input();
+    case fb::OpCode::concat:
+      return every_input();
     case fb::OpCode::pad: {
       const auto* options = std::get_if<PadOptions>(&node.options);
       return input(0) && options != nullptr && (options->mode != fb::PadMode::zero || options->value >= 0);
@@ -98,7 +110,8 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::reduce_mean:
     case fb::OpCode::reduce_sum:
     case fb::OpCode::reduce_max:
-    case fb::OpCode::reduce_min: return input(0);
+    case fb::OpCode::reduce_min:
+      return input(0);
     case fb::OpCode::lp_norm:
     case fb::OpCode::resize:
     case fb::OpCode::depth_to_space:
@@ -107,8 +120,10 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
     case fb::OpCode::reverse_sequence:
     case fb::OpCode::insert_zeros:
     case fb::OpCode::streaming_cache:
-    case fb::OpCode::expand: return input(0);
-    default: return false;
+    case fb::OpCode::expand:
+      return input(0);
+    default:
+      return false;
   }
 }
 
@@ -118,7 +133,8 @@ void mark_non_negative(Graph& graph, const Node& node) {
   for (const TensorId id : node.inputs) {
     if (id == kAbsent) continue;
     Tensor& tensor = graph.tensors[static_cast<std::size_t>(id)];
-    if (tensor.data && !tensor.non_negative && symmetric(tensor)) tensor.non_negative = constant_is_non_negative(tensor);
+    if (tensor.data && !tensor.non_negative && symmetric(tensor))
+      tensor.non_negative = constant_is_non_negative(tensor);
   }
   if (!output_is_non_negative(graph, node)) return;
   for (const TensorId id : node.outputs) {

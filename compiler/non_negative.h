@@ -5,8 +5,8 @@
 
 namespace runnel::compiler {
 
-// Sets Tensor::non_negative of the outputs of one node, and of its constant inputs, from what the inputs are known to be.
-// Never clears it. Constants and outputs with zero points other than 0 are left alone.
+// Sets Tensor::non_negative of the outputs of one node, and of its constant inputs, from what the inputs are
+// known to be. Never clears it. Constants and outputs with zero points other than 0 are left alone.
 void mark_non_negative(Graph& graph, const Node& node);
 
 // All nodes, in order.

@@ -2,7 +2,8 @@
 
 namespace runnel::compiler {
 
-Status obstacle_status(const std::map<std::string, int>& obstacles, std::string_view what, std::string_view unit) {
+Status obstacle_status(const std::map<std::string, int>& obstacles, std::string_view what,
+                       std::string_view unit) {
   if (obstacles.empty()) return {};
   Status failure(Code::unsupported);
   failure << what << " that cannot be imported: ";

@@ -9,7 +9,9 @@
 
 namespace runnel::compiler {
 
-// Success where there is nothing; else unsupported: "WHAT that cannot be imported: A, B (3 UNIT)", for names and how often each was met.
-Status obstacle_status(const std::map<std::string, int>& obstacles, std::string_view what, std::string_view unit);
+// Success where there is nothing; else unsupported: "WHAT that cannot be imported: A, B (3 UNIT)", for names
+// and how often each was met.
+Status obstacle_status(const std::map<std::string, int>& obstacles, std::string_view what,
+                       std::string_view unit);
 
 }  // namespace runnel::compiler

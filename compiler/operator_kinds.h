@@ -6,7 +6,9 @@
 namespace runnel::compiler {
 
 // A function of one value: abs to erf.
-constexpr bool is_function(fb::OpCode code) noexcept { return code >= fb::OpCode::abs && code <= fb::OpCode::erf; }
+constexpr bool is_function(fb::OpCode code) noexcept {
+  return code >= fb::OpCode::abs && code <= fb::OpCode::erf;
+}
 // A function of pairs of numbers whose shapes broadcast.
 constexpr bool is_pair(fb::OpCode code) noexcept {
   switch (code) {
@@ -18,8 +20,10 @@ constexpr bool is_pair(fb::OpCode code) noexcept {
     case fb::OpCode::min:
     case fb::OpCode::mod:
     case fb::OpCode::pow:
-    case fb::OpCode::squared_difference: return true;
-    default: return false;
+    case fb::OpCode::squared_difference:
+      return true;
+    default:
+      return false;
   }
 }
 

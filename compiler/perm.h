@@ -10,7 +10,7 @@ namespace runnel::compiler {
 // Order in which a tensor stores the axes of a file's value: stored axis i is axis perm[i].
 using Perm = std::vector<int>;
 Perm identity_perm(std::size_t rank);
-Perm channels_last_perm(std::size_t rank);   // [N, C, ...] stored as [N, ..., C]
+Perm channels_last_perm(std::size_t rank);  // [N, C, ...] stored as [N, ..., C]
 // Where each axis of the file is stored.
 Perm inverse(const Perm& perm);
 // The dimensions in the file's order of a tensor that stores its axes in the order of `perm`.

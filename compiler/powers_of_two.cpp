@@ -14,15 +14,20 @@ namespace {
 using fb::OpCode;
 using kernels::Rounding;
 
-bool has_scale(const Tensor& tensor) { return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && !tensor.scales.empty(); }
+bool has_scale(const Tensor& tensor) {
+  return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && !tensor.scales.empty();
+}
 
 double real(const Tensor& tensor, std::int64_t value, std::size_t entry = 0) {
-  const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[tensor.zero_points.size() == 1 ? 0 : entry];
-  return static_cast<double>(value - zero) * static_cast<double>(tensor.scales[tensor.scales.size() == 1 ? 0 : entry]);
+  const std::int32_t zero =
+      tensor.zero_points.empty() ? 0 : tensor.zero_points[tensor.zero_points.size() == 1 ? 0 : entry];
+  return static_cast<double>(value - zero) *
+         static_cast<double>(tensor.scales[tensor.scales.size() == 1 ? 0 : entry]);
 }
 
 std::int64_t to_integer(double value, int exponent, DType type) {
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::nearbyint(std::ldexp(value, -exponent))), kernels::lowest(type), kernels::highest(type));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::nearbyint(std::ldexp(value, -exponent))),
+                                  kernels::lowest(type), kernels::highest(type));
 }
 
 class Folding {
@@ -30,7 +35,8 @@ class Folding {
   explicit Folding(Graph& graph) : graph_(graph), old_(graph.tensors) {}
 
   Status run() {
-    if (std::none_of(old_.begin(), old_.end(), [](const Tensor& tensor) { return has_scale(tensor); })) return {};
+    if (std::none_of(old_.begin(), old_.end(), [](const Tensor& tensor) { return has_scale(tensor); }))
+      return {};
     std::vector<Node> nodes;
     for (Node& node : graph_.nodes) {
       made_ = &nodes;
@@ -48,12 +54,15 @@ class Folding {
  private:
   Tensor& tensor(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
   const Tensor& before(TensorId id) const { return old_[static_cast<std::size_t>(id)]; }
-  bool scaled(TensorId id) const { return id >= 0 && static_cast<std::size_t>(id) < old_.size() && has_scale(before(id)); }
+  bool scaled(TensorId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < old_.size() && has_scale(before(id));
+  }
 
   // A tensor of activations: all that its integers can mean.
   int exponent(TensorId id) const {
     const Tensor& from = before(id);
-    const double low = std::abs(real(from, kernels::lowest(from.dtype))), high = std::abs(real(from, kernels::highest(from.dtype)));
+    const double low = std::abs(real(from, kernels::lowest(from.dtype))),
+                 high = std::abs(real(from, kernels::highest(from.dtype)));
     // The lowest integer has no positive twin: that much is not asked for.
     const double step = static_cast<double>(from.scales[0]);
     return exponent_for(std::max(low - step, high), kernels::highest(from.dtype));
@@ -68,48 +77,68 @@ class Folding {
     to.channel_axis = -1;
     if (!from.data) return;
     const std::size_t count = from.data->size() / size_of(from.dtype);
-    for (std::size_t i = 0; i < count; ++i) kernels::store(to.dtype, to.data->data(), i, to_integer(real(from, kernels::load(from.dtype, from.data->data(), i)), power, to.dtype));
+    for (std::size_t i = 0; i < count; ++i)
+      kernels::store(
+          to.dtype, to.data->data(), i,
+          to_integer(real(from, kernels::load(from.dtype, from.data->data(), i)), power, to.dtype));
   }
 
   Status fold(Node node) {
-    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) { return scaled(id); }) ||
-                     std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return scaled(id); });
-    if (!any || (node.version == 3 && (node.code == OpCode::conv || node.code == OpCode::fully_connected))) {   // dynamic range: floats
+    const bool any =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) { return scaled(id); }) ||
+        std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return scaled(id); });
+    if (!any || (node.version == 3 && (node.code == OpCode::conv ||
+                                       node.code == OpCode::fully_connected))) {  // dynamic range: floats
       made_->push_back(std::move(node));
       return {};
     }
     node.rounding = Rounding::half_even;
     switch (node.code) {
       case OpCode::conv:
-      case OpCode::fully_connected: return fold_layer(std::move(node));
+      case OpCode::fully_connected:
+        return fold_layer(std::move(node));
       case OpCode::add:
       case OpCode::sub:
-      case OpCode::mul: node.version = 2; return limited(std::move(node));
-      case OpCode::clip: return fold_clip(std::move(node));
-      case OpCode::requantize: return fold_requantize(std::move(node));
-      case OpCode::lut: return fold_table(std::move(node));
+      case OpCode::mul:
+        node.version = 2;
+        return limited(std::move(node));
+      case OpCode::clip:
+        return fold_clip(std::move(node));
+      case OpCode::requantize:
+        return fold_requantize(std::move(node));
+      case OpCode::lut:
+        return fold_table(std::move(node));
       case OpCode::softmax:
-        if (std::holds_alternative<FunctionOptions>(node.options)) return fail(node) << "softmax with a factor";
+        if (std::holds_alternative<FunctionOptions>(node.options))
+          return fail(node) << "softmax with a factor";
         break;
       case OpCode::pad: {
         auto& options = std::get<PadOptions>(node.options);
-        options.value = static_cast<int>(to_integer(real(before(node.outputs[0]), options.value), exponent(node.outputs[0]), before(node.outputs[0]).dtype));
+        options.value =
+            static_cast<int>(to_integer(real(before(node.outputs[0]), options.value),
+                                        exponent(node.outputs[0]), before(node.outputs[0]).dtype));
         break;
       }
-      case OpCode::squared_difference: return fold_squared_difference(std::move(node));
+      case OpCode::squared_difference:
+        return fold_squared_difference(std::move(node));
       case OpCode::svdf:
       case OpCode::lstm:
-        RUNNEL_TRY(fold_recurrent(graph_, node, [&](TensorId id) -> const Tensor& { return before(id); }, [&](TensorId id) { return exponent(id); }));
+        RUNNEL_TRY(fold_recurrent(
+            graph_, node, [&](TensorId id) -> const Tensor& { return before(id); },
+            [&](TensorId id) { return exponent(id); }));
         made_->push_back(std::move(node));
         return {};
-      default: break;
+      default:
+        break;
     }
     if (node.version == 3) node.version = 1;
     made_->push_back(std::move(node));
     return {};
   }
 
-  static Status fail(const Node& node) { return Status(Code::unsupported) << "node \"" << node.name << "\" has no form with power-of-two scales: "; }
+  static Status fail(const Node& node) {
+    return Status(Code::unsupported) << "node \"" << node.name << "\" has no form with power-of-two scales: ";
+  }
 
   // [0, 6] and [-1, 1] become a clip behind the operator.
   Status limited(Node node) {
@@ -121,7 +150,8 @@ class Folding {
       made_->push_back(std::move(node));
       return {};
     }
-    const double low = *activation == fb::Activation::relu6 ? 0 : -1, high = *activation == fb::Activation::relu6 ? 6 : 1;
+    const double low = *activation == fb::Activation::relu6 ? 0 : -1,
+                 high = *activation == fb::Activation::relu6 ? 6 : 1;
     *activation = fb::Activation::none;
     Node clip;
     clip.name = node.name;
@@ -156,7 +186,8 @@ class Folding {
     const TensorId y = node.outputs[0];
     const auto& options = std::get<ClipOptions>(node.options);
     const auto value = [&](int integer) {
-      return real(before(y), std::clamp(integer, static_cast<int>(kernels::lowest(before(y).dtype)), static_cast<int>(kernels::highest(before(y).dtype))));
+      return real(before(y), std::clamp(integer, static_cast<int>(kernels::lowest(before(y).dtype)),
+                                        static_cast<int>(kernels::highest(before(y).dtype))));
     };
     node.options = limits(y, value(options.low), value(options.high));
     node.version = 1;
@@ -206,7 +237,8 @@ class Folding {
       if (code == OpCode::quantize || code == OpCode::dequantize) made.options = {};
       made_->push_back(std::move(made));
     };
-    const TensorId a = add_floats(node.inputs[0]), b = add_floats(node.inputs[1]), difference = add_floats(node.outputs[0]), square = add_floats(node.outputs[0]);
+    const TensorId a = add_floats(node.inputs[0]), b = add_floats(node.inputs[1]),
+                   difference = add_floats(node.outputs[0]), square = add_floats(node.outputs[0]);
     push(OpCode::dequantize, {node.inputs[0]}, a);
     push(OpCode::dequantize, {node.inputs[1]}, b);
     push(OpCode::sub, {a, b}, difference);
@@ -218,15 +250,21 @@ class Folding {
   // What each new integer means, looked up in the old table.
   Status fold_table(Node node) {
     const TensorId x = node.inputs[0], y = node.outputs[0];
-    if (before(x).dtype != DType::int8 || before(y).dtype != DType::int8 || !scaled(x) || !scaled(y)) return fail(node) << "a table that is not of int8 on both sides";
+    if (before(x).dtype != DType::int8 || before(y).dtype != DType::int8 || !scaled(x) || !scaled(y))
+      return fail(node) << "a table that is not of int8 on both sides";
     const Tensor& table = before(node.inputs[1]);
     Tensor made = table;
     made.name += ".powers";
     for (int i = -128; i < 128; ++i) {
-      const std::int64_t at = std::clamp<std::int64_t>(
-          std::llround(std::ldexp(static_cast<double>(i), exponent(x)) / static_cast<double>(before(x).scales[0])) + before(x).zero_points[0], -128, 127);
-      const double value = real(before(y), kernels::load(DType::int8, table.data->data(), static_cast<std::size_t>(at + 128)));
-      kernels::store(DType::int8, made.data->data(), static_cast<std::size_t>(i + 128), to_integer(value, exponent(y), DType::int8));
+      const std::int64_t at =
+          std::clamp<std::int64_t>(std::llround(std::ldexp(static_cast<double>(i), exponent(x)) /
+                                                static_cast<double>(before(x).scales[0])) +
+                                       before(x).zero_points[0],
+                                   -128, 127);
+      const double value =
+          real(before(y), kernels::load(DType::int8, table.data->data(), static_cast<std::size_t>(at + 128)));
+      kernels::store(DType::int8, made.data->data(), static_cast<std::size_t>(i + 128),
+                     to_integer(value, exponent(y), DType::int8));
     }
     node.inputs[1] = static_cast<TensorId>(graph_.tensors.size());
     graph_.tensors.push_back(std::move(made));
@@ -239,7 +277,8 @@ class Folding {
     if (!scaled(x) || !scaled(w) || !scaled(node.outputs[0])) return fail(node) << "operands without scales";
     const Tensor& from = before(w);
     Tensor weights = from;
-    const auto channels = static_cast<std::size_t>(from.shape[0]), count = from.data->size() / size_of(from.dtype), row = count / channels;
+    const auto channels = static_cast<std::size_t>(from.shape[0]),
+               count = from.data->size() / size_of(from.dtype), row = count / channels;
     weights.name += ".powers";
     weights.scales.clear();
     weights.zero_points.clear();
@@ -248,11 +287,15 @@ class Folding {
     Tensor bias = biased ? before(node.inputs[2]) : Tensor();
     for (std::size_t channel = 0; channel < channels; ++channel) {
       double largest = 0;
-      const auto value = [&](std::size_t i) { return real(from, kernels::load(from.dtype, from.data->data(), i), channel); };
-      for (std::size_t i = channel * row; i < (channel + 1) * row; ++i) largest = std::max(largest, std::abs(value(i)));
+      const auto value = [&](std::size_t i) {
+        return real(from, kernels::load(from.dtype, from.data->data(), i), channel);
+      };
+      for (std::size_t i = channel * row; i < (channel + 1) * row; ++i)
+        largest = std::max(largest, std::abs(value(i)));
       int power = exponent_for(largest, kernels::highest(from.dtype));
       // Never so fine that a bias or a sum does not fit.
-      const double unit = static_cast<double>(before(x).scales[0]) * static_cast<double>(from.scales[from.scales.size() == 1 ? 0 : channel]);
+      const double unit = static_cast<double>(before(x).scales[0]) *
+                          static_cast<double>(from.scales[from.scales.size() == 1 ? 0 : channel]);
       double added = 0;
       if (biased) {
         std::int64_t integer = 0;
@@ -261,11 +304,13 @@ class Folding {
         added = static_cast<double>(integer) * unit;
         const double room = bias.dtype == DType::int32 ? 1 << 30 : 1e15;
         while (std::abs(std::ldexp(added, -(power + exponent(x)))) > room) ++power;
-        const auto whole = static_cast<std::int64_t>(std::nearbyint(std::ldexp(added, -(power + exponent(x)))));
+        const auto whole =
+            static_cast<std::int64_t>(std::nearbyint(std::ldexp(added, -(power + exponent(x)))));
         std::memcpy(bias.data->data() + channel * size_of(bias.dtype), &whole, size_of(bias.dtype));
       }
       weights.exponents.push_back(static_cast<std::int8_t>(power));
-      for (std::size_t i = channel * row; i < (channel + 1) * row; ++i) kernels::store(from.dtype, weights.data->data(), i, to_integer(value(i), power, from.dtype));
+      for (std::size_t i = channel * row; i < (channel + 1) * row; ++i)
+        kernels::store(from.dtype, weights.data->data(), i, to_integer(value(i), power, from.dtype));
     }
     node.version = 1;
     node.inputs[1] = static_cast<TensorId>(graph_.tensors.size());

@@ -7,7 +7,8 @@
 
 namespace runnel::compiler {
 
-Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls, std::int64_t frames) {
+Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buffers>& calls,
+                                       std::int64_t frames) {
   WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, write));
@@ -20,10 +21,13 @@ Result<std::vector<Buffers>> run_whole(const Graph& graph, const std::vector<Buf
   Session& session = runner->session();
   std::vector<Buffers> results;
   for (const Buffers& inputs : calls) {
-    if (inputs.size() != graph.inputs.size()) return Status(Code::mismatch) << inputs.size() << " inputs, the graph has " << graph.inputs.size();
+    if (inputs.size() != graph.inputs.size())
+      return Status(Code::mismatch) << inputs.size() << " inputs, the graph has " << graph.inputs.size();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::span<std::byte> to = session.input(static_cast<int>(i));
-      if (to.size() != inputs[i].size()) return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes, found " << inputs[i].size();
+      if (to.size() != inputs[i].size())
+        return Status(Code::mismatch)
+               << "input " << i << " takes " << to.size() << " bytes, found " << inputs[i].size();
       std::memcpy(to.data(), inputs[i].data(), to.size());
     }
     session.run(runner->prepared().block());

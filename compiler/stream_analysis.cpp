@@ -28,13 +28,15 @@ Status check_operators(const Model& model, OperatorTable table) {
   return {};
 }
 
-Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table, std::span<const std::int8_t> axes) {
+Result<StreamAnalysis> analyse_streams(const Model& model, OperatorTable table,
+                                       std::span<const std::int8_t> axes) {
   StreamAnalysis out;
   out.tensors.resize(static_cast<std::size_t>(model.tensor_count()));
   out.steps.resize(static_cast<std::size_t>(model.operator_count()));
   std::vector<std::int64_t> lengths(out.tensors.size());
   Refusals sink(out);
-  const Status planned = plan_streams(model, table, axes, out.tensors, out.steps, lengths, out.block_multiple, &sink);
+  const Status planned =
+      plan_streams(model, table, axes, out.tensors, out.steps, lengths, out.block_multiple, &sink);
   if (planned.code() == Code::unsupported || planned.code() == Code::mismatch) {
     if (out.refusals.empty()) {
       out.refusals.emplace_back(planned.text());
@@ -52,7 +54,9 @@ Result<std::vector<std::int8_t>> input_time_axes(const Model& model, std::span<c
   if (!given.empty() && given.size() != inputs.size()) {
     return Status(Code::invalid_argument) << given.size() << " time axes for " << inputs.size() << " inputs";
   }
-  const auto default_axis = [](const Shape& shape) { return shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1; };
+  const auto default_axis = [](const Shape& shape) {
+    return shape.rank >= 2 && shape[0] == 1 ? 1 : shape.rank >= 1 ? 0 : -1;
+  };
   std::int64_t elements = 0;
   std::int32_t length = 0;
   for (const std::int32_t input : inputs) {
@@ -64,7 +68,9 @@ Result<std::vector<std::int8_t>> input_time_axes(const Model& model, std::span<c
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Shape shape = model.tensor(inputs[i]).shape;
     if (!given.empty()) {
-      if (given[i] < -1 || given[i] >= shape.rank) return Status(Code::invalid_argument) << "time axis " << given[i] << " of input " << i << ", which has rank " << shape.rank;
+      if (given[i] < -1 || given[i] >= shape.rank)
+        return Status(Code::invalid_argument)
+               << "time axis " << given[i] << " of input " << i << ", which has rank " << shape.rank;
       axes.push_back(static_cast<std::int8_t>(given[i]));
       continue;
     }

@@ -8,15 +8,16 @@
 
 namespace runnel::compiler {
 
-// Attention sees the keys from `left` frames in front of the query's chunk of `chunk` frames to `right` behind it.
+// Attention sees the keys from `left` frames in front of the query's chunk of `chunk` frames to `right`
+// behind it.
 struct AttentionWindow {
   int left = 0, right = 0, chunk = 1;
 };
 
 struct StreamOptions {
-  // Statistics over all time (global pools, reductions, flattening in front of a dense layer) become those over the frames that a clip of this many
-  // source frames has; kClip: the clip of the file; kSoFar: over all frames so far, where a statistic is joined with its stream. 0: they are
-  // refused.
+  // Statistics over all time (global pools, reductions, flattening in front of a dense layer) become those
+  // over the frames that a clip of this many source frames has; kClip: the clip of the file; kSoFar: over all
+  // frames so far, where a statistic is joined with its stream. 0: they are refused.
   static constexpr std::int64_t kClip = -2, kSoFar = -1;
   std::int64_t pool_window = 0;
   // Frames between two such windows, in frames of the statistic's input.
@@ -33,7 +34,9 @@ struct StreamOptions {
   bool required = false;
 
   // Was anything said that only a stream can keep?
-  [[nodiscard]] bool given() const { return required || pool_window != 0 || attention || !contexts.empty() || max_lookahead || time_axis; }
+  [[nodiscard]] bool given() const {
+    return required || pool_window != 0 || attention || !contexts.empty() || max_lookahead || time_axis;
+  }
 };
 
 }  // namespace runnel::compiler

@@ -19,8 +19,10 @@ bool is_spatial(fb::OpCode code) {
     case fb::OpCode::average_pool:
     case fb::OpCode::max_pool:
     case fb::OpCode::resize:
-    case fb::OpCode::insert_zeros: return true;
-    default: return false;
+    case fb::OpCode::insert_zeros:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -32,8 +34,10 @@ bool is_unary(fb::OpCode code) {
     case fb::OpCode::clip:
     case fb::OpCode::requantize:
     case fb::OpCode::quantize:
-    case fb::OpCode::dequantize: return true;
-    default: return code >= fb::OpCode::abs && code <= fb::OpCode::erf;
+    case fb::OpCode::dequantize:
+      return true;
+    default:
+      return code >= fb::OpCode::abs && code <= fb::OpCode::erf;
   }
 }
 
@@ -114,7 +118,11 @@ class TimeFirst {
     Perm perm;
     bool has_original = true;
   };
-  [[nodiscard]] int time_axis(TensorId id) const { return id >= 0 && static_cast<std::size_t>(id) < time_axes_.size() ? time_axes_[static_cast<std::size_t>(id)] : -1; }
+  [[nodiscard]] int time_axis(TensorId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < time_axes_.size()
+               ? time_axes_[static_cast<std::size_t>(id)]
+               : -1;
+  }
   [[nodiscard]] bool is_stream(TensorId id) const { return time_axis(id) >= 0; }
 
   // The order of axes with time in front of all that is more than 1.
@@ -137,7 +145,8 @@ class TimeFirst {
 
   // x in the order `perm`.
   TensorId front(TensorId x, const Perm& perm, const Node& reader) {
-    if (const auto known = fronts_.find(x); known != fronts_.end() && known->second.perm == perm) return known->second.id;
+    if (const auto known = fronts_.find(x); known != fronts_.end() && known->second.perm == perm)
+      return known->second.id;
     original(x, reader);
     const TensorId turned = editor_.transpose(x, perm, reader);
     if (turned != x) {
@@ -166,7 +175,9 @@ class TimeFirst {
   bool convert(Node node, bool refused) {
     Perm perm;
     for (const TensorId input : node.inputs) {
-      if (const auto known = fronts_.find(input); known != fronts_.end() && (perm.empty() || perm.size() < known->second.perm.size())) perm = known->second.perm;
+      if (const auto known = fronts_.find(input);
+          known != fronts_.end() && (perm.empty() || perm.size() < known->second.perm.size()))
+        perm = known->second.perm;
     }
     if (perm.empty() && !refused) return false;
     if (is_spatial(node.code)) return convert_spatial(node);
@@ -206,7 +217,9 @@ class TimeFirst {
   // [1, height, time, C] becomes [1, time, height, C].
   bool convert_spatial(Node& node) {
     const TensorId x = node.inputs[0];
-    if (node.outputs.size() != 1 || time_axis(x) != 2 || editor_.shape(x).size() != 4 || editor_.shape(x)[0] != 1) return false;
+    if (node.outputs.size() != 1 || time_axis(x) != 2 || editor_.shape(x).size() != 4 ||
+        editor_.shape(x)[0] != 1)
+      return false;
     const Perm swap = {0, 2, 1, 3};
     const bool has_weights = node.code == fb::OpCode::conv || node.code == fb::OpCode::transposed_conv;
     if (has_weights) {
@@ -251,7 +264,8 @@ class TimeFirst {
   // Time by itself, then the other axes.
   bool split_padding(const Node& node, bool refused) {
     const auto* pad = std::get_if<PadOptions>(&node.options);
-    if (!refused || pad == nullptr || pad->mode != fb::PadMode::zero || !is_stream(node.inputs[0])) return false;
+    if (!refused || pad == nullptr || pad->mode != fb::PadMode::zero || !is_stream(node.inputs[0]))
+      return false;
     const auto time = static_cast<std::size_t>(time_axis(node.inputs[0]));
     PadOptions over_time = *pad, others = *pad;
     bool any = false;

@@ -13,22 +13,27 @@ std::vector<std::byte> turned_round(const Tensor& weights) {
   const std::size_t bytes = from.size() / (taps * outputs);
   std::vector<std::byte> to(from.size());
   for (std::size_t n = 0; n < outputs; ++n) {
-    for (std::size_t tap = 0; tap < taps; ++tap) std::memcpy(to.data() + (n * taps + taps - 1 - tap) * bytes, from.data() + (n * taps + tap) * bytes, bytes);
+    for (std::size_t tap = 0; tap < taps; ++tap)
+      std::memcpy(to.data() + (n * taps + taps - 1 - tap) * bytes, from.data() + (n * taps + tap) * bytes,
+                  bytes);
   }
   return to;
 }
 
 namespace {
 
-// z[u] = x[u / s] where s divides u, y[t] = sum of z[t - pad + k d] w[k]: with K = (kernel - 1) d + 1 that is tap K - 1 - k d of a
-// transposed convolution whose result is cropped by K - 1 - pad in front and K - 1 - pad - after behind.
-bool options_of(const InsertZerosOptions& zeros, const ConvOptions& conv, const Tensor& weights, TransposedConvOptions& out) {
+// z[u] = x[u / s] where s divides u, y[t] = sum of z[t - pad + k d] w[k]: with K = (kernel - 1) d + 1 that is
+// tap K - 1 - k d of a transposed convolution whose result is cropped by K - 1 - pad in front and K - 1 - pad
+// - after behind.
+bool options_of(const InsertZerosOptions& zeros, const ConvOptions& conv, const Tensor& weights,
+                TransposedConvOptions& out) {
   if (conv.stride_height != 1 || conv.stride_width != 1) return false;
   out.stride_height = zeros.stride_height;
   out.stride_width = zeros.stride_width;
   out.dilation_height = conv.dilation_height;
   out.dilation_width = conv.dilation_width;
-  const int height = (weights.shape[1] - 1) * conv.dilation_height, width = (weights.shape[2] - 1) * conv.dilation_width;
+  const int height = (weights.shape[1] - 1) * conv.dilation_height,
+            width = (weights.shape[2] - 1) * conv.dilation_width;
   out.crop_top = height - conv.pad_top;
   out.crop_bottom = height - conv.pad_bottom - zeros.after_height;
   out.crop_left = width - conv.pad_left;

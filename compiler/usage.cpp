@@ -11,12 +11,15 @@ Result<fb::Usage> parse_usage(const UsageOptions& options, fb::Usage imported) {
   for (const fb::Usage usage : {fb::Usage::stream, fb::Usage::step, fb::Usage::window, fb::Usage::whole}) {
     if (options.usage == name_of(usage)) return usage;
   }
-  if (!options.usage.empty()) return Status(Code::invalid_argument) << "usage \"" << options.usage << "\", expected stream, step, window or whole";
+  if (!options.usage.empty())
+    return Status(Code::invalid_argument)
+           << "usage \"" << options.usage << "\", expected stream, step, window or whole";
   if (options.step || options.context || !options.states.empty()) return fb::Usage::step;
   return options.window || options.hop ? fb::Usage::window : imported;
 }
 
-Result<TensorId> find_port(const Graph& graph, const std::vector<TensorId>& ports, const std::string& name, std::string_view what) {
+Result<TensorId> find_port(const Graph& graph, const std::vector<TensorId>& ports, const std::string& name,
+                           std::string_view what) {
   std::string known;
   for (const TensorId port : ports) {
     const std::string& label = graph.tensors[static_cast<std::size_t>(port)].name;
@@ -38,8 +41,12 @@ Status check_numbers(const UsageOptions& options, fb::Usage usage) {
                  {"context", options.context, usage == fb::Usage::step, 0}};
   for (const auto& number : numbers) {
     if (!number.value) continue;
-    if (!number.allowed) return Status(Code::invalid_argument) << number.name << ' ' << *number.value << " has no meaning for usage " << name_of(usage);
-    if (*number.value < number.least) return Status(Code::invalid_argument) << number.name << ' ' << *number.value << ", expected at least " << number.least << " frames";
+    if (!number.allowed)
+      return Status(Code::invalid_argument)
+             << number.name << ' ' << *number.value << " has no meaning for usage " << name_of(usage);
+    if (*number.value < number.least)
+      return Status(Code::invalid_argument)
+             << number.name << ' ' << *number.value << ", expected at least " << number.least << " frames";
   }
   return {};
 }
@@ -52,9 +59,11 @@ Status apply_usage(const UsageOptions& options, Graph& graph) {
   RUNNEL_ASSIGN(const fb::Usage usage, parse_usage(options, imported));
   RUNNEL_TRY(check_numbers(options, usage));
   if (usage == fb::Usage::stream && imported == fb::Usage::step) {
-    return Status(Code::invalid_argument, "usage stream: the model keeps its state from run to run, expected usage step");
+    return Status(Code::invalid_argument,
+                  "usage stream: the model keeps its state from run to run, expected usage step");
   }
-  if (!options.states.empty() && usage != fb::Usage::step) return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
+  if (!options.states.empty() && usage != fb::Usage::step)
+    return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
   PipelineSettings& settings = graph.pipeline;
   settings.usage = usage;
   settings.window = options.window.value_or(0);
@@ -78,11 +87,12 @@ Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
     RUNNEL_ASSIGN(written, write_model(graph, options));
     written.refusals = refusals;
   } else {
-    written.refusals.clear();   // nobody asked for a stream
+    written.refusals.clear();  // nobody asked for a stream
   }
   // Models with several inputs may be clips of their own kind (`runnel infer`); what was asked for must hold.
   const PipelineSettings& settings = graph.pipeline;
-  const bool asked = settings.window != 0 || settings.hop != 0 || settings.step != 0 || settings.context != 0 || !settings.states.empty();
+  const bool asked = settings.window != 0 || settings.hop != 0 || settings.step != 0 ||
+                     settings.context != 0 || !settings.states.empty();
   if (!asked) return written;
   RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
   RUNNEL_TRY(usage_of(model).status());

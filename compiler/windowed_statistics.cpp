@@ -10,11 +10,13 @@ namespace runnel::compiler {
 namespace {
 
 bool is_statistic(const Node& node) {
-  return node.code == fb::OpCode::reduce_mean || node.code == fb::OpCode::reduce_sum || node.code == fb::OpCode::reduce_max || node.code == fb::OpCode::reduce_min;
+  return node.code == fb::OpCode::reduce_mean || node.code == fb::OpCode::reduce_sum ||
+         node.code == fb::OpCode::reduce_max || node.code == fb::OpCode::reduce_min;
 }
 
 bool is_elementwise(fb::OpCode code) {
-  return code == fb::OpCode::relu || code == fb::OpCode::clip || code == fb::OpCode::requantize || code == fb::OpCode::lut || code == fb::OpCode::pow ||
+  return code == fb::OpCode::relu || code == fb::OpCode::clip || code == fb::OpCode::requantize ||
+         code == fb::OpCode::lut || code == fb::OpCode::pow ||
          (code >= fb::OpCode::abs && code <= fb::OpCode::erf);
 }
 bool is_pair(fb::OpCode code) { return code >= fb::OpCode::add && code <= fb::OpCode::min; }
@@ -34,16 +36,26 @@ class Statistics {
         continue;
       }
       const bool rewritten = is_statistic(node) ? reduce(node, time) : pool_or_flatten(node, i, time);
-      if (!rewritten) editor_.add(node);
-      else out_.notes.push_back(node.name + ": over windows of " + window_text(frames_of(node.inputs[0])));
+      if (!rewritten)
+        editor_.add(node);
+      else
+        out_.notes.push_back(node.name + ": over windows of " + window_text(frames_of(node.inputs[0])));
     }
     return std::move(out_);
   }
 
  private:
-  [[nodiscard]] int time_axis(TensorId id) const { return id >= 0 && static_cast<std::size_t>(id) < time_axes_.size() ? time_axes_[static_cast<std::size_t>(id)] : -1; }
-  [[nodiscard]] int frames_of(TensorId id) { return editor_.shape(id)[static_cast<std::size_t>(time_axis(id))]; }
-  [[nodiscard]] std::string window_text(int frames) const { return so_far_ ? "all frames so far" : std::to_string(frames) + " frames, every " + std::to_string(hop_); }
+  [[nodiscard]] int time_axis(TensorId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < time_axes_.size()
+               ? time_axes_[static_cast<std::size_t>(id)]
+               : -1;
+  }
+  [[nodiscard]] int frames_of(TensorId id) {
+    return editor_.shape(id)[static_cast<std::size_t>(time_axis(id))];
+  }
+  [[nodiscard]] std::string window_text(int frames) const {
+    return so_far_ ? "all frames so far" : std::to_string(frames) + " frames, every " + std::to_string(hop_);
+  }
   [[nodiscard]] std::vector<std::size_t> readers(TensorId id) const {
     std::vector<std::size_t> out;
     for (std::size_t k = 0; k < editor_.old().size(); ++k) {
@@ -52,9 +64,12 @@ class Statistics {
     }
     return out;
   }
-  [[nodiscard]] bool is_output(TensorId id) const { return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end(); }
+  [[nodiscard]] bool is_output(TensorId id) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+  }
 
-  // Does x, one value for all time with kept axes, meet a stream of `frames` frames along `time`? Collects the tensors on the way.
+  // Does x, one value for all time with kept axes, meet a stream of `frames` frames along `time`? Collects
+  // the tensors on the way.
   bool meets_stream(TensorId x, int time, int frames, std::vector<TensorId>& way) {
     if (is_output(x)) return false;
     const auto list = readers(x);
@@ -64,7 +79,9 @@ class Statistics {
       if (is_pair(node.code)) {
         const TensorId other = node.inputs[0] == x ? node.inputs[1] : node.inputs[0];
         const auto& shape = editor_.shape(other);
-        if (other != x && time_axis(other) == time && shape.size() > static_cast<std::size_t>(time) && shape[static_cast<std::size_t>(time)] == frames) continue;
+        if (other != x && time_axis(other) == time && shape.size() > static_cast<std::size_t>(time) &&
+            shape[static_cast<std::size_t>(time)] == frames)
+          continue;
         if (other != x && !editor_.tensor(other).data) return false;
       } else if (!is_elementwise(node.code)) {
         return false;
@@ -133,8 +150,10 @@ class Statistics {
       options.kernel_width = shape[static_cast<std::size_t>(rank - 2)];
       options.kernel_height = rank > 3 ? shape[static_cast<std::size_t>(rank - 3)] : 1;
     } else {
-      const bool whole = width ? options.kernel_width == frames && options.dilation_width == 1 && options.pad_left == 0 && options.pad_right == 0
-                               : options.kernel_height == frames && options.dilation_height == 1 && options.pad_top == 0 && options.pad_bottom == 0;
+      const bool whole = width ? options.kernel_width == frames && options.dilation_width == 1 &&
+                                     options.pad_left == 0 && options.pad_right == 0
+                               : options.kernel_height == frames && options.dilation_height == 1 &&
+                                     options.pad_top == 0 && options.pad_bottom == 0;
       if (!whole || frames == 1) return false;
     }
     (width ? options.stride_width : options.stride_height) = hop_;
@@ -142,14 +161,18 @@ class Statistics {
     return true;
   }
 
-  // Integers over all of both axes: a reduction gives the same numbers and does not read the whole window for each.
+  // Integers over all of both axes: a reduction gives the same numbers and does not read the whole window for
+  // each.
   bool pool_as_reduction(const Node& node, const PoolOptions& options, int time) {
     const std::vector<std::int32_t>& shape = editor_.shape(node.inputs[0]);
     const std::size_t rank = shape.size();
     const bool max = node.code == fb::OpCode::max_pool;
-    if (editor_.tensor(node.inputs[0]).dtype == DType::float32 || (max && node.version != 1) || time < 1) return false;
-    const bool all = options.kernel_width == shape[rank - 2] && options.pad_left + options.pad_right == 0 && (options.kernel_width == 1 || options.dilation_width == 1) &&
-                     (rank == 3 || (options.kernel_height == shape[rank - 3] && options.pad_top + options.pad_bottom == 0 &&
+    if (editor_.tensor(node.inputs[0]).dtype == DType::float32 || (max && node.version != 1) || time < 1)
+      return false;
+    const bool all = options.kernel_width == shape[rank - 2] && options.pad_left + options.pad_right == 0 &&
+                     (options.kernel_width == 1 || options.dilation_width == 1) &&
+                     (rank == 3 || (options.kernel_height == shape[rank - 3] &&
+                                    options.pad_top + options.pad_bottom == 0 &&
                                     (options.kernel_height == 1 || options.dilation_height == 1)));
     if (!all || shape[0] != 1 || (rank > 3 && time == 2 && shape[1] != 1)) return false;
     Node reduction = node;
@@ -165,7 +188,8 @@ class Statistics {
     return true;
   }
 
-  // x [1, .., T, ..] laid out as one row in front of a dense layer: a convolution over T frames, its weights with time in front.
+  // x [1, .., T, ..] laid out as one row in front of a dense layer: a convolution over T frames, its weights
+  // with time in front.
   bool flatten(const Node& node, std::size_t index, int time) {
     const TensorId x = node.inputs[0], flat = node.outputs[0];
     const std::vector<std::int32_t> from = editor_.shape(x), to = editor_.shape(flat);
@@ -175,7 +199,9 @@ class Statistics {
     const auto list = readers(flat);
     if (to.back() != all || list.size() != 1 || is_output(flat)) return false;
     const Node& dense = editor_.old()[list[0]];
-    if (dense.code != fb::OpCode::fully_connected || dense.version != 1 || dense.inputs[0] != flat || list[0] != index + 1) return false;
+    if (dense.code != fb::OpCode::fully_connected || dense.version != 1 || dense.inputs[0] != flat ||
+        list[0] != index + 1)
+      return false;
     const Tensor& weights = editor_.tensor(dense.inputs[1]);
     if (!weights.data || editor_.tensor(x).exponents != editor_.tensor(flat).exponents) return false;
     // Time behind the batch.

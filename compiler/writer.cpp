@@ -11,9 +11,9 @@
 #include "compiler/numbering.h"
 #include "compiler/stream_analysis.h"
 #include "compiler/streamify.h"
+#include "inference/host/receptive_field.h"
 #include "inference/model.h"
 #include "inference/operator.h"
-#include "inference/host/receptive_field.h"
 #include "inference/prepared.h"
 #include "inference/stream_plan.h"
 
@@ -32,9 +32,11 @@ class Weights {
   fb::Range add(const std::vector<std::byte>& data) {
     auto& candidates = known_[{crc32c(data), data.size()}];
     for (const std::uint64_t offset : candidates) {
-      if (std::equal(data.begin(), data.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset))) return {offset, data.size()};
+      if (std::equal(data.begin(), data.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset)))
+        return {offset, data.size()};
     }
-    bytes_.resize((bytes_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment, std::byte{0});
+    bytes_.resize((bytes_.size() + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment,
+                  std::byte{0});
     const std::uint64_t offset = bytes_.size();
     bytes_.insert(bytes_.end(), data.begin(), data.end());
     candidates.push_back(offset);
@@ -61,74 +63,110 @@ struct OptionsWriter {
   }
   WrittenOptions operator()(const std::monostate&) const { return {}; }
   WrittenOptions operator()(const ConvOptions& o) const {
-    return done(fb::Options::ConvOptions,
-                fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.pad_top, o.pad_left,
-                                      o.pad_bottom, o.pad_right, o.groups, o.activation));
+    return done(
+        fb::Options::ConvOptions,
+        fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width,
+                              o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.groups, o.activation));
   }
   WrittenOptions operator()(const FullyConnectedOptions& o) const {
     return done(fb::Options::FullyConnectedOptions, fb::CreateFullyConnectedOptions(builder, o.activation));
   }
-  WrittenOptions operator()(const BinaryOptions& o) const { return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, o.activation)); }
+  WrittenOptions operator()(const BinaryOptions& o) const {
+    return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, o.activation));
+  }
   WrittenOptions operator()(const PoolOptions& o) const {
     return done(fb::Options::PoolOptions,
-                fb::CreatePoolOptions(builder, o.kernel_height, o.kernel_width, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width,
-                                      o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
+                fb::CreatePoolOptions(builder, o.kernel_height, o.kernel_width, o.stride_height,
+                                      o.stride_width, o.dilation_height, o.dilation_width, o.pad_top,
+                                      o.pad_left, o.pad_bottom, o.pad_right, o.count_padding, o.global));
   }
-  WrittenOptions operator()(const LutOptions& o) const { return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear)); }
-  WrittenOptions operator()(const ClipOptions& o) const { return done(fb::Options::ClipOptions, fb::CreateClipOptions(builder, o.low, o.high, o.low_value, o.high_value)); }
+  WrittenOptions operator()(const LutOptions& o) const {
+    return done(fb::Options::LutOptions, fb::CreateLutOptions(builder, o.linear));
+  }
+  WrittenOptions operator()(const ClipOptions& o) const {
+    return done(fb::Options::ClipOptions,
+                fb::CreateClipOptions(builder, o.low, o.high, o.low_value, o.high_value));
+  }
   WrittenOptions operator()(const TransposeOptions& o) const {
     return done(fb::Options::TransposeOptions, fb::CreateTransposeOptionsDirect(builder, &o.perm));
   }
   WrittenOptions operator()(const SliceOptions& o) const {
     return done(fb::Options::SliceOptions, fb::CreateSliceOptionsDirect(builder, &o.begin, &o.step));
   }
-  WrittenOptions operator()(const AxisOptions& o) const { return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis)); }
+  WrittenOptions operator()(const AxisOptions& o) const {
+    return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis));
+  }
   WrittenOptions operator()(const PadOptions& o) const {
-    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
+    return done(fb::Options::PadOptions,
+                fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
   }
   WrittenOptions operator()(const ReduceOptions& o) const {
-    return done(fb::Options::ReduceOptions, fb::CreateReduceOptionsDirect(builder, &o.axes, o.window, o.hop, o.before, static_cast<std::int8_t>(o.time_axis)));
+    return done(fb::Options::ReduceOptions,
+                fb::CreateReduceOptionsDirect(builder, &o.axes, o.window, o.hop, o.before,
+                                              static_cast<std::int8_t>(o.time_axis)));
   }
   WrittenOptions operator()(const FunctionOptions& o) const {
-    return done(fb::Options::FunctionOptions, fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
+    return done(fb::Options::FunctionOptions,
+                fb::CreateFunctionOptions(builder, o.alpha, o.beta, o.tanh_form));
   }
-  WrittenOptions operator()(const TopKOptions& o) const { return done(fb::Options::TopKOptions, fb::CreateTopKOptions(builder, o.axis, o.smallest)); }
+  WrittenOptions operator()(const TopKOptions& o) const {
+    return done(fb::Options::TopKOptions, fb::CreateTopKOptions(builder, o.axis, o.smallest));
+  }
   // ---- recurrence, normalization, rearrangement
   WrittenOptions operator()(const RecurrentOptions& o) const {
-    return done(fb::Options::RecurrentOptions, fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
-                                                                          static_cast<std::uint8_t>(o.outputs)));
+    return done(fb::Options::RecurrentOptions,
+                fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
+                                           static_cast<std::uint8_t>(o.outputs)));
   }
-  WrittenOptions operator()(const NormOptions& o) const { return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p)); }
-  WrittenOptions operator()(const ResizeOptions& o) const { return done(fb::Options::ResizeOptions, fb::CreateResizeOptions(builder, o.mode, o.coordinates)); }
-  WrittenOptions operator()(const BlockOptions& o) const { return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major)); }
-  WrittenOptions operator()(const ScatterOptions& o) const { return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, o.reduction)); }
-  WrittenOptions operator()(const ReverseOptions& o) const { return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis)); }
+  WrittenOptions operator()(const NormOptions& o) const {
+    return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p));
+  }
+  WrittenOptions operator()(const ResizeOptions& o) const {
+    return done(fb::Options::ResizeOptions, fb::CreateResizeOptions(builder, o.mode, o.coordinates));
+  }
+  WrittenOptions operator()(const BlockOptions& o) const {
+    return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major));
+  }
+  WrittenOptions operator()(const ScatterOptions& o) const {
+    return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, o.reduction));
+  }
+  WrittenOptions operator()(const ReverseOptions& o) const {
+    return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis));
+  }
   WrittenOptions operator()(const InsertZerosOptions& o) const {
-    return done(fb::Options::InsertZerosOptions, fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height, o.after_width));
+    return done(fb::Options::InsertZerosOptions,
+                fb::CreateInsertZerosOptions(builder, o.stride_height, o.stride_width, o.after_height,
+                                             o.after_width));
   }
   WrittenOptions operator()(const StreamingCacheOptions& o) const {
-    return done(fb::Options::StreamingCacheOptions, fb::CreateStreamingCacheOptions(builder, o.frames, o.axis));
+    return done(fb::Options::StreamingCacheOptions,
+                fb::CreateStreamingCacheOptions(builder, o.frames, o.axis));
   }
   WrittenOptions operator()(const TransposedConvOptions& o) const {
     return done(fb::Options::TransposedConvOptions,
-                fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width, o.crop_top, o.crop_left,
-                                                o.crop_bottom, o.crop_right, o.groups, o.activation));
+                fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height,
+                                                o.dilation_width, o.crop_top, o.crop_left, o.crop_bottom,
+                                                o.crop_right, o.groups, o.activation));
   }
   WrittenOptions operator()(const SequenceLstmOptions& o) const {
     return done(fb::Options::SequenceLstmOptions,
-                fb::CreateSequenceLstmOptions(builder, o.time_major, o.cell_clip, static_cast<std::int8_t>(o.cell_exponent)));
+                fb::CreateSequenceLstmOptions(builder, o.time_major, o.cell_clip,
+                                              static_cast<std::int8_t>(o.cell_exponent)));
   }
   WrittenOptions operator()(const SvdfOptions& o) const {
     return done(fb::Options::SvdfOptions,
-                fb::CreateSvdfOptions(builder, o.rank, o.activation, static_cast<std::uint8_t>(o.state_dtype), o.state_scale, o.state_zero_point));
+                fb::CreateSvdfOptions(builder, o.rank, o.activation, static_cast<std::uint8_t>(o.state_dtype),
+                                      o.state_scale, o.state_zero_point));
   }
   WrittenOptions operator()(const AttentionOptions& o) const {
     const auto narrow = [](int value) { return static_cast<std::int8_t>(value); };
     return done(fb::Options::AttentionOptions,
-                fb::CreateAttentionOptions(builder, o.left, o.right, o.chunk, narrow(o.score_exponent), o.scale, narrow(o.scale_exponent),
-                                           narrow(o.scaled_exponent), narrow(o.weight_exponent), o.real_scale));
+                fb::CreateAttentionOptions(builder, o.left, o.right, o.chunk, narrow(o.score_exponent),
+                                           o.scale, narrow(o.scale_exponent), narrow(o.scaled_exponent),
+                                           narrow(o.weight_exponent), o.real_scale));
   }
-  [[nodiscard]] Offset<flatbuffers::Vector<Offset<fb::CustomAttribute>>> written(const std::vector<CustomAttribute>& list) const {
+  [[nodiscard]] Offset<flatbuffers::Vector<Offset<fb::CustomAttribute>>> written(
+      const std::vector<CustomAttribute>& list) const {
     std::vector<Offset<fb::CustomAttribute>> attributes;
     for (const CustomAttribute& attribute : list) {
       const auto name = builder.CreateString(attribute.name);
@@ -138,7 +176,8 @@ struct OptionsWriter {
       const auto written_integers = integers != nullptr ? builder.CreateVector(*integers) : 0;
       const auto written_numbers = numbers != nullptr ? builder.CreateVector(*numbers) : 0;
       const auto written_text = text != nullptr ? builder.CreateString(*text) : 0;
-      attributes.push_back(fb::CreateCustomAttribute(builder, name, written_integers, written_numbers, written_text));
+      attributes.push_back(
+          fb::CreateCustomAttribute(builder, name, written_integers, written_numbers, written_text));
     }
     return builder.CreateVector(attributes);
   }
@@ -153,7 +192,9 @@ struct OptionsWriter {
     const auto kind = builder.CreateString(o.kind);
     return done(fb::Options::DelegateOptions, fb::CreateDelegateOptions(builder, kind, parts, attributes));
   }
-  WrittenOptions operator()(const VariableOptions& o) const { return done(fb::Options::VariableOptions, fb::CreateVariableOptions(builder, o.variable)); }
+  WrittenOptions operator()(const VariableOptions& o) const {
+    return done(fb::Options::VariableOptions, fb::CreateVariableOptions(builder, o.variable));
+  }
 };
 
 // One section after another; each is a FlatBuffer of its own (or raw bytes) with its checksum.
@@ -165,15 +206,19 @@ class SectionList {
     const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
     add(kind, std::vector<std::byte>(first, first + builder.GetSize()));
   }
-  void add(fb::SectionKind kind, std::vector<std::byte> data) { sections_.emplace_back(kind, std::move(data)); }
+  void add(fb::SectionKind kind, std::vector<std::byte> data) {
+    sections_.emplace_back(kind, std::move(data));
+  }
 
   [[nodiscard]] std::vector<std::byte> file() const {
     FlatBufferBuilder builder;
     std::vector<Offset<fb::Section>> written;
     for (const auto& [kind, data] : sections_) {
       // What ForceVectorAlignment does, which admits at most 32.
-      builder.PreAlign(data.size(), kind == fb::SectionKind::weights ? kConstantAlignment : kSectionAlignment);
-      const auto vector = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
+      builder.PreAlign(data.size(),
+                       kind == fb::SectionKind::weights ? kConstantAlignment : kSectionAlignment);
+      const auto vector =
+          builder.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size());
       written.push_back(fb::CreateSection(builder, kind, crc32c(data), vector));
     }
     // The size is known when everything is written: any number but the default keeps the field's place.
@@ -181,7 +226,8 @@ class SectionList {
     const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
     std::vector<std::byte> bytes(first, first + builder.GetSize());
     const auto* root = reinterpret_cast<const flatbuffers::Table*>(fb::GetModel(bytes.data()));
-    const auto place = reinterpret_cast<const std::byte*>(root->GetAddressOf(fb::Model::VT_BYTES)) - bytes.data();
+    const auto place =
+        reinterpret_cast<const std::byte*>(root->GetAddressOf(fb::Model::VT_BYTES)) - bytes.data();
     flatbuffers::WriteScalar(bytes.data() + place, static_cast<std::uint64_t>(bytes.size()));
     return bytes;
   }
@@ -219,39 +265,44 @@ void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sect
     const auto inputs = builder.CreateVector(numbering.of(node.inputs));
     const auto outputs = builder.CreateVector(numbering.of(node.outputs));
     const WrittenOptions options = std::visit(OptionsWriter{builder}, node.options);
-    operators.push_back(fb::CreateOperator(builder, node.code, static_cast<std::uint8_t>(node.version), inputs, outputs, options.type, options.value,
+    operators.push_back(fb::CreateOperator(builder, node.code, static_cast<std::uint8_t>(node.version),
+                                           inputs, outputs, options.type, options.value,
                                            static_cast<std::uint8_t>(node.rounding)));
   }
   const auto tensor_list = builder.CreateVector(tensors);
   const auto operator_list = builder.CreateVector(operators);
   const auto inputs = builder.CreateVector(numbering.of(graph.inputs));
   const auto outputs = builder.CreateVector(numbering.of(graph.outputs));
-  sections.add(fb::SectionKind::graph, builder, fb::CreateGraph(builder, tensor_list, operator_list, inputs, outputs));
+  sections.add(fb::SectionKind::graph, builder,
+               fb::CreateGraph(builder, tensor_list, operator_list, inputs, outputs));
   if (!weights.bytes().empty()) sections.add(fb::SectionKind::weights, weights.bytes());
 }
 
 void add_names(const Graph& graph, const Numbering& numbering, SectionList& sections) {
   FlatBufferBuilder builder;
   std::vector<std::string> tensors, operators;
-  for (const TensorId id : numbering.order()) tensors.push_back(graph.tensors[static_cast<std::size_t>(id)].name);
+  for (const TensorId id : numbering.order())
+    tensors.push_back(graph.tensors[static_cast<std::size_t>(id)].name);
   for (const Node& node : graph.nodes) operators.push_back(node.name);
   const auto model = builder.CreateString(graph.name);
   const auto tensor_names = builder.CreateVectorOfStrings(tensors);
   const auto operator_names = builder.CreateVectorOfStrings(operators);
-  sections.add(fb::SectionKind::names, builder, fb::CreateNames(builder, model, tensor_names, operator_names));
+  sections.add(fb::SectionKind::names, builder,
+               fb::CreateNames(builder, model, tensor_names, operator_names));
 }
 
 void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, SectionList& sections) {
   FlatBufferBuilder builder;
   std::vector<fb::StatePair> pairs;
-  for (const auto& [output, input] : settings.states) pairs.emplace_back(numbering.of(output), numbering.of(input));
+  for (const auto& [output, input] : settings.states)
+    pairs.emplace_back(numbering.of(output), numbering.of(input));
   const auto states = pairs.empty() ? 0 : builder.CreateVectorOfStructs(pairs);
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
   sections.add(fb::SectionKind::pipeline, builder,
-               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels, settings.window, settings.hop, settings.context,
-                                  settings.step, states));
+               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels,
+                                  settings.window, settings.hop, settings.context, settings.step, states));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {
@@ -263,9 +314,12 @@ Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& 
     for (int side = 0; side < 2; ++side) {
       for (const VectorTensor& value : side == 0 ? recorded.inputs : recorded.outputs) {
         const std::int32_t index = numbering.of(value.tensor);
-        if (index < 0) return Status(Code::invalid_argument) << "a test vector names tensor " << value.tensor << ", which is not in the graph";
+        if (index < 0)
+          return Status(Code::invalid_argument)
+                 << "a test vector names tensor " << value.tensor << ", which is not in the graph";
         const auto shape = builder.CreateVector(value.shape);
-        const auto data = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(value.data.data()), value.data.size());
+        const auto data =
+            builder.CreateVector(reinterpret_cast<const std::uint8_t*>(value.data.data()), value.data.size());
         lists[side].push_back(fb::CreateVectorTensor(builder, index, shape, data));
       }
     }
@@ -286,22 +340,31 @@ void add_metadata(const Graph& graph, SectionList& sections) {
     const auto written_value = builder.CreateString(value);
     entries.push_back(fb::CreateEntry(builder, written_key, written_value));
   }
-  sections.add(fb::SectionKind::metadata, builder, fb::CreateMetadata(builder, builder.CreateVector(entries)));
+  sections.add(fb::SectionKind::metadata, builder,
+               fb::CreateMetadata(builder, builder.CreateVector(entries)));
 }
 
 // Keeps more earlier frames than readers need, where that was asked for.
 Status pin_contexts(const Model& model, const StreamOptions& options, std::vector<StreamTensor>& tensors) {
   for (const auto& [name, frames] : options.contexts) {
     const int index = model.find_tensor(name);
-    if (index < 0) return Status(Code::not_found) << "context of tensor \"" << name << "\": the model has no tensor of that name";
+    if (index < 0)
+      return Status(Code::not_found) << "context of tensor \"" << name
+                                     << "\": the model has no tensor of that name";
     StreamTensor& tensor = tensors[static_cast<std::size_t>(index)];
-    if (tensor.time_axis < 0) return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": it is no stream";
+    if (tensor.time_axis < 0)
+      return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": it is no stream";
     if (frames < tensor.history) {
-      return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames << " frames, but its readers need " << tensor.history;
+      return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames
+                                            << " frames, but its readers need " << tensor.history;
     }
-    if (frames > (1 << 24)) return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames << " frames, expected at most " << (1 << 24);
+    if (frames > (1 << 24))
+      return Status(Code::invalid_argument) << "context of tensor \"" << name << "\": " << frames
+                                            << " frames, expected at most " << (1 << 24);
     if (frames > 0 && model.tensor(index).shape.product(0, tensor.time_axis) != 1) {
-      return Status(Code::unsupported) << "context of tensor \"" << name << "\": its time axis " << static_cast<int>(tensor.time_axis) << " has dimensions of more than 1 in front of it";
+      return Status(Code::unsupported)
+             << "context of tensor \"" << name << "\": its time axis " << static_cast<int>(tensor.time_axis)
+             << " has dimensions of more than 1 in front of it";
     }
     tensor.history = frames;
   }
@@ -309,7 +372,8 @@ Status pin_contexts(const Model& model, const StreamOptions& options, std::vecto
 }
 
 // Adds the plan section, or says why there is none.
-Status add_plan(const Model& model, const WriteOptions& options, const std::vector<int>& wanted, std::vector<std::string>& refusals, SectionList& sections) {
+Status add_plan(const Model& model, const WriteOptions& options, const std::vector<int>& wanted,
+                std::vector<std::string>& refusals, SectionList& sections) {
   RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, input_time_axes(model, wanted));
   RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, options.operators, axes));
   refusals = std::move(analysis.refusals);
@@ -318,11 +382,13 @@ Status add_plan(const Model& model, const WriteOptions& options, const std::vect
   FlatBufferBuilder builder;
   std::vector<fb::StreamTensor> written;
   for (const StreamTensor& tensor : analysis.tensors) {
-    written.emplace_back(static_cast<std::int32_t>(tensor.stream.up), static_cast<std::int32_t>(tensor.stream.down), tensor.stream.delay,
-                         tensor.history, tensor.time_axis);
+    written.emplace_back(static_cast<std::int32_t>(tensor.stream.up),
+                         static_cast<std::int32_t>(tensor.stream.down), tensor.stream.delay, tensor.history,
+                         tensor.time_axis);
   }
   const auto list = builder.CreateVectorOfStructs(written);
-  sections.add(fb::SectionKind::plan, builder, fb::CreateStreamPlan(builder, list, static_cast<std::int32_t>(analysis.block_multiple)));
+  sections.add(fb::SectionKind::plan, builder,
+               fb::CreateStreamPlan(builder, list, static_cast<std::int32_t>(analysis.block_multiple)));
   return {};
 }
 
@@ -334,14 +400,18 @@ Status check_lookahead(const Prepared& prepared, std::int64_t most) {
     const ReceptiveField& field = fields[static_cast<std::size_t>(output)];
     if (field.last <= static_cast<double>(most)) continue;
     Status status(Code::unsupported);
-    status << "output \"" << model.tensor_name(output) << "\" looks " << static_cast<std::int64_t>(field.last) << " frames ahead, expected at most " << most << "; ahead look:";
+    status << "output \"" << model.tensor_name(output) << "\" looks " << static_cast<std::int64_t>(field.last)
+           << " frames ahead, expected at most " << most << "; ahead look:";
     int shown = 0;
     for (int op = 0; op < model.operator_count(); ++op) {
-      const std::int32_t x = model.op(op).inputs()->size() > 0 ? model.op(op).inputs()->Get(0) : -1, y = model.op(op).outputs()->Get(0);
+      const std::int32_t x = model.op(op).inputs()->size() > 0 ? model.op(op).inputs()->Get(0) : -1,
+                         y = model.op(op).outputs()->Get(0);
       if (x < 0 || prepared.placement(x).time_axis < 0 || prepared.placement(y).time_axis < 0) continue;
       const double more = fields[static_cast<std::size_t>(y)].last - fields[static_cast<std::size_t>(x)].last;
-      if (more <= 0 || prepared.stream_step(op).rule.kind == streaming::Kind::pointwise || ++shown > 8) continue;
-      status << (shown > 1 ? ", " : " ") << "\"" << model.tensor_name(y) << "\" by " << static_cast<std::int64_t>(more);
+      if (more <= 0 || prepared.stream_step(op).rule.kind == streaming::Kind::pointwise || ++shown > 8)
+        continue;
+      status << (shown > 1 ? ", " : " ") << "\"" << model.tensor_name(y) << "\" by "
+             << static_cast<std::int64_t>(more);
     }
     return status;
   }
@@ -365,7 +435,8 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
     if (block < 1 || block % model.plan()->block_multiple() != 0) {
       // The block that is recorded without being asked for need not be possible.
       if (block == 1) continue;
-      return Status(Code::invalid_argument) << "blocks of " << block << " frames, expected multiples of " << model.plan()->block_multiple();
+      return Status(Code::invalid_argument)
+             << "blocks of " << block << " frames, expected multiples of " << model.plan()->block_multiple();
     }
     HeapMemory memory;
     PrepareOptions options;
@@ -375,7 +446,9 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
     options.alignment = 16;
     RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, write.operators, options, memory));
     const auto target = builder.CreateString("generic");
-    plans.push_back(fb::CreateArenaPlan(builder, target, block, prepared->arena_bytes() + prepared->scratch_bytes(), prepared->state_bytes()));
+    plans.push_back(fb::CreateArenaPlan(builder, target, block,
+                                        prepared->arena_bytes() + prepared->scratch_bytes(),
+                                        prepared->state_bytes()));
   }
   if (plans.empty()) return {};
   sections.add(fb::SectionKind::arenas, builder, fb::CreateArenas(builder, builder.CreateVector(plans)));
@@ -385,7 +458,9 @@ Status add_arenas(const std::vector<std::byte>& file, const WriteOptions& write,
 Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   const std::vector<int> axes = chosen_time_axes(given, options.stream, options.time_axes);
   Streamified streamified;
-  if (options.plan) { RUNNEL_ASSIGN(streamified, streamify(given, options.stream, axes, options.operators)); }
+  if (options.plan) {
+    RUNNEL_ASSIGN(streamified, streamify(given, options.stream, axes, options.operators));
+  }
   const Graph& graph = streamified.graph ? *streamified.graph : given;
   Numbering numbering(graph);
   RUNNEL_TRY(numbering.number());
@@ -407,7 +482,8 @@ Result<WrittenModel> write(const Graph& given, const WriteOptions& options) {
   if (!written.refusals.empty()) {
     if (!options.stream.given()) return written;
     Status refused(Code::unsupported, "cannot be streamed");
-    for (std::size_t i = 0; i < written.refusals.size(); ++i) refused << (i == 0 ? ": " : "; ") << written.refusals[i];
+    for (std::size_t i = 0; i < written.refusals.size(); ++i)
+      refused << (i == 0 ? ": " : "; ") << written.refusals[i];
     return refused;
   }
   written.bytes = sections.file();

@@ -16,8 +16,8 @@ struct WriteOptions {
   bool strip_names = false;
   // Block sizes whose exact memory needs are recorded in the arenas section (target "generic").
   std::vector<int> blocks = {1};
-  // Time axes of the graph's inputs, for the streaming plan; empty: those of the graph, else chosen by write_model (axis 1 behind a
-  // batch of one).
+  // Time axes of the graph's inputs, for the streaming plan; empty: those of the graph, else chosen by
+  // write_model (axis 1 behind a batch of one).
   std::vector<int> time_axes;
   // How it is to be streamed.
   StreamOptions stream;
@@ -35,9 +35,10 @@ struct WrittenModel {
   std::vector<std::string> notes;
 };
 
-// Serializes, verifies what it wrote with the reader (Model::open and every operator's checks), plans the streaming form and
-// adds the plan when there is one. The result is deterministic. Errors: those of the reader, naming tensors and operators; unsupported with all
-// reasons for a model that was to be streamed and cannot be; invalid_argument for streaming options that cannot be kept.
+// Serializes, verifies what it wrote with the reader (Model::open and every operator's checks), plans the
+// streaming form and adds the plan when there is one. The result is deterministic. Errors: those of the
+// reader, naming tensors and operators; unsupported with all reasons for a model that was to be streamed and
+// cannot be; invalid_argument for streaming options that cannot be kept.
 Result<WrittenModel> write_model(const Graph& graph, const WriteOptions& options = {});
 
 // A model file of the graph alone, for passes that need to know what the reader makes of it.

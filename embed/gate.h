@@ -9,7 +9,8 @@
 
 namespace runnel::embed {
 
-// Mean square around the mean of each channel, summed over channels, in squared units of the samples. 16-bit samples are summed exactly.
+// Mean square around the mean of each channel, summed over channels, in squared units of the samples. 16-bit
+// samples are summed exactly.
 float activity(const void* samples, std::size_t frames, std::size_t channels, DType type) noexcept;
 
 // Open while there is activity, and for `hold` samples behind it.
@@ -22,7 +23,7 @@ class EnergyGate {
 
  private:
   runnel_gate settings_ = {0, 0};
-  std::uint64_t quiet_ = 0;          // samples since the last activity
+  std::uint64_t quiet_ = 0;  // samples since the last activity
 };
 
 }  // namespace runnel::embed

@@ -20,13 +20,14 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
 }  // namespace runnel::embed
 
 struct runnel_node {
-  runnel_node(const runnel_program& of, const runnel::FixedMemory& from, std::span<std::byte> fast_bytes) noexcept
+  runnel_node(const runnel_program& of, const runnel::FixedMemory& from,
+              std::span<std::byte> fast_bytes) noexcept
       : program(&of), memory(from), fast(fast_bytes), fast_start(fast_bytes.data()) {}
 
   const runnel_program* program;
   runnel::FixedMemory memory, fast;
   std::byte* fast_start;
-  runnel::ModelLoader* loader = nullptr;   // null: the model is compiled into the program
+  runnel::ModelLoader* loader = nullptr;  // null: the model is compiled into the program
   runnel::pipeline::Executor* executor = nullptr;
   runnel::embed::SampleSource* source = nullptr;
   runnel::embed::EventQueue* queue = nullptr;

@@ -31,7 +31,9 @@ struct RomBytes {
   const unsigned char* first = nullptr;
   std::size_t count = 0;
 
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {reinterpret_cast<const std::byte*>(first), count}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {reinterpret_cast<const std::byte*>(first), count};
+  }
 };
 
 // At most so many nodes between source and sink.
@@ -43,23 +45,25 @@ struct runnel_program {
   std::uint32_t version = runnel::embed::kProgramVersion;
   runnel::embed::Target target = runnel::embed::Target::any;
   const char* name = "";
-  runnel::embed::RomBytes model;                  // 16-byte aligned: a model file, or the constants of a compiled model
-  // Of a model file: makes what reads it. Null when the memory is exhausted; no function for a compiled model, and no reader is linked.
-  runnel::ModelLoader* (*make_loader)(runnel::Memory& memory, std::span<const std::byte> model) noexcept = nullptr;
+  runnel::embed::RomBytes model;  // 16-byte aligned: a model file, or the constants of a compiled model
+  // Of a model file: makes what reads it. Null when the memory is exhausted; no function for a compiled
+  // model, and no reader is linked.
+  runnel::ModelLoader* (*make_loader)(runnel::Memory& memory,
+                                      std::span<const std::byte> model) noexcept = nullptr;
   runnel::OperatorTable operators;
   std::span<const char* const> labels;
   // Of samples as they are pushed: int16 or float32.
   runnel::DType samples = runnel::DType::int16;
   // Of samples in the graph: float32 audio with channels and clock.
   runnel::pipeline::Format input;
-  std::int64_t hop = 0;                           // samples per step of the executor
-  // Places the nodes behind the source, with all their parameters, into `memory`; stages[i].input is i, the source being stage 0 of all.
-  // False when the memory is exhausted.
+  std::int64_t hop = 0;  // samples per step of the executor
+  // Places the nodes behind the source, with all their parameters, into `memory`; stages[i].input is i, the
+  // source being stage 0 of all. False when the memory is exhausted.
   bool (*make_nodes)(runnel::Memory& memory, std::span<runnel::pipeline::Stage> stages) noexcept = nullptr;
   int stages = 0;
-  int features_stage = -1, output_stage = -1;     // among them: last of the front end, the inference
-  bool events = false;                            // the last one makes decisions
-  int event_room = 4;                             // decisions that may wait
+  int features_stage = -1, output_stage = -1;  // among them: last of the front end, the inference
+  bool events = false;                         // the last one makes decisions
+  int event_room = 4;                          // decisions that may wait
   // Plain kernels, whatever the machine has: what a device takes.
   bool plain_kernels = false;
   // What runnel_prepare() takes at most.

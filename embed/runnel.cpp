@@ -22,21 +22,40 @@ char last_failure[kMaxFailure] = "";
 
 runnel_code code_of(Code code) noexcept {
   switch (code) {
-    case Code::ok: return RUNNEL_OK;
-    case Code::invalid_argument: return RUNNEL_INVALID_ARGUMENT;
-    case Code::invalid_data: return RUNNEL_INVALID_DATA;
-    case Code::unsupported: return RUNNEL_UNSUPPORTED;
-    case Code::not_found: return RUNNEL_NOT_FOUND;
-    case Code::out_of_memory: return RUNNEL_OUT_OF_MEMORY;
-    case Code::io_error: return RUNNEL_IO_ERROR;
-    case Code::mismatch: return RUNNEL_MISMATCH;
+    case Code::ok:
+      return RUNNEL_OK;
+    case Code::invalid_argument:
+      return RUNNEL_INVALID_ARGUMENT;
+    case Code::invalid_data:
+      return RUNNEL_INVALID_DATA;
+    case Code::unsupported:
+      return RUNNEL_UNSUPPORTED;
+    case Code::not_found:
+      return RUNNEL_NOT_FOUND;
+    case Code::out_of_memory:
+      return RUNNEL_OUT_OF_MEMORY;
+    case Code::io_error:
+      return RUNNEL_IO_ERROR;
+    case Code::mismatch:
+      return RUNNEL_MISMATCH;
   }
   return RUNNEL_INVALID_ARGUMENT;
 }
 
-constexpr const char* kTexts[] = {
-    "ok", "invalid argument", "invalid data", "unsupported", "not found", "out of memory", "input or output failed", "mismatch", "misaligned memory",
-    "made for another processor", "made for another version", "self-test failed", "overrun", "stopped"};
+constexpr const char* kTexts[] = {"ok",
+                                  "invalid argument",
+                                  "invalid data",
+                                  "unsupported",
+                                  "not found",
+                                  "out of memory",
+                                  "input or output failed",
+                                  "mismatch",
+                                  "misaligned memory",
+                                  "made for another processor",
+                                  "made for another version",
+                                  "self-test failed",
+                                  "overrun",
+                                  "stopped"};
 static_assert(std::size(kTexts) == RUNNEL_STOPPED + 1);
 
 }  // namespace
@@ -50,7 +69,9 @@ runnel_code fail(runnel_code code, std::string_view text) noexcept {
   return code;
 }
 
-runnel_code fail(const Status& status) noexcept { return status.ok() ? RUNNEL_OK : fail(code_of(status.code()), status.text()); }
+runnel_code fail(const Status& status) noexcept {
+  return status.ok() ? RUNNEL_OK : fail(code_of(status.code()), status.text());
+}
 
 Target this_target() noexcept {
 #if defined(RUNNEL_TARGET_CORTEX_M55)
@@ -68,32 +89,44 @@ Target this_target() noexcept {
 
 const char* name_of(Target target) noexcept {
   switch (target) {
-    case Target::any: return "generic";
-    case Target::cortex_m4: return "cortex-m4";
-    case Target::cortex_m7: return "cortex-m7";
-    case Target::cortex_m55: return "cortex-m55";
+    case Target::any:
+      return "generic";
+    case Target::cortex_m4:
+      return "cortex-m4";
+    case Target::cortex_m7:
+      return "cortex-m7";
+    case Target::cortex_m55:
+      return "cortex-m55";
   }
   return "unknown";
 }
 
 // An M7 executes what an M4 does.
 bool runs_on(Target program, Target library) noexcept {
-  return program == Target::any || program == library || (program == Target::cortex_m4 && library == Target::cortex_m7);
+  return program == Target::any || program == library ||
+         (program == Target::cortex_m4 && library == Target::cortex_m7);
 }
 
 runnel_code check(const runnel_program* program, const runnel_options* options) noexcept {
-  if (program == nullptr || options == nullptr || options->memory == nullptr) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of program, options or memory");
+  if (program == nullptr || options == nullptr || options->memory == nullptr)
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of program, options or memory");
   if (program->version != kProgramVersion) {
-    const Status status = Status(Code::unsupported) << "program of version " << program->version << ", expected " << kProgramVersion << ": run runnel embed again";
+    const Status status = Status(Code::unsupported)
+                          << "program of version " << program->version << ", expected " << kProgramVersion
+                          << ": run runnel embed again";
     return fail(RUNNEL_WRONG_VERSION, status.text());
   }
   if (!runs_on(program->target, this_target())) {
-    const Status status = Status(Code::unsupported) << "program for " << name_of(program->target) << ", this library is for " << name_of(this_target());
+    const Status status = Status(Code::unsupported) << "program for " << name_of(program->target)
+                                                    << ", this library is for " << name_of(this_target());
     return fail(RUNNEL_WRONG_TARGET, status.text());
   }
-  for (const void* start : {static_cast<const void*>(options->memory), static_cast<const void*>(options->fast)}) {
+  for (const void* start :
+       {static_cast<const void*>(options->memory), static_cast<const void*>(options->fast)}) {
     if (reinterpret_cast<std::uintptr_t>(start) % RUNNEL_ALIGNMENT == 0) continue;
-    const Status status = Status(Code::invalid_argument) << "memory starts " << reinterpret_cast<std::uintptr_t>(start) % RUNNEL_ALIGNMENT << " bytes behind a multiple of " << RUNNEL_ALIGNMENT;
+    const Status status = Status(Code::invalid_argument)
+                          << "memory starts " << reinterpret_cast<std::uintptr_t>(start) % RUNNEL_ALIGNMENT
+                          << " bytes behind a multiple of " << RUNNEL_ALIGNMENT;
     return fail(RUNNEL_MISALIGNED, status.text());
   }
   return RUNNEL_OK;
@@ -104,15 +137,19 @@ runnel_code check(const runnel_program* program, const runnel_options* options) 
 namespace {
 
 // Not inlined: its sentences would lie on the stack while nodes prepare.
-[[gnu::noinline]] Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages, int& count) noexcept {
+[[gnu::noinline]] Status add_stages(runnel_node& node, const runnel_options& options, pipeline::Stage* stages,
+                                    int& count) noexcept {
   const runnel_program& program = *node.program;
-  if (program.stages < 1 || program.stages > kMaxStages || program.make_nodes == nullptr) return Status(Code::invalid_data) << "a program of " << program.stages << " nodes, expected 1 to " << kMaxStages;
+  if (program.stages < 1 || program.stages > kMaxStages || program.make_nodes == nullptr)
+    return Status(Code::invalid_data)
+           << "a program of " << program.stages << " nodes, expected 1 to " << kMaxStages;
   node.source = place<SampleSource>(node.memory);
   if (node.source == nullptr) return pipeline::out_of_memory("the source");
   node.source->format = program.input;
   node.source->given = program.samples;
   stages[0] = {node.source, &SampleSource::type, "source", -1};
-  if (!program.make_nodes(node.memory, {stages + 1, static_cast<std::size_t>(program.stages)})) return pipeline::out_of_memory("the nodes");
+  if (!program.make_nodes(node.memory, {stages + 1, static_cast<std::size_t>(program.stages)}))
+    return pipeline::out_of_memory("the nodes");
   count = 1 + program.stages;
   if (program.events) {
     node.queue = place<EventQueue>(node.memory);
@@ -141,7 +178,8 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
     node.loader = node.program->make_loader(node.memory, node.program->model.bytes());
     if (node.loader == nullptr) return pipeline::out_of_memory("the model");
   }
-  // Source, sink and two observers besides those of the program; in this memory, because the stack is at its deepest behind this.
+  // Source, sink and two observers besides those of the program; in this memory, because the stack is at its
+  // deepest behind this.
   const int most = std::clamp(node.program->stages, 0, kMaxStages) + 4;
   auto* const stages = node.memory.array<pipeline::Stage>(static_cast<std::size_t>(most));
   if (stages == nullptr) return pipeline::out_of_memory("the nodes");
@@ -154,7 +192,8 @@ Status prepare(runnel_node& node, const runnel_options& options) noexcept {
   settings.slack = false;
   if (node.program->plain_kernels) settings.isa = Isa::reference;
   if (options.fast != nullptr && options.fast_bytes > 0) settings.fast = {&node.fast, options.fast_bytes};
-  RUNNEL_ASSIGN(node.executor, pipeline::Executor::make({stages, static_cast<std::size_t>(count)}, settings, node.memory));
+  RUNNEL_ASSIGN(node.executor,
+                pipeline::Executor::make({stages, static_cast<std::size_t>(count)}, settings, node.memory));
   return {};
 }
 
@@ -174,7 +213,8 @@ runnel_code runnel_prepare(const runnel_program* program, const runnel_options* 
   FixedMemory memory({static_cast<std::byte*>(options->memory), options->bytes});
   void* place = memory.allocate(sizeof(runnel_node), alignof(runnel_node));
   if (place == nullptr) return fail(RUNNEL_OUT_OF_MEMORY, "no room for the node itself");
-  auto* made = new (place) runnel_node(*program, memory, {static_cast<std::byte*>(options->fast), options->fast_bytes});
+  auto* made = new (place)
+      runnel_node(*program, memory, {static_cast<std::byte*>(options->fast), options->fast_bytes});
   if (const Status status = prepare(*made, *options); !status.ok()) return fail(status);
   made->gate.reset();
   *node = made;
@@ -196,15 +236,19 @@ runnel_code drain(runnel_node& node) noexcept {
 // Whether the piece is to be worked on; counts it if not.
 bool gated(runnel_node& node, const void* samples, std::size_t frames) noexcept {
   const auto& input = node.program->input;
-  if (node.gate.opens(samples, frames, static_cast<std::size_t>(input.channels), node.program->samples)) return false;
+  if (node.gate.opens(samples, frames, static_cast<std::size_t>(input.channels), node.program->samples))
+    return false;
   node.gated += frames;
   node.source->lose(static_cast<std::int64_t>(frames));
   return true;
 }
 
 runnel_code push(runnel_node* node, const void* samples, std::size_t frames, DType type) noexcept {
-  if (node == nullptr || (samples == nullptr && frames > 0)) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or samples");
-  if (type != node->program->samples) return fail(RUNNEL_MISMATCH, type == DType::int16 ? "16-bit samples, the program takes floats" : "floats, the program takes 16-bit samples");
+  if (node == nullptr || (samples == nullptr && frames > 0))
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or samples");
+  if (type != node->program->samples)
+    return fail(RUNNEL_MISMATCH, type == DType::int16 ? "16-bit samples, the program takes floats"
+                                                      : "floats, the program takes 16-bit samples");
   if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
   if (frames == 0 || gated(*node, samples, frames)) return RUNNEL_OK;
   node->source->give(samples, frames);
@@ -213,11 +257,16 @@ runnel_code push(runnel_node* node, const void* samples, std::size_t frames, DTy
 
 }  // namespace
 
-runnel_code runnel_push_int16(runnel_node* node, const int16_t* samples, size_t frames) { return push(node, samples, frames, DType::int16); }
-runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t frames) { return push(node, samples, frames, DType::float32); }
+runnel_code runnel_push_int16(runnel_node* node, const int16_t* samples, size_t frames) {
+  return push(node, samples, frames, DType::int16);
+}
+runnel_code runnel_push_float(runnel_node* node, const float* samples, size_t frames) {
+  return push(node, samples, frames, DType::float32);
+}
 
 runnel_code runnel_lost(runnel_node* node, uint64_t frames) {
-  if (node == nullptr || frames > static_cast<std::uint64_t>(kEndless) / 2) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer, or more lost samples than there can be");
+  if (node == nullptr || frames > static_cast<std::uint64_t>(kEndless) / 2)
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer, or more lost samples than there can be");
   node->source->lose(static_cast<std::int64_t>(frames));
   return RUNNEL_OK;
 }
@@ -245,11 +294,19 @@ runnel_code runnel_reset(runnel_node* node) {
 
 runnel_facts runnel_facts_of(const runnel_program* program) {
   if (program == nullptr) return {};
-  return {program->name, static_cast<std::uint32_t>(program->input.clock.sample_rate), static_cast<std::uint32_t>(program->input.channels), static_cast<std::uint32_t>(program->hop),
-          static_cast<std::uint32_t>(program->labels.size()), program->model.count, program->memory_bytes, program->fast_bytes};
+  return {program->name,
+          static_cast<std::uint32_t>(program->input.clock.sample_rate),
+          static_cast<std::uint32_t>(program->input.channels),
+          static_cast<std::uint32_t>(program->hop),
+          static_cast<std::uint32_t>(program->labels.size()),
+          program->model.count,
+          program->memory_bytes,
+          program->fast_bytes};
 }
 
-const char* runnel_label(const runnel_program* program, uint32_t index) { return program != nullptr && index < program->labels.size() ? program->labels[index] : nullptr; }
+const char* runnel_label(const runnel_program* program, uint32_t index) {
+  return program != nullptr && index < program->labels.size() ? program->labels[index] : nullptr;
+}
 
 runnel_counters runnel_counters_of(const runnel_node* node) {
   if (node == nullptr) return {};
@@ -269,16 +326,20 @@ runnel_counters runnel_counters_of(const runnel_node* node) {
 }
 
 runnel_code runnel_set_gate(runnel_node* node, runnel_gate gate) {
-  if (node == nullptr || !(gate.threshold >= 0)) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of the node, or a threshold below 0");
+  if (node == nullptr || !(gate.threshold >= 0))
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of the node, or a threshold below 0");
   node->gate.set(gate);
   node->gate.reset();
   return RUNNEL_OK;
 }
 
 runnel_code runnel_take(runnel_node* node, runnel_double_buffer* buffer) {
-  if (node == nullptr || buffer == nullptr || buffer->samples == nullptr || buffer->frames == 0) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or buffer, or halves without samples");
+  if (node == nullptr || buffer == nullptr || buffer->samples == nullptr || buffer->frames == 0)
+    return fail(RUNNEL_INVALID_ARGUMENT,
+                "a null pointer instead of node or buffer, or halves without samples");
   if (node->ended) return fail(RUNNEL_INVALID_ARGUMENT, "samples behind the end of the stream: reset first");
-  const std::size_t half_bytes = buffer->frames * static_cast<std::size_t>(node->program->input.channels) * size_of(node->program->samples);
+  const std::size_t half_bytes = buffer->frames * static_cast<std::size_t>(node->program->input.channels) *
+                                 size_of(node->program->samples);
   const std::uint64_t before = node->overruns + node->source->torn();
   while (buffer->taken != buffer->filled) {
     // Only the last half that is complete still holds what it held.
@@ -294,16 +355,20 @@ runnel_code runnel_take(runnel_node* node, runnel_double_buffer* buffer) {
     }
     ++buffer->taken;
   }
-  return node->overruns + node->source->torn() == before ? RUNNEL_OK : fail(RUNNEL_OVERRUN, "samples came faster than they were taken");
+  return node->overruns + node->source->torn() == before
+             ? RUNNEL_OK
+             : fail(RUNNEL_OVERRUN, "samples came faster than they were taken");
 }
 
 runnel_code runnel_loop(runnel_node* node, runnel_double_buffer* buffer, const runnel_hooks* hooks) {
-  if (hooks == nullptr || hooks->event == nullptr) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of the hooks or the one for events");
+  if (hooks == nullptr || hooks->event == nullptr)
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of the hooks or the one for events");
   const auto tell = [&] {
     for (runnel_event event; runnel_poll(node, &event) == 1;) hooks->event(hooks->user, &event);
   };
   for (;;) {
-    if (const runnel_code code = runnel_take(node, buffer); code != RUNNEL_OK && code != RUNNEL_OVERRUN) return code;
+    if (const runnel_code code = runnel_take(node, buffer); code != RUNNEL_OK && code != RUNNEL_OVERRUN)
+      return code;
     tell();
     if (hooks->stop != nullptr && hooks->stop(hooks->user) != 0) break;
     if (buffer->taken == buffer->filled && hooks->wait != nullptr) hooks->wait(hooks->user);

@@ -6,7 +6,12 @@
 namespace runnel::embed {
 
 const pipeline::NodeType SampleSource::type = {
-    .name = "source", .help = {}, .input = {}, .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), {}}, .parameters = {}, .make = nullptr};
+    .name = "source",
+    .help = {},
+    .input = {},
+    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), {}},
+    .parameters = {},
+    .make = nullptr};
 
 Status SampleSource::prepare(pipeline::PrepareContext& context) noexcept {
   context.output = format;
@@ -20,7 +25,8 @@ void SampleSource::give(const void* samples, std::size_t frames) noexcept {
   buffer_ = nullptr;
 }
 
-void SampleSource::give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer, std::uint32_t half) noexcept {
+void SampleSource::give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer,
+                        std::uint32_t half) noexcept {
   give(samples, frames);
   buffer_ = &buffer;
   half_ = half;
@@ -35,10 +41,12 @@ void SampleSource::forget() noexcept {
 
 Status SampleSource::process(const pipeline::Block&, pipeline::Output& out) noexcept {
   out.count = std::min<std::int64_t>(out.capacity, static_cast<std::int64_t>(pending_));
-  const std::size_t values = static_cast<std::size_t>(out.count) * static_cast<std::size_t>(format.channels), bytes = values * size_of(given);
+  const std::size_t values = static_cast<std::size_t>(out.count) * static_cast<std::size_t>(format.channels),
+                    bytes = values * size_of(given);
   if (given == DType::int16) {
     const auto* from = reinterpret_cast<const std::int16_t*>(next_);
-    for (std::size_t i = 0; i < values; ++i) out.as<float>()[i] = static_cast<float>(from[i]) * (1.0F / 32768);
+    for (std::size_t i = 0; i < values; ++i)
+      out.as<float>()[i] = static_cast<float>(from[i]) * (1.0F / 32768);
   } else if (bytes > 0) {
     std::memcpy(out.data, next_, bytes);
   }

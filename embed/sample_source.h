@@ -11,17 +11,19 @@ class SampleSource final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
-  pipeline::Format format;           // float32
-  DType given = DType::float32;      // int16: as v / 32768
+  pipeline::Format format;       // float32
+  DType given = DType::float32;  // int16: as v / 32768
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
 
   // Not copied: kept by the caller until nothing is pending.
   void give(const void* samples, std::size_t frames) noexcept;
-  // The samples are a half of a double buffer: number `half` of those that were filled. They are copied, a step's worth at a time, and are lost
-  // from the place on where they were overwritten while they were copied.
-  void give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer, std::uint32_t half) noexcept;
+  // The samples are a half of a double buffer: number `half` of those that were filled. They are copied, a
+  // step's worth at a time, and are lost from the place on where they were overwritten while they were
+  // copied.
+  void give(const void* samples, std::size_t frames, const runnel_double_buffer& buffer,
+            std::uint32_t half) noexcept;
   void lose(std::int64_t frames) noexcept { lost_ += frames; }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
   // Samples lost in front of the next ones.
@@ -32,7 +34,7 @@ class SampleSource final : public pipeline::Node {
 
  private:
   const std::byte* next_ = nullptr;
-  std::size_t pending_ = 0;          // frames
+  std::size_t pending_ = 0;  // frames
   std::int64_t lost_ = 0;
   std::uint64_t torn_ = 0;
   const runnel_double_buffer* buffer_ = nullptr;

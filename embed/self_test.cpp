@@ -1,4 +1,5 @@
-// The vectors that a model brings, against what it gives here: streamed, block after block, where it can be streamed; else at once.
+// The vectors that a model brings, against what it gives here: streamed, block after block, where it can be
+// streamed; else at once.
 #include <cstring>
 
 #include "embed/node.h"
@@ -9,9 +10,11 @@ using namespace runnel::embed;
 
 namespace {
 
-constexpr float kTolerance = 1e-4F;   // of floats, whose order of sums may differ from that of the tool that made the vectors
+constexpr float kTolerance =
+    1e-4F;  // of floats, whose order of sums may differ from that of the tool that made the vectors
 
-const fb::VectorTensor* find(const flatbuffers::Vector<flatbuffers::Offset<fb::VectorTensor>>& values, int tensor) noexcept {
+const fb::VectorTensor* find(const flatbuffers::Vector<flatbuffers::Offset<fb::VectorTensor>>& values,
+                             int tensor) noexcept {
   for (const fb::VectorTensor* value : values) {
     if (value->tensor() == tensor) return value;
   }
@@ -30,14 +33,16 @@ bool same(DType type, const std::byte* expected, const std::byte* found, std::si
   return true;
 }
 
-// One input and one output, both with time as their outermost axis of more than one; everything else runs at once.
+// One input and one output, both with time as their outermost axis of more than one; everything else runs at
+// once.
 bool streams(const Model& model, const Prepared& prepared) noexcept {
   return model.inputs().size() == 1 && prepared.mode() == RunMode::stream;
 }
 
 class Test {
  public:
-  Test(const Model& model, const fb::VectorCase& one, int number) noexcept : model_(model), case_(one), number_(number) {}
+  Test(const Model& model, const fb::VectorCase& one, int number) noexcept
+      : model_(model), case_(one), number_(number) {}
 
   Status run(const Prepared& prepared, Session& session) noexcept {
     session.reset();
@@ -51,7 +56,8 @@ class Test {
     for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
       const fb::VectorTensor* value = find(*case_.inputs(), model_.inputs()[i]);
       const std::span<std::byte> to = session.input(static_cast<int>(i));
-      if (value == nullptr || value->data()->size() != to.size()) return place() << "input " << i << " is missing or of another size";
+      if (value == nullptr || value->data()->size() != to.size())
+        return place() << "input " << i << " is missing or of another size";
       std::memcpy(to.data(), value->data()->data(), to.size());
     }
     session.run(prepared.block());
@@ -61,7 +67,8 @@ class Test {
       if (value == nullptr) continue;
       const OutputFrames frames = session.output(static_cast<int>(i));
       const auto* expected = reinterpret_cast<const std::byte*>(value->data()->data());
-      if (value->data()->size() != prepared.placement(tensor).bytes || !same(model_.tensor(tensor).dtype, expected, frames.block, value->data()->size())) {
+      if (value->data()->size() != prepared.placement(tensor).bytes ||
+          !same(model_.tensor(tensor).dtype, expected, frames.block, value->data()->size())) {
         return place() << "output " << i << " differs";
       }
     }
@@ -72,12 +79,14 @@ class Test {
     const int from = model_.inputs()[0];
     const fb::VectorTensor* value = find(*case_.inputs(), from);
     const Placement& in = prepared.placement(from);
-    if (value == nullptr || value->data()->size() % in.frame_bytes != 0) return place() << "the input is missing or of another size";
+    if (value == nullptr || value->data()->size() % in.frame_bytes != 0)
+      return place() << "the input is missing or of another size";
     const auto frames = static_cast<std::int64_t>(value->data()->size() / in.frame_bytes);
     const auto* data = reinterpret_cast<const std::byte*>(value->data()->data());
     for (std::int64_t at = 0; at < frames; at += prepared.block()) {
       const std::int64_t valid = frames - at < prepared.block() ? frames - at : prepared.block();
-      std::memcpy(session.input(0).data(), data + static_cast<std::size_t>(at) * in.frame_bytes, static_cast<std::size_t>(valid) * in.frame_bytes);
+      std::memcpy(session.input(0).data(), data + static_cast<std::size_t>(at) * in.frame_bytes,
+                  static_cast<std::size_t>(valid) * in.frame_bytes);
       session.run(valid);
       RUNNEL_TRY(compare(prepared, session));
     }
@@ -95,10 +104,13 @@ class Test {
       const fb::VectorTensor* value = find(*case_.outputs(), tensor);
       const OutputFrames frames = session.output(static_cast<int>(i));
       if (value == nullptr || frames.count == 0) continue;
-      const std::size_t frame_bytes = prepared.placement(tensor).frame_bytes, at = static_cast<std::size_t>(frames.first) * frame_bytes,
+      const std::size_t frame_bytes = prepared.placement(tensor).frame_bytes,
+                        at = static_cast<std::size_t>(frames.first) * frame_bytes,
                         bytes = static_cast<std::size_t>(frames.count) * frame_bytes;
-      if (at + bytes > value->data()->size()) return place() << "output " << i << " has more frames than expected";
-      if (!same(model_.tensor(tensor).dtype, reinterpret_cast<const std::byte*>(value->data()->data()) + at, frames.data, bytes)) {
+      if (at + bytes > value->data()->size())
+        return place() << "output " << i << " has more frames than expected";
+      if (!same(model_.tensor(tensor).dtype, reinterpret_cast<const std::byte*>(value->data()->data()) + at,
+                frames.data, bytes)) {
         return place() << "output " << i << " differs at frame " << frames.first << " or behind";
       }
       compared_[i] += bytes;
@@ -109,7 +121,8 @@ class Test {
   Status complete(const Prepared&) const noexcept {
     for (std::size_t i = 0; i < model_.outputs().size() && i < kMaxOutputs; ++i) {
       const fb::VectorTensor* value = find(*case_.outputs(), model_.outputs()[i]);
-      if (value != nullptr && compared_[i] != value->data()->size()) return place() << "output " << i << " has fewer frames than expected";
+      if (value != nullptr && compared_[i] != value->data()->size())
+        return place() << "output " << i << " has fewer frames than expected";
     }
     return {};
   }
@@ -134,19 +147,24 @@ bool can_stream(const Model& model) noexcept {
 }
 
 Status run_vectors(const runnel_program& program, Memory& memory) noexcept {
-  if (program.make_loader == nullptr) return Status(Code::not_found, "a compiled model has no test vectors: run runnel embed with --self-test and without --step");
+  if (program.make_loader == nullptr)
+    return Status(
+        Code::not_found,
+        "a compiled model has no test vectors: run runnel embed with --self-test and without --step");
   RUNNEL_ASSIGN(const Model model, Model::open(program.model.bytes()));
-  if (model.vectors() == nullptr || model.vectors()->cases() == nullptr || model.vectors()->cases()->size() == 0) {
+  if (model.vectors() == nullptr || model.vectors()->cases() == nullptr ||
+      model.vectors()->cases()->size() == 0) {
     return Status(Code::not_found, "the program has no test vectors: run runnel embed with --self-test");
   }
   PrepareOptions options{.mode = can_stream(model) ? RunMode::stream : RunMode::whole, .slack = false};
   RUNNEL_ASSIGN(const Prepared* prepared, Prepared::make(model, program.operators, options, memory));
-  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(*prepared, memory));
+  RUNNEL_ASSIGN(Workspace * workspace, Workspace::make(*prepared, memory));
   auto* state = static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), prepared->alignment()));
   if (state == nullptr) return Status(Code::out_of_memory, "the state of the session");
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, {state, prepared->state_bytes()}));
   int number = 0;
-  for (const fb::VectorCase* one : *model.vectors()->cases()) RUNNEL_TRY(Test(model, *one, number++).run(*prepared, session));
+  for (const fb::VectorCase* one : *model.vectors()->cases())
+    RUNNEL_TRY(Test(model, *one, number++).run(*prepared, session));
   return {};
 }
 

@@ -5,8 +5,18 @@ namespace runnel::embed {
 using pipeline::Kind;
 using pipeline::Kinds;
 
-const pipeline::NodeType EventQueue::type = {.name = "events", .help = {}, .input = {static_cast<Kinds>(Kind::events), {}}, .output = {}, .parameters = {}, .make = nullptr};
-const pipeline::NodeType FrameTap::type = {.name = "frames", .help = {}, .input = {Kind::frames | Kind::audio, {}}, .output = {}, .parameters = {}, .make = nullptr};
+const pipeline::NodeType EventQueue::type = {.name = "events",
+                                             .help = {},
+                                             .input = {static_cast<Kinds>(Kind::events), {}},
+                                             .output = {},
+                                             .parameters = {},
+                                             .make = nullptr};
+const pipeline::NodeType FrameTap::type = {.name = "frames",
+                                           .help = {},
+                                           .input = {Kind::frames | Kind::audio, {}},
+                                           .output = {},
+                                           .parameters = {},
+                                           .make = nullptr};
 
 Status EventQueue::prepare(pipeline::PrepareContext& context) noexcept {
   ring_ = context.memory.array<runnel_event>(static_cast<std::size_t>(room));
@@ -29,7 +39,12 @@ Status EventQueue::process(const pipeline::Block& in, pipeline::Output&) noexcep
       --count_;
       ++dropped_;
     }
-    ring_[(first_ + count_++) % room] = {index < 0 ? "" : labels[static_cast<std::size_t>(index)], index, events[i].score, events[i].begin, events[i].end, events[i].frame};
+    ring_[(first_ + count_++) % room] = {index < 0 ? "" : labels[static_cast<std::size_t>(index)],
+                                         index,
+                                         events[i].score,
+                                         events[i].begin,
+                                         events[i].end,
+                                         events[i].frame};
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // Saving and restoring all that a node remembers.
 //
-// It is the memory as it is, with its pointers: good for the same image with the same buffers, which is what a machine that was switched off has.
+// It is the memory as it is, with its pointers: good for the same image with the same buffers, which is what
+// a machine that was switched off has.
 #include <cstring>
 
 #include "base/crc32c.h"
@@ -11,22 +12,28 @@ using namespace runnel::embed;
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x314E5352;   // "RSN1"
+constexpr std::uint32_t kMagic = 0x314E5352;  // "RSN1"
 
 struct Header {
   std::uint32_t magic = kMagic;
-  std::uint32_t identity = 0;        // program, image and addresses
+  std::uint32_t identity = 0;  // program, image and addresses
   std::uint64_t bytes = 0, fast_bytes = 0;
-  std::uint32_t crc = 0;             // of what follows
+  std::uint32_t crc = 0;  // of what follows
   std::uint32_t reserved = 0;
 };
 
-std::span<const std::byte> kept(const runnel_node& node) noexcept { return {reinterpret_cast<const std::byte*>(&node), node.memory.used()}; }
-std::span<const std::byte> kept_fast(const runnel_node& node) noexcept { return {node.fast_start, node.fast.used()}; }
+std::span<const std::byte> kept(const runnel_node& node) noexcept {
+  return {reinterpret_cast<const std::byte*>(&node), node.memory.used()};
+}
+std::span<const std::byte> kept_fast(const runnel_node& node) noexcept {
+  return {node.fast_start, node.fast.used()};
+}
 
 std::uint32_t identity_of(const runnel_node& node) noexcept {
-  const std::uintptr_t places[] = {reinterpret_cast<std::uintptr_t>(&node), reinterpret_cast<std::uintptr_t>(node.fast_start), reinterpret_cast<std::uintptr_t>(node.program),
-                                   reinterpret_cast<std::uintptr_t>(&runnel_prepare), reinterpret_cast<std::uintptr_t>(node.program->make_nodes)};
+  const std::uintptr_t places[] = {
+      reinterpret_cast<std::uintptr_t>(&node), reinterpret_cast<std::uintptr_t>(node.fast_start),
+      reinterpret_cast<std::uintptr_t>(node.program), reinterpret_cast<std::uintptr_t>(&runnel_prepare),
+      reinterpret_cast<std::uintptr_t>(node.program->make_nodes)};
   return crc32c(node.program->model.bytes(), crc32c(std::as_bytes(std::span(places))));
 }
 
@@ -40,11 +47,15 @@ Header header_of(const runnel_node& node) noexcept {
 
 }  // namespace
 
-size_t runnel_saved_bytes(const runnel_node* node) { return node == nullptr ? 0 : sizeof(Header) + node->memory.used() + node->fast.used(); }
+size_t runnel_saved_bytes(const runnel_node* node) {
+  return node == nullptr ? 0 : sizeof(Header) + node->memory.used() + node->fast.used();
+}
 
 runnel_code runnel_save(const runnel_node* node, void* to, size_t bytes) {
-  if (node == nullptr || to == nullptr) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or bytes");
-  if (bytes < runnel_saved_bytes(node)) return fail(RUNNEL_OUT_OF_MEMORY, "less room than runnel_saved_bytes()");
+  if (node == nullptr || to == nullptr)
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or bytes");
+  if (bytes < runnel_saved_bytes(node))
+    return fail(RUNNEL_OUT_OF_MEMORY, "less room than runnel_saved_bytes()");
   Header header = header_of(*node);
   auto* at = static_cast<std::byte*>(to) + sizeof header;
   for (const auto part : {kept(*node), kept_fast(*node)}) {
@@ -57,16 +68,21 @@ runnel_code runnel_save(const runnel_node* node, void* to, size_t bytes) {
 }
 
 runnel_code runnel_restore(runnel_node* node, const void* from, size_t bytes) {
-  if (node == nullptr || from == nullptr) return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or bytes");
+  if (node == nullptr || from == nullptr)
+    return fail(RUNNEL_INVALID_ARGUMENT, "a null pointer instead of node or bytes");
   Header header;
   const Header expected = header_of(*node);
   if (bytes != runnel_saved_bytes(node)) return fail(RUNNEL_MISMATCH, "saved bytes of another size");
   std::memcpy(&header, from, sizeof header);
   if (header.magic != kMagic) return fail(RUNNEL_INVALID_DATA, "bytes that runnel_save() did not write");
-  if (header.identity != expected.identity || header.bytes != expected.bytes || header.fast_bytes != expected.fast_bytes) return fail(RUNNEL_MISMATCH, "saved by another image, program or at another address");
+  if (header.identity != expected.identity || header.bytes != expected.bytes ||
+      header.fast_bytes != expected.fast_bytes)
+    return fail(RUNNEL_MISMATCH, "saved by another image, program or at another address");
   const auto* body = static_cast<const std::byte*>(from) + sizeof header;
-  if (crc32c({body, bytes - sizeof header}) != header.crc) return fail(RUNNEL_INVALID_DATA, "saved bytes are damaged: their checksum differs");
+  if (crc32c({body, bytes - sizeof header}) != header.crc)
+    return fail(RUNNEL_INVALID_DATA, "saved bytes are damaged: their checksum differs");
   std::memcpy(static_cast<void*>(node), body, static_cast<std::size_t>(expected.bytes));
-  if (expected.fast_bytes > 0) std::memcpy(node->fast_start, body + expected.bytes, static_cast<std::size_t>(expected.fast_bytes));
+  if (expected.fast_bytes > 0)
+    std::memcpy(node->fast_start, body + expected.bytes, static_cast<std::size_t>(expected.fast_bytes));
   return RUNNEL_OK;
 }

@@ -54,8 +54,10 @@ void ComplexFft::finish_tables(float* tables) noexcept {
 void ComplexFft::run_passes(float* re, float* im, float* other_re, float* other_im) const noexcept {
   bool in_result = plan_.count % 2 == 0;
   for (int i = 0; i < plan_.count; ++i, in_result = !in_result) {
-    if (in_result) kernels_->fft_pass(pass_[i], re, im, other_re, other_im);
-    else kernels_->fft_pass(pass_[i], other_re, other_im, re, im);
+    if (in_result)
+      kernels_->fft_pass(pass_[i], re, im, other_re, other_im);
+    else
+      kernels_->fft_pass(pass_[i], other_re, other_im, re, im);
   }
 }
 

@@ -1,4 +1,5 @@
-// A front end whose recipe is known to the compiler, with its tables in ROM: the bits of Fbank, and of its code only what the recipe asks for.
+// A front end whose recipe is known to the compiler, with its tables in ROM: the bits of Fbank, and of its
+// code only what the recipe asks for.
 #pragma once
 
 #include "features/constant_fft.h"
@@ -6,9 +7,11 @@
 
 namespace runnel::features {
 
-// Recipe::kTables: FbankTables as a constant, one filter at a time, of options that Fbank::make() accepts; see has_constant_form().
+// Recipe::kTables: FbankTables as a constant, one filter at a time, of options that Fbank::make() accepts;
+// see has_constant_form().
 constexpr bool has_constant_form(const FbankOptions& options) noexcept {
-  return options.fft == FftChoice::own && options.log_max != LogMax::global && is_constant_fft(unchecked_shape_of(options).fft_size);
+  return options.fft == FftChoice::own && options.log_max != LogMax::global &&
+         is_constant_fft(unchecked_shape_of(options).fft_size);
 }
 
 template <class Recipe>
@@ -34,15 +37,18 @@ class ConstantFbank : public FbankSteps<ConstantFbank<Recipe>, FramerOf<Constant
   friend Steps;
   static constexpr fbank::TableLayout kLayout{Recipe::kTables.options, Recipe::kTables.shape};
   // As MelBank has them.
-  static constexpr MelRows kRows = {.filters = Recipe::kTables.options.num_mel_bins,
-                                    .lanes = 1,
-                                    .zero_bin = static_cast<std::int32_t>(Recipe::kTables.shape.mel.bins()),
-                                    .first_row = Recipe::kTables.integers,
-                                    .bins = Recipe::kTables.integers + Recipe::kTables.options.num_mel_bins + 1,
-                                    .weights = Recipe::kTables.floats + kLayout.mel};
+  static constexpr MelRows kRows = {
+      .filters = Recipe::kTables.options.num_mel_bins,
+      .lanes = 1,
+      .zero_bin = static_cast<std::int32_t>(Recipe::kTables.shape.mel.bins()),
+      .first_row = Recipe::kTables.integers,
+      .bins = Recipe::kTables.integers + Recipe::kTables.options.num_mel_bins + 1,
+      .weights = Recipe::kTables.floats + kLayout.mel};
 
   [[nodiscard]] static constexpr ScalarKernels kernels() noexcept { return {}; }
-  void forward(const float* in, float* re, float* im) noexcept { fft_.forward(Recipe::kTables.floats + kLayout.fft, in, re, im); }
+  void forward(const float* in, float* re, float* im) noexcept {
+    fft_.forward(Recipe::kTables.floats + kLayout.fft, in, re, im);
+  }
   [[nodiscard]] static constexpr const MelRows& mel_rows() noexcept { return kRows; }
   [[nodiscard]] static constexpr const float* dct() noexcept { return Recipe::kTables.floats + kLayout.dct; }
 

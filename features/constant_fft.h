@@ -1,4 +1,5 @@
-// The forward real transform of a size that is known to the compiler, with factors in ROM (fft_tables.h): the passes of that size and no others.
+// The forward real transform of a size that is known to the compiler, with factors in ROM (fft_tables.h): the
+// passes of that size and no others.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 namespace runnel::features {
 
 // The bits of OwnFft. kSize: even, without prime factors above 31 (is_constant_fft).
-constexpr bool is_constant_fft(std::size_t size) noexcept { return size >= 2 && size % 2 == 0 && real_fft_tables_are_constant(size); }
+constexpr bool is_constant_fft(std::size_t size) noexcept {
+  return size >= 2 && size % 2 == 0 && real_fft_tables_are_constant(size);
+}
 
 template <std::size_t kSize>
 class ConstantFft {
@@ -23,7 +26,9 @@ class ConstantFft {
   // Error: out_of_memory.
   Status init(Memory& memory) noexcept {
     work_ = static_cast<float*>(memory.allocate(state_bytes(), 64));
-    return work_ != nullptr ? Status() : Status(Code::out_of_memory) << "FFT of size " << kSize << ": needs " << state_bytes() << " bytes";
+    return work_ != nullptr ? Status()
+                            : Status(Code::out_of_memory)
+                                  << "FFT of size " << kSize << ": needs " << state_bytes() << " bytes";
   }
   // As RealFft::forward(); tables: real_fft_table_floats(kSize).
   void forward(const float* tables, const float* in, float* re, float* im) noexcept {
@@ -36,7 +41,8 @@ class ConstantFft {
     for (int i = 0; i < kPlan.count; ++i, in_work = !in_work) {
       const auto radix = static_cast<std::size_t>(kPlan.radix[i]);
       groups /= radix;
-      FftPass pass{kPlan.radix[i], static_cast<std::int32_t>(groups), static_cast<std::int32_t>(stride), at, nullptr};
+      FftPass pass{kPlan.radix[i], static_cast<std::int32_t>(groups), static_cast<std::int32_t>(stride), at,
+                   nullptr};
       at += fft::padded((radix - 1) * 2 * groups);
       if (!kFours && fft::has_roots(radix)) {
         pass.roots = at;
@@ -45,8 +51,10 @@ class ConstantFft {
       stride *= radix;
       const float *from_re = in_work ? work_re : re, *from_im = in_work ? work_im : im;
       float *to_re = in_work ? re : work_re, *to_im = in_work ? im : work_im;
-      if constexpr (kFours) ScalarKernels::fft_pass_of_fours(pass, from_re, from_im, to_re, to_im);
-      else ScalarKernels::fft_pass(pass, from_re, from_im, to_re, to_im);
+      if constexpr (kFours)
+        ScalarKernels::fft_pass_of_fours(pass, from_re, from_im, to_re, to_im);
+      else
+        ScalarKernels::fft_pass(pass, from_re, from_im, to_re, to_im);
     }
     ScalarKernels::unpack_real(work_re, work_im, kCount, tables, re, im);
   }
@@ -54,7 +62,8 @@ class ConstantFft {
  private:
   static constexpr std::size_t kCount = kSize / 2;
   static constexpr FftPlan kPlan = fft_plan_of(kCount);
-  static constexpr bool kFours = std::all_of(kPlan.radix, kPlan.radix + kPlan.count, [](std::int32_t radix) { return radix == 4; });
+  static constexpr bool kFours =
+      std::all_of(kPlan.radix, kPlan.radix + kPlan.count, [](std::int32_t radix) { return radix == 4; });
 
   float* work_ = nullptr;
 };

@@ -1,4 +1,5 @@
-// Deltas of features over time, and deltas of deltas: torchaudio.functional.compute_deltas with mode="replicate".
+// Deltas of features over time, and deltas of deltas: torchaudio.functional.compute_deltas with
+// mode="replicate".
 //     d[t] = sum over k = 1 .. N of k (c[t+k] - c[t-k]) / (2 sum k^2), N = (window - 1) / 2,
 // with the first and the last frame repeated beyond the ends.
 #pragma once
@@ -24,9 +25,13 @@ class Deltas final : public FrameStage {
   void finish() noexcept override;
   void reset() noexcept override;
   [[nodiscard]] std::size_t in_dims() const noexcept override { return level_[0].dims(); }
-  [[nodiscard]] std::size_t out_dims() const noexcept override { return in_dims() * static_cast<std::size_t>(spec_.order + (spec_.with_static ? 1 : 0)); }
+  [[nodiscard]] std::size_t out_dims() const noexcept override {
+    return in_dims() * static_cast<std::size_t>(spec_.order + (spec_.with_static ? 1 : 0));
+  }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return look_ahead() + 1; }
-  [[nodiscard]] std::size_t look_ahead() const noexcept override { return static_cast<std::size_t>(reach_ * spec_.order); }
+  [[nodiscard]] std::size_t look_ahead() const noexcept override {
+    return static_cast<std::size_t>(reach_ * spec_.order);
+  }
   [[nodiscard]] std::int64_t before() const noexcept override { return reach_ * spec_.order; }
   [[nodiscard]] std::int64_t span() const noexcept override { return 2 * reach_ * spec_.order + 1; }
 

@@ -10,7 +10,8 @@ Result<Fbank> Fbank::make(const FbankTables& tables, Isa isa, Memory& memory, Re
   return std::move(*made);
 }
 
-Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory, RealFft* fft) noexcept {
+Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Isa isa, Memory& memory,
+                      RealFft* fft) noexcept {
   place.emplace(Empty());
   Fbank& f = *place;
   f.tables_ = tables;
@@ -18,7 +19,9 @@ Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Is
   const FbankOptions& options = tables.options;
   const FbankShape& shape = tables.shape;
   if (tables.lanes != 1 && tables.lanes != f.kernels_->lanes) {
-    return Status(Code::mismatch) << "tables of a front end for " << tables.lanes << " filters side by side: expected " << (f.kernels_->lanes > 1 ? "1 or " : "") << f.kernels_->lanes;
+    return Status(Code::mismatch) << "tables of a front end for " << tables.lanes
+                                  << " filters side by side: expected "
+                                  << (f.kernels_->lanes > 1 ? "1 or " : "") << f.kernels_->lanes;
   }
   if (options.fft == FftChoice::fftw) {
     if (fft == nullptr)
@@ -32,13 +35,16 @@ Status Fbank::make_in(std::optional<Fbank>& place, const FbankTables& tables, Is
   RUNNEL_TRY(f.take_arrays(memory));
   const fbank::TableLayout layout(options, shape);
   f.dct_ = tables.floats + layout.dct;
-  if (has_mel(options)) f.mel_.init(tables.shape.mel, tables.lanes, tables.floats + layout.mel, tables.integers);
-  if (f.other_fft_ == nullptr) RUNNEL_TRY(f.own_fft_.init(shape.fft_size, tables.floats + layout.fft, isa, memory));
+  if (has_mel(options))
+    f.mel_.init(tables.shape.mel, tables.lanes, tables.floats + layout.mel, tables.integers);
+  if (f.other_fft_ == nullptr)
+    RUNNEL_TRY(f.own_fft_.init(shape.fft_size, tables.floats + layout.fft, isa, memory));
   return {};
 }
 
 Status Fbank::make_like(std::optional<Fbank>& place, const Fbank& first, Memory& memory) noexcept {
-  if (first.other_fft_ != nullptr) return Status(Code::unsupported, "a front end like one whose transform was brought along");
+  if (first.other_fft_ != nullptr)
+    return Status(Code::unsupported, "a front end like one whose transform was brought along");
   place.emplace(Empty());
   Fbank& f = *place;
   f = first;

@@ -9,9 +9,11 @@ namespace {
 // Frames that wait for the recording's maximum.
 Status check_held(const FbankOptions& o, std::size_t values) noexcept {
   constexpr std::int64_t kMost = std::int64_t{1} << 28;
-  if (o.log_max != LogMax::global || o.max_frames <= kMost / static_cast<std::int64_t>(values + 32)) return Status();
-  return Status(Code::invalid_argument) << "max_frames " << o.max_frames << ": expected 1 to "
-                                        << kMost / static_cast<std::int64_t>(values + 32) << " frames of " << values << " values";
+  if (o.log_max != LogMax::global || o.max_frames <= kMost / static_cast<std::int64_t>(values + 32))
+    return Status();
+  return Status(Code::invalid_argument)
+         << "max_frames " << o.max_frames << ": expected 1 to "
+         << kMost / static_cast<std::int64_t>(values + 32) << " frames of " << values << " values";
 }
 
 }  // namespace
@@ -20,15 +22,15 @@ Result<FbankShape> shape_of(const FbankOptions& o) noexcept {
   for (const Parameter& parameter : parameters()) RUNNEL_TRY(check(parameter, o));
   const FbankShape shape = unchecked_shape_of(o);
   if (shape.grid.length < 2) {
-    return Status(Code::invalid_argument)
-           << (o.win_length > 0 ? "win_length: " : "frame_length: ") << shape.grid.length << " samples, expected at least 2";
+    return Status(Code::invalid_argument) << (o.win_length > 0 ? "win_length: " : "frame_length: ")
+                                          << shape.grid.length << " samples, expected at least 2";
   }
   if (shape.grid.shift < 1)
     return Status(Code::invalid_argument, "frame_shift: less than one sample, expected at least 1");
   const auto length = static_cast<std::size_t>(shape.grid.length);
   if (shape.fft_size < length && o.long_frames == LongFrames::refuse) {
-    return Status(Code::invalid_argument)
-           << "n_fft " << o.n_fft << ": expected at least the frame length, " << length << " samples, or long_frames=cut";
+    return Status(Code::invalid_argument) << "n_fft " << o.n_fft << ": expected at least the frame length, "
+                                          << length << " samples, or long_frames=cut";
   }
   if (shape.fft_size > kMaxFftSize) {
     return Status(Code::invalid_argument)
@@ -46,9 +48,7 @@ Result<FbankShape> shape_of(const FbankOptions& o) noexcept {
   return shape;
 }
 
-std::span<const Parameter> parameters() noexcept {
-  return fbank_table::kParameters;
-}
+std::span<const Parameter> parameters() noexcept { return fbank_table::kParameters; }
 
 Status set(FbankOptions& options, std::string_view name, std::string_view value) noexcept {
   return set_by_name(parameters(), options, name, value);

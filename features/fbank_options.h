@@ -1,5 +1,6 @@
-// Everything that decides what a spectral front end computes: log-mel, MFCC, spectrogram or STFT. Names are those of
-// torchaudio where it has them; they are the same in command lines, graph text, model files and here.
+// Everything that decides what a spectral front end computes: log-mel, MFCC, spectrogram or STFT. Names are
+// those of torchaudio where it has them; they are the same in command lines, graph text, model files and
+// here.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,9 @@
 
 namespace runnel::features {
 
-// fbank: mel energies. mfcc: cepstral coefficients made of them. spectrogram: all floor(n_fft/2) + 1 bins. stft: the
-// complex spectrum, real parts of all bins, then imaginary parts; frames lie in the middle of the transform.
+// fbank: mel energies. mfcc: cepstral coefficients made of them. spectrogram: all floor(n_fft/2) + 1 bins.
+// stft: the complex spectrum, real parts of all bins, then imaginary parts; frames lie in the middle of the
+// transform.
 enum class FeatureKind : std::uint8_t { fbank, mfcc, spectrogram, stft };
 // The range in which the recipe sees samples: [-1, 1), or that of int16. It shifts logarithms by 2 ln 32768
 // and moves floors and dither.
@@ -25,10 +27,11 @@ enum class EmptyFilters : std::uint8_t { refuse, floor };
 enum class NonFinite : std::uint8_t { zero, error };
 // ln, log10 or 10 log10.
 enum class LogType : std::uint8_t { ln, log10, db };
-// Logarithms are at least log_max_range below this maximum: none; of the whole recording (frames come out at its end
-// only, max_frames at most); of all frames so far, the present one included; or log_max_value.
+// Logarithms are at least log_max_range below this maximum: none; of the whole recording (frames come out at
+// its end only, max_frames at most); of all frames so far, the present one included; or log_max_value.
 enum class LogMax : std::uint8_t { none, global, running, fixed };
-// Frames longer than the FFT: refused, or only their first n_fft samples count, as in numpy.fft.rfft(frame, n_fft).
+// Frames longer than the FFT: refused, or only their first n_fft samples count, as in numpy.fft.rfft(frame,
+// n_fft).
 enum class LongFrames : std::uint8_t { refuse, cut };
 // Where log energy comes from: the samples, as raw_energy says, or the sum of the power spectrum.
 enum class EnergySource : std::uint8_t { samples, spectrum };
@@ -42,7 +45,8 @@ struct FbankOptions {
   std::int32_t win_length = 0;     // samples; 0: from frame_length
   std::int32_t hop_length = 0;     // samples; 0: from frame_shift
   bool snip_edges = true;
-  bool center = false;  // frames are centred on multiples of the shift, as in torch.stft; snip_edges does not count
+  bool center =
+      false;  // frames are centred on multiples of the shift, as in torch.stft; snip_edges does not count
   Padding pad_mode = Padding::mirror;  // outside of the recording, with center or without snip_edges
   bool drop_last_frame = false;        // with center
   SampleScale scale = SampleScale::unit;
@@ -80,8 +84,8 @@ struct FbankOptions {
   bool htk_compat = false;
   std::int32_t num_ceps = 13;
   float cepstral_lifter = 22;
-  // Of the values, in the end: (x + output_offset) * output_scale, rounded to multiples of 1 / output_steps (0: not),
-  // limited to 0 .. 1.
+  // Of the values, in the end: (x + output_offset) * output_scale, rounded to multiples of 1 / output_steps
+  // (0: not), limited to 0 .. 1.
   float output_offset = 0, output_scale = 1;
   std::int32_t output_steps = 0;
   bool output_limit = false;
@@ -94,15 +98,15 @@ struct FbankOptions {
 struct FbankShape {
   FrameGrid grid;
   std::size_t fft_size = 0;
-  std::size_t used = 0;      // samples of a frame that reach the transform
-  MelSpec mel;               // fbank and mfcc
+  std::size_t used = 0;  // samples of a frame that reach the transform
+  MelSpec mel;           // fbank and mfcc
   std::size_t dims = 0;  // values per frame
 
   [[nodiscard]] constexpr std::size_t spectrum() const noexcept { return fft_size / 2 + 1; }  // bins
 };
 
-// Of options that are known to be valid: shape_of() checks them. The frame length in samples is int(float(rate) * 0.001f * ms), in
-// single precision, as in Kaldi.
+// Of options that are known to be valid: shape_of() checks them. The frame length in samples is
+// int(float(rate) * 0.001f * ms), in single precision, as in Kaldi.
 constexpr FbankShape unchecked_shape_of(const FbankOptions& o) noexcept {
   const auto samples_of = [&o](float milliseconds) {
     const float per_ms = o.sample_frequency * 0.001F;
@@ -140,8 +144,9 @@ constexpr FbankShape unchecked_shape_of(const FbankOptions& o) noexcept {
                .scale = o.mel_scale,
                .norm = o.mel_norm,
                .shape = o.mel_shape};
-  shape.dims = o.kind == FeatureKind::mfcc ? static_cast<std::size_t>(o.num_ceps)
-                                           : static_cast<std::size_t>(o.num_mel_bins) + (o.use_energy ? 1 : 0);
+  shape.dims = o.kind == FeatureKind::mfcc
+                   ? static_cast<std::size_t>(o.num_ceps)
+                   : static_cast<std::size_t>(o.num_mel_bins) + (o.use_energy ? 1 : 0);
   return shape;
 }
 

@@ -17,12 +17,14 @@ Result<Fbank> Fbank::make(const FbankOptions& options, Isa isa, Memory& memory, 
   const std::int32_t lanes = kernels_for(isa).lanes;
   const FbankTableSizes sizes = fbank_table_sizes(options, shape, lanes);
   auto* floats = static_cast<float*>(memory.allocate(sizes.bytes(), 64));
-  if (floats == nullptr) return Status(Code::out_of_memory) << "front end: needs " << sizes.bytes() << " bytes for tables";
+  if (floats == nullptr)
+    return Status(Code::out_of_memory) << "front end: needs " << sizes.bytes() << " bytes for tables";
   std::memset(floats, 0, sizes.bytes());
   auto* integers = reinterpret_cast<std::int32_t*>(floats + sizes.floats);
   fill_fbank_tables(options, shape, lanes, floats, integers);
   Result<Fbank> made = make(fbank_tables(options, shape, lanes, floats, integers), isa, memory, fft);
-  if (made.ok() && made->other_fft_ == nullptr) made->own_fft_.finish_tables(floats + fbank::TableLayout(options, shape).fft);
+  if (made.ok() && made->other_fft_ == nullptr)
+    made->own_fft_.finish_tables(floats + fbank::TableLayout(options, shape).fft);
   return made;
 }
 

@@ -1,7 +1,8 @@
 // The presets of the float front end as constants, for tables that the compiler makes (fbank_tables.h):
 //
 //     struct Mine {
-//       static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
+//       static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) {
+//       o.num_mel_bins = 40; });
 //     };
 #pragma once
 
@@ -22,55 +23,55 @@ namespace fbank_table {
 
 // Every field is written out: a preset must not move when a default does.
 inline constexpr FbankOptions kKaldi{.kind = FeatureKind::fbank,
-                              .sample_frequency = 16000,
-                              .frame_length = 25,
-                              .frame_shift = 10,
-                              .win_length = 0,
-                              .hop_length = 0,
-                              .snip_edges = true,
-                              .center = false,
-                              .pad_mode = Padding::mirror,
-                              .drop_last_frame = false,
-                              .scale = SampleScale::int16,
-                              .dither = 0,
-                              .seed = 0,
-                              .remove_dc_offset = true,
-                              .preemphasis_coefficient = 0.97F,
-                              .window_type = WindowType::povey,
-                              .blackman_coeff = 0.42F,
-                              .round_to_power_of_two = true,
-                              .n_fft = 0,
-                              .long_frames = LongFrames::refuse,
-                              .normalize_power = false,
-                              .fft = FftChoice::own,
-                              .use_power = true,
-                              .num_mel_bins = 23,
-                              .low_freq = 20,
-                              .high_freq = 0,
-                              .mel_scale = MelScale::htk,
-                              .mel_norm = MelNorm::none,
-                              .mel_shape = MelShape::mel,
-                              .empty_filters = EmptyFilters::refuse,
-                              .htk_mode = false,
-                              .use_log_fbank = true,
-                              .log_type = LogType::ln,
-                              .log_floor = 1.1920929e-7F,
-                              .log_max = LogMax::none,
-                              .log_max_value = 0,
-                              .log_max_range = 8,
-                              .max_frames = 3000,
-                              .use_energy = false,
-                              .raw_energy = true,
-                              .energy_source = EnergySource::samples,
-                              .energy_floor = 0,
-                              .htk_compat = false,
-                              .num_ceps = 13,
-                              .cepstral_lifter = 22,
-                              .output_offset = 0,
-                              .output_scale = 1,
-                              .output_steps = 0,
-                              .output_limit = false,
-                              .non_finite = NonFinite::zero};
+                                     .sample_frequency = 16000,
+                                     .frame_length = 25,
+                                     .frame_shift = 10,
+                                     .win_length = 0,
+                                     .hop_length = 0,
+                                     .snip_edges = true,
+                                     .center = false,
+                                     .pad_mode = Padding::mirror,
+                                     .drop_last_frame = false,
+                                     .scale = SampleScale::int16,
+                                     .dither = 0,
+                                     .seed = 0,
+                                     .remove_dc_offset = true,
+                                     .preemphasis_coefficient = 0.97F,
+                                     .window_type = WindowType::povey,
+                                     .blackman_coeff = 0.42F,
+                                     .round_to_power_of_two = true,
+                                     .n_fft = 0,
+                                     .long_frames = LongFrames::refuse,
+                                     .normalize_power = false,
+                                     .fft = FftChoice::own,
+                                     .use_power = true,
+                                     .num_mel_bins = 23,
+                                     .low_freq = 20,
+                                     .high_freq = 0,
+                                     .mel_scale = MelScale::htk,
+                                     .mel_norm = MelNorm::none,
+                                     .mel_shape = MelShape::mel,
+                                     .empty_filters = EmptyFilters::refuse,
+                                     .htk_mode = false,
+                                     .use_log_fbank = true,
+                                     .log_type = LogType::ln,
+                                     .log_floor = 1.1920929e-7F,
+                                     .log_max = LogMax::none,
+                                     .log_max_value = 0,
+                                     .log_max_range = 8,
+                                     .max_frames = 3000,
+                                     .use_energy = false,
+                                     .raw_energy = true,
+                                     .energy_source = EnergySource::samples,
+                                     .energy_floor = 0,
+                                     .htk_compat = false,
+                                     .num_ceps = 13,
+                                     .cepstral_lifter = 22,
+                                     .output_offset = 0,
+                                     .output_scale = 1,
+                                     .output_steps = 0,
+                                     .output_limit = false,
+                                     .non_finite = NonFinite::zero};
 
 inline constexpr FbankOptions kTorchaudio = changed(kKaldi, [](FbankOptions& o) {
   o.win_length = 400;
@@ -128,7 +129,9 @@ inline constexpr Preset kPresets[] = {
                o.scale = SampleScale::unit;
              })},
     {"wenet", "WeNet: 80 bins, int16 range", changed(kKaldi, [](FbankOptions& o) { o.num_mel_bins = 80; })},
-    {"paraformer", "FunASR Paraformer: as wenet with a hamming window, seven frames stacked every six; then the model's own cmvn",
+    {"paraformer",
+     "FunASR Paraformer: as wenet with a hamming window, seven frames stacked every six; then the model's "
+     "own cmvn",
      changed(kKaldi,
              [](FbankOptions& o) {
                o.num_mel_bins = 80;
@@ -143,7 +146,9 @@ inline constexpr Preset kPresets[] = {
                o.window_type = WindowType::hanning;
                o.scale = SampleScale::unit;
              })},
-    {"torchaudio-spectrogram", "torchaudio.compliance.kaldi.spectrogram: ln of the power of all bins, log energy (at least 0) in place of the first",
+    {"torchaudio-spectrogram",
+     "torchaudio.compliance.kaldi.spectrogram: ln of the power of all bins, log energy (at least 0) in place "
+     "of the first",
      changed(kKaldi,
              [](FbankOptions& o) {
                o.kind = FeatureKind::spectrogram;
@@ -154,7 +159,8 @@ inline constexpr Preset kPresets[] = {
     {"torchaudio-kaldi", "torchaudio.compliance.kaldi: as kaldi; its MFCC keep C0, samples in [-1, 1)",
      changed(kKaldi, [](FbankOptions& o) { o.scale = SampleScale::unit; })},
     {"torchaudio", "torchaudio MelSpectrogram with its defaults: 128 HTK bins, power, linear", kTorchaudio},
-    {"torchaudio-mfcc", "torchaudio MFCC with n_fft 400, hop 160, 23 bins: dB limited to 80 below the recording's maximum",
+    {"torchaudio-mfcc",
+     "torchaudio MFCC with n_fft 400, hop 160, 23 bins: dB limited to 80 below the recording's maximum",
      changed(kTorchaudio,
              [](FbankOptions& o) {
                o.kind = FeatureKind::mfcc;
@@ -168,7 +174,9 @@ inline constexpr Preset kPresets[] = {
                o.log_max_range = 80;
                o.cepstral_lifter = 0;
              })},
-    {"whisper", "OpenAI Whisper: 80 slaney bins (large-v3: num_mel_bins=128), log10 limited to 8 below the recording's maximum",
+    {"whisper",
+     "OpenAI Whisper: 80 slaney bins (large-v3: num_mel_bins=128), log10 limited to 8 below the recording's "
+     "maximum",
      changed(kTorchaudio,
              [](FbankOptions& o) {
                o.hop_length = 160;
@@ -207,11 +215,16 @@ inline constexpr Preset kPresets[] = {
                o.mel_norm = MelNorm::slaney;
                o.empty_filters = EmptyFilters::refuse;
              })},
-    {"edge-impulse-mfe", "Edge Impulse MFE, version 4: dB over a noise floor of -52 dB, 0 to 1 in steps of 1/256", kEdgeImpulse,
+    {"edge-impulse-mfe",
+     "Edge Impulse MFE, version 4: dB over a noise floor of -52 dB, 0 to 1 in steps of 1/256", kEdgeImpulse,
      "preemphasis coefficient=0.98", ""},
-    {"edge-impulse-mfe-v3", "Edge Impulse MFE, version 3: as version 4 with triangles on the bins of half the transform",
-     changed(kEdgeImpulse, [](FbankOptions& o) { o.mel_shape = MelShape::half_bins; }), "preemphasis coefficient=0.98", ""},
-    {"edge-impulse-mfe-v2", "Edge Impulse MFE before version 3: energies minus their means over 101 frames, least and largest value to 0 and 1",
+    {"edge-impulse-mfe-v3",
+     "Edge Impulse MFE, version 3: as version 4 with triangles on the bins of half the transform",
+     changed(kEdgeImpulse, [](FbankOptions& o) { o.mel_shape = MelShape::half_bins; }),
+     "preemphasis coefficient=0.98", ""},
+    {"edge-impulse-mfe-v2",
+     "Edge Impulse MFE before version 3: energies minus their means over 101 frames, least and largest value "
+     "to 0 and 1",
      changed(kEdgeImpulse,
              [](FbankOptions& o) {
                o.scale = SampleScale::int16;
@@ -244,7 +257,7 @@ inline constexpr Preset kPresets[] = {
 
 }  // namespace fbank_table
 
-void there_is_no_such_preset();   // nowhere: the compiler says its name
+void there_is_no_such_preset();  // nowhere: the compiler says its name
 
 // The preset of that name; for the compiler, which refuses a name that there is not.
 consteval FbankOptions constant_preset(std::string_view name) {

@@ -1,5 +1,6 @@
-// The steps of a spectral front end (fbank.h says which), for front ends whose recipe comes while the program runs (Fbank) and for those that have
-// it as a constant (constant_fbank.h), where the compiler leaves out what the recipe does not ask for.
+// The steps of a spectral front end (fbank.h says which), for front ends whose recipe comes while the program
+// runs (Fbank) and for those that have it as a constant (constant_fbank.h), where the compiler leaves out
+// what the recipe does not ask for.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@
 
 namespace runnel::features {
 
-// Self has: tables(), its recipe; kernels(), Kernels or ScalarKernels; forward(in, re, im), the transform; mel_rows(); dct().
+// Self has: tables(), its recipe; kernels(), Kernels or ScalarKernels; forward(in, re, im), the transform;
+// mel_rows(); dct().
 template <class Self, class Frames>
 class FbankSteps {
  public:
@@ -27,9 +29,9 @@ class FbankSteps {
     std::size_t frames;   // written
   };
   // Takes samples in [-1, 1) (scale=int16 multiplies them by 32768) and writes the frames that are complete,
-  // dims() values each, one after the other. It stops early only when frames_out is full, at a sample that is not
-  // finite under non_finite=error, or, under log_max=global, when the recording is too long (see status()). Room for
-  // max_frames(samples.size()) frames is always enough.
+  // dims() values each, one after the other. It stops early only when frames_out is full, at a sample that is
+  // not finite under non_finite=error, or, under log_max=global, when the recording is too long (see
+  // status()). Room for max_frames(samples.size()) frames is always enough.
   Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
   // The same for 16-bit samples: exactly what the floats sample / 32768 would give.
   Step push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept;
@@ -45,8 +47,8 @@ class FbankSteps {
   // Most frames that one push of this many samples can give, or a flush with samples = frame length.
   [[nodiscard]] std::size_t max_frames(std::size_t samples) const noexcept;
   [[nodiscard]] std::size_t max_flush_frames() const noexcept;
-  // Number of the next frame that will be written, since reset. Frame f begins at sample shape().grid.start_of(f); its middle is
-  // length / 2 later.
+  // Number of the next frame that will be written, since reset. Frame f begins at sample
+  // shape().grid.start_of(f); its middle is length / 2 later.
   [[nodiscard]] std::int64_t next_frame() const noexcept { return holds() ? given_ : framer_.next_frame(); }
   [[nodiscard]] std::int64_t samples_received() const noexcept { return framer_.received(); }
   [[nodiscard]] std::int64_t non_finite_samples() const noexcept { return non_finite_; }
@@ -65,7 +67,9 @@ class FbankSteps {
           noisy(o.dither > 0 ? fbank::padded(shape.used) : 0),
           held(o.log_max == LogMax::global ? static_cast<std::size_t>(o.max_frames) * stride() : 0) {}
     [[nodiscard]] constexpr std::size_t stride() const noexcept { return values + 16; }
-    [[nodiscard]] constexpr std::size_t bytes() const noexcept { return (frame + 2 * half + values + cepstra + noisy + held) * sizeof(float); }
+    [[nodiscard]] constexpr std::size_t bytes() const noexcept {
+      return (frame + 2 * half + values + cepstra + noisy + held) * sizeof(float);
+    }
   };
   // Values of a frame before the maximum limits them.
   static constexpr std::size_t count_of(const FbankOptions& o, const FbankShape& shape) noexcept {
@@ -80,10 +84,11 @@ class FbankSteps {
  private:
   [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
   [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
-  // Where a frame begins among the zeros of a longer FFT. The power spectrum does not depend on it, but rounding errors do; they decide
-  // the accuracy of bins far below the frame's strongest. Of all positions these had the smallest worst error over the recordings and
-  // settings of the oracle, measured against double precision: one for mel bins, one for a spectrum's own. Complex spectra are those of
-  // frames in the middle.
+  // Where a frame begins among the zeros of a longer FFT. The power spectrum does not depend on it, but
+  // rounding errors do; they decide the accuracy of bins far below the frame's strongest. Of all positions
+  // these had the smallest worst error over the recordings and settings of the oracle, measured against
+  // double precision: one for mel bins, one for a spectrum's own. Complex spectra are those of frames in the
+  // middle.
   static constexpr std::size_t offset_of(FeatureKind kind, std::size_t free) noexcept {
     if (kind == FeatureKind::stft) return free / 2;
     const std::size_t offset = kind == FeatureKind::spectrogram ? 8 : 12;
@@ -112,14 +117,14 @@ class FbankSteps {
   void limit(float* values, std::size_t count) noexcept;
   void scale_output(float* out) const noexcept;
 
-  float* frame_ = nullptr;     // [fft_size], zeros around the frame
-  float* re_ = nullptr;        // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
-  float* im_ = nullptr;        // [spectrum + 1]
-  float* values_ = nullptr;    // [padded filters or bins]
-  float* cepstra_ = nullptr;   // [padded coefficients]
-  float* noisy_ = nullptr;     // [used], with dither
-  float* held_ = nullptr;      // log_max = global: [max_frames][padded values, energy]
-  float largest_ = 0;          // logarithm so far; meaningful when any_ is true
+  float* frame_ = nullptr;    // [fft_size], zeros around the frame
+  float* re_ = nullptr;       // [spectrum + 1], then the power, and a zero behind the bins of the mel bank
+  float* im_ = nullptr;       // [spectrum + 1]
+  float* values_ = nullptr;   // [padded filters or bins]
+  float* cepstra_ = nullptr;  // [padded coefficients]
+  float* noisy_ = nullptr;    // [used], with dither
+  float* held_ = nullptr;     // log_max = global: [max_frames][padded values, energy]
+  float largest_ = 0;         // logarithm so far; meaningful when any_ is true
   bool any_ = false;
   std::int64_t held_frames_ = 0, given_ = 0;
   bool too_long_ = false;
@@ -131,7 +136,8 @@ template <class Self, class Frames>
 Status FbankSteps<Self, Frames>::take_arrays(Memory& memory) noexcept {
   const Arrays arrays(options(), shape());
   auto* at = static_cast<float*>(memory.allocate(arrays.bytes(), 64));
-  if (at == nullptr) return Status(Code::out_of_memory) << "front end: needs " << arrays.bytes() << " bytes more";
+  if (at == nullptr)
+    return Status(Code::out_of_memory) << "front end: needs " << arrays.bytes() << " bytes more";
   std::memset(at, 0, arrays.bytes());
   const auto take = [&at](std::size_t floats) { return std::exchange(at, at + floats); };
   frame_ = take(arrays.frame);
@@ -149,7 +155,8 @@ Status FbankSteps<Self, Frames>::take_held(Memory& memory) noexcept {
   if (!holds()) return {};
   const std::size_t floats = Arrays(options(), shape()).held;
   held_ = memory.array<float>(floats);
-  if (held_ == nullptr) return Status(Code::out_of_memory) << "front end: needs " << floats * sizeof(float) << " bytes more";
+  if (held_ == nullptr)
+    return Status(Code::out_of_memory) << "front end: needs " << floats * sizeof(float) << " bytes more";
   return {};
 }
 
@@ -252,12 +259,14 @@ std::size_t FbankSteps<Self, Frames>::give_held(std::span<float> frames_out) noe
 
 template <class Self, class Frames>
 template <class Sample>
-typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push_any(std::span<const Sample> samples, std::span<float> frames_out) noexcept {
+typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push_any(
+    std::span<const Sample> samples, std::span<float> frames_out) noexcept {
   Step step{0, 0};
   if (flushed_) return step;
   for (;;) {
     step.frames = take_frames(frames_out, step.frames);
-    if (step.samples == samples.size() || refused_at_ >= 0 || too_long_ || framer_.frame() != nullptr) return step;
+    if (step.samples == samples.size() || refused_at_ >= 0 || too_long_ || framer_.frame() != nullptr)
+      return step;
     std::span<float> room = framer_.room();
     room = room.first(std::min(room.size(), samples.size() - step.samples));
     const std::size_t taken = fill(samples.data() + step.samples, room);
@@ -267,11 +276,13 @@ typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push_any(std::
 }
 
 template <class Self, class Frames>
-typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push(std::span<const float> samples, std::span<float> frames_out) noexcept {
+typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push(std::span<const float> samples,
+                                                                       std::span<float> frames_out) noexcept {
   return push_any(samples, frames_out);
 }
 template <class Self, class Frames>
-typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push(std::span<const std::int16_t> samples, std::span<float> frames_out) noexcept {
+typename FbankSteps<Self, Frames>::Step FbankSteps<Self, Frames>::push(std::span<const std::int16_t> samples,
+                                                                       std::span<float> frames_out) noexcept {
   return push_any(samples, frames_out);
 }
 
@@ -287,7 +298,8 @@ template <class Self, class Frames>
 void FbankSteps<Self, Frames>::take_logarithm(float* values, std::size_t count) const noexcept {
   self().kernels().log(values, count, options().log_floor);
   if (options().log_type == LogType::ln) return;
-  const float factor = options().log_type == LogType::log10 ? 0.434294481903251827651F : 4.34294481903251827651F;
+  const float factor =
+      options().log_type == LogType::log10 ? 0.434294481903251827651F : 4.34294481903251827651F;
   for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
 }
 
@@ -326,7 +338,8 @@ void FbankSteps<Self, Frames>::analyse(const float* samples, float* values, floa
   if (mfcc || o.use_log_fbank) take_logarithm(values, all_bins ? bins : written_filters());
   if (o.use_energy) {
     take_logarithm(energy, 1);
-    if (o.energy_floor > 0 && *energy < self().tables().log_energy_floor) *energy = self().tables().log_energy_floor;
+    if (o.energy_floor > 0 && *energy < self().tables().log_energy_floor)
+      *energy = self().tables().log_energy_floor;
   }
 }
 

@@ -1,11 +1,13 @@
-// What the float front end reads and never writes: its recipe, window, mel bank, DCT, and the tables of its FFT. Fbank::make(options)
-// makes them in memory; for devices they are constants, which lie in flash memory, so that preparing takes no arithmetic:
+// What the float front end reads and never writes: its recipe, window, mel bank, DCT, and the tables of its
+// FFT. Fbank::make(options) makes them in memory; for devices they are constants, which lie in flash memory,
+// so that preparing takes no arithmetic:
 //
 //     struct Mine { static constexpr FbankOptions kOptions = ...; };         // made by the compiler
 //     alignas(64) std::byte storage[Fbank::state_bytes_of(Mine::kOptions)];
 //     Result<Fbank> fbank = Fbank::make_of<Mine>(best_isa(), memory);
 //
-// or, with arrays that a program on another machine wrote down (Fbank::tables() of a front end made there with Isa::reference):
+// or, with arrays that a program on another machine wrote down (Fbank::tables() of a front end made there
+// with Isa::reference):
 //
 //     const float kFloats[] = {0x1.8p-1F, ...};   const std::int32_t kIntegers[] = {...};
 //     constexpr FbankTables kTables = fbank_tables(kOptions, kFloats, kIntegers);
@@ -25,10 +27,11 @@
 namespace runnel::features {
 
 struct FbankTables {
-  FbankOptions options;             // valid ones: shape_of() accepts them, and check_mel() their bank
-  FbankShape shape;                 // of these options
-  float log_energy_floor = 0;       // with energy_floor
-  std::int32_t lanes = 1;           // of the mel bank: filters side by side. Every machine takes one; hosts prefer their own.
+  FbankOptions options;        // valid ones: shape_of() accepts them, and check_mel() their bank
+  FbankShape shape;            // of these options
+  float log_energy_floor = 0;  // with energy_floor
+  std::int32_t lanes =
+      1;  // of the mel bank: filters side by side. Every machine takes one; hosts prefer their own.
   // fbank_table_sizes() of them, 64-byte aligned for speed. They must outlive what reads them.
   const float* floats = nullptr;
   const std::int32_t* integers = nullptr;
@@ -36,16 +39,21 @@ struct FbankTables {
 
 struct FbankTableSizes {
   std::size_t floats = 0, integers = 0;
-  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return floats * sizeof(float) + integers * sizeof(std::int32_t); }
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept {
+    return floats * sizeof(float) + integers * sizeof(std::int32_t);
+  }
 };
 
-constexpr bool has_mel(const FbankOptions& o) noexcept { return o.kind == FeatureKind::fbank || o.kind == FeatureKind::mfcc; }
+constexpr bool has_mel(const FbankOptions& o) noexcept {
+  return o.kind == FeatureKind::fbank || o.kind == FeatureKind::mfcc;
+}
 
 namespace fbank {
 
 constexpr std::size_t padded(std::size_t count) noexcept { return align_up(count, 16); }
 
-// Where things lie among the floats: the window at 0, then this. The mel bank is last, because only its sizes take arithmetic.
+// Where things lie among the floats: the window at 0, then this. The mel bank is last, because only its sizes
+// take arithmetic.
 struct TableLayout {
   std::size_t dct, dct_stride, fft, mel;
   constexpr TableLayout(const FbankOptions& o, const FbankShape& shape) noexcept
@@ -63,16 +71,20 @@ constexpr double log_unit(LogType type) noexcept {
 // A part of what shape_of() and check_mel() check, for the compiler.
 constexpr bool is_consistent(const FbankOptions& o, const FbankShape& shape) noexcept {
   if (shape.grid.length < 2 || shape.grid.shift < 1 || shape.fft_size > kMaxFftSize) return false;
-  if (shape.used < static_cast<std::size_t>(shape.grid.length) && o.long_frames == LongFrames::refuse) return false;
+  if (shape.used < static_cast<std::size_t>(shape.grid.length) && o.long_frames == LongFrames::refuse)
+    return false;
   if (!has_mel(o)) return true;
-  return o.num_mel_bins >= 1 && o.num_mel_bins <= static_cast<std::int32_t>(shape.mel.bins()) && shape.mel.low_hz >= 0 && shape.mel.low_hz < shape.mel.high_hz &&
-         shape.mel.high_hz <= shape.mel.rate_hz / 2 && (o.kind != FeatureKind::mfcc || (o.num_ceps >= 1 && o.num_ceps <= o.num_mel_bins));
+  return o.num_mel_bins >= 1 && o.num_mel_bins <= static_cast<std::int32_t>(shape.mel.bins()) &&
+         shape.mel.low_hz >= 0 && shape.mel.low_hz < shape.mel.high_hz &&
+         shape.mel.high_hz <= shape.mel.rate_hz / 2 &&
+         (o.kind != FeatureKind::mfcc || (o.num_ceps >= 1 && o.num_ceps <= o.num_mel_bins));
 }
 
 }  // namespace fbank
 
 // Of valid options.
-constexpr FbankTableSizes fbank_table_sizes(const FbankOptions& options, const FbankShape& shape, std::int32_t lanes = 1) noexcept {
+constexpr FbankTableSizes fbank_table_sizes(const FbankOptions& options, const FbankShape& shape,
+                                            std::int32_t lanes = 1) noexcept {
   FbankTableSizes sizes{fbank::TableLayout(options, shape).mel, 0};
   if (!has_mel(options)) return sizes;
   const MelRowSizes mel = mel_row_sizes(shape.mel, lanes);
@@ -82,9 +94,10 @@ constexpr FbankTableSizes fbank_table_sizes(const FbankOptions& options) noexcep
   return fbank_table_sizes(options, unchecked_shape_of(options));
 }
 
-// Fills arrays of these sizes, which hold zeros before. An FFT whose size has a prime factor above 31 gets incomplete tables (see
-// real_fft_tables_are_constant): those are made by Fbank::make(options).
-constexpr void fill_fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes, float* floats, std::int32_t* integers) noexcept {
+// Fills arrays of these sizes, which hold zeros before. An FFT whose size has a prime factor above 31 gets
+// incomplete tables (see real_fft_tables_are_constant): those are made by Fbank::make(options).
+constexpr void fill_fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes,
+                                 float* floats, std::int32_t* integers) noexcept {
   const fbank::TableLayout layout(o, shape);
   fill_window(o.window_type, o.blackman_coeff, {floats, shape.used});
   if (o.normalize_power && o.kind != FeatureKind::stft) {
@@ -104,14 +117,22 @@ constexpr void fill_fbank_tables(const FbankOptions& o, const FbankShape& shape,
 }
 
 // Tables that are made already, by fill_fbank_tables() or by Fbank::make(options).
-constexpr FbankTables fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes, const float* floats, const std::int32_t* integers) noexcept {
-  FbankTables tables{.options = o, .shape = shape, .log_energy_floor = 0, .lanes = lanes, .floats = floats, .integers = integers};
+constexpr FbankTables fbank_tables(const FbankOptions& o, const FbankShape& shape, std::int32_t lanes,
+                                   const float* floats, const std::int32_t* integers) noexcept {
+  FbankTables tables{.options = o,
+                     .shape = shape,
+                     .log_energy_floor = 0,
+                     .lanes = lanes,
+                     .floats = floats,
+                     .integers = integers};
   if (o.energy_floor > 0) {
-    tables.log_energy_floor = static_cast<float>(exact::constant::log(static_cast<double>(o.energy_floor)) * fbank::log_unit(o.log_type));
+    tables.log_energy_floor = static_cast<float>(exact::constant::log(static_cast<double>(o.energy_floor)) *
+                                                 fbank::log_unit(o.log_type));
   }
   return tables;
 }
-constexpr FbankTables fbank_tables(const FbankOptions& o, const float* floats, const std::int32_t* integers) noexcept {
+constexpr FbankTables fbank_tables(const FbankOptions& o, const float* floats,
+                                   const std::int32_t* integers) noexcept {
   return fbank_tables(o, unchecked_shape_of(o), 1, floats, integers);
 }
 
@@ -121,10 +142,13 @@ class ConstantFbankTables {
  public:
   static constexpr FbankShape kShape = unchecked_shape_of(Recipe::kOptions);
   static constexpr FbankTableSizes kSizes = fbank_table_sizes(Recipe::kOptions, kShape);
-  static constexpr FbankTables view() noexcept { return fbank_tables(Recipe::kOptions, kShape, 1, kMade.floats, kMade.integers); }
+  static constexpr FbankTables view() noexcept {
+    return fbank_tables(Recipe::kOptions, kShape, 1, kMade.floats, kMade.integers);
+  }
 
  private:
-  static_assert(fbank::is_consistent(Recipe::kOptions, kShape), "these options are refused by shape_of() or check_mel()");
+  static_assert(fbank::is_consistent(Recipe::kOptions, kShape),
+                "these options are refused by shape_of() or check_mel()");
   static_assert(Recipe::kOptions.fft == FftChoice::own && real_fft_tables_are_constant(kShape.fft_size),
                 "tables of FFT sizes with a prime factor above 31 are not made by the compiler");
   struct Arrays {

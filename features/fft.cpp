@@ -8,9 +8,11 @@ namespace runnel::features {
 using fft::padded;
 
 Status OwnFft::init(std::size_t n, const float* tables, Isa isa, Memory& memory) noexcept {
-  if (!supported(n)) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
+  if (!supported(n))
+    return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
   auto* at = static_cast<float*>(memory.allocate(state_bytes(n), 64));
-  if (at == nullptr) return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << state_bytes(n) << " bytes";
+  if (at == nullptr)
+    return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << state_bytes(n) << " bytes";
   size_ = n;
   kernels_ = &kernels_for(isa);
   const std::size_t count = n % 2 == 0 ? n / 2 : n;
@@ -25,7 +27,9 @@ Status OwnFft::init(std::size_t n, const float* tables, Isa isa, Memory& memory)
   return Status();
 }
 
-void OwnFft::finish_tables(float* tables) noexcept { complex_.finish_tables(tables + real_fft_factor_floats(size_)); }
+void OwnFft::finish_tables(float* tables) noexcept {
+  complex_.finish_tables(tables + real_fft_factor_floats(size_));
+}
 
 void OwnFft::forward(const float* in, float* re, float* im) noexcept {
   if (size_ % 2 != 0) return forward_odd(in, re, im);

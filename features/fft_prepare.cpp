@@ -6,10 +6,12 @@
 namespace runnel::features {
 
 Status OwnFft::init(std::size_t n, Isa isa, Memory& memory) noexcept {
-  if (!supported(n)) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
+  if (!supported(n))
+    return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
   const std::size_t floats = real_fft_table_floats(n);
   auto* tables = static_cast<float*>(memory.allocate(floats * sizeof(float), 64));
-  if (tables == nullptr) return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << memory_bytes(n) << " bytes";
+  if (tables == nullptr)
+    return Status(Code::out_of_memory) << "FFT of size " << n << ": needs " << memory_bytes(n) << " bytes";
   std::fill_n(tables, floats, 0.0F);
   fill_real_fft_tables(n, tables);
   RUNNEL_TRY(init(n, tables, isa, memory));

@@ -24,19 +24,22 @@ constexpr void fft_factor(double x, std::int16_t* pair) noexcept {
 // Of the first pass, with `half` complex points: 2 where they are no power of 4.
 constexpr std::size_t first_radix(std::size_t half) noexcept { return (half & 0x5555'5555U) == 0 ? 2 : 4; }
 
-// Those of all passes in the order in which they are used, n/2 - 1 pairs with room for n/2, and those of the last step, n/4 pairs.
+// Those of all passes in the order in which they are used, n/2 - 1 pairs with room for n/2, and those of the
+// last step, n/4 pairs.
 constexpr std::size_t fft_factor_halves(std::size_t n) noexcept { return 2 * (n / 2 + n / 4); }
 constexpr void fill_fft_factors(std::size_t n, std::int16_t* factors) noexcept {
   const std::size_t half = n / 2;
   std::int16_t* next = factors;
   for (std::size_t groups = 1, radix = first_radix(half); groups < half; groups *= radix, radix = 4) {
     for (std::size_t j = 1; j < radix; ++j) {
-      for (std::size_t k = 0; k < groups; ++k, next += 2) fft_factor(static_cast<double>(k * j) / static_cast<double>(radix * groups), next);
+      for (std::size_t k = 0; k < groups; ++k, next += 2)
+        fft_factor(static_cast<double>(k * j) / static_cast<double>(radix * groups), next);
     }
   }
   next[0] = next[1] = 0;
   next = factors + n;
-  for (std::size_t k = 0; k < half / 2; ++k, next += 2) fft_factor((static_cast<double>(k + 1) / static_cast<double>(half) + 0.5) / 2, next);
+  for (std::size_t k = 0; k < half / 2; ++k, next += 2)
+    fft_factor((static_cast<double>(k + 1) / static_cast<double>(half) + 0.5) / 2, next);
 }
 
 }  // namespace runnel::features::fixed

@@ -5,8 +5,10 @@
 namespace runnel::features {
 
 Status FrameStack::init(const FrameStackSpec& spec, std::size_t dims, Memory& memory) noexcept {
-  if (spec.frames < 1 || spec.frames > 1000) return Status(Code::invalid_argument) << "frames " << spec.frames << " of stack: expected 1 to 1000";
-  if (spec.step < 1 || spec.step > 1000) return Status(Code::invalid_argument) << "step " << spec.step << " of stack: expected 1 to 1000";
+  if (spec.frames < 1 || spec.frames > 1000)
+    return Status(Code::invalid_argument) << "frames " << spec.frames << " of stack: expected 1 to 1000";
+  if (spec.step < 1 || spec.step > 1000)
+    return Status(Code::invalid_argument) << "step " << spec.step << " of stack: expected 1 to 1000";
   spec_ = spec;
   RUNNEL_TRY(history_.init(dims, static_cast<std::size_t>(spec.frames + 1), memory));
   reset();

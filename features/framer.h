@@ -17,13 +17,15 @@ namespace runnel::features {
 // Which frames a recording has.
 enum class FramePlacement : std::uint8_t {
   inside,   // frame f starts at f * shift; only whole frames exist
-  shifts,   // frame f is centred on the middle of its shift: it starts at f * shift + floor(shift/2) - floor(length/2)
+  shifts,   // frame f is centred on the middle of its shift: it starts at f * shift + floor(shift/2) -
+            // floor(length/2)
   centred,  // frame f is centred on f * shift, as in torch.stft and librosa
 };
 // What frames read outside of the recording.
 enum class Padding : std::uint8_t {
   mirror,   // the recording mirrored with its edge samples repeated (-1 -> 0, n -> n-1), as often as needed
-  reflect,  // mirrored without repeating them (-1 -> 1, n -> n-2), as often as needed; a single sample repeats
+  reflect,  // mirrored without repeating them (-1 -> 1, n -> n-2), as often as needed; a single sample
+            // repeats
   zero,
 };
 
@@ -66,8 +68,8 @@ struct FrameGrid {
   }
 };
 
-// What a framer knows of its frames: a grid that it is given, or any type with a constant `value`, so that its compiler leaves out what that grid
-// does not need.
+// What a framer knows of its frames: a grid that it is given, or any type with a constant `value`, so that
+// its compiler leaves out what that grid does not need.
 struct AnyGrid {
   FrameGrid value;
 };
@@ -78,8 +80,7 @@ template <class Grid>
 class FramerOf {
  public:
   // length and shift: 1 .. 2^24; size 0 or length .. 2^24. Errors: invalid_argument, out_of_memory.
-  Status init(const FrameGrid& grid, Memory& memory) noexcept
-    requires std::is_same_v<Grid, AnyGrid>;
+  Status init(const FrameGrid& grid, Memory& memory) noexcept requires std::is_same_v<Grid, AnyGrid>;
   // Of a constant grid. Error: out_of_memory.
   Status init(Memory& memory) noexcept;
   static constexpr std::size_t memory_bytes(const FrameGrid& grid) noexcept {
@@ -104,8 +105,8 @@ class FramerOf {
   [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_.value; }
 
  private:
-  // Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end), and two
-  // shifts so that the kept samples are moved to the front only every other frame.
+  // Room for one incomplete frame, the two samples before it (the mirrors reach that far back at the end),
+  // and two shifts so that the kept samples are moved to the front only every other frame.
   static constexpr std::size_t capacity_of(const FrameGrid& grid) noexcept {
     return static_cast<std::size_t>(grid.length + 2 * grid.shift + 2);
   }
@@ -113,8 +114,8 @@ class FramerOf {
   const float* assemble(std::int64_t start) noexcept;
 
   [[no_unique_address]] Grid grid_;
-  float* samples_ = nullptr;   // the stream from base_ to received_
-  float* padded_ = nullptr;    // a frame that reaches over an edge
+  float* samples_ = nullptr;  // the stream from base_ to received_
+  float* padded_ = nullptr;   // a frame that reaches over an edge
   std::size_t capacity_ = 0;
   std::int64_t base_ = 0, received_ = 0, next_ = 0;
   bool finished_ = false;
@@ -124,7 +125,8 @@ template <class Grid>
 Status FramerOf<Grid>::init(Memory& memory) noexcept {
   capacity_ = capacity_of(grid());
   samples_ = static_cast<float*>(memory.allocate(memory_bytes(grid()), 64));
-  if (samples_ == nullptr) return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid()) << " bytes";
+  if (samples_ == nullptr)
+    return Status(Code::out_of_memory) << "framer: needs " << memory_bytes(grid()) << " bytes";
   padded_ = samples_ + capacity_;
   reset();
   return Status();
@@ -160,7 +162,8 @@ void FramerOf<Grid>::written(std::size_t samples) noexcept {
 template <class Grid>
 bool FramerOf<Grid>::have_all_of(std::int64_t start) const noexcept {
   if (start + grid_.value.length > received_) return false;
-  return start >= 0 || grid_.value.padding == Padding::zero || (grid_.value.padding == Padding::mirror ? -start : 1 - start) <= received_;
+  return start >= 0 || grid_.value.padding == Padding::zero ||
+         (grid_.value.padding == Padding::mirror ? -start : 1 - start) <= received_;
 }
 
 template <class Grid>
@@ -171,8 +174,8 @@ const float* FramerOf<Grid>::frame() noexcept {
   return start >= 0 ? samples_ + (start - base_) : assemble(start);
 }
 
-// What the frame reads is still here: before a padded frame at the start nothing has been dropped, and at the end
-// received - start >= floor(length / 2), so that the mirrors reach back to start - 2 at most.
+// What the frame reads is still here: before a padded frame at the start nothing has been dropped, and at the
+// end received - start >= floor(length / 2), so that the mirrors reach back to start - 2 at most.
 template <class Grid>
 const float* FramerOf<Grid>::assemble(std::int64_t start) noexcept {
   const std::int64_t n = received_;

@@ -28,8 +28,8 @@ class Levels {
   struct Step {
     std::size_t samples, frames;
   };
-  // Takes samples and writes complete frames, kDims values each; stops early only when frames_out is full. Samples that
-  // are not finite count as 0.
+  // Takes samples and writes complete frames, kDims values each; stops early only when frames_out is full.
+  // Samples that are not finite count as 0.
   Step push(std::span<const float> samples, std::span<float> frames_out) noexcept;
   // The recording has ended: the frames that are left, as many as fit; 0 when there are none.
   std::size_t flush(std::span<float> frames_out) noexcept;

@@ -1,6 +1,6 @@
-// Mel filter banks: overlapping triangles, equally spaced in mel between two frequencies, on the bins of an FFT.
-// Recipes differ in the mel scale, in the axis on which the sides of the triangles are straight, and in whether
-// the triangles have equal heights or equal areas.
+// Mel filter banks: overlapping triangles, equally spaced in mel between two frequencies, on the bins of an
+// FFT. Recipes differ in the mel scale, in the axis on which the sides of the triangles are straight, and in
+// whether the triangles have equal heights or equal areas.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace runnel::features {
 // allowed, among them a triangle without FFT bins.
 Status check_mel(const MelSpec& spec) noexcept;
 
-// Weights exist for bins strictly inside a triangle (with corners on bins, its peak is inside and weighs 1); the Nyquist bin is never used.
+// Weights exist for bins strictly inside a triangle (with corners on bins, its peak is inside and weighs 1);
+// the Nyquist bin is never used.
 class MelBank {
  public:
   // Errors: those of check_mel(); out_of_memory.
@@ -25,13 +26,20 @@ class MelBank {
   // Bytes that init() takes; 0 when it would fail.
   static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
   // With the arrays that fill_mel_rows() makes for this bank and so many lanes; they must outlive this.
-  void init(const MelSpec& spec, std::int32_t lanes, const float* weights, const std::int32_t* integers) noexcept {
+  void init(const MelSpec& spec, std::int32_t lanes, const float* weights,
+            const std::int32_t* integers) noexcept {
     const std::int32_t groups = (spec.filters + lanes - 1) / lanes;
-    rows_ = {.filters = spec.filters, .lanes = lanes, .zero_bin = static_cast<std::int32_t>(spec.bins()), .first_row = integers, .bins = integers + groups + 1, .weights = weights};
+    rows_ = {.filters = spec.filters,
+             .lanes = lanes,
+             .zero_bin = static_cast<std::int32_t>(spec.bins()),
+             .first_row = integers,
+             .bins = integers + groups + 1,
+             .weights = weights};
   }
 
-  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those beyond
-  // the last filter 0, or, with one lane, not at all. Kernels of any width take one lane; otherwise lanes are theirs.
+  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those
+  // beyond the last filter 0, or, with one lane, not at all. Kernels of any width take one lane; otherwise
+  // lanes are theirs.
   void apply(const Kernels& kernels, const float* power, float* energies) const noexcept {
     kernels.mel(rows_, power, energies);
   }
@@ -40,7 +48,9 @@ class MelBank {
     return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16;
   }
   // What apply() writes.
-  [[nodiscard]] std::size_t written_filters() const noexcept { return rows_.lanes == 1 ? static_cast<std::size_t>(rows_.filters) : padded_filters(); }
+  [[nodiscard]] std::size_t written_filters() const noexcept {
+    return rows_.lanes == 1 ? static_cast<std::size_t>(rows_.filters) : padded_filters();
+  }
   [[nodiscard]] const MelRows& rows() const noexcept { return rows_; }
 
  private:

@@ -1,5 +1,6 @@
-// The triangles of a mel filter bank and the sparse rows made of them, in a form that the compiler can evaluate.
-// Weights are computed in double precision and rounded once, so that a bank is the same on every machine.
+// The triangles of a mel filter bank and the sparse rows made of them, in a form that the compiler can
+// evaluate. Weights are computed in double precision and rounded once, so that a bank is the same on every
+// machine.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@ enum class MelNorm : std::uint8_t {
   slaney,  // divided by half the width in Hz
 };
 enum class MelShape : std::uint8_t {
-  mel,        // straight in mel: Kaldi
-  hz,         // straight in Hz: librosa, torchaudio, Whisper
-  bins,       // corners on whole bins floor((n + 1) f / rate), n = FFT size, straight between them: Edge Impulse
+  mel,   // straight in mel: Kaldi
+  hz,    // straight in Hz: librosa, torchaudio, Whisper
+  bins,  // corners on whole bins floor((n + 1) f / rate), n = FFT size, straight between them: Edge Impulse
   half_bins,  // the same with n = FFT size / 2 + 1: Edge Impulse before version 4, SpeechPy
 };
 
@@ -81,7 +82,8 @@ constexpr double corner_of(const MelSpec& spec, std::int32_t corner) noexcept {
   }
   double hz = corner_hz(spec, corner);
   if (spec.shape == MelShape::hz) return hz;
-  // The upper end lies just below the bin that it would fall on; so do the implementations that are followed here.
+  // The upper end lies just below the bin that it would fall on; so do the implementations that are followed
+  // here.
   if (corner == spec.filters + 1) hz -= 0.001;
   const std::size_t bins = spec.shape == MelShape::bins ? spec.fft_size : spec.fft_size / 2 + 1;
   const double place = static_cast<double>(bins + 1) * hz / spec.rate_hz;
@@ -126,8 +128,8 @@ constexpr Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcep
     if (t.last > bins) t.last = bins;
     return t;
   }
-  // From the corner frequencies to bins; the comparison on the axis decides, so begin one bin early and end when
-  // it says so.
+  // From the corner frequencies to bins; the comparison on the axis decides, so begin one bin early and end
+  // when it says so.
   const double bins_per_hz = static_cast<double>(spec.fft_size) / spec.rate_hz;
   const double guess = (spec.shape == MelShape::hz ? t.left : hz_of(t.left, spec.scale)) * bins_per_hz - 2;
   t.first = guess > 0 ? static_cast<std::int32_t>(guess) : 0;
@@ -139,14 +141,15 @@ constexpr Triangle triangle_of(const MelSpec& spec, std::int32_t filter) noexcep
 
 // What the weights of the filter are multiplied with.
 constexpr double height_of(const MelSpec& spec, std::int32_t filter) noexcept {
-  return spec.norm == MelNorm::none ? 1 : 2 / (mel::corner_hz(spec, filter + 2) - mel::corner_hz(spec, filter));
+  return spec.norm == MelNorm::none ? 1
+                                    : 2 / (mel::corner_hz(spec, filter + 2) - mel::corner_hz(spec, filter));
 }
 
 // Sizes of the arrays of MelRows (simd/kernels.h) for `lanes` filters side by side.
 struct MelRowSizes {
-  std::size_t weights = 0;   // floats
-  std::size_t groups = 0;    // of `lanes` filters
-  std::size_t bins = 0;      // integers
+  std::size_t weights = 0;  // floats
+  std::size_t groups = 0;   // of `lanes` filters
+  std::size_t bins = 0;     // integers
   [[nodiscard]] constexpr std::size_t integers() const noexcept { return groups + 1 + bins; }
 };
 
@@ -166,7 +169,8 @@ constexpr MelRowSizes mel_row_sizes(const MelSpec& spec, std::int32_t lanes) noe
 }
 
 // weights: mel_row_sizes() of them; integers: the first rows of all groups and the end, then the bins.
-constexpr void fill_mel_rows(const MelSpec& spec, std::int32_t lanes, float* weights, std::int32_t* integers) noexcept {
+constexpr void fill_mel_rows(const MelSpec& spec, std::int32_t lanes, float* weights,
+                             std::int32_t* integers) noexcept {
   const auto wide = static_cast<std::size_t>(lanes);
   const std::size_t groups = (static_cast<std::size_t>(spec.filters) + wide - 1) / wide;
   std::int32_t *first_row = integers, *bins = integers + groups + 1;

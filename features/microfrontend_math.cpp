@@ -42,7 +42,8 @@ constexpr auto kLogDeviation = [] {
 
 std::uint32_t square_root(std::uint64_t x) noexcept {
 #if defined(__SSE2__) || defined(__aarch64__)
-  // Where double precision has a square root of its own, it is at most one off, which integers put right: the same result.
+  // Where double precision has a square root of its own, it is at most one off, which integers put right: the
+  // same result.
   if (x < std::uint64_t{1} << 62) {
     auto root = static_cast<std::uint64_t>(__builtin_sqrt(static_cast<double>(x)));
     if (root * root > x) --root;
@@ -63,10 +64,12 @@ std::int16_t interpolate_gain(std::uint32_t x, const std::int16_t* table) noexce
   if (x <= 2) return table[x];
   const int interval = std::bit_width(x);
   table += 4 * interval - 6;
-  const auto fraction = static_cast<std::int32_t>((interval < 11 ? x << (11 - interval) : x >> (interval - 11)) & 0x3FF);
+  const auto fraction =
+      static_cast<std::int32_t>((interval < 11 ? x << (11 - interval) : x >> (interval - 11)) & 0x3FF);
   std::int32_t result = (table[2] * fraction) >> 5;
   result += static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int32_t>(table[1])) << 5);
-  result = static_cast<std::int32_t>(static_cast<std::uint32_t>(result) * static_cast<std::uint32_t>(fraction));
+  result =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(result) * static_cast<std::uint32_t>(fraction));
   result = (result + (1 << 14)) >> 15;
   return static_cast<std::int16_t>(result + table[0]);
 }
@@ -77,7 +80,8 @@ std::uint32_t log(std::uint32_t x, int scale_shift) noexcept {
   fraction = whole < kLogBits ? fraction << (kLogBits - whole) : fraction >> (whole - kLogBits);
   constexpr int kWithin = kLogBits - kSegmentBits;
   const std::int32_t segment = fraction >> kWithin;
-  const std::int32_t here = kLogDeviation[static_cast<std::size_t>(segment)], next = kLogDeviation[static_cast<std::size_t>(segment) + 1];
+  const std::int32_t here = kLogDeviation[static_cast<std::size_t>(segment)],
+                     next = kLogDeviation[static_cast<std::size_t>(segment) + 1];
   const std::int32_t between = ((next - here) * (fraction - (segment << kWithin))) >> kLogBits;
   const auto log2 = static_cast<std::uint32_t>((whole << kLogBits) + fraction + here + between);
   constexpr std::uint32_t kRound = 1U << (kLogBits - 1), kLn2 = 45426;

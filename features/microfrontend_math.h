@@ -16,12 +16,15 @@ constexpr std::int16_t to_int16(float sample) noexcept {
 }
 
 // A fraction in 14 bits, rounded down.
-constexpr std::uint16_t noise_fraction(float fraction) noexcept { return static_cast<std::uint16_t>(fraction * 16384.0F); }
+constexpr std::uint16_t noise_fraction(float fraction) noexcept {
+  return static_cast<std::uint16_t>(fraction * 16384.0F);
+}
 
 // Rounded to the nearest integer.
 std::uint32_t square_root(std::uint64_t x) noexcept;
 
-// A parabola through three points of the interval [2^k, 2^(k+1)) in which `x` lies; `table` as Microfrontend makes it.
+// A parabola through three points of the interval [2^k, 2^(k+1)) in which `x` lies; `table` as Microfrontend
+// makes it.
 std::int16_t interpolate_gain(std::uint32_t x, const std::int16_t* table) noexcept;
 inline constexpr int kSnrBits = 12;
 // Signal-to-noise ratios in kSnrBits: x^2 / 4 below 2, x - 1 above, in 6 fractional bits.

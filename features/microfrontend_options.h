@@ -19,7 +19,7 @@ struct MicrofrontendOptions {
   float frame_length = 25;         // ms
   float frame_shift = 10;          // ms
   std::int32_t num_mel_bins = 32;
-  float low_freq = 125;   // Hz
+  float low_freq = 125;    // Hz
   float high_freq = 7500;  // Hz
   // Noise reduction: per channel an estimate that follows the signal, which is subtracted from it.
   std::int32_t smoothing_bits = 10;  // fractional bits of the estimate
@@ -46,13 +46,16 @@ struct MicrofrontendShape {
 // Of options that are known to be valid: shape_of() checks them.
 constexpr MicrofrontendShape unchecked_shape_of(const MicrofrontendOptions& options) noexcept {
   const auto samples = [&](float milliseconds) {
-    return static_cast<std::int64_t>(static_cast<double>(options.sample_frequency) * static_cast<double>(milliseconds) / 1000);
+    return static_cast<std::int64_t>(static_cast<double>(options.sample_frequency) *
+                                     static_cast<double>(milliseconds) / 1000);
   };
   MicrofrontendShape shape;
   shape.grid = {.length = samples(options.frame_length), .shift = samples(options.frame_shift)};
   shape.fft_size = 8;
-  while (shape.fft_size < static_cast<std::size_t>(shape.grid.length) && shape.fft_size < 32768) shape.fft_size *= 2;
-  shape.correction_bits = std::bit_width(shape.fft_size) - 1 - 6;   // half of the 12 bits of the filter bank's weights
+  while (shape.fft_size < static_cast<std::size_t>(shape.grid.length) && shape.fft_size < 32768)
+    shape.fft_size *= 2;
+  shape.correction_bits =
+      std::bit_width(shape.fft_size) - 1 - 6;  // half of the 12 bits of the filter bank's weights
   return shape;
 }
 
@@ -65,8 +68,8 @@ std::span<const MicrofrontendPreset> microfrontend_presets() noexcept;
 // Errors: not_found with the nearest known name, or all of them.
 Result<MicrofrontendOptions> microfrontend_preset(std::string_view name) noexcept;
 
-// Checks every option and those that depend on each other. Errors: invalid_argument with the option, its value and
-// what is allowed.
+// Checks every option and those that depend on each other. Errors: invalid_argument with the option, its
+// value and what is allowed.
 Result<MicrofrontendShape> shape_of(const MicrofrontendOptions& options) noexcept;
 
 }  // namespace runnel::features

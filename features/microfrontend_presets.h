@@ -1,4 +1,5 @@
-// The presets of the fixed-point front end as constants, for tables that the compiler makes (microfrontend_tables.h).
+// The presets of the fixed-point front end as constants, for tables that the compiler makes
+// (microfrontend_tables.h).
 #pragma once
 
 #include "features/microfrontend_options.h"
@@ -7,21 +8,21 @@ namespace runnel::features {
 namespace microfrontend_table {
 
 inline constexpr MicrofrontendOptions kPlain{.sample_frequency = 16000,
-                   .frame_length = 25,
-                   .frame_shift = 10,
-                   .num_mel_bins = 32,
-                   .low_freq = 125,
-                   .high_freq = 7500,
-                   .smoothing_bits = 10,
-                   .even_smoothing = 0.025F,
-                   .odd_smoothing = 0.06F,
-                   .min_signal_remaining = 0.05F,
-                   .enable_pcan = false,
-                   .pcan_strength = 0.95F,
-                   .pcan_offset = 80,
-                   .gain_bits = 21,
-                   .enable_log = true,
-                   .scale_shift = 6};
+                                             .frame_length = 25,
+                                             .frame_shift = 10,
+                                             .num_mel_bins = 32,
+                                             .low_freq = 125,
+                                             .high_freq = 7500,
+                                             .smoothing_bits = 10,
+                                             .even_smoothing = 0.025F,
+                                             .odd_smoothing = 0.06F,
+                                             .min_signal_remaining = 0.05F,
+                                             .enable_pcan = false,
+                                             .pcan_strength = 0.95F,
+                                             .pcan_offset = 80,
+                                             .gain_bits = 21,
+                                             .enable_log = true,
+                                             .scale_shift = 6};
 
 constexpr MicrofrontendOptions speech(float shift) {
   MicrofrontendOptions options = kPlain;

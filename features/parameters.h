@@ -1,4 +1,5 @@
-// Options by name, for command lines, graph text and help pages: what the option tables of all front ends share.
+// Options by name, for command lines, graph text and help pages: what the option tables of all front ends
+// share.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +50,10 @@ Status check(const ParameterOf<Options>& parameter, const Options& options) noex
   const double now = parameter.get(options);
   if (in_range(parameter, now)) return Status();
   Text value;
-  if (parameter.type == ParameterFacts::Type::choice) value << static_cast<std::int64_t>(now);
-  else append_value(value, parameter, now);
+  if (parameter.type == ParameterFacts::Type::choice)
+    value << static_cast<std::int64_t>(now);
+  else
+    append_value(value, parameter, now);
   return refuse_value(parameter, value.view());
 }
 
@@ -89,7 +92,8 @@ struct PresetOf {
 
 // The preset of that name, nullptr: none.
 template <class Options>
-const PresetOf<Options>* preset_named(std::span<const PresetOf<Options>> presets, std::string_view name) noexcept {
+const PresetOf<Options>* preset_named(std::span<const PresetOf<Options>> presets,
+                                      std::string_view name) noexcept {
   for (const PresetOf<Options>& one : presets) {
     if (one.name == name) return &one;
   }
@@ -103,8 +107,7 @@ Result<Options> find_preset(std::span<const PresetOf<Options>> presets, std::str
   Suggestion suggestion(name);
   for (const PresetOf<Options>& one : presets) suggestion.consider(one.name);
   Status status = Status(Code::not_found) << "unknown preset '" << name << "'";
-  if (!suggestion.best().empty())
-    return std::move(status) << "; did you mean " << suggestion.best() << "?";
+  if (!suggestion.best().empty()) return std::move(status) << "; did you mean " << suggestion.best() << "?";
   status << "; known are ";
   for (const PresetOf<Options>& one : presets) status << (&one == presets.data() ? "" : ", ") << one.name;
   return status;

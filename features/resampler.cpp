@@ -54,17 +54,22 @@ Status Resampler::make_taps(const ResamplerSpec& spec, std::span<float> taps) no
 Result<Resampler> Resampler::make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept {
   RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
   auto* taps = static_cast<float*>(memory.allocate(shape.taps() * sizeof(float), 64));
-  if (taps == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.taps() * sizeof(float) << " bytes for its taps";
+  if (taps == nullptr)
+    return Status(Code::out_of_memory)
+           << "resampler: needs " << shape.taps() * sizeof(float) << " bytes for its taps";
   fill_taps(spec, shape, taps);
   return make(spec, {taps, shape.taps()}, isa, memory);
 }
 
-Result<Resampler> Resampler::make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept {
+Result<Resampler> Resampler::make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa,
+                                  Memory& memory) noexcept {
   RUNNEL_ASSIGN(const ResamplerShape shape, shape_of(spec));
-  if (taps.size() != shape.taps()) return Status(Code::mismatch) << taps.size() << " taps, expected " << shape.taps();
+  if (taps.size() != shape.taps())
+    return Status(Code::mismatch) << taps.size() << " taps, expected " << shape.taps();
   Resampler r;
   r.samples_ = static_cast<float*>(memory.allocate(shape.state_bytes(), 64));
-  if (r.samples_ == nullptr) return Status(Code::out_of_memory) << "resampler: needs " << shape.state_bytes() << " bytes";
+  if (r.samples_ == nullptr)
+    return Status(Code::out_of_memory) << "resampler: needs " << shape.state_bytes() << " bytes";
   r.kernels_ = &kernels_for(isa);
   r.up_ = shape.up;
   r.down_ = shape.down;
@@ -89,13 +94,16 @@ void Resampler::fill_taps(const ResamplerSpec& spec, const ResamplerShape& shape
     const double sinc = t == 0 ? 1.0 : turn(shape.cutoff * t).sin / angle;
     return sinc * bessel_i0(beta * std::sqrt(1 - edge * edge));
   };
-  const auto count = static_cast<std::int64_t>(shape.row()), padding = static_cast<std::int64_t>(shape.padding());
+  const auto count = static_cast<std::int64_t>(shape.row()),
+             padding = static_cast<std::int64_t>(shape.padding());
   std::fill_n(taps, shape.taps(), 0.0F);
   for (std::int64_t phase = 0; phase <= shape.up / 2; ++phase) {
     float* row = taps + static_cast<std::size_t>(phase) * shape.row();
     const double fraction = static_cast<double>(phase) / static_cast<double>(shape.up);
     // Tap j belongs to the sample floor(t) + half - (row - 1 - j).
-    const auto at = [&](std::int64_t j) { return fraction - static_cast<double>(shape.half - (count - 1 - j)); };
+    const auto at = [&](std::int64_t j) {
+      return fraction - static_cast<double>(shape.half - (count - 1 - j));
+    };
     double sum = 0;
     for (std::int64_t j = padding; j < count; ++j) sum += weight(at(j));
     for (std::int64_t j = padding; j < count; ++j) row[j] = static_cast<float>(weight(at(j)) / sum);
@@ -130,7 +138,8 @@ std::size_t Resampler::take(std::span<float> out, std::size_t already, std::int6
       out[already] = kernels_->dot(first, taps_ + static_cast<std::size_t>(phase) * row_, row_);
     } else {
       // The last tap of this phase is the first one of the other, behind its zeros.
-      const float* other = taps_ + static_cast<std::size_t>(up_ - phase) * row_ + (row_ - static_cast<std::size_t>(2 * half_));
+      const float* other =
+          taps_ + static_cast<std::size_t>(up_ - phase) * row_ + (row_ - static_cast<std::size_t>(2 * half_));
       out[already] = kernels_->dot_reversed(first, other + row_ - 1, row_);
     }
     whole += whole_step;

@@ -7,8 +7,8 @@
 // Nonrecursive digital filter design using the I0-sinh window function, 1974); each phase is scaled to pass a
 // constant unchanged. Equal rates copy the samples.
 //
-// Phase p read backwards is phase (number of phases) - p, to the bit: only half of them are kept. Streams of one specification can
-// share the taps, which then are made once, or lie in flash memory.
+// Phase p read backwards is phase (number of phases) - p, to the bit: only half of them are kept. Streams of
+// one specification can share the taps, which then are made once, or lie in flash memory.
 #pragma once
 
 #include <cstddef>
@@ -37,18 +37,27 @@ struct ResamplerSpec {
 // What follows from a valid specification.
 struct ResamplerShape {
   std::int64_t up = 1, down = 1;  // out / in in lowest terms
-  std::int64_t half = 1;          // an output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
-  double width = 0;               // of half the filter, in input samples
-  double cutoff = 0;              // in cycles per input sample
+  std::int64_t half = 1;  // an output at time t reads the samples floor(t) - half + 1 .. floor(t) + half
+  double width = 0;       // of half the filter, in input samples
+  double cutoff = 0;      // in cycles per input sample
 
-  // Of taps of a phase, padded in front with zeros to a multiple of 16, which also stand behind the row before it.
-  [[nodiscard]] constexpr std::size_t row() const noexcept { return align_up(static_cast<std::size_t>(2 * half), 16); }
-  [[nodiscard]] constexpr std::size_t padding() const noexcept { return row() - static_cast<std::size_t>(2 * half); }
-  [[nodiscard]] constexpr std::size_t taps() const noexcept { return static_cast<std::size_t>(up / 2 + 1) * row() + padding(); }
+  // Of taps of a phase, padded in front with zeros to a multiple of 16, which also stand behind the row
+  // before it.
+  [[nodiscard]] constexpr std::size_t row() const noexcept {
+    return align_up(static_cast<std::size_t>(2 * half), 16);
+  }
+  [[nodiscard]] constexpr std::size_t padding() const noexcept {
+    return row() - static_cast<std::size_t>(2 * half);
+  }
+  [[nodiscard]] constexpr std::size_t taps() const noexcept {
+    return static_cast<std::size_t>(up / 2 + 1) * row() + padding();
+  }
   [[nodiscard]] constexpr std::size_t capacity() const noexcept { return 2 * row() + 256; }  // samples kept
   // Bytes that Resampler::make() takes of a 64-byte aligned Memory, without taps of its own and with them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept { return capacity() * sizeof(float); }
-  [[nodiscard]] constexpr std::size_t memory_bytes() const noexcept { return align_up(taps() * sizeof(float), 64) + state_bytes(); }
+  [[nodiscard]] constexpr std::size_t memory_bytes() const noexcept {
+    return align_up(taps() * sizeof(float), 64) + state_bytes();
+  }
 };
 // For a specification that is known to be valid: Resampler::make() checks it.
 constexpr ResamplerShape unchecked_shape_of(const ResamplerSpec& spec) noexcept {
@@ -57,7 +66,8 @@ constexpr ResamplerShape unchecked_shape_of(const ResamplerSpec& spec) noexcept 
   shape.up = spec.out_rate / common;
   shape.down = spec.in_rate / common;
   if (shape.up == shape.down) return shape;
-  const double ratio = static_cast<double>(shape.up) / static_cast<double>(shape.down), nyquist = 0.5 * (ratio < 1 ? ratio : 1.0);
+  const double ratio = static_cast<double>(shape.up) / static_cast<double>(shape.down),
+               nyquist = 0.5 * (ratio < 1 ? ratio : 1.0);
   const double pass = spec.pass_band, transition = 2 * exact::kPi * nyquist * (1 - pass);
   shape.width = ((static_cast<double>(spec.stop_band_db) - 7.95) / (2.285 * transition) + 1) / 2;
   shape.cutoff = nyquist * (1 + pass) / 2;
@@ -72,9 +82,10 @@ class Resampler {
   // little in common that the filter would need more than kMostCoefficients; out_of_memory with the bytes
   // needed.
   static Result<Resampler> make(const ResamplerSpec& spec, Isa isa, Memory& memory) noexcept;
-  // The same with taps that make_taps() has made, 64-byte aligned for speed; they must outlive the stream. Error besides: mismatch
-  // when there are not ResamplerShape::taps() of them.
-  static Result<Resampler> make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa, Memory& memory) noexcept;
+  // The same with taps that make_taps() has made, 64-byte aligned for speed; they must outlive the stream.
+  // Error besides: mismatch when there are not ResamplerShape::taps() of them.
+  static Result<Resampler> make(const ResamplerSpec& spec, std::span<const float> taps, Isa isa,
+                                Memory& memory) noexcept;
   // Bytes that make() takes of a 64-byte aligned Memory, with taps of its own.
   static Result<std::size_t> memory_bytes(const ResamplerSpec& spec) noexcept;
 

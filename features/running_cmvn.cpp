@@ -13,7 +13,8 @@ constexpr double kVarianceFloor = 1e-10;
 
 Status take(Memory& memory, std::size_t count, double*& first, double*& second) noexcept {
   first = memory.array<double>(2 * count);
-  if (first == nullptr) return Status(Code::out_of_memory) << "cmvn: needs " << 2 * count * sizeof(double) << " bytes";
+  if (first == nullptr)
+    return Status(Code::out_of_memory) << "cmvn: needs " << 2 * count * sizeof(double) << " bytes";
   second = first + count;
   return Status();
 }
@@ -25,9 +26,12 @@ double deviation_of(double squares, double mean) noexcept {
 }  // namespace
 
 Status SlidingCmvn::init(const SlidingCmvnSpec& spec, std::size_t dims, Memory& memory) noexcept {
-  if (spec.window < 1 || spec.window > 100000) return Status(Code::invalid_argument) << "window " << spec.window << " of cmvn: expected 1 to 100000 frames";
+  if (spec.window < 1 || spec.window > 100000)
+    return Status(Code::invalid_argument)
+           << "window " << spec.window << " of cmvn: expected 1 to 100000 frames";
   if (spec.min_window < 1 || spec.min_window > spec.window) {
-    return Status(Code::invalid_argument) << "min_window " << spec.min_window << " of cmvn: expected 1 to window, " << spec.window << " frames";
+    return Status(Code::invalid_argument) << "min_window " << spec.min_window
+                                          << " of cmvn: expected 1 to window, " << spec.window << " frames";
   }
   spec_ = spec;
   RUNNEL_TRY(history_.init(dims, static_cast<std::size_t>(spec.window) + 2, memory));
@@ -77,7 +81,8 @@ bool SlidingCmvn::pull(float* out) noexcept {
   const double share = 1 / static_cast<double>(end - begin);
   for (std::size_t i = 0; i < in_dims(); ++i) {
     const double mean = sum_[i] * share, value = static_cast<double>(x[i]) - mean;
-    out[i] = static_cast<float>(spec_.variance ? (end - begin == 1 ? 0 : value / deviation_of(squares_[i] * share, mean)) : value);
+    out[i] = static_cast<float>(
+        spec_.variance ? (end - begin == 1 ? 0 : value / deviation_of(squares_[i] * share, mean)) : value);
   }
   ++given_;
   return true;
@@ -85,7 +90,8 @@ bool SlidingCmvn::pull(float* out) noexcept {
 
 Status MirrorCmvn::init(const MirrorCmvnSpec& spec, std::size_t dims, Memory& memory) noexcept {
   if (spec.window < 3 || spec.window > 9999 || spec.window % 2 == 0) {
-    return Status(Code::invalid_argument) << "window " << spec.window << " of cmvn: expected an odd number of frames from 3 to 9999";
+    return Status(Code::invalid_argument)
+           << "window " << spec.window << " of cmvn: expected an odd number of frames from 3 to 9999";
   }
   spec_ = spec;
   const auto capacity = static_cast<std::size_t>(2 * spec.window + 2);
@@ -102,7 +108,8 @@ void MirrorCmvn::reset() noexcept {
   finished_ = false;
 }
 
-double MirrorCmvn::window_sum(FrameHistory& from, std::int64_t frame, std::size_t dim, double mean, bool square) noexcept {
+double MirrorCmvn::window_sum(FrameHistory& from, std::int64_t frame, std::size_t dim, double mean,
+                              bool square) noexcept {
   const std::int64_t count = from.count(), half = spec_.window / 2;
   double sum = 0;
   for (std::int64_t i = frame - half; i <= frame + half; ++i) {
@@ -125,7 +132,8 @@ void MirrorCmvn::advance() noexcept {
     const std::int64_t t = centred_.count();
     const float* x = frames_.at(t);
     float* to = centred_.next();
-    for (std::size_t i = 0; i < in_dims(); ++i) to[i] = static_cast<float>(static_cast<double>(x[i]) - window_sum(frames_, t, i, 0, false));
+    for (std::size_t i = 0; i < in_dims(); ++i)
+      to[i] = static_cast<float>(static_cast<double>(x[i]) - window_sum(frames_, t, i, 0, false));
     centred_.push();
   }
 }
@@ -142,13 +150,15 @@ void MirrorCmvn::finish() noexcept {
 }
 
 bool MirrorCmvn::pull(float* out) noexcept {
-  const std::int64_t certain = !spec_.variance || finished_ ? centred_.count() : centred_.count() - spec_.window / 2;
+  const std::int64_t certain =
+      !spec_.variance || finished_ ? centred_.count() : centred_.count() - spec_.window / 2;
   if (given_ >= certain) return false;
   const float* x = centred_.at(given_);
   for (std::size_t i = 0; i < in_dims(); ++i) {
     out[i] = x[i];
     if (!spec_.variance) continue;
-    const double mean = window_sum(centred_, given_, i, 0, false), variance = window_sum(centred_, given_, i, mean, true);
+    const double mean = window_sum(centred_, given_, i, 0, false),
+                 variance = window_sum(centred_, given_, i, mean, true);
     out[i] = static_cast<float>(static_cast<double>(x[i]) / (std::sqrt(variance) + 1e-10));
   }
   ++given_;
@@ -156,13 +166,15 @@ bool MirrorCmvn::pull(float* out) noexcept {
 }
 
 Status ExponentialCmvn::init(const ExponentialCmvnSpec& spec, std::size_t dims, Memory& memory) noexcept {
-  if (!(spec.frames >= 1 && spec.frames <= 1e6F)) return Status(Code::invalid_argument, "frames of cmvn: expected 1 to 1000000");
+  if (!(spec.frames >= 1 && spec.frames <= 1e6F))
+    return Status(Code::invalid_argument, "frames of cmvn: expected 1 to 1000000");
   variance_ = spec.variance;
   decay_ = exp(-1 / static_cast<double>(spec.frames));
   dims_ = dims;
   RUNNEL_TRY(take(memory, dims, sum_, squares_));
   frame_ = memory.array<float>(dims);
-  if (frame_ == nullptr) return Status(Code::out_of_memory) << "cmvn: needs " << dims * sizeof(float) << " bytes";
+  if (frame_ == nullptr)
+    return Status(Code::out_of_memory) << "cmvn: needs " << dims * sizeof(float) << " bytes";
   reset();
   return Status();
 }
@@ -197,7 +209,8 @@ bool ExponentialCmvn::pull(float* out) noexcept {
 
 Status UtteranceCmvn::init(const UtteranceCmvnSpec& spec, std::size_t dims, Memory& memory) noexcept {
   if (spec.max_frames < 1 || spec.max_frames > 1 << 24) {
-    return Status(Code::invalid_argument) << "max_frames " << spec.max_frames << " of cmvn: expected 1 to " << (1 << 24);
+    return Status(Code::invalid_argument)
+           << "max_frames " << spec.max_frames << " of cmvn: expected 1 to " << (1 << 24);
   }
   spec_ = spec;
   RUNNEL_TRY(frames_.init(dims, static_cast<std::size_t>(spec.max_frames), memory));
@@ -214,7 +227,8 @@ void UtteranceCmvn::reset() noexcept {
 
 Status UtteranceCmvn::push(const float* frame) noexcept {
   if (frames_.count() == static_cast<std::int64_t>(frames_.capacity())) {
-    return Status(Code::invalid_data) << "the recording has more than " << frames_.capacity() << " frames (statistics of the whole); raise max_frames";
+    return Status(Code::invalid_data) << "the recording has more than " << frames_.capacity()
+                                      << " frames (statistics of the whole); raise max_frames";
   }
   frames_.push(frame);
   return Status();
@@ -253,7 +267,8 @@ void UtteranceCmvn::finish() noexcept {
 bool UtteranceCmvn::pull(float* out) noexcept {
   if (!finished_ || given_ >= frames_.count()) return false;
   const float* x = frames_.at(given_++);
-  for (std::size_t i = 0; i < in_dims(); ++i) out[i] = static_cast<float>((static_cast<double>(x[i]) - mean_[i]) * scale_[i]);
+  for (std::size_t i = 0; i < in_dims(); ++i)
+    out[i] = static_cast<float>((static_cast<double>(x[i]) - mean_[i]) * scale_[i]);
   return true;
 }
 

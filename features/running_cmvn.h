@@ -1,5 +1,5 @@
-// Mean and variance normalisation with statistics of the recording itself: of a window that slides over it, of the
-// recent past, or of all of it. Statistics are kept in double precision.
+// Mean and variance normalisation with statistics of the recording itself: of a window that slides over it,
+// of the recent past, or of all of it. Statistics are kept in double precision.
 #pragma once
 
 #include "features/frame_stage.h"
@@ -43,11 +43,11 @@ class SlidingCmvn final : public FrameStage {
 
 struct MirrorCmvnSpec {
   std::int32_t window = 101;  // frames, odd, 3 to 9999
-  bool variance = true;       // also divide by deviation + 1e-10, of the frames whose means have been subtracted
+  bool variance = true;  // also divide by deviation + 1e-10, of the frames whose means have been subtracted
 };
 
-// SpeechPy's cmvnw, as in Edge Impulse: the window lies around the frame, and beyond the ends the recording is mirrored
-// with its first and last frame repeated. Look-ahead: half the window, twice with variance.
+// SpeechPy's cmvnw, as in Edge Impulse: the window lies around the frame, and beyond the ends the recording
+// is mirrored with its first and last frame repeated. Look-ahead: half the window, twice with variance.
 class MirrorCmvn final : public FrameStage {
  public:
   Status init(const MirrorCmvnSpec& spec, std::size_t dims, Memory& memory) noexcept;
@@ -59,12 +59,15 @@ class MirrorCmvn final : public FrameStage {
   [[nodiscard]] std::size_t in_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t out_dims() const noexcept override { return frames_.dims(); }
   [[nodiscard]] std::size_t most_waiting() const noexcept override { return look_ahead() + 1; }
-  [[nodiscard]] std::size_t look_ahead() const noexcept override { return static_cast<std::size_t>(spec_.variance ? spec_.window - 1 : spec_.window / 2); }
+  [[nodiscard]] std::size_t look_ahead() const noexcept override {
+    return static_cast<std::size_t>(spec_.variance ? spec_.window - 1 : spec_.window / 2);
+  }
 
  private:
   void advance() noexcept;
   // Sum over the window around `frame` of value, or of its square about `mean`.
-  double window_sum(FrameHistory& from, std::int64_t frame, std::size_t dim, double mean, bool square) noexcept;
+  double window_sum(FrameHistory& from, std::int64_t frame, std::size_t dim, double mean,
+                    bool square) noexcept;
 
   MirrorCmvnSpec spec_;
   FrameHistory frames_, centred_;
@@ -73,7 +76,7 @@ class MirrorCmvn final : public FrameStage {
 };
 
 struct ExponentialCmvnSpec {
-  float frames = 300;     // time constant: a frame that many ago weighs 1/e; 1 to 1e6
+  float frames = 300;  // time constant: a frame that many ago weighs 1/e; 1 to 1e6
   bool variance = false;
 };
 
@@ -102,8 +105,8 @@ class ExponentialCmvn final : public FrameStage {
 struct UtteranceCmvnSpec {
   std::int32_t max_frames = 3000;  // of the longest recording, 1 to 2^24
   bool variance = true;
-  // Instead of mean and variance: the least and the largest value of all dimensions become 0 and 1, as Edge Impulse does (values that
-  // are all equal become 0).
+  // Instead of mean and variance: the least and the largest value of all dimensions become 0 and 1, as Edge
+  // Impulse does (values that are all equal become 0).
   bool range = false;
 };
 

@@ -13,10 +13,12 @@ float factor_of(float decibels) noexcept {
 }
 
 Status Preemphasis::init(float c, std::size_t channels, Memory& memory) noexcept {
-  if (!(c >= 0 && c <= 1)) return Status(Code::invalid_argument, "coefficient of preemphasis: expected 0 to 1");
+  if (!(c >= 0 && c <= 1))
+    return Status(Code::invalid_argument, "coefficient of preemphasis: expected 0 to 1");
   if (channels < 1) return Status(Code::invalid_argument, "preemphasis: expected at least 1 channel");
   float* before = memory.array<float>(channels);
-  if (before == nullptr) return Status(Code::out_of_memory) << "preemphasis: needs " << channels * sizeof(float) << " bytes";
+  if (before == nullptr)
+    return Status(Code::out_of_memory) << "preemphasis: needs " << channels * sizeof(float) << " bytes";
   before_ = {before, channels};
   c_ = c;
   return Status();
@@ -33,19 +35,20 @@ void Preemphasis::apply(std::span<float> samples) noexcept {
   }
 }
 
-void Preemphasis::reset() noexcept {
-  std::fill(before_.begin(), before_.end(), 0.0F);
-}
+void Preemphasis::reset() noexcept { std::fill(before_.begin(), before_.end(), 0.0F); }
 
 Status HighPass::init(const Spec& spec, std::size_t channels, Memory& memory) noexcept {
   if (!(spec.cutoff_hz > 0 && spec.cutoff_hz < spec.rate_hz / 2)) {
-    return Status(Code::invalid_argument) << "cutoff of highpass: expected above 0 and below half the sample rate, "
-                                          << static_cast<std::int64_t>(spec.rate_hz / 2) << " Hz";
+    return Status(Code::invalid_argument)
+           << "cutoff of highpass: expected above 0 and below half the sample rate, "
+           << static_cast<std::int64_t>(spec.rate_hz / 2) << " Hz";
   }
-  if (spec.order != 1 && spec.order != 2) return Status(Code::invalid_argument) << "order " << spec.order << " of highpass: expected 1 or 2";
+  if (spec.order != 1 && spec.order != 2)
+    return Status(Code::invalid_argument) << "order " << spec.order << " of highpass: expected 1 or 2";
   if (channels < 1) return Status(Code::invalid_argument, "highpass: expected at least 1 channel");
   double* state = memory.array<double>(2 * channels);
-  if (state == nullptr) return Status(Code::out_of_memory) << "highpass: needs " << 2 * channels * sizeof(double) << " bytes";
+  if (state == nullptr)
+    return Status(Code::out_of_memory) << "highpass: needs " << 2 * channels * sizeof(double) << " bytes";
   state_ = {state, 2 * channels};
   channels_ = channels;
   // With w = 2 pi f / rate. Order 1: K = tan(w/2) = sin w / (1 + cos w); order 2: Q = 1/sqrt 2.
@@ -82,12 +85,11 @@ void HighPass::apply(std::span<float> samples) noexcept {
   }
 }
 
-void HighPass::reset() noexcept {
-  std::fill(state_.begin(), state_.end(), 0.0);
-}
+void HighPass::reset() noexcept { std::fill(state_.begin(), state_.end(), 0.0); }
 
 // Noise comes in blocks on the stream's own grid; a piece that cuts through one computes it twice.
-void add_stream_noise(std::span<float> samples, std::int64_t first, std::size_t channels, float deviation, std::int32_t seed) noexcept {
+void add_stream_noise(std::span<float> samples, std::int64_t first, std::size_t channels, float deviation,
+                      std::int32_t seed) noexcept {
   constexpr std::int64_t kBlock = 64;
   float zeros[kBlock] = {}, noise[kBlock];
   const auto count = static_cast<std::int64_t>(samples.size());

@@ -1,6 +1,7 @@
-// What is done to samples before they are framed: gain, pre-emphasis of the whole stream, a high-pass filter and
-// seeded noise. Samples of several channels alternate; the channels do not influence each other. Everything depends
-// on the samples so far and their number only, never on the sizes of the pieces. Samples must be finite: a filter would keep any other for ever.
+// What is done to samples before they are framed: gain, pre-emphasis of the whole stream, a high-pass filter
+// and seeded noise. Samples of several channels alternate; the channels do not influence each other.
+// Everything depends on the samples so far and their number only, never on the sizes of the pieces. Samples
+// must be finite: a filter would keep any other for ever.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ class Preemphasis {
   std::span<float> before_;
 };
 
-// Butterworth high-pass filter of order 1 or 2 (bilinear transform), in double precision: removes an offset (DC) and
-// what rumbles below `cutoff_hz`. Order 1 falls by 6 dB per octave, order 2 by 12 dB.
+// Butterworth high-pass filter of order 1 or 2 (bilinear transform), in double precision: removes an offset
+// (DC) and what rumbles below `cutoff_hz`. Order 1 falls by 6 dB per octave, order 2 by 12 dB.
 class HighPass {
  public:
   struct Spec {
@@ -48,8 +49,9 @@ class HighPass {
   std::span<double> state_;  // two per channel
 };
 
-// Adds Gaussian noise of standard deviation `deviation` (samples in [-1, 1)) to samples first .. of a stream of
-// `channels`: sample i of the stream always gets the same noise for the same seed.
-void add_stream_noise(std::span<float> samples, std::int64_t first, std::size_t channels, float deviation, std::int32_t seed) noexcept;
+// Adds Gaussian noise of standard deviation `deviation` (samples in [-1, 1)) to samples first .. of a stream
+// of `channels`: sample i of the stream always gets the same noise for the same seed.
+void add_stream_noise(std::span<float> samples, std::int64_t first, std::size_t channels, float deviation,
+                      std::int32_t seed) noexcept;
 
 }  // namespace runnel::features

@@ -12,9 +12,7 @@ namespace {
 // Squared windows that add up to less, as a share of their largest sum, cannot be divided by.
 constexpr float kSmallestNorm = 1e-6F;
 
-constexpr std::size_t padded(std::size_t floats) {
-  return align_up(floats, 16);
-}
+constexpr std::size_t padded(std::size_t floats) { return align_up(floats, 16); }
 
 // The least sum of squared windows over one hop, away from the ends, as a share of the largest.
 double coverage(const StftOptions& o, std::int64_t length, std::int64_t shift) noexcept {
@@ -50,11 +48,14 @@ Result<FbankOptions> frame_options(const StftOptions& options, float sample_freq
   f.window_type = o.window_type;
   f.remove_dc_offset = false;
   f.preemphasis_coefficient = 0;
-  if (o.n_fft < 2) return Status(Code::invalid_argument) << "n_fft " << o.n_fft << ": expected 2 to " << kMaxFftSize;
+  if (o.n_fft < 2)
+    return Status(Code::invalid_argument) << "n_fft " << o.n_fft << ": expected 2 to " << kMaxFftSize;
   RUNNEL_ASSIGN(const FbankShape shape, shape_of(f));
-  if (shape.grid.shift > shape.grid.length || coverage(o, shape.grid.length, shape.grid.shift) < static_cast<double>(kSmallestNorm)) {
-    return Status(Code::invalid_argument) << "hop_length " << shape.grid.shift << ": windows of " << shape.grid.length
-                                          << " samples do not cover every sample; expected a smaller hop";
+  if (shape.grid.shift > shape.grid.length ||
+      coverage(o, shape.grid.length, shape.grid.shift) < static_cast<double>(kSmallestNorm)) {
+    return Status(Code::invalid_argument)
+           << "hop_length " << shape.grid.shift << ": windows of " << shape.grid.length
+           << " samples do not cover every sample; expected a smaller hop";
   }
   return f;
 }
@@ -79,7 +80,8 @@ Result<InverseStft> InverseStft::make(const StftOptions& options, Isa isa, Memor
   s.grid_ = shape.grid;
   auto* at = static_cast<float*>(memory.allocate(floats_of(shape) * sizeof(float), 64));
   if (at == nullptr) {
-    return Status(Code::out_of_memory) << "inverse STFT: needs " << floats_of(shape) * sizeof(float) << " bytes more";
+    return Status(Code::out_of_memory)
+           << "inverse STFT: needs " << floats_of(shape) * sizeof(float) << " bytes more";
   }
   std::fill_n(at, floats_of(shape), 0.0F);
   const auto length = static_cast<std::size_t>(shape.grid.length);

@@ -1,8 +1,8 @@
-// Complex short-time spectra of a stream and the way back: overlap-add with the squares of the window as norm, so
-// that istft(stft(x)) is x wherever frames cover it.
+// Complex short-time spectra of a stream and the way back: overlap-add with the squares of the window as
+// norm, so that istft(stft(x)) is x wherever frames cover it.
 //
-// The way there is the front end of kind stft (fbank.h); frame_options() gives its settings. A frame holds the real
-// parts of all n_fft/2 + 1 bins, then their imaginary parts, not scaled.
+// The way there is the front end of kind stft (fbank.h); frame_options() gives its settings. A frame holds
+// the real parts of all n_fft/2 + 1 bins, then their imaginary parts, not scaled.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ struct StftOptions {
   std::int32_t win_length = 0;  // 0: n_fft
   std::int32_t hop_length = 0;  // 0: n_fft / 4
   WindowType window_type = WindowType::hann;
-  // Frames centred on multiples of the hop; false: frame f starts at f * hop, and samples under no whole frame, or
-  // only under a window's zero, are lost.
+  // Frames centred on multiples of the hop; false: frame f starts at f * hop, and samples under no whole
+  // frame, or only under a window's zero, are lost.
   bool center = true;
   Padding pad_mode = Padding::reflect;
 };
 
-// The front end that computes the spectra. Errors: invalid_argument with parameter, value and range, among them a hop
-// at which some sample would be covered by no window.
+// The front end that computes the spectra. Errors: invalid_argument with parameter, value and range, among
+// them a hop at which some sample would be covered by no window.
 Result<FbankOptions> frame_options(const StftOptions& options, float sample_frequency) noexcept;
 
 // spectrum *= mask, bin by bin: spectrum has real parts, then imaginary parts, of mask.size() bins.
@@ -46,14 +46,17 @@ class InverseStft {
   // One frame of dims() values; writes the samples that no later frame changes, and returns how many, at most
   // max_samples(). The bits of a sample depend on the frames that cover it only.
   std::size_t push(const float* frame, std::span<float> out) noexcept;
-  // After the last frame: the rest, at most max_samples() per call; 0 when nothing is left. `samples`: length of the
-  // recording when it is known, so that its end is complete and nothing comes behind it. Without it, a centred
+  // After the last frame: the rest, at most max_samples() per call; 0 when nothing is left. `samples`: length
+  // of the recording when it is known, so that its end is complete and nothing comes behind it. Without it, a
+  // centred
   // transform ends at the last frame's centre, as torch.istft does, and any other where its last frame ends.
   std::size_t flush(std::span<float> out, std::int64_t samples = -1) noexcept;
   void reset() noexcept;
 
   [[nodiscard]] std::size_t dims() const noexcept { return 2 * (fft_.size() / 2 + 1); }
-  [[nodiscard]] std::size_t max_samples() const noexcept { return static_cast<std::size_t>(grid_.length + grid_.shift); }
+  [[nodiscard]] std::size_t max_samples() const noexcept {
+    return static_cast<std::size_t>(grid_.length + grid_.shift);
+  }
   [[nodiscard]] const FrameGrid& grid() const noexcept { return grid_; }
   // Number of the next sample that will be written, since reset.
   [[nodiscard]] std::int64_t next_sample() const noexcept { return given_; }
@@ -64,11 +67,11 @@ class InverseStft {
 
   FrameGrid grid_;
   OwnFft fft_;
-  std::size_t offset_ = 0;      // of the window among the points of the transform
-  float* window_ = nullptr;     // [length]
-  float* points_ = nullptr;     // [n_fft]
-  float* sum_ = nullptr;        // [length], from sample start_ on
-  float* norm_ = nullptr;       // [length], of squared windows
+  std::size_t offset_ = 0;   // of the window among the points of the transform
+  float* window_ = nullptr;  // [length]
+  float* points_ = nullptr;  // [n_fft]
+  float* sum_ = nullptr;     // [length], from sample start_ on
+  float* norm_ = nullptr;    // [length], of squared windows
   std::int64_t frames_ = 0, start_ = 0, given_ = 0;
 };
 

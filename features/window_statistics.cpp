@@ -11,31 +11,41 @@ namespace {
 
 constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
 constexpr std::int64_t kMostChannels = 4096;
-constexpr std::int64_t kMostValues = std::int64_t{1} << 24;   // of a window and of a hop, all channels
+constexpr std::int64_t kMostValues = std::int64_t{1} << 24;  // of a window and of a hop, all channels
 
 constexpr std::size_t padded(std::size_t count) noexcept { return align_up(count, 16); }
-constexpr std::size_t fft_size_of(std::int64_t window) noexcept { return static_cast<std::size_t>(window + window % 2); }
+constexpr std::size_t fft_size_of(std::int64_t window) noexcept {
+  return static_cast<std::size_t>(window + window % 2);
+}
 
 bool has_bands(const WindowStatisticsOptions& options) noexcept {
-  return std::find(options.statistics.begin(), options.statistics.end(), Statistic::band_power) != options.statistics.end();
+  return std::find(options.statistics.begin(), options.statistics.end(), Statistic::band_power) !=
+         options.statistics.end();
 }
 
 FrameGrid grid_of(const WindowStatisticsOptions& options) noexcept {
-  return {.length = options.window * options.channels, .shift = options.hop * options.channels, .placement = FramePlacement::inside};
+  return {.length = options.window * options.channels,
+          .shift = options.hop * options.channels,
+          .placement = FramePlacement::inside};
 }
 
 Status check(const WindowStatisticsOptions& options) noexcept {
   const auto wrong = [](std::string_view name, std::int64_t value, std::int64_t most) {
     return Status(Code::invalid_argument) << name << '=' << value << ": expected 1 to " << most;
   };
-  if (options.channels < 1 || options.channels > kMostChannels) return wrong("channels", options.channels, kMostChannels);
+  if (options.channels < 1 || options.channels > kMostChannels)
+    return wrong("channels", options.channels, kMostChannels);
   const std::int64_t most = std::min(kMostSamples, kMostValues / options.channels);
   if (options.window < 1 || options.window > most) return wrong("window", options.window, most);
   if (options.hop < 1 || options.hop > most) return wrong("hop", options.hop, most);
-  if (options.statistics.empty() || options.statistics.size() > 64) return Status(Code::invalid_argument, "statistics: expected 1 to 64 of them");
+  if (options.statistics.empty() || options.statistics.size() > 64)
+    return Status(Code::invalid_argument, "statistics: expected 1 to 64 of them");
   if (!has_bands(options)) return {};
-  if (options.bands.empty() || options.bands.size() > 1024) return Status(Code::invalid_argument, "bands: band_power wants 1 to 1024 of them, LOW-HIGH in Hz");
-  if (!(options.sample_rate > 0)) return Status(Code::invalid_argument, "sample_rate: band_power wants the rate of the samples, above 0 Hz");
+  if (options.bands.empty() || options.bands.size() > 1024)
+    return Status(Code::invalid_argument, "bands: band_power wants 1 to 1024 of them, LOW-HIGH in Hz");
+  if (!(options.sample_rate > 0))
+    return Status(Code::invalid_argument,
+                  "sample_rate: band_power wants the rate of the samples, above 0 Hz");
   return {};
 }
 
@@ -47,7 +57,8 @@ std::size_t WindowStatistics::memory_bytes(const WindowStatisticsOptions& option
   std::size_t bytes = align_up(Framer::memory_bytes(grid_of(options)), 64) + padded(length) * sizeof(float);
   if (has_bands(options)) {
     const std::size_t size = fft_size_of(options.window);
-    bytes += (padded(length) + padded(size) + 2 * padded(size / 2 + 1)) * sizeof(float) + OwnFft::memory_bytes(size);
+    bytes += (padded(length) + padded(size) + 2 * padded(size / 2 + 1)) * sizeof(float) +
+             OwnFft::memory_bytes(size);
     bytes = align_up(bytes, alignof(Bins)) + options.bands.size() * sizeof(Bins);
   }
   return bytes + options.statistics.size() * sizeof(Statistic);
@@ -56,7 +67,8 @@ std::size_t WindowStatistics::memory_bytes(const WindowStatisticsOptions& option
 Status WindowStatistics::find_bins(const WindowStatisticsOptions& options, Memory& memory) noexcept {
   auto* bins = memory.array<Bins>(options.bands.size());
   if (bins == nullptr) return Status(Code::out_of_memory, "window statistics: no room for the bands");
-  const double per_hz = static_cast<double>(fft_size_) / options.sample_rate, nyquist = options.sample_rate / 2;
+  const double per_hz = static_cast<double>(fft_size_) / options.sample_rate,
+               nyquist = options.sample_rate / 2;
   // A bin at the edge belongs to the upper band, also where the division rounds.
   const auto first_at = [&](double hz) { return static_cast<std::size_t>(std::ceil(hz * per_hz - 1e-6)); };
   for (std::size_t i = 0; i < options.bands.size(); ++i) {
@@ -64,13 +76,16 @@ Status WindowStatistics::find_bins(const WindowStatisticsOptions& options, Memor
     Text name;
     name << "bands=" << shortest_text(band.low).view() << '-' << shortest_text(band.high).view();
     if (!(band.low >= 0 && band.low < band.high && band.high <= nyquist * (1 + 1e-9))) {
-      return Status(Code::invalid_argument) << name.view() << ": expected 0 <= low < high <= " << shortest_text(nyquist).view() << " Hz, half the rate";
+      return Status(Code::invalid_argument)
+             << name.view() << ": expected 0 <= low < high <= " << shortest_text(nyquist).view()
+             << " Hz, half the rate";
     }
     const std::size_t end = band.high >= nyquist * (1 - 1e-9) ? fft_size_ / 2 + 1 : first_at(band.high);
     bins[i] = {first_at(band.low), end};
     if (bins[i].first >= bins[i].end) {
-      return Status(Code::invalid_argument) << name.view() << ": no bin of the spectrum lies in it; windows of " << options.window << " samples have one every "
-                                            << shortest_text(static_cast<float>(1 / per_hz)).view() << " Hz";
+      return Status(Code::invalid_argument)
+             << name.view() << ": no bin of the spectrum lies in it; windows of " << options.window
+             << " samples have one every " << shortest_text(static_cast<float>(1 / per_hz)).view() << " Hz";
     }
   }
   bins_ = bins;
@@ -78,7 +93,8 @@ Status WindowStatistics::find_bins(const WindowStatisticsOptions& options, Memor
   return {};
 }
 
-Result<WindowStatistics> WindowStatistics::make(const WindowStatisticsOptions& options, Isa isa, Memory& memory) noexcept {
+Result<WindowStatistics> WindowStatistics::make(const WindowStatisticsOptions& options, Isa isa,
+                                                Memory& memory) noexcept {
   RUNNEL_TRY(check(options));
   WindowStatistics s;
   s.kernels_ = &kernels_for(isa);
@@ -87,8 +103,12 @@ Result<WindowStatistics> WindowStatistics::make(const WindowStatisticsOptions& o
   s.count_ = options.statistics.size();
   s.remove_dc_offset_ = options.remove_dc_offset;
   s.refuse_ = options.refuse_non_finite;
-  const auto floats = [&](std::size_t count) { return static_cast<float*>(memory.allocate(padded(count) * sizeof(float), 64)); };
-  const auto full = [&] { return Status(Code::out_of_memory) << "window statistics: needs " << memory_bytes(options) << " bytes"; };
+  const auto floats = [&](std::size_t count) {
+    return static_cast<float*>(memory.allocate(padded(count) * sizeof(float), 64));
+  };
+  const auto full = [&] {
+    return Status(Code::out_of_memory) << "window statistics: needs " << memory_bytes(options) << " bytes";
+  };
   RUNNEL_TRY(s.framer_.init(grid_of(options), memory));
   s.channel_ = floats(s.length_);
   if (s.channel_ == nullptr) return full();
@@ -102,8 +122,12 @@ Result<WindowStatistics> WindowStatistics::make(const WindowStatisticsOptions& o
     RUNNEL_TRY(s.fft_.init(s.fft_size_, isa, memory));
     fill_window(options.spectral_window, 0.42, {s.weights_, s.length_});
     double squares = 0;
-    for (std::size_t i = 0; i < s.length_; ++i) squares += static_cast<double>(s.weights_[i]) * static_cast<double>(s.weights_[i]);
-    if (!(squares > 0)) return Status(Code::invalid_argument) << "window=" << options.window << ": the spectral window is zero everywhere; expected a longer window";
+    for (std::size_t i = 0; i < s.length_; ++i)
+      squares += static_cast<double>(s.weights_[i]) * static_cast<double>(s.weights_[i]);
+    if (!(squares > 0))
+      return Status(Code::invalid_argument)
+             << "window=" << options.window
+             << ": the spectral window is zero everywhere; expected a longer window";
     s.power_scale_ = static_cast<float>(2 / (static_cast<double>(s.fft_size_) * squares));
     std::fill_n(s.shaped_, s.fft_size_, 0.0F);
     RUNNEL_TRY(s.find_bins(options, memory));
@@ -112,7 +136,8 @@ Result<WindowStatistics> WindowStatistics::make(const WindowStatisticsOptions& o
   if (statistics == nullptr) return full();
   std::copy(options.statistics.begin(), options.statistics.end(), statistics);
   s.statistics_ = statistics;
-  for (const Statistic statistic : options.statistics) s.dims_ += (statistic == Statistic::band_power ? s.bands_ : 1) * s.channels_;
+  for (const Statistic statistic : options.statistics)
+    s.dims_ += (statistic == Statistic::band_power ? s.bands_ : 1) * s.channels_;
   return s;
 }
 
@@ -127,8 +152,10 @@ void WindowStatistics::reset() noexcept {
 
 Status WindowStatistics::status() const noexcept {
   if (!refused_) return {};
-  return Status(Code::invalid_data) << "a sample that is infinite or not a number, within " << channels_ << " channels behind sample "
-                                    << framer_.received() / static_cast<std::int64_t>(channels_) << " (non_finite=zero reads such samples as 0)";
+  return Status(Code::invalid_data) << "a sample that is infinite or not a number, within " << channels_
+                                    << " channels behind sample "
+                                    << framer_.received() / static_cast<std::int64_t>(channels_)
+                                    << " (non_finite=zero reads such samples as 0)";
 }
 
 WindowStatistics::Step WindowStatistics::push(std::span<const float> samples, std::span<float> out) noexcept {
@@ -173,20 +200,33 @@ void WindowStatistics::describe(const float* window, float* out) noexcept {
     float* to = out + c;
     for (std::size_t s = 0; s < count_; ++s, to += channels_) {
       switch (statistics_[s]) {
-        case Statistic::mean: *to = mean; break;
-        case Statistic::std: *to = std::sqrt(kernels_->sum_of_squares(channel_, length_, mean) / count); break;
-        case Statistic::rms: *to = std::sqrt(kernels_->sum_of_squares(channel_, length_, 0.0F) / count); break;
-        case Statistic::peak: *to = std::max(std::fabs(*low), std::fabs(*high)); break;
-        case Statistic::peak_to_peak: *to = *high - *low; break;
+        case Statistic::mean:
+          *to = mean;
+          break;
+        case Statistic::std:
+          *to = std::sqrt(kernels_->sum_of_squares(channel_, length_, mean) / count);
+          break;
+        case Statistic::rms:
+          *to = std::sqrt(kernels_->sum_of_squares(channel_, length_, 0.0F) / count);
+          break;
+        case Statistic::peak:
+          *to = std::max(std::fabs(*low), std::fabs(*high));
+          break;
+        case Statistic::peak_to_peak:
+          *to = *high - *low;
+          break;
         case Statistic::zero_crossings: {
           std::size_t crossings = 0;
-          for (std::size_t i = 1; i < length_; ++i) crossings += (channel_[i] - offset < 0) != (channel_[i - 1] - offset < 0) ? 1 : 0;
+          for (std::size_t i = 1; i < length_; ++i)
+            crossings += (channel_[i] - offset < 0) != (channel_[i - 1] - offset < 0) ? 1 : 0;
           *to = static_cast<float>(crossings);
           break;
         }
         case Statistic::band_power:
           spectrum(offset);
-          for (std::size_t b = 0; b < bands_; ++b) to[b * channels_] = kernels_->sum(re_ + bins_[b].first, bins_[b].end - bins_[b].first) * power_scale_;
+          for (std::size_t b = 0; b < bands_; ++b)
+            to[b * channels_] =
+                kernels_->sum(re_ + bins_[b].first, bins_[b].end - bins_[b].first) * power_scale_;
           to += (bands_ - 1) * channels_;
           break;
       }

@@ -1,8 +1,8 @@
 // Runs a front end over a file: what the images below have in common. Words of the command line:
 //     PROGRAM INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...
 //     PROGRAM INPUT OUTPUT tables=constant
-// The second form is one set of options whose tables the compiler has made. INPUT: samples as they lie in memory; OUTPUT: frames.
-// Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
+// The second form is one set of options whose tables the compiler has made. INPUT: samples as they lie in
+// memory; OUTPUT: frames. Samples are pushed 10 ms (of 16 kHz) at a time. Prints what it took.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ Status read_options(const Arguments& arguments, Options& options, Preset preset_
   for (std::size_t i = 3; i < arguments.count; ++i) {
     const std::string_view word(arguments.words[i]);
     const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) return Status(Code::invalid_argument) << word << ": expected OPTION=VALUE";
+    if (equals == std::string_view::npos)
+      return Status(Code::invalid_argument) << word << ": expected OPTION=VALUE";
     const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
     if (name == "preset") {
       RUNNEL_ASSIGN(options, preset_named(value));
@@ -55,7 +56,8 @@ Status read_options(const Arguments& arguments, Options& options, Preset preset_
 
 // `flush(frames)` writes what follows at the end of the recording and returns how many frames.
 template <class Sample, class Value, class FrontEnd, class Flush>
-int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t prepared, std::size_t memory, Flush flush) noexcept {
+int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t prepared, std::size_t memory,
+                  Flush flush) noexcept {
   constexpr std::size_t kPiece = 160, kRoom = 16 * 1024;
   static Sample samples[kPiece];
   static Value frames[kRoom];
@@ -74,30 +76,36 @@ int run_front_end(const Arguments& arguments, FrontEnd& front_end, std::uint64_t
   for (;;) {
     const std::size_t size = in.read(samples, sizeof samples) / sizeof(Sample);
     if (size == 0) break;
-    if (!timed([&] { return front_end.push(std::span<const Sample>(samples, size), frames).frames; })) return fail("cannot write the frames");
+    if (!timed([&] { return front_end.push(std::span<const Sample>(samples, size), frames).frames; }))
+      return fail("cannot write the frames");
   }
   if (!timed([&] { return flush(std::span<Value>(frames)); })) return fail("cannot write the frames");
-  print_line("frames ", count, " instructions_per_frame ", count > 0 ? spent / count : 0, " instructions_to_prepare ", prepared, " bytes ", memory);
+  print_line("frames ", count, " instructions_per_frame ", count > 0 ? spent / count : 0,
+             " instructions_to_prepare ", prepared, " bytes ", memory);
   return 0;
 }
 
-// The whole image. preset(name): options; make(options, memory) and make_constant(memory): a front end, or why not; flush as above.
+// The whole image. preset(name): options; make(options, memory) and make_constant(memory): a front end, or
+// why not; flush as above.
 template <class Sample, class Value, class Options, class Preset, class Make, class MakeConstant, class Flush>
-int feature_image(std::span<std::byte> storage, Preset preset, Make make, MakeConstant make_constant, Flush flush) noexcept {
+int feature_image(std::span<std::byte> storage, Preset preset, Make make, MakeConstant make_constant,
+                  Flush flush) noexcept {
   static Arguments arguments;
   arguments.count = command_line(arguments.text, arguments.words);
   if (arguments.count < 3) return fail("expected INPUT OUTPUT [preset=NAME] [OPTION=VALUE]...");
   const bool constant = arguments.count == 4 && std::string_view(arguments.words[3]) == "tables=constant";
   Options options;
   if (!constant) {
-    if (const Status status = read_options(arguments, options, preset); !status.ok()) return fail(status.text());
+    if (const Status status = read_options(arguments, options, preset); !status.ok())
+      return fail(status.text());
   }
   FixedMemory memory(storage);
   start_clock();
   auto made = constant ? make_constant(memory) : make(options, memory);
   const std::uint64_t prepared = instructions();
   if (!made.ok()) return fail(made.status().text());
-  return run_front_end<Sample, Value>(arguments, *made, prepared, memory.used(), [&](std::span<Value> frames) { return flush(*made, frames); });
+  return run_front_end<Sample, Value>(arguments, *made, prepared, memory.used(),
+                                      [&](std::span<Value> frames) { return flush(*made, frames); });
 }
 
 }  // namespace runnel::firmware

@@ -12,7 +12,8 @@ using namespace runnel::features;
 alignas(64) std::byte storage[160 * 1024];
 
 struct Kaldi40 {
-  static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Integer kernels of this processor against the plain loops that define them, over random shapes. Prints the first case that
-// differs and ends with 1.
+// Integer kernels of this processor against the plain loops that define them, over random shapes. Prints the
+// first case that differs and ends with 1.
 #include <cstring>
 
 #include "firmware/feature_runner.h"
@@ -15,7 +15,8 @@ using namespace runnel::kernels;
 
 // Room behind and in front of everything shows what a kernel writes there.
 constexpr std::int32_t kMost = 4096, kMargin = 64, kChannels = 80;
-alignas(16) std::byte x_memory[2 * kMost + 2 * kMargin], w_memory[8 * kMost], y_memory[2][2 * kMost + 2 * kMargin];
+alignas(16) std::byte x_memory[2 * kMost + 2 * kMargin], w_memory[8 * kMost],
+    y_memory[2][2 * kMost + 2 * kMargin];
 alignas(16) std::int32_t multipliers[kChannels], shifts[kChannels], narrow_bias[kChannels];
 alignas(16) std::int64_t wide_bias[kChannels];
 alignas(16) std::byte kernel_memory[1024];
@@ -26,11 +27,14 @@ class Random {
     state_ = state_ * 1664525U + 1013904223U;
     return state_ >> 8;
   }
-  std::int32_t in(std::int32_t low, std::int32_t high) noexcept { return low + static_cast<std::int32_t>(next() % static_cast<std::uint32_t>(high - low + 1)); }
+  std::int32_t in(std::int32_t low, std::int32_t high) noexcept {
+    return low + static_cast<std::int32_t>(next() % static_cast<std::uint32_t>(high - low + 1));
+  }
   // Mostly ordinary, sometimes the ends of the range.
   void fill(std::byte* to, std::size_t bytes) noexcept {
     const std::uint32_t kind = next() % 8;
-    for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(kind == 0 ? 0x80 : kind == 1 ? 0x7F : static_cast<int>(next() >> 4));
+    for (std::size_t i = 0; i < bytes; ++i)
+      to[i] = static_cast<std::byte>(kind == 0 ? 0x80 : kind == 1 ? 0x7F : static_cast<int>(next() >> 4));
   }
 
  private:
@@ -38,7 +42,8 @@ class Random {
 };
 Random random;
 
-std::int32_t out_size(std::int32_t in, std::int32_t pad, std::int32_t kernel, std::int32_t dilation, std::int32_t stride) noexcept {
+std::int32_t out_size(std::int32_t in, std::int32_t pad, std::int32_t kernel, std::int32_t dilation,
+                      std::int32_t stride) noexcept {
   const std::int32_t room = in + 2 * pad - ((kernel - 1) * dilation + 1);
   return room < 0 ? 0 : room / stride + 1;
 }
@@ -46,11 +51,11 @@ std::int32_t out_size(std::int32_t in, std::int32_t pad, std::int32_t kernel, st
 // False where there is no such convolution.
 bool make_conv(ConvSpec& spec) noexcept {
   spec.dtype = random.next() % 4 == 0 ? DType::int16 : DType::int8;
-  const std::uint32_t kind = random.next() % 5;   // dense in a row, pointwise, depthwise, grouped, any
+  const std::uint32_t kind = random.next() % 5;  // dense in a row, pointwise, depthwise, grouped, any
   spec.groups = kind == 2 ? random.in(2, 70) : kind == 3 ? random.in(2, 4) : 1;
   spec.in_channels = kind == 2 ? spec.groups : spec.groups * random.in(1, kind == 3 ? 12 : 70);
   spec.out_channels = kind == 2 ? spec.groups : spec.groups * random.in(1, kind == 3 ? 12 : 70);
-  const bool column = kind != 0 && random.next() % 3 == 0;   // everything in one column
+  const bool column = kind != 0 && random.next() % 3 == 0;  // everything in one column
   if (kind != 1) {
     spec.kernel_width = random.in(1, 6);
     spec.dilation_width = random.in(1, 3);
@@ -62,14 +67,23 @@ bool make_conv(ConvSpec& spec) noexcept {
     spec.stride_height = random.in(1, 2);
     if (column) spec.kernel_width = 1, spec.pad_left = 0;
   }
-  spec.in_width = kind == 0 ? (spec.kernel_width - 1) * spec.dilation_width + 1 + random.in(0, 2) : column ? 1 : random.in(1, 6);
+  spec.in_width = kind == 0 ? (spec.kernel_width - 1) * spec.dilation_width + 1 + random.in(0, 2)
+                  : column  ? 1
+                            : random.in(1, 6);
   spec.in_height = kind == 0 || kind == 1 ? 1 : random.in(1, 7);
-  spec.out_width = out_size(spec.in_width, spec.pad_left, spec.kernel_width, spec.dilation_width, spec.stride_width);
-  spec.out_height = out_size(spec.in_height, spec.pad_top, spec.kernel_height, spec.dilation_height, spec.stride_height);
-  const std::int32_t inputs = spec.in_height * spec.in_width * spec.in_channels, outputs = spec.out_height * spec.out_width * spec.out_channels;
-  const std::int32_t weights = spec.out_channels * spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
-  if (spec.out_channels > kChannels || spec.out_width < 1 || spec.out_height < 1 || inputs > kMost || outputs > kMost) return false;
-  return weights * static_cast<std::int32_t>(size_of(spec.dtype)) <= static_cast<std::int32_t>(sizeof w_memory) - 8;
+  spec.out_width =
+      out_size(spec.in_width, spec.pad_left, spec.kernel_width, spec.dilation_width, spec.stride_width);
+  spec.out_height =
+      out_size(spec.in_height, spec.pad_top, spec.kernel_height, spec.dilation_height, spec.stride_height);
+  const std::int32_t inputs = spec.in_height * spec.in_width * spec.in_channels,
+                     outputs = spec.out_height * spec.out_width * spec.out_channels;
+  const std::int32_t weights =
+      spec.out_channels * spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
+  if (spec.out_channels > kChannels || spec.out_width < 1 || spec.out_height < 1 || inputs > kMost ||
+      outputs > kMost)
+    return false;
+  return weights * static_cast<std::int32_t>(size_of(spec.dtype)) <=
+         static_cast<std::int32_t>(sizeof w_memory) - 8;
 }
 
 void make_requant(ConvSpec& spec) noexcept {
@@ -79,9 +93,11 @@ void make_requant(ConvSpec& spec) noexcept {
   how.rounding = static_cast<Rounding>(random.next() % 4);
   const bool scaled = how.rounding == Rounding::tflite_double || how.rounding == Rounding::single;
   how.count = random.next() % 2 == 0 ? 1 : spec.out_channels;
-  const bool odd = random.next() % 4 == 0;   // shifts that no ordinary model has
+  const bool odd = random.next() % 4 == 0;  // shifts that no ordinary model has
   for (std::int32_t i = 0; i < kChannels; ++i) {
-    multipliers[i] = random.next() % 50 == 0 ? 0 : static_cast<std::int32_t>((1U << 30) + (random.next() << 6 & 0x3FFFFFFFU));
+    multipliers[i] = random.next() % 50 == 0
+                         ? 0
+                         : static_cast<std::int32_t>((1U << 30) + (random.next() << 6 & 0x3FFFFFFFU));
     shifts[i] = odd ? random.in(-31, random.next() % 4 == 0 ? 62 : 33) : random.in(0, narrow ? 12 : 20);
     narrow_bias[i] = random.in(-(1 << 16), 1 << 16);
     wide_bias[i] = (static_cast<std::int64_t>(random.in(-(1 << 20), 1 << 20)) << (odd ? 20 : 4));
@@ -92,7 +108,9 @@ void make_requant(ConvSpec& spec) noexcept {
   spec.in_zero_point = scaled && narrow && random.next() % 2 == 0 ? random.in(-128, 127) : 0;
   how.low = random.next() % 2 == 0 ? -highest - 1 : random.in(-highest - 1, 0);
   how.high = random.next() % 2 == 0 ? highest : random.in(0, highest);
-  spec.bias = random.next() % 4 == 0 ? nullptr : narrow ? static_cast<const void*>(narrow_bias) : static_cast<const void*>(wide_bias);
+  spec.bias = random.next() % 4 == 0 ? nullptr
+              : narrow               ? static_cast<const void*>(narrow_bias)
+                                     : static_cast<const void*>(wide_bias);
 }
 
 // Runs one random convolution both ways.
@@ -109,7 +127,7 @@ bool compare_conv(int number, int& compared) noexcept {
   FixedMemory memory(kernel_memory);
   Conv conv;
   const Status status = prepare_conv(spec, best_isa(), memory, conv);
-  if (!status.ok()) return true;   // accumulators that could overflow
+  if (!status.ok()) return true;  // accumulators that could overflow
   const std::size_t at = kMargin + element * (random.next() % 4);
   std::memset(y_memory, 0x5C, sizeof y_memory);
   conv_reference(spec, x, y_memory[0] + at);
@@ -119,7 +137,8 @@ bool compare_conv(int number, int& compared) noexcept {
   std::size_t where = 0;
   while (y_memory[0][where] == y_memory[1][where]) ++where;
   Text line;
-  line << "case " << number << " " << name_of(spec.dtype) << " groups " << spec.groups << " rounding " << static_cast<int>(spec.requant.rounding) << " byte " << (where - at);
+  line << "case " << number << " " << name_of(spec.dtype) << " groups " << spec.groups << " rounding "
+       << static_cast<int>(spec.requant.rounding) << " byte " << (where - at);
   print(line.view());
   print("\n");
   return false;
@@ -143,8 +162,11 @@ bool compare_elementwise() noexcept {
   for (const bool sum : {true, false}) {
     for (int k = 0; k < 2; ++k) {
       const Elementwise& table = elementwise(k == 0 ? Isa::reference : best_isa());
-      if (sum) table.binary(spec, x_memory + at, w_memory, y_memory[k] + at);
-      else table.requantize(DType::int8, DType::int8, count, x_memory + at, y_memory[k] + at, shift, spec.rounding, spec.low, spec.high);
+      if (sum)
+        table.binary(spec, x_memory + at, w_memory, y_memory[k] + at);
+      else
+        table.requantize(DType::int8, DType::int8, count, x_memory + at, y_memory[k] + at, shift,
+                         spec.rounding, spec.low, spec.high);
     }
     if (std::memcmp(y_memory[0], y_memory[1], sizeof y_memory[0]) != 0) {
       print(sum ? "a binary operation differs\n" : "a change of scale differs\n");

@@ -16,7 +16,9 @@ alignas(64) std::byte storage[64 * 1024];
 int runnel::firmware::image_main() noexcept {
   return feature_image<std::int16_t, std::uint16_t, MicrofrontendOptions>(
       storage, [](std::string_view name) { return microfrontend_preset(name); },
-      [](const MicrofrontendOptions& options, Memory& memory) { return Microfrontend::make(options, best_isa(), memory); },
+      [](const MicrofrontendOptions& options, Memory& memory) {
+        return Microfrontend::make(options, best_isa(), memory);
+      },
       [](Memory& memory) { return Microfrontend::make_of<MicroWakeWordRecipe>(best_isa(), memory); },
       [](Microfrontend&, std::span<std::uint16_t>) { return std::size_t{0}; });
 }

@@ -1,8 +1,9 @@
 // Runs a model file over an input file, as Session steps it. Words of the command line:
 //     PROGRAM MODEL INPUT OUTPUT [block=N] [save=K] [whole=1] [profile=1]
-// INPUT: the frames of the graph's inputs, block by block; a file that ends inside a block (one input) ends the recording there, and what
-// is still inside is flushed. OUTPUT: what each run brought, output by output. save=K: after K blocks the session is saved, spoilt, and
-// restored. whole=1: one clip at once. profile=1: instructions of each step. Prints what it took.
+// INPUT: the frames of the graph's inputs, block by block; a file that ends inside a block (one input) ends
+// the recording there, and what is still inside is flushed. OUTPUT: what each run brought, output by output.
+// save=K: after K blocks the session is saved, spoilt, and restored. whole=1: one clip at once. profile=1:
+// instructions of each step. Prints what it took.
 #include <algorithm>
 #include <cstring>
 
@@ -20,13 +21,45 @@ using namespace runnel::firmware;
 
 // What networks on sensor nodes are made of; the linker leaves out everything else.
 constexpr const OperatorDefinition* kOperators[] = {
-    &ops::conv_v1,        &ops::conv_v3,         &ops::conv_v4,         &ops::fully_connected_v1, &ops::fully_connected_v3, &ops::fully_connected_v4,
-    &ops::add_v1,         &ops::add_v2,          &ops::add_v3,          &ops::mul_v1,             &ops::mul_v3,             &ops::relu_v1,
-    &ops::relu_v3,        &ops::requantize_v1,   &ops::requantize_v3,   &ops::quantize_v1,        &ops::quantize_v3,        &ops::dequantize_v1,
-    &ops::dequantize_v3,  &ops::lut_v1,          &ops::average_pool_v1, &ops::average_pool_v3,    &ops::max_pool_v1,        &ops::max_pool_v3,
-    &ops::reshape_v1,     &ops::transpose_v1,    &ops::slice_v1,        &ops::concat_v1,          &ops::split_v1,           &ops::pad_v1,
-    &ops::reduce_mean_v1, &ops::reduce_mean_v3,  &ops::reduce_max_v1,   &ops::softmax_v1,         &ops::softmax_v3,         &ops::sigmoid_v3,
-    &ops::streaming_cache_v1, &ops::read_variable_v1, &ops::assign_variable_v1,
+    &ops::conv_v1,
+    &ops::conv_v3,
+    &ops::conv_v4,
+    &ops::fully_connected_v1,
+    &ops::fully_connected_v3,
+    &ops::fully_connected_v4,
+    &ops::add_v1,
+    &ops::add_v2,
+    &ops::add_v3,
+    &ops::mul_v1,
+    &ops::mul_v3,
+    &ops::relu_v1,
+    &ops::relu_v3,
+    &ops::requantize_v1,
+    &ops::requantize_v3,
+    &ops::quantize_v1,
+    &ops::quantize_v3,
+    &ops::dequantize_v1,
+    &ops::dequantize_v3,
+    &ops::lut_v1,
+    &ops::average_pool_v1,
+    &ops::average_pool_v3,
+    &ops::max_pool_v1,
+    &ops::max_pool_v3,
+    &ops::reshape_v1,
+    &ops::transpose_v1,
+    &ops::slice_v1,
+    &ops::concat_v1,
+    &ops::split_v1,
+    &ops::pad_v1,
+    &ops::reduce_mean_v1,
+    &ops::reduce_mean_v3,
+    &ops::reduce_max_v1,
+    &ops::softmax_v1,
+    &ops::softmax_v3,
+    &ops::sigmoid_v3,
+    &ops::streaming_cache_v1,
+    &ops::read_variable_v1,
+    &ops::assign_variable_v1,
 };
 
 alignas(64) std::byte file[200 * 1024];
@@ -45,7 +78,8 @@ class StepCounts final : public StepObserver {
   void print_all(const Model& model, const Prepared& prepared, std::uint64_t runs) const noexcept {
     const std::uint64_t first = instructions(), overhead = instructions() - first;
     for (int i = 0; i < prepared.step_count() && i < kMost; ++i) {
-      print_line("step ", i, ' ', operator_type(model.op(prepared.step(i).first)), ' ', counts_[i] / runs - overhead);
+      print_line("step ", i, ' ', operator_type(model.op(prepared.step(i).first)), ' ',
+                 counts_[i] / runs - overhead);
     }
   }
 
@@ -70,18 +104,24 @@ bool read_wanted(const Arguments& arguments, Wanted& wanted) noexcept {
       number = number * 10 + (digit - '0');
     }
     const std::string_view name = word.substr(0, equals);
-    if (name == "block") wanted.block = number;
-    else if (name == "save") wanted.save = number;
-    else if (name == "whole") wanted.whole = number != 0;
-    else if (name == "profile") wanted.profile = number != 0;
-    else return false;
+    if (name == "block")
+      wanted.block = number;
+    else if (name == "save")
+      wanted.save = number;
+    else if (name == "whole")
+      wanted.whole = number != 0;
+    else if (name == "profile")
+      wanted.profile = number != 0;
+    else
+      return false;
   }
   return true;
 }
 
 // Another stream in the same memory, then back to where it was.
 Status save_and_restore(Session& session, std::span<std::byte> state) noexcept {
-  if (session.saved_bytes() > sizeof saved) return Status(Code::out_of_memory) << "a saved session has " << session.saved_bytes() << " bytes";
+  if (session.saved_bytes() > sizeof saved)
+    return Status(Code::out_of_memory) << "a saved session has " << session.saved_bytes() << " bytes";
   RUNNEL_TRY(session.save(saved));
   std::fill(state.begin(), state.end(), std::byte{0x5A});
   session.reset();
@@ -92,8 +132,10 @@ Status save_and_restore(Session& session, std::span<std::byte> state) noexcept {
   return session.restore(saved);
 }
 
-Status run(const Wanted& wanted, const Model& model, const Prepared& prepared, Session& session, std::span<std::byte> state, HostFile& in, HostFile& out) noexcept {
-  const int inputs = static_cast<int>(model.inputs().size()), outputs = static_cast<int>(model.outputs().size());
+Status run(const Wanted& wanted, const Model& model, const Prepared& prepared, Session& session,
+           std::span<std::byte> state, HostFile& in, HostFile& out) noexcept {
+  const int inputs = static_cast<int>(model.inputs().size()),
+            outputs = static_cast<int>(model.outputs().size());
   static StepCounts counts;
   std::uint64_t calls = 0, spent = 0, most = 0;
   for (bool ended = false; !ended || session.flush_calls_left() > 0;) {
@@ -120,8 +162,10 @@ Status run(const Wanted& wanted, const Model& model, const Prepared& prepared, S
     ++calls;
     for (int i = 0; i < outputs; ++i) {
       const OutputFrames frames = session.output(i);
-      const std::size_t frame_bytes = prepared.placement(model.outputs()[static_cast<std::size_t>(i)]).frame_bytes;
-      if (frames.count > 0 && !out.write(frames.data, static_cast<std::size_t>(frames.count) * frame_bytes)) return Status(Code::io_error) << "cannot write the output";
+      const std::size_t frame_bytes =
+          prepared.placement(model.outputs()[static_cast<std::size_t>(i)]).frame_bytes;
+      if (frames.count > 0 && !out.write(frames.data, static_cast<std::size_t>(frames.count) * frame_bytes))
+        return Status(Code::io_error) << "cannot write the output";
     }
     if (static_cast<std::int64_t>(calls) == wanted.save) RUNNEL_TRY(save_and_restore(session, state));
   }
@@ -134,8 +178,10 @@ Status run_model(const Arguments& arguments, const Wanted& wanted) noexcept {
   HostFile model_file, in, out;
   if (!model_file.open_to_read(arguments.words[1])) return Status(Code::not_found) << "cannot read the model";
   const std::size_t size = model_file.read(file, sizeof file);
-  if (size == sizeof file) return Status(Code::out_of_memory) << "a model of " << sizeof file << " bytes or more";
-  if (!in.open_to_read(arguments.words[2]) || !out.open_to_write(arguments.words[3])) return Status(Code::not_found) << "cannot open the input or the output";
+  if (size == sizeof file)
+    return Status(Code::out_of_memory) << "a model of " << sizeof file << " bytes or more";
+  if (!in.open_to_read(arguments.words[2]) || !out.open_to_write(arguments.words[3]))
+    return Status(Code::not_found) << "cannot open the input or the output";
   FixedMemory memory(storage);
   start_clock();
   RUNNEL_ASSIGN(const Model model, Model::open({file, size}));
@@ -149,12 +195,17 @@ Status run_model(const Arguments& arguments, const Wanted& wanted) noexcept {
   const std::uint64_t ready = instructions();
   RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(*prepared, memory));
   const std::size_t workspace_bytes = memory.used() - prepared_bytes;
-  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), 16)), prepared->state_bytes());
-  if (state.data() == nullptr) return Status(Code::out_of_memory) << "no memory for a state of " << prepared->state_bytes() << " bytes";
+  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), 16)),
+                                   prepared->state_bytes());
+  if (state.data() == nullptr)
+    return Status(Code::out_of_memory) << "no memory for a state of " << prepared->state_bytes() << " bytes";
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));
-  print_line("instructions_to_open ", opened, " instructions_to_prepare ", ready - opened, " instructions_to_make ", instructions() - ready);
-  print_line("bytes prepared ", prepared_bytes, " operators ", prepared->operator_bytes(), " workspace ", workspace_bytes);
-  print_line("bytes arena ", prepared->arena_bytes(), " scratch ", prepared->scratch_bytes(), " state ", prepared->state_bytes(), " all ", memory.used());
+  print_line("instructions_to_open ", opened, " instructions_to_prepare ", ready - opened,
+             " instructions_to_make ", instructions() - ready);
+  print_line("bytes prepared ", prepared_bytes, " operators ", prepared->operator_bytes(), " workspace ",
+             workspace_bytes);
+  print_line("bytes arena ", prepared->arena_bytes(), " scratch ", prepared->scratch_bytes(), " state ",
+             prepared->state_bytes(), " all ", memory.used());
   return run(wanted, model, *prepared, session, state, in, out);
 }
 
@@ -165,7 +216,8 @@ int runnel::firmware::image_main() noexcept {
   static Arguments arguments;
   arguments.count = command_line(arguments.text, arguments.words);
   Wanted wanted;
-  if (arguments.count < 4 || !read_wanted(arguments, wanted)) return fail("expected MODEL INPUT OUTPUT [block=N] [save=K] [whole=1] [profile=1]");
+  if (arguments.count < 4 || !read_wanted(arguments, wanted))
+    return fail("expected MODEL INPUT OUTPUT [block=N] [save=K] [whole=1] [profile=1]");
   if (const Status status = run_model(arguments, wanted); !status.ok()) return fail(status.text());
   print_line("stack ", stack_used());
   return 0;

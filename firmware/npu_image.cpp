@@ -1,8 +1,10 @@
-// The driver of an NPU on a board that has none: a model with segments for an Ethos-U is stepped by Session, and the device is a block of registers in RAM that
-// plays back what the simulator did. Words of the command line:
+// The driver of an NPU on a board that has none: a model with segments for an Ethos-U is stepped by Session,
+// and the device is a block of registers in RAM that plays back what the simulator did. Words of the command
+// line:
 //     PROGRAM MODEL INPUT OUTPUT RUNS
-// RUNS: records of firmware/npu/recorded_run.h. Before it plays one back the device compares what its registers point to: the stream, constants, histories, inputs.
-// One bit that differs is a bus error. The interrupt is a real one. Prints each run that failed, and what it took.
+// RUNS: records of firmware/npu/recorded_run.h. Before it plays one back the device compares what its
+// registers point to: the stream, constants, histories, inputs. One bit that differs is a bus error. The
+// interrupt is a real one. Prints each run that failed, and what it took.
 #include <algorithm>
 #include <cstring>
 
@@ -29,15 +31,21 @@ namespace status_bit = npu::device_status;
 // The processor's interrupts: this one is that of the NPU on boards like this one.
 constexpr std::uint32_t kNpuInterrupt = 56, kVectors = 16 + kNpuInterrupt + 1;
 alignas(512) std::uint32_t vectors[kVectors];
-volatile std::uint32_t& system_register(std::uint32_t address) noexcept { return *reinterpret_cast<volatile std::uint32_t*>(address); }
-volatile std::uint32_t& of_interrupt(std::uint32_t base) noexcept { return system_register(base + 4 * (kNpuInterrupt / 32)); }
-constexpr std::uint32_t kInterruptBit = 1u << kNpuInterrupt % 32, kEnable = 0xE000E100, kSetPending = 0xE000E200, kVectorTable = 0xE000ED08;
+volatile std::uint32_t& system_register(std::uint32_t address) noexcept {
+  return *reinterpret_cast<volatile std::uint32_t*>(address);
+}
+volatile std::uint32_t& of_interrupt(std::uint32_t base) noexcept {
+  return system_register(base + 4 * (kNpuInterrupt / 32));
+}
+constexpr std::uint32_t kInterruptBit = 1u << kNpuInterrupt % 32, kEnable = 0xE000E100,
+                        kSetPending = 0xE000E200, kVectorTable = 0xE000ED08;
 
 // The table of start-up, with one more handler behind it.
 void catch_interrupt() noexcept {
   const auto* const now = reinterpret_cast<const std::uint32_t*>(system_register(kVectorTable));
   std::copy_n(now, 16, vectors);
-  vectors[16 + kNpuInterrupt] = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&npu_interrupt_handler));
+  vectors[16 + kNpuInterrupt] =
+      static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&npu_interrupt_handler));
   system_register(kVectorTable) = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(vectors));
   of_interrupt(kEnable) = kInterruptBit;
   __asm volatile("dsb\n isb" ::: "memory");
@@ -50,7 +58,12 @@ class PlayedDevice final : public npu::Device {
   std::uint32_t read(std::uint32_t offset) noexcept override { return at(offset); }
   void write(std::uint32_t offset, std::uint32_t value) noexcept override {
     switch (offset) {
-      case reg::kId: case reg::kStatus: case reg::kConfig: case reg::kProtection: case reg::kQueueRead: return;
+      case reg::kId:
+      case reg::kStatus:
+      case reg::kConfig:
+      case reg::kProtection:
+      case reg::kQueueRead:
+        return;
       case reg::kReset:
         reset();
         at(reg::kProtection) = value & 3;
@@ -60,11 +73,13 @@ class PlayedDevice final : public npu::Device {
         if ((value & npu::device_command::kClearInterrupt) != 0) at(reg::kStatus) &= ~status_bit::kInterrupt;
         if ((value & npu::device_command::kRun) != 0) play();
         return;
-      case reg::kQueueBase: case reg::kQueueSize:
+      case reg::kQueueBase:
+      case reg::kQueueSize:
         at(reg::kStatus) &= ~status_bit::kEndReached;
         at(offset) = value;
         return;
-      default: at(offset) = value;
+      default:
+        at(offset) = value;
     }
   }
   bool wait() noexcept override;
@@ -75,10 +90,12 @@ class PlayedDevice final : public npu::Device {
   std::uint32_t& at(std::uint32_t offset) noexcept { return registers_[offset / 4 % kRegisters]; }
   void reset() noexcept {
     std::fill_n(registers_, kRegisters, 0);
-    at(reg::kId) = 0x10060000;         // architecture 1.0.6
-    at(reg::kConfig) = 0x1807;         // a U55-128
+    at(reg::kId) = 0x10060000;  // architecture 1.0.6
+    at(reg::kConfig) = 0x1807;  // a U55-128
   }
-  std::span<std::byte> memory(std::uint32_t offset, std::uint32_t bytes) noexcept { return {reinterpret_cast<std::byte*>(at(offset)), bytes}; }
+  std::span<std::byte> memory(std::uint32_t offset, std::uint32_t bytes) noexcept {
+    return {reinterpret_cast<std::byte*>(at(offset)), bytes};
+  }
   void play() noexcept {
     ++played_;
     RecordedRun run;
@@ -94,15 +111,21 @@ class PlayedDevice final : public npu::Device {
   }
   // The status at the end.
   std::uint32_t compare_and_write(const RecordedRun& run) noexcept {
-    const auto fault = [](std::uint32_t channel) { return std::uint32_t{status_bit::kBusError} | channel << status_bit::kFaultChannel; };
-    if (at(reg::kQueueSize) != run.stream_bytes || crc32c(memory(reg::kQueueBase, run.stream_bytes)) != run.stream_crc) return fault(0);
+    const auto fault = [](std::uint32_t channel) {
+      return std::uint32_t{status_bit::kBusError} | channel << status_bit::kFaultChannel;
+    };
+    if (at(reg::kQueueSize) != run.stream_bytes ||
+        crc32c(memory(reg::kQueueBase, run.stream_bytes)) != run.stream_crc)
+      return fault(0);
     for (std::uint32_t region = 0; region < RecordedRun::kRegions; ++region) {
       const std::uint32_t base = reg::kBase + 8 * region;
       if (run.bytes[region] == 0) {
         if (at(base) != 0) return fault(region + 1);
-      } else if (const bool only_written = region >= npu::kFirstOwn && (run.written >> region & 1) != 0; only_written) {
+      } else if (const bool only_written = region >= npu::kFirstOwn && (run.written >> region & 1) != 0;
+                 only_written) {
         if (at(base) % 16 != 0) return fault(region + 1);
-      } else if (at(base) == 0 || at(base) % 16 != 0 || crc32c(memory(base, run.bytes[region])) != run.crc[region]) {
+      } else if (at(base) == 0 || at(base) % 16 != 0 ||
+                 crc32c(memory(base, run.bytes[region])) != run.crc[region]) {
         return fault(region + 1);
       }
     }
@@ -134,9 +157,11 @@ bool PlayedDevice::wait() noexcept {
 }
 
 constexpr const OperatorDefinition* kOperators[] = {
-    &npu::ethos_u_v1,       &ops::quantize_v1, &ops::quantize_v3, &ops::dequantize_v1, &ops::dequantize_v3, &ops::requantize_v1, &ops::requantize_v3, &ops::reshape_v1,
-    &ops::transpose_v1,     &ops::slice_v1,    &ops::concat_v1,   &ops::softmax_v1,    &ops::softmax_v3,    &ops::lut_v1,        &ops::conv_v1,       &ops::conv_v3,
-    &ops::average_pool_v1,  &ops::relu_v1,     &ops::relu_v3,     &ops::add_v1,        &ops::add_v3,        &ops::pad_v1,
+    &npu::ethos_u_v1,    &ops::quantize_v1,     &ops::quantize_v3, &ops::dequantize_v1, &ops::dequantize_v3,
+    &ops::requantize_v1, &ops::requantize_v3,   &ops::reshape_v1,  &ops::transpose_v1,  &ops::slice_v1,
+    &ops::concat_v1,     &ops::softmax_v1,      &ops::softmax_v3,  &ops::lut_v1,        &ops::conv_v1,
+    &ops::conv_v3,       &ops::average_pool_v1, &ops::relu_v1,     &ops::relu_v3,       &ops::add_v1,
+    &ops::add_v3,        &ops::pad_v1,
 };
 
 alignas(64) std::byte file[160 * 1024];
@@ -147,8 +172,11 @@ Status run_model(const Arguments& arguments) noexcept {
   static HostFile runs;
   if (!model_file.open_to_read(arguments.words[1])) return Status(Code::not_found) << "cannot read the model";
   const std::size_t size = model_file.read(file, sizeof file);
-  if (size == sizeof file) return Status(Code::out_of_memory) << "a model of " << sizeof file << " bytes or more";
-  if (!in.open_to_read(arguments.words[2]) || !out.open_to_write(arguments.words[3]) || !runs.open_to_read(arguments.words[4])) return Status(Code::not_found) << "cannot open a file";
+  if (size == sizeof file)
+    return Status(Code::out_of_memory) << "a model of " << sizeof file << " bytes or more";
+  if (!in.open_to_read(arguments.words[2]) || !out.open_to_write(arguments.words[3]) ||
+      !runs.open_to_read(arguments.words[4]))
+    return Status(Code::not_found) << "cannot open a file";
   static PlayedDevice device(runs);
   static npu::Driver driver(device);
   the_driver = &driver;
@@ -163,8 +191,10 @@ Status run_model(const Arguments& arguments) noexcept {
   options.slack = false;
   RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(model, kOperators, options, memory));
   RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(*prepared, memory));
-  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), 16)), prepared->state_bytes());
-  if (state.data() == nullptr) return Status(Code::out_of_memory) << "no memory for a state of " << prepared->state_bytes() << " bytes";
+  const std::span<std::byte> state(static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), 16)),
+                                   prepared->state_bytes());
+  if (state.data() == nullptr)
+    return Status(Code::out_of_memory) << "no memory for a state of " << prepared->state_bytes() << " bytes";
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, state));
   int calls = 0;
   for (bool ended = false; !ended || session.flush_calls_left() > 0; ++calls) {
@@ -174,9 +204,11 @@ Status run_model(const Arguments& arguments) noexcept {
     if (!npu::last_run().ok()) print_line("call ", calls, ": ", npu::last_run().text());
     const OutputFrames frames = session.output(0);
     const std::size_t frame_bytes = prepared->placement(model.outputs()[0]).frame_bytes;
-    if (frames.count > 0 && !out.write(frames.data, static_cast<std::size_t>(frames.count) * frame_bytes)) return Status(Code::io_error) << "cannot write the output";
+    if (frames.count > 0 && !out.write(frames.data, static_cast<std::size_t>(frames.count) * frame_bytes))
+      return Status(Code::io_error) << "cannot write the output";
   }
-  print_line("calls ", calls, " runs ", device.runs(), " interrupts ", std::uint32_t{interrupts}, " resets ", device.resets());
+  print_line("calls ", calls, " runs ", device.runs(), " interrupts ", std::uint32_t{interrupts}, " resets ",
+             device.resets());
   print_line("bytes memory ", memory.used(), " state ", prepared->state_bytes());
   return {};
 }

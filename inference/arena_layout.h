@@ -21,7 +21,9 @@ class ArenaLayout {
 
   void clear() noexcept { count_ = total_ = 0; }
   [[nodiscard]] std::size_t total() const noexcept { return total_; }
-  [[nodiscard]] std::size_t need(const ArenaItem& item) const noexcept { return align_up(item.bytes, alignment_); }
+  [[nodiscard]] std::size_t need(const ArenaItem& item) const noexcept {
+    return align_up(item.bytes, alignment_);
+  }
   // Items looked at so far, by everything.
   [[nodiscard]] std::int64_t effort() const noexcept { return effort_; }
 
@@ -56,7 +58,9 @@ class ArenaLayout {
   }
 
  private:
-  [[nodiscard]] ArenaItem& item(std::int32_t index) const noexcept { return items_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] ArenaItem& item(std::int32_t index) const noexcept {
+    return items_[static_cast<std::size_t>(index)];
+  }
 
   std::span<ArenaItem> items_;
   std::size_t alignment_;

@@ -8,7 +8,8 @@
 namespace runnel {
 namespace {
 
-// Comparisons of one item with another: for the first plan, which must come to an end, and for looking for better ones.
+// Comparisons of one item with another: for the first plan, which must come to an end, and for looking for
+// better ones.
 constexpr std::int64_t kFirstEffort = std::int64_t{1} << 25, kSearchEffort = std::int64_t{1} << 22;
 // Passes in a row that start from the same order.
 constexpr int kPasses = 64;
@@ -18,7 +19,8 @@ enum class Order : std::uint8_t { size, area, lifetime, forwards, backwards };
 // Bytes times steps, as far as 64 bits go.
 std::uint64_t area(const ArenaItem& item) noexcept {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 32;
-  return std::min<std::uint64_t>(item.bytes, kMost - 1) * static_cast<std::uint64_t>(std::int64_t{item.last} - item.first + 1);
+  return std::min<std::uint64_t>(item.bytes, kMost - 1) *
+         static_cast<std::uint64_t>(std::int64_t{item.last} - item.first + 1);
 }
 
 // Small, and the same everywhere.
@@ -38,7 +40,9 @@ class Random {
 class Planner {
  public:
   Planner(std::span<ArenaItem> items, std::size_t alignment, std::span<std::int32_t> work, Tier tier) noexcept
-      : items_(items), order_(work.first(items.size())), layout_(items, alignment, work.subspan(items.size(), items.size())) {
+      : items_(items),
+        order_(work.first(items.size())),
+        layout_(items, alignment, work.subspan(items.size(), items.size())) {
     std::size_t alive = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (items[i].alive() && items[i].tier == tier) order_[alive++] = static_cast<std::int32_t>(i);
@@ -58,8 +62,10 @@ class Planner {
           if (best_ <= bound || layout_.effort() > limit_) return best_;
           const std::size_t failed = place_below_best(fit);
           if (failed == 0) break;
-          if (failed == order_.size()) keep();
-          else promote(failed);
+          if (failed == order_.size())
+            keep();
+          else
+            promote(failed);
         }
       }
     }
@@ -67,7 +73,9 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] ArenaItem& item(std::int32_t index) const noexcept { return items_[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] ArenaItem& item(std::int32_t index) const noexcept {
+    return items_[static_cast<std::size_t>(index)];
+  }
 
   void sort(Order by) noexcept {
     const auto before = [&](std::int32_t i, std::int32_t k) noexcept {
@@ -86,13 +94,15 @@ class Planner {
   void place_all() noexcept {
     layout_.clear();
     for (const std::int32_t index : order_) {
-      if (layout_.effort() < kFirstEffort) layout_.place(index, layout_.gap(item(index), Fit::best));
-      else layout_.place_behind(index, layout_.total());
+      if (layout_.effort() < kFirstEffort)
+        layout_.place(index, layout_.gap(item(index), Fit::best));
+      else
+        layout_.place_behind(index, layout_.total());
     }
   }
 
-  // The same as long as the arena stays below the best so far. Returns the position of the item that made it grow, or the number of
-  // items.
+  // The same as long as the arena stays below the best so far. Returns the position of the item that made it
+  // grow, or the number of items.
   std::size_t place_below_best(Fit fit) noexcept {
     layout_.clear();
     for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -106,7 +116,8 @@ class Planner {
 
   // What did not fit chooses earlier the next time.
   void promote(std::size_t failed) noexcept {
-    const auto to = static_cast<std::ptrdiff_t>(random_.below(static_cast<std::uint32_t>(failed))), from = static_cast<std::ptrdiff_t>(failed);
+    const auto to = static_cast<std::ptrdiff_t>(random_.below(static_cast<std::uint32_t>(failed))),
+               from = static_cast<std::ptrdiff_t>(failed);
     std::rotate(order_.begin() + to, order_.begin() + from, order_.begin() + from + 1);
   }
 
@@ -125,14 +136,18 @@ class Planner {
 
 }  // namespace
 
-std::size_t plan_arena(std::span<ArenaItem> items, std::size_t alignment, std::span<std::int32_t> work, Tier tier) noexcept {
+std::size_t plan_arena(std::span<ArenaItem> items, std::size_t alignment, std::span<std::int32_t> work,
+                       Tier tier) noexcept {
   const std::size_t bound = arena_lower_bound(items, alignment, work, tier);
   return Planner(items, alignment, work, tier).plan(bound);
 }
 
-std::size_t arena_lower_bound(std::span<const ArenaItem> items, std::size_t alignment, std::span<std::int32_t> work, Tier tier) noexcept {
+std::size_t arena_lower_bound(std::span<const ArenaItem> items, std::size_t alignment,
+                              std::span<std::int32_t> work, Tier tier) noexcept {
   // Through time: what begins at a step is added, what ended in front of it is taken away.
-  const auto item = [&](std::int32_t index) -> const ArenaItem& { return items[static_cast<std::size_t>(index)]; };
+  const auto item = [&](std::int32_t index) -> const ArenaItem& {
+    return items[static_cast<std::size_t>(index)];
+  };
   std::size_t alive = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].alive() || items[i].tier != tier) continue;
@@ -140,11 +155,14 @@ std::size_t arena_lower_bound(std::span<const ArenaItem> items, std::size_t alig
     ++alive;
   }
   const std::span<std::int32_t> begins = work.first(alive), ends = work.subspan(items.size(), alive);
-  std::sort(begins.begin(), begins.end(), [&](std::int32_t a, std::int32_t b) { return item(a).first < item(b).first; });
-  std::sort(ends.begin(), ends.end(), [&](std::int32_t a, std::int32_t b) { return item(a).last < item(b).last; });
+  std::sort(begins.begin(), begins.end(),
+            [&](std::int32_t a, std::int32_t b) { return item(a).first < item(b).first; });
+  std::sort(ends.begin(), ends.end(),
+            [&](std::int32_t a, std::int32_t b) { return item(a).last < item(b).last; });
   std::size_t sum = 0, bound = 0, ended = 0;
   for (const std::int32_t beginning : begins) {
-    for (; item(ends[ended]).last < item(beginning).first; ++ended) sum -= align_up(item(ends[ended]).bytes, alignment);
+    for (; item(ends[ended]).last < item(beginning).first; ++ended)
+      sum -= align_up(item(ends[ended]).bytes, alignment);
     sum += align_up(item(beginning).bytes, alignment);
     bound = std::max(bound, sum);
   }

@@ -12,20 +12,24 @@
 
 namespace runnel {
 
-// Gathers who reads which constant; then copies those constants, and only those, and moves the readers' pointers to the copies.
+// Gathers who reads which constant; then copies those constants, and only those, and moves the readers'
+// pointers to the copies.
 class ConstantPlan {
  public:
-  ConstantPlan(const Model& model, Memory& memory, bool copying) noexcept : model_(model), memory_(memory), copying_(copying) {}
+  ConstantPlan(const Model& model, Memory& memory, bool copying) noexcept
+      : model_(model), memory_(memory), copying_(copying) {}
 
   // Constant `tensor` is read through RunContext::data.
   void read(int tensor, std::span<Placement> placements) noexcept;
   // It is read through the pointer at `pointer`, which lies in it, or is null.
   Status read(int tensor, void* pointer, std::span<Placement> placements) noexcept;
 
-  // Copies what is read, smallest first: to `fast` while `claim(bytes)` gives fast memory, else to the memory of everything else.
-  // `order`: working memory, one entry per tensor. `tail`: bytes that must be readable behind each.
+  // Copies what is read, smallest first: to `fast` while `claim(bytes)` gives fast memory, else to the memory
+  // of everything else. `order`: working memory, one entry per tensor. `tail`: bytes that must be readable
+  // behind each.
   template <class Claim>
-  Status copy(Memory& fast, std::size_t tail, std::span<std::int64_t> order, std::span<Placement> placements, Claim&& claim) noexcept {
+  Status copy(Memory& fast, std::size_t tail, std::span<std::int64_t> order, std::span<Placement> placements,
+              Claim&& claim) noexcept {
     if (!copying_) return {};
     for (const std::int64_t tensor : in_place(order, placements)) {
       Placement& place = placements[static_cast<std::size_t>(tensor)];
@@ -39,11 +43,12 @@ class ConstantPlan {
  private:
   struct Reader {
     Reader* next = nullptr;
-    void* pointer = nullptr;           // of any object type: its bytes are read and written
+    void* pointer = nullptr;  // of any object type: its bytes are read and written
     std::int32_t tensor = -1;
   };
 
-  std::span<const std::int64_t> in_place(std::span<std::int64_t> order, std::span<const Placement> placements) const noexcept;
+  std::span<const std::int64_t> in_place(std::span<std::int64_t> order,
+                                         std::span<const Placement> placements) const noexcept;
   Status copy_one(int tensor, Placement& place, Memory& memory, std::size_t tail) const noexcept;
   void move_readers(std::span<const Placement> placements) const noexcept;
 

@@ -10,8 +10,10 @@ Status not_one(std::string_view name, std::string_view expected) noexcept {
 }  // namespace
 
 CustomAttributes::CustomAttributes(const fb::Operator& op) noexcept {
-  if (const auto* const custom = op.options_as_CustomOptions(); custom != nullptr) attributes_ = custom->attributes();
-  if (const auto* const delegate = op.options_as_DelegateOptions(); delegate != nullptr) attributes_ = delegate->attributes();
+  if (const auto* const custom = op.options_as_CustomOptions(); custom != nullptr)
+    attributes_ = custom->attributes();
+  if (const auto* const delegate = op.options_as_DelegateOptions(); delegate != nullptr)
+    attributes_ = delegate->attributes();
 }
 
 const fb::CustomAttribute* CustomAttributes::find(std::string_view name) const noexcept {

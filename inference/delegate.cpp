@@ -4,16 +4,22 @@
 
 namespace runnel {
 
-std::string_view DelegateSegment::kind() const noexcept { return {options_.kind()->c_str(), options_.kind()->size()}; }
+std::string_view DelegateSegment::kind() const noexcept {
+  return {options_.kind()->c_str(), options_.kind()->size()};
+}
 
-int DelegateSegment::parts() const noexcept { return options_.parts() == nullptr ? 0 : static_cast<int>(options_.parts()->size()); }
+int DelegateSegment::parts() const noexcept {
+  return options_.parts() == nullptr ? 0 : static_cast<int>(options_.parts()->size());
+}
 
 std::string_view DelegateSegment::part_name(int part) const noexcept {
   const flatbuffers::String& name = *options_.parts()->Get(static_cast<flatbuffers::uoffset_t>(part));
   return {name.c_str(), name.size()};
 }
 
-std::span<const std::byte> DelegateSegment::part(int part) const noexcept { return ops::input(model_, op_, part).data; }
+std::span<const std::byte> DelegateSegment::part(int part) const noexcept {
+  return ops::input(model_, op_, part).data;
+}
 
 std::span<const std::byte> DelegateSegment::part(std::string_view name) const noexcept {
   for (int i = 0; i < parts(); ++i) {
@@ -26,7 +32,9 @@ std::span<const std::int32_t> DelegateSegment::inputs() const noexcept {
   return std::span(op_.inputs()->data(), op_.inputs()->size()).subspan(static_cast<std::size_t>(parts()));
 }
 
-std::span<const std::int32_t> DelegateSegment::outputs() const noexcept { return {op_.outputs()->data(), op_.outputs()->size()}; }
+std::span<const std::int32_t> DelegateSegment::outputs() const noexcept {
+  return {op_.outputs()->data(), op_.outputs()->size()};
+}
 
 // That the parts are constants has been verified with the graph.
 Status check_delegate(const Model& model, const fb::Operator& op) noexcept {
@@ -34,27 +42,37 @@ Status check_delegate(const Model& model, const fb::Operator& op) noexcept {
   for (int i = 0; i < segment.parts(); ++i) {
     const TensorView part = ops::input(model, op, i);
     if (part.dtype != DType::uint8 && part.dtype != DType::int8) {
-      return Status(Code::invalid_data) << "its part \"" << segment.part_name(i) << "\" is " << name_of(part.dtype) << ", expected uint8 or int8";
+      return Status(Code::invalid_data) << "its part \"" << segment.part_name(i) << "\" is "
+                                        << name_of(part.dtype) << ", expected uint8 or int8";
     }
   }
   return {};
 }
 
-Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes,
+                       streaming::NodeRule& rule) noexcept {
   const DelegateSegment segment(model, op);
-  const auto window = segment.attributes().integers("stream_window"), time = segment.attributes().integers("stream_axes");
+  const auto window = segment.attributes().integers("stream_window"),
+             time = segment.attributes().integers("stream_axes");
   if (window.size() == 0 || time.size() == 0) {
-    return Status(Code::unsupported) << "is computed by the delegate \"" << segment.kind() << "\" for one size of clip, and what it does to time is not known";
+    return Status(Code::unsupported) << "is computed by the delegate \"" << segment.kind()
+                                     << "\" for one size of clip, and what it does to time is not known";
   }
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (window.size() != 4 || time.size() != 2 || segment.inputs().size() != 1 || segment.outputs().size() != 1) {
-    return Status(Code::invalid_data) << "a stream with " << window.size() << " and " << time.size() << " numbers, expected 4 for its window and 2 for its time axes, one input and one output";
+  if (window.size() != 4 || time.size() != 2 || segment.inputs().size() != 1 ||
+      segment.outputs().size() != 1) {
+    return Status(Code::invalid_data)
+           << "a stream with " << window.size() << " and " << time.size()
+           << " numbers, expected 4 for its window and 2 for its time axes, one input and one output";
   }
   for (std::size_t i = 0; i < 4; ++i) {
-    if (window[i] < (i < 2 ? 1 : 0) || window[i] >= kMost) return Status(Code::invalid_data) << "attribute stream_window holds " << window[i];
+    if (window[i] < (i < 2 ? 1 : 0) || window[i] >= kMost)
+      return Status(Code::invalid_data) << "attribute stream_window holds " << window[i];
   }
-  if (segment.inputs()[0] < 0 || axes[static_cast<std::size_t>(segment.parts())] != time[0]) return Status(Code::unsupported) << "is compiled for time on axis " << time[0];
-  if (time[1] < 0 || time[1] >= model.tensor(segment.outputs()[0]).shape.rank) return Status(Code::invalid_data) << "attribute stream_axes names axis " << time[1];
+  if (segment.inputs()[0] < 0 || axes[static_cast<std::size_t>(segment.parts())] != time[0])
+    return Status(Code::unsupported) << "is compiled for time on axis " << time[0];
+  if (time[1] < 0 || time[1] >= model.tensor(segment.outputs()[0]).shape.rank)
+    return Status(Code::invalid_data) << "attribute stream_axes names axis " << time[1];
   rule.kind = streaming::Kind::window;
   rule.padding = streaming::Padding::zero_point;
   rule.kernel = window[0];
@@ -74,7 +92,9 @@ void run_nothing(const BoundOperator&, const RunContext&) noexcept {}
 
 Result<const BoundOperator*> refuse(PrepareContext& context) noexcept {
   const DelegateSegment segment(context.model(), context.op());
-  return Status(Code::unsupported) << "belongs to the delegate \"" << segment.kind() << "\", for which this program has no back end; it can be inspected and converted";
+  return Status(Code::unsupported)
+         << "belongs to the delegate \"" << segment.kind()
+         << "\", for which this program has no back end; it can be inspected and converted";
 }
 
 Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept {
@@ -86,8 +106,10 @@ Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition delegate_v1{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, refuse};
-const OperatorDefinition delegate_described{fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_described};
+const OperatorDefinition delegate_v1{fb::OpCode::delegate, 1,     "delegate", check_delegate,
+                                     stream_delegate,      refuse};
+const OperatorDefinition delegate_described{
+    fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_described};
 
 }  // namespace ops
 }  // namespace runnel

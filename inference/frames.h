@@ -10,7 +10,8 @@
 
 namespace runnel {
 
-// A tensor as frames: `outer` rows (the dimensions in front of time) of frames of `inner_bytes` each. outer = 1: frame-major.
+// A tensor as frames: `outer` rows (the dimensions in front of time) of frames of `inner_bytes` each. outer =
+// 1: frame-major.
 struct FrameLayout {
   std::size_t outer = 1;
   std::size_t inner_bytes = 0;
@@ -22,14 +23,18 @@ struct FrameLayout {
   }
 };
 
-// Copies `count` frames from position `from_first` of a tensor of `from_frames` frames to position `to_first` of one of
-// `to_frames` frames.
-inline void copy_frames(const FrameLayout& layout, const std::byte* from, std::int64_t from_frames, std::int64_t from_first, std::byte* to,
-                        std::int64_t to_frames, std::int64_t to_first, std::int64_t count) noexcept {
+// Copies `count` frames from position `from_first` of a tensor of `from_frames` frames to position `to_first`
+// of one of `to_frames` frames.
+inline void copy_frames(const FrameLayout& layout, const std::byte* from, std::int64_t from_frames,
+                        std::int64_t from_first, std::byte* to, std::int64_t to_frames, std::int64_t to_first,
+                        std::int64_t count) noexcept {
   const std::size_t bytes = static_cast<std::size_t>(count) * layout.inner_bytes;
   for (std::size_t row = 0; row < layout.outer; ++row) {
-    std::memcpy(to + (row * static_cast<std::size_t>(to_frames) + static_cast<std::size_t>(to_first)) * layout.inner_bytes,
-                from + (row * static_cast<std::size_t>(from_frames) + static_cast<std::size_t>(from_first)) * layout.inner_bytes, bytes);
+    std::memcpy(to + (row * static_cast<std::size_t>(to_frames) + static_cast<std::size_t>(to_first)) *
+                         layout.inner_bytes,
+                from + (row * static_cast<std::size_t>(from_frames) + static_cast<std::size_t>(from_first)) *
+                           layout.inner_bytes,
+                bytes);
   }
 }
 

@@ -14,7 +14,8 @@ std::span<const T> span_of(const flatbuffers::Vector<T>* vector) noexcept {
   return vector == nullptr ? std::span<const T>{} : std::span<const T>(vector->data(), vector->size());
 }
 
-std::string_view name_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* names, int index) noexcept {
+std::string_view name_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* names,
+                         int index) noexcept {
   if (names == nullptr || index < 0 || static_cast<flatbuffers::uoffset_t>(index) >= names->size()) return {};
   return view(names->Get(static_cast<flatbuffers::uoffset_t>(index)));
 }
@@ -46,7 +47,8 @@ TensorView Model::tensor(int index) const noexcept {
   const fb::Tensor& in = *graph_->tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
   TensorView out;
   out.shape.rank = static_cast<int>(in.shape()->size());
-  for (int axis = 0; axis < out.shape.rank; ++axis) out.shape[axis] = in.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+  for (int axis = 0; axis < out.shape.rank; ++axis)
+    out.shape[axis] = in.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
   out.dtype = static_cast<DType>(in.dtype());
   out.exponents = span_of(in.exponents());
   out.scales = span_of(in.scales());
@@ -60,8 +62,12 @@ TensorView Model::tensor(int index) const noexcept {
   return out;
 }
 
-std::string_view Model::name() const noexcept { return names_ == nullptr ? std::string_view{} : view(names_->model()); }
-std::string_view Model::tensor_name(int index) const noexcept { return names_ == nullptr ? std::string_view{} : name_at(names_->tensors(), index); }
+std::string_view Model::name() const noexcept {
+  return names_ == nullptr ? std::string_view{} : view(names_->model());
+}
+std::string_view Model::tensor_name(int index) const noexcept {
+  return names_ == nullptr ? std::string_view{} : name_at(names_->tensors(), index);
+}
 std::string_view Model::operator_name(int index) const noexcept {
   return names_ == nullptr ? std::string_view{} : name_at(names_->operators(), index);
 }

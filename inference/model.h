@@ -16,15 +16,19 @@ namespace runnel {
 
 inline constexpr int kMaxRank = 6;
 
-// How an encrypted model file starts. Only hosts read these (inference/host/encrypted_model.h); Model::open refuses them by name.
+// How an encrypted model file starts. Only hosts read these (inference/host/encrypted_model.h); Model::open
+// refuses them by name.
 inline constexpr std::string_view kEncryptedMagic = "RNLE";
 
-// Dimensions of a tensor, outermost first; time first or behind leading ones, channels last after channels-last operators.
+// Dimensions of a tensor, outermost first; time first or behind leading ones, channels last after
+// channels-last operators.
 struct Shape {
   int rank = 0;
   std::array<std::int32_t, kMaxRank> dims{};
 
-  [[nodiscard]] std::int32_t operator[](int axis) const noexcept { return dims[static_cast<std::size_t>(axis)]; }
+  [[nodiscard]] std::int32_t operator[](int axis) const noexcept {
+    return dims[static_cast<std::size_t>(axis)];
+  }
   [[nodiscard]] std::int32_t& operator[](int axis) noexcept { return dims[static_cast<std::size_t>(axis)]; }
   // Product of the dimensions [first, last).
   [[nodiscard]] std::int64_t product(int first, int last) const noexcept {
@@ -38,17 +42,20 @@ struct Shape {
 
 // A tensor of the graph, decoded from the file. Views point into the file.
 struct TensorView {
-  Shape shape;                                  // at the reference length
+  Shape shape;  // at the reference length
   DType dtype = DType::none;
-  std::span<const std::int8_t> exponents;       // scale = 2^exponent: one, or one per channel; empty: not this kind
-  std::span<const float> scales;                // one, or one per channel; empty: not this kind
-  std::span<const std::int32_t> zero_points;    // as scales; empty: 0
+  std::span<const std::int8_t>
+      exponents;                  // scale = 2^exponent: one, or one per channel; empty: not this kind
+  std::span<const float> scales;  // one, or one per channel; empty: not this kind
+  std::span<const std::int32_t> zero_points;  // as scales; empty: 0
   int channel_axis = -1;
   bool constant = false;
   bool non_negative = false;
-  std::span<const std::byte> data;              // constants only
+  std::span<const std::byte> data;  // constants only
 
-  [[nodiscard]] std::size_t bytes() const noexcept { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(shape.elements()) * size_of(dtype);
+  }
   // The exponent of a tensor with one scale for all; 0 when there is none.
   [[nodiscard]] int exponent() const noexcept { return exponents.empty() ? 0 : exponents[0]; }
   [[nodiscard]] std::int32_t zero_point() const noexcept { return zero_points.empty() ? 0 : zero_points[0]; }
@@ -59,18 +66,22 @@ struct ModelOptions {
   bool check_crc = true;
 };
 
-// Immutable and thread-safe. Holds views only: the bytes must stay as long as the Model and all that is made from it.
+// Immutable and thread-safe. Holds views only: the bytes must stay as long as the Model and all that is made
+// from it.
 class Model {
  public:
-  // Verifies everything that can be verified without the operators: container, checksums, sizes, indices, ranges, shapes,
-  // quantization, order of execution. `bytes` starts 16-byte aligned. Errors: invalid_data with the place (section, tensor or
-  // operator), what was expected and what was found; unsupported for a newer format version.
+  // Verifies everything that can be verified without the operators: container, checksums, sizes, indices,
+  // ranges, shapes, quantization, order of execution. `bytes` starts 16-byte aligned. Errors: invalid_data
+  // with the place (section, tensor or operator), what was expected and what was found; unsupported for a
+  // newer format version.
   static Result<Model> open(std::span<const std::byte> bytes, const ModelOptions& options = {}) noexcept;
 
   [[nodiscard]] int tensor_count() const noexcept { return tensor_count_; }
   [[nodiscard]] int operator_count() const noexcept { return operator_count_; }
   [[nodiscard]] TensorView tensor(int index) const noexcept;
-  [[nodiscard]] const fb::Operator& op(int index) const noexcept { return *graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(index)); }
+  [[nodiscard]] const fb::Operator& op(int index) const noexcept {
+    return *graph_->operators()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  }
   // Tensor indices of the graph's inputs and outputs.
   [[nodiscard]] std::span<const std::int32_t> inputs() const noexcept { return inputs_; }
   [[nodiscard]] std::span<const std::int32_t> outputs() const noexcept { return outputs_; }

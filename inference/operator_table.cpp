@@ -5,9 +5,12 @@ namespace runnel {
 
 std::string_view operator_type(const fb::Operator& op) noexcept {
   const flatbuffers::String* name = nullptr;
-  if (op.code() == fb::OpCode::custom) name = op.options_as_CustomOptions()->name();
-  else if (op.code() == fb::OpCode::delegate) name = op.options_as_DelegateOptions()->kind();
-  else return fb::EnumNameOpCode(op.code());
+  if (op.code() == fb::OpCode::custom)
+    name = op.options_as_CustomOptions()->name();
+  else if (op.code() == fb::OpCode::delegate)
+    name = op.options_as_DelegateOptions()->kind();
+  else
+    return fb::EnumNameOpCode(op.code());
   return {name->c_str(), name->size()};
 }
 
@@ -28,9 +31,14 @@ Status missing_operators(const Model& model, OperatorTable table) noexcept {
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     if (find_operator(table, op) != nullptr) continue;
-    missing << (count++ == 0 ? "" : ", ") << (op.code() == fb::OpCode::custom ? "custom " : op.code() == fb::OpCode::delegate ? "delegate " : "");
-    if (const std::string_view name = operator_type(op); !name.empty()) missing << name;
-    else missing << "number " << static_cast<int>(op.code());
+    missing << (count++ == 0 ? "" : ", ")
+            << (op.code() == fb::OpCode::custom     ? "custom "
+                : op.code() == fb::OpCode::delegate ? "delegate "
+                                                    : "");
+    if (const std::string_view name = operator_type(op); !name.empty())
+      missing << name;
+    else
+      missing << "number " << static_cast<int>(op.code());
     missing << " version " << op.version();
     if (const std::string_view name = model.operator_name(i); !name.empty()) missing << " '" << name << '\'';
   }

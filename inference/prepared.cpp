@@ -23,15 +23,26 @@ constexpr std::size_t kAlignment = 16;
 #endif
 constexpr int kMostThreads = 32;
 
-Status exhausted() noexcept { return Status(Code::out_of_memory) << "preparing the model needs more memory than was given"; }
+Status exhausted() noexcept {
+  return Status(Code::out_of_memory) << "preparing the model needs more memory than was given";
+}
 
 }  // namespace
 
 // Gathers what Prepared::make needs on its way; also what operators see while they prepare.
 class Preparation final : public PrepareContext {
  public:
-  Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept
-      : prepared_(out), out_(out.tables_), model_(model), table_(table), options_(options), memory_(memory), fast_(fast), operator_memory_(memory), constants_(model, memory, options.param_copy) {}
+  Preparation(Prepared& out, const Model& model, OperatorTable table, const PrepareOptions& options,
+              Memory& memory, Memory& fast) noexcept
+      : prepared_(out),
+        out_(out.tables_),
+        model_(model),
+        table_(table),
+        options_(options),
+        memory_(memory),
+        fast_(fast),
+        operator_memory_(memory),
+        constants_(model, memory, options.param_copy) {}
 
   Status run() noexcept {
     RUNNEL_TRY(check_operators());
@@ -42,7 +53,8 @@ class Preparation final : public PrepareContext {
     find_chains();
     RUNNEL_TRY(place_state());
     RUNNEL_TRY(plan_memory());
-    RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count)}, placements(), [&](std::size_t bytes) { return claim(bytes); }));
+    RUNNEL_TRY(constants_.copy(fast_, tail_, {lengths_, static_cast<std::size_t>(out_.tensor_count)},
+                               placements(), [&](std::size_t bytes) { return claim(bytes); }));
     fingerprint();
     return {};
   }
@@ -54,7 +66,8 @@ class Preparation final : public PrepareContext {
   Memory& memory() const noexcept override { return operator_memory_; }
   std::int32_t parts(std::int64_t work) const noexcept override {
     if (out_.threads == 1) return 1;
-    return static_cast<std::int32_t>(std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads));
+    return static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(work / std::max<std::int64_t>(options_.least_part, 1), 1, out_.threads));
   }
   Shape shape(int tensor) const noexcept override { return prepared_.shape(tensor); }
   int time_axis(int tensor) const noexcept override { return streams_[tensor].time_axis; }
@@ -64,10 +77,13 @@ class Preparation final : public PrepareContext {
     if (!is_absorbing(current_)) return {};
     const fb::Operator& sum = model_.op(current_ + 1);
     const int position = sum.inputs()->Get(0) == op().outputs()->Get(0) ? 1 : 0;
-    return {sum.inputs()->Get(static_cast<std::uint32_t>(position)), window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
+    return {sum.inputs()->Get(static_cast<std::uint32_t>(position)),
+            window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
             sum.options_as_BinaryOptions()->activation()};
   }
-  void request_scratch(std::size_t bytes) noexcept override { out_.scratch_bytes = std::max(out_.scratch_bytes, bytes); }
+  void request_scratch(std::size_t bytes) noexcept override {
+    out_.scratch_bytes = std::max(out_.scratch_bytes, bytes);
+  }
   std::size_t request_state(std::size_t bytes) noexcept override {
     const std::size_t offset = align_up(operator_state_, 16);
     operator_state_ = offset + bytes;
@@ -75,21 +91,27 @@ class Preparation final : public PrepareContext {
   }
   std::size_t request_variable(int variable, std::size_t bytes) noexcept override {
     for (int i = 0; i < current_; ++i) {
-      if (is_variable(i) && model_.op(i).options_as_VariableOptions()->variable() == variable) return variables_[static_cast<std::size_t>(i)];
+      if (is_variable(i) && model_.op(i).options_as_VariableOptions()->variable() == variable)
+        return variables_[static_cast<std::size_t>(i)];
     }
     return variables_[static_cast<std::size_t>(current_)] = request_state(bytes);
   }
   void read_constant(int tensor) noexcept override { constants_.read(tensor, placements()); }
-  Status read_constant(int tensor, void* pointer) noexcept override { return constants_.read(tensor, pointer, placements()); }
+  Status read_constant(int tensor, void* pointer) noexcept override {
+    return constants_.read(tensor, pointer, placements());
+  }
   void use_frame_index() noexcept override { out_.indexed = true; }
 
  private:
   // Their own check makes sure that they have options.
   [[nodiscard]] bool is_variable(int op) const noexcept {
-    return model_.op(op).code() == fb::OpCode::read_variable || model_.op(op).code() == fb::OpCode::assign_variable;
+    return model_.op(op).code() == fb::OpCode::read_variable ||
+           model_.op(op).code() == fb::OpCode::assign_variable;
   }
 
-  [[nodiscard]] std::span<Placement> placements() const noexcept { return {placements_, static_cast<std::size_t>(out_.tensor_count)}; }
+  [[nodiscard]] std::span<Placement> placements() const noexcept {
+    return {placements_, static_cast<std::size_t>(out_.tensor_count)};
+  }
 
   TimeWindow window_of(int index, int position) const noexcept {
     const fb::Operator& reader = model_.op(index);
@@ -123,7 +145,8 @@ class Preparation final : public PrepareContext {
     tail_ = options_.isa >= Isa::avx2 ? kReadableTail : 0;
     alignment_ = out_.alignment = options_.alignment == 0 ? kAlignment : options_.alignment;
     if (alignment_ != 16 && alignment_ != 32 && alignment_ != 64) {
-      return Status(Code::invalid_argument) << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
+      return Status(Code::invalid_argument)
+             << "tensors aligned to " << alignment_ << " bytes, expected 16, 32 or 64";
     }
     out_.model = &model_;
     out_.inputs = model_.inputs();
@@ -148,8 +171,9 @@ class Preparation final : public PrepareContext {
       variables_ = memory_.array<std::size_t>(steps);
       if (variables_ == nullptr) return exhausted();
     }
-    if (placements_ == nullptr || steps_ == nullptr || step_info_ == nullptr || streams_ == nullptr || stream_steps_ == nullptr ||
-        lengths_ == nullptr || absorbed_by_.data() == nullptr || alive_.data() == nullptr || keeps_bytes_.data() == nullptr) {
+    if (placements_ == nullptr || steps_ == nullptr || step_info_ == nullptr || streams_ == nullptr ||
+        stream_steps_ == nullptr || lengths_ == nullptr || absorbed_by_.data() == nullptr ||
+        alive_.data() == nullptr || keeps_bytes_.data() == nullptr) {
       return exhausted();
     }
     out_.placements = placements_;
@@ -166,35 +190,45 @@ class Preparation final : public PrepareContext {
     const fb::StreamPlan* stored = model_.plan();
     if (stored == nullptr) {
       if (options_.mode == RunMode::stream) {
-        return Status(Code::unsupported) << "the model has no streaming plan; run it on whole clips, or import it again to see what prevents streaming";
+        return Status(Code::unsupported) << "the model has no streaming plan; run it on whole clips, or "
+                                            "import it again to see what prevents streaming";
       }
       for (std::size_t t = 0; t < tensors; ++t) streams_[t] = StreamTensor{};
-      if (options_.frames != 0) return Status(Code::unsupported) << "a clip of another length than the file's needs a model that can be streamed";
+      if (options_.frames != 0)
+        return Status(Code::unsupported)
+               << "a clip of another length than the file's needs a model that can be streamed";
       out_.block = 0;
       return {};
     }
     std::int8_t axes[kMaxInputs];
     const std::size_t inputs = model_.inputs().size();
-    if (inputs > kMaxInputs) return Status(Code::unsupported) << inputs << " inputs, expected at most " << kMaxInputs << " for a stream";
-    for (std::size_t i = 0; i < inputs; ++i) axes[i] = stored->tensors()->Get(static_cast<std::uint32_t>(model_.inputs()[i]))->time_axis();
+    if (inputs > kMaxInputs)
+      return Status(Code::unsupported)
+             << inputs << " inputs, expected at most " << kMaxInputs << " for a stream";
+    for (std::size_t i = 0; i < inputs; ++i)
+      axes[i] = stored->tensors()->Get(static_cast<std::uint32_t>(model_.inputs()[i]))->time_axis();
     std::int64_t multiple = 1;
-    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors}, {stream_steps_, static_cast<std::size_t>(out_.operator_count)},
+    RUNNEL_TRY(plan_streams(model_, table_, {axes, inputs}, {streams_, tensors},
+                            {stream_steps_, static_cast<std::size_t>(out_.operator_count)},
                             {lengths_, tensors}, multiple));
     for (std::size_t t = 0; t < tensors; ++t) {
       const fb::StreamTensor& said = *stored->tensors()->Get(static_cast<std::uint32_t>(t));
       StreamTensor& is = streams_[t];
       // More earlier frames than readers need may be kept on purpose.
-      const bool enough = said.history() == is.history || (said.history() > is.history && said.history() <= kMaxFrames && is.time_axis >= 0 &&
-                                                           model_.tensor(static_cast<int>(t)).shape.product(0, is.time_axis) == 1);
-      if (said.up() != is.stream.up || said.down() != is.stream.down || said.delay() != is.stream.delay || !enough || said.time_axis() != is.time_axis) {
-        return Status(Code::invalid_data) << "section plan: tensor " << t << " is said to have delay " << said.delay() << " and history " << said.history()
-                                          << ", but the graph gives " << is.stream.delay << " and " << is.history;
+      const bool enough = said.history() == is.history ||
+                          (said.history() > is.history && said.history() <= kMaxFrames && is.time_axis >= 0 &&
+                           model_.tensor(static_cast<int>(t)).shape.product(0, is.time_axis) == 1);
+      if (said.up() != is.stream.up || said.down() != is.stream.down || said.delay() != is.stream.delay ||
+          !enough || said.time_axis() != is.time_axis) {
+        return Status(Code::invalid_data)
+               << "section plan: tensor " << t << " is said to have delay " << said.delay() << " and history "
+               << said.history() << ", but the graph gives " << is.stream.delay << " and " << is.history;
       }
       is.history = said.history();
     }
     if (stored->block_multiple() != multiple) {
-      return Status(Code::invalid_data) << "section plan: block sizes are said to be multiples of " << stored->block_multiple()
-                                        << ", but the graph gives " << multiple;
+      return Status(Code::invalid_data) << "section plan: block sizes are said to be multiples of "
+                                        << stored->block_multiple() << ", but the graph gives " << multiple;
     }
     if (options_.mode == RunMode::whole) {
       std::int64_t reference = 0;
@@ -202,34 +236,45 @@ class Preparation final : public PrepareContext {
         if (axes[i] >= 0) reference = model_.tensor(model_.inputs()[i]).shape[axes[i]];
       }
       out_.block = options_.frames != 0 ? options_.frames : reference;
-      if (out_.block < 1 || out_.block > kMaxFrames) return Status(Code::invalid_argument) << "a clip of " << out_.block << " frames, expected 1 to " << kMaxFrames;
-      plan_lengths(model_, {streams_, tensors}, {stream_steps_, static_cast<std::size_t>(out_.operator_count)}, out_.block, {lengths_, tensors});
+      if (out_.block < 1 || out_.block > kMaxFrames)
+        return Status(Code::invalid_argument)
+               << "a clip of " << out_.block << " frames, expected 1 to " << kMaxFrames;
+      plan_lengths(model_, {streams_, tensors},
+                   {stream_steps_, static_cast<std::size_t>(out_.operator_count)}, out_.block,
+                   {lengths_, tensors});
       for (std::size_t t = 0; t < tensors; ++t) {
         if (streams_[t].time_axis >= 0 && lengths_[t] < 1) {
-          return Status(Code::invalid_argument) << "a clip of " << out_.block << " frames is too short: tensor " << t << ' '
-                                                << model_.tensor_name(static_cast<int>(t)) << " would be empty";
+          return Status(Code::invalid_argument)
+                 << "a clip of " << out_.block << " frames is too short: tensor " << t << ' '
+                 << model_.tensor_name(static_cast<int>(t)) << " would be empty";
         }
       }
       return {};
     }
     out_.block = options_.frames != 0 ? options_.frames : multiple;
     if (out_.block < 1 || out_.block > kMaxFrames || out_.block % multiple != 0) {
-      return Status(Code::invalid_argument) << "a block of " << out_.block << " frames, expected a positive multiple of " << multiple;
+      return Status(Code::invalid_argument)
+             << "a block of " << out_.block << " frames, expected a positive multiple of " << multiple;
     }
-    for (std::size_t t = 0; t < tensors; ++t) lengths_[t] = streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block);
+    for (std::size_t t = 0; t < tensors; ++t)
+      lengths_[t] =
+          streams_[t].stream.constant() ? 1 : streaming::frames_per_block(streams_[t].stream, out_.block);
     return {};
   }
 
   Status over_limit(std::string_view what, std::uint64_t bytes) const noexcept {
-    return Status(Code::out_of_memory) << what << " would need " << bytes << " bytes, more than the limit of " << options_.limit;
+    return Status(Code::out_of_memory)
+           << what << " would need " << bytes << " bytes, more than the limit of " << options_.limit;
   }
   Result<std::size_t> bytes_of(int tensor, std::int64_t frames, std::size_t frame_bytes) const noexcept {
     std::uint64_t bytes = 0;
-    if (checked_mul(static_cast<std::uint64_t>(frames), static_cast<std::uint64_t>(frame_bytes), bytes) && bytes <= options_.limit) {
+    if (checked_mul(static_cast<std::uint64_t>(frames), static_cast<std::uint64_t>(frame_bytes), bytes) &&
+        bytes <= options_.limit) {
       return static_cast<std::size_t>(bytes);
     }
-    return Status(Code::out_of_memory) << "tensor " << tensor << ' ' << model_.tensor_name(tensor) << " would need " << frames << " frames of "
-                                       << frame_bytes << " bytes, more than the limit of " << options_.limit;
+    return Status(Code::out_of_memory)
+           << "tensor " << tensor << ' ' << model_.tensor_name(tensor) << " would need " << frames
+           << " frames of " << frame_bytes << " bytes, more than the limit of " << options_.limit;
   }
 
   Status place_tensors() noexcept {
@@ -259,8 +304,10 @@ class Preparation final : public PrepareContext {
       place.fill = stream.fill;
       gates += place.fill ? 1 : 0;
       if (place.fill) out_.warm_blocks = std::max(out_.warm_blocks, ceil_div(place.delay, place.frames));
-      // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs to the session.
-      const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) != model_.inputs().end();
+      // Frames may wait in the block of an input while other sessions run in the same workspace: it belongs
+      // to the session.
+      const bool waits = place.frames > 1 && std::find(model_.inputs().begin(), model_.inputs().end(), t) !=
+                                                 model_.inputs().end();
       if (place.history > 0 || waits) {
         place.capacity = streaming::Ring::of(place.history, place.frames, options_.slack).capacity;
         RUNNEL_ASSIGN(const std::size_t bytes, bytes_of(t, place.capacity, place.frame_bytes));
@@ -278,18 +325,24 @@ class Preparation final : public PrepareContext {
       if (placements_[t].capacity > 0) rings_[ring++].tensor = t;
     }
     // Only where vector kernels make it worth while: elsewhere two operators in place need less memory.
-    if (options_.share && options_.isa >= Isa::avx2) find_absorbed_sums(prepared_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count)}, absorbed_by_);
-    else std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
+    if (options_.share && options_.isa >= Isa::avx2)
+      find_absorbed_sums(prepared_, table_, {lengths_, static_cast<std::size_t>(out_.tensor_count)},
+                         absorbed_by_);
+    else
+      std::fill(absorbed_by_.begin(), absorbed_by_.end(), -1);
     return {};
   }
-  [[nodiscard]] bool is_absorbing(int op) const noexcept { return op + 1 < out_.operator_count && absorbed_by_[static_cast<std::size_t>(op) + 1] == op; }
+  [[nodiscard]] bool is_absorbing(int op) const noexcept {
+    return op + 1 < out_.operator_count && absorbed_by_[static_cast<std::size_t>(op) + 1] == op;
+  }
 
   Status prepare_operators() noexcept {
     for (current_ = 0; current_ < out_.operator_count; ++current_) {
-      if (is_absorbing(current_)) continue;            // prepared with its sum, and run in the sum's place
+      if (is_absorbing(current_)) continue;  // prepared with its sum, and run in the sum's place
       PreparedTables::Step& step = steps_[out_.step_count++];
       const int sum = current_;
-      if (const std::int32_t front = absorbed_by_[static_cast<std::size_t>(sum)]; front >= 0) current_ = front;
+      if (const std::int32_t front = absorbed_by_[static_cast<std::size_t>(sum)]; front >= 0)
+        current_ = front;
       const OperatorDefinition& definition = *find_operator(table_, op());
       auto bound = definition.prepare(*this);
       if (!bound.ok()) return operator_status(model_, table_, current_, bound.status());
@@ -307,12 +360,13 @@ class Preparation final : public PrepareContext {
       step.gates = out_.gate_count - step.first_gate;
     }
     out_.operator_bytes = operator_memory_.bytes();
-    if (out_.scratch_bytes > options_.limit) return over_limit("an operator's scratch memory", out_.scratch_bytes);
+    if (out_.scratch_bytes > options_.limit)
+      return over_limit("an operator's scratch memory", out_.scratch_bytes);
     return {};
   }
 
-  // Steps whose parts read, of what the step in front wrote, only their own share: each thread goes through all of them at once. What they
-  // read and write stays alive as long as the whole chain.
+  // Steps whose parts read, of what the step in front wrote, only their own share: each thread goes through
+  // all of them at once. What they read and write stays alive as long as the whole chain.
   void find_chains() noexcept {
     for (std::int32_t i = 0; i < out_.operator_count; ++i) alive_[static_cast<std::size_t>(i)] = {i, i};
     if (out_.threads == 1 || out_.mode != RunMode::whole) return;
@@ -322,12 +376,14 @@ class Preparation final : public PrepareContext {
       steps_[first].chain = next - first;
       const PreparedTables::StepInfo& last = step_info_[next - 1];
       const std::int32_t begin = step_info_[first].first, end = last.first + last.operators - 1;
-      if (next - first > 1) std::fill(alive_.begin() + begin, alive_.begin() + end + 1, MemoryPlan::Span{begin, end});
+      if (next - first > 1)
+        std::fill(alive_.begin() + begin, alive_.begin() + end + 1, MemoryPlan::Span{begin, end});
       first = next;
     }
   }
   static bool is_linked(const BoundOperator& front, const BoundOperator& behind) noexcept {
-    return front.parts > 1 && front.parts == behind.parts && front.positions > 0 && front.positions == behind.positions && behind.same_positions;
+    return front.parts > 1 && front.parts == behind.parts && front.positions > 0 &&
+           front.positions == behind.positions && behind.same_positions;
   }
 
   // A session's state: header, cursors, rings, operator state.
@@ -371,7 +427,8 @@ class Preparation final : public PrepareContext {
     request.fast_bytes = fast_left_;
     request.limit = options_.limit;
     RUNNEL_TRY(memory_plan_.plan(request, placements()));
-    for (const Tier tier : {Tier::fast, Tier::slow}) out_.arena_bytes[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
+    for (const Tier tier : {Tier::fast, Tier::slow})
+      out_.arena_bytes[static_cast<std::size_t>(tier)] = memory_plan_.arena_bytes(tier);
     out_.arena_bound = memory_plan_.arena_bound();
     claim(prepared_.arena_bytes(Tier::fast));
     out_.state_tier = claim(out_.state_bytes);
@@ -408,7 +465,7 @@ class Preparation final : public PrepareContext {
   OperatorTable table_;
   const PrepareOptions& options_;
   Memory &memory_, &fast_;
-  mutable CountingMemory operator_memory_;   // what operators allocate; the context itself is const to them
+  mutable CountingMemory operator_memory_;  // what operators allocate; the context itself is const to them
   ConstantPlan constants_;
   // Tables of out_, which are written here only.
   Placement* placements_ = nullptr;
@@ -420,16 +477,17 @@ class Preparation final : public PrepareContext {
   std::int32_t* gates_ = nullptr;
   std::int64_t* lengths_ = nullptr;
   MemoryPlan memory_plan_;
-  std::span<std::int32_t> absorbed_by_;   // per operator: the one in front that computes it along; -1: none
-  std::span<MemoryPlan::Span> alive_;     // per operator: from when to when its operands are needed
-  std::span<bool> keeps_bytes_;           // per operator: BoundOperator::keeps_bytes
+  std::span<std::int32_t> absorbed_by_;  // per operator: the one in front that computes it along; -1: none
+  std::span<MemoryPlan::Span> alive_;    // per operator: from when to when its operands are needed
+  std::span<bool> keeps_bytes_;          // per operator: BoundOperator::keeps_bytes
   std::size_t alignment_ = 16, tail_ = 0, fast_left_ = 0;
   std::size_t operator_state_ = 0;
-  std::size_t* variables_ = nullptr;      // per operator that was the first to ask for its variable: where it is
+  std::size_t* variables_ = nullptr;  // per operator that was the first to ask for its variable: where it is
   int current_ = 0;
 };
 
-Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options, Memory& memory, Memory& fast) noexcept {
+Result<const Prepared*> Prepared::make(const Model& model, OperatorTable table, const PrepareOptions& options,
+                                       Memory& memory, Memory& fast) noexcept {
   void* place = memory.allocate(sizeof(Prepared), alignof(Prepared));
   if (place == nullptr) return exhausted();
   auto* prepared = new (place) Prepared();
@@ -444,9 +502,15 @@ Prepared::ConstantBytes Prepared::constant_bytes() const noexcept {
     const Placement& place = tables_.placements[t];
     if (!place.constant) continue;
     switch (place.use) {
-      case ConstantUse::packed: out.packed += place.bytes; break;
-      case ConstantUse::in_place: out.in_place += place.bytes; break;
-      case ConstantUse::copied: (place.tier == Tier::fast ? out.copied_fast : out.copied_slow) += place.bytes; break;
+      case ConstantUse::packed:
+        out.packed += place.bytes;
+        break;
+      case ConstantUse::in_place:
+        out.in_place += place.bytes;
+        break;
+      case ConstantUse::copied:
+        (place.tier == Tier::fast ? out.copied_fast : out.copied_slow) += place.bytes;
+        break;
     }
   }
   return out;
@@ -462,12 +526,14 @@ Shape Prepared::shape(int tensor) const noexcept {
 namespace {
 
 // plan_lengths() without the model. No steps: all tensors are as long as the source.
-void compiled_lengths(const PreparedTables& tables, std::int64_t source_length, std::span<std::int64_t> out) noexcept {
+void compiled_lengths(const PreparedTables& tables, std::int64_t source_length,
+                      std::span<std::int64_t> out) noexcept {
   std::fill(out.begin(), out.end(), tables.length_steps.empty() ? source_length : 0);
   for (const std::int32_t input : tables.inputs) out[static_cast<std::size_t>(input)] = source_length;
   for (const LengthStep& step : tables.length_steps) {
     std::int64_t length = kEndless;
-    for (const std::int32_t input : step.inputs) length = std::min(length, out[static_cast<std::size_t>(input)]);
+    for (const std::int32_t input : step.inputs)
+      length = std::min(length, out[static_cast<std::size_t>(input)]);
     length = streaming::output_length(step.rule, length);
     for (const std::int32_t output : step.outputs) out[static_cast<std::size_t>(output)] = length;
   }
@@ -477,17 +543,23 @@ void compiled_lengths(const PreparedTables& tables, std::int64_t source_length, 
 
 void Prepared::lengths(std::int64_t source_length, std::span<std::int64_t> out) const noexcept {
   const PreparedTables& t = tables_;
-  if (t.model == nullptr) compiled_lengths(t, source_length, out);
-  else plan_lengths(*t.model, {t.streams, static_cast<std::size_t>(t.tensor_count)}, {t.stream_steps, static_cast<std::size_t>(t.operator_count)}, source_length, out);
+  if (t.model == nullptr)
+    compiled_lengths(t, source_length, out);
+  else
+    plan_lengths(*t.model, {t.streams, static_cast<std::size_t>(t.tensor_count)},
+                 {t.stream_steps, static_cast<std::size_t>(t.operator_count)}, source_length, out);
 }
 
-std::int64_t Prepared::calls(std::int64_t source_length, std::span<std::int64_t> lengths_memory) const noexcept {
+std::int64_t Prepared::calls(std::int64_t source_length,
+                             std::span<std::int64_t> lengths_memory) const noexcept {
   lengths(source_length, lengths_memory);
   std::int64_t calls = ceil_div(source_length, tables_.block);
   for (const std::int32_t output : tables_.outputs) {
     const Placement& at = tables_.placements[output];
-    const streaming::Stream stream = tables_.model == nullptr ? streaming::Stream{at.up, at.down, at.delay} : tables_.streams[output].stream;
-    calls = std::max(calls, streaming::calls_for_output(stream, lengths_memory[static_cast<std::size_t>(output)], tables_.block));
+    const streaming::Stream stream = tables_.model == nullptr ? streaming::Stream{at.up, at.down, at.delay}
+                                                              : tables_.streams[output].stream;
+    calls = std::max(calls, streaming::calls_for_output(
+                                stream, lengths_memory[static_cast<std::size_t>(output)], tables_.block));
   }
   return calls;
 }

@@ -12,18 +12,19 @@
 
 namespace runnel {
 
-// Collects source frames into the session's input blocks and runs it whenever one is full. No memory of its own: the frames
-// wait where the session reads them. One thread.
+// Collects source frames into the session's input blocks and runs it whenever one is full. No memory of its
+// own: the frames wait where the session reads them. One thread.
 class Reblocker {
  public:
   // `session` must stay; it is taken as it is (normally freshly reset).
   explicit Reblocker(Session& session) noexcept : session_(&session) {}
 
-  // Takes `count` source frames; `inputs` has one pointer per graph input, to frames in the input's own layout. `sink(run)` is
-  // called after every run; it reads session.output(i).
+  // Takes `count` source frames; `inputs` has one pointer per graph input, to frames in the input's own
+  // layout. `sink(run)` is called after every run; it reads session.output(i).
   // Inputs without time axis are taken as they are.
   template <class Sink>
-  void push(std::span<const std::byte* const> inputs, std::int64_t count, Sink&& sink) noexcept(noexcept(sink())) {
+  void push(std::span<const std::byte* const> inputs, std::int64_t count,
+            Sink&& sink) noexcept(noexcept(sink())) {
     const Prepared& prepared = session_->prepared();
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t take = std::min(count - done, prepared.block() - waiting_);
@@ -31,12 +32,12 @@ class Reblocker {
         const std::int32_t tensor = prepared.model().inputs()[i];
         const Placement& at = prepared.placement(tensor);
         const TensorView view = prepared.model().tensor(tensor);
-        if (at.time_axis < 0) {   // no stream: the same for every block
+        if (at.time_axis < 0) {  // no stream: the same for every block
           std::memcpy(session_->input(static_cast<int>(i)).data(), inputs[i], at.bytes);
           continue;
         }
-        copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), inputs[i], count, done, session_->input(static_cast<int>(i)).data(), at.frames,
-                    waiting_, take);
+        copy_frames(FrameLayout::of(view.shape, at.time_axis, view.dtype), inputs[i], count, done,
+                    session_->input(static_cast<int>(i)).data(), at.frames, waiting_, take);
       }
       waiting_ += take;
       done += take;

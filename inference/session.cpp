@@ -20,11 +20,11 @@ struct SavedHeader {
   std::uint64_t bytes;
 };
 constexpr char kMagic[4] = {'R', 'N', 'L', 'S'};
-constexpr std::uint32_t kStateVersion = 2;   // 2: sums of floats are two floats
+constexpr std::uint32_t kStateVersion = 2;  // 2: sums of floats are two floats
 #ifdef __linux__
 constexpr std::size_t kScratchAlignment = 64;
 #else
-constexpr std::size_t kScratchAlignment = 16;   // memory is short, and there are no wider vectors
+constexpr std::size_t kScratchAlignment = 16;  // memory is short, and there are no wider vectors
 #endif
 
 // Nobody looks at the steps of a run.
@@ -56,7 +56,8 @@ Result<Workspace*> Workspace::make(const Prepared& prepared, Memory& fast, Memor
   return one.data();
 }
 
-Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept {
+Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std::size_t count, Memory& fast,
+                                                  Memory& slow) noexcept {
   const auto tensors = static_cast<std::size_t>(prepared.tables_.tensor_count);
   const auto memory_of = [&](Tier tier) -> Memory& { return tier == Tier::fast ? fast : slow; };
   std::byte* arenas[2] = {};
@@ -67,25 +68,32 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
     const auto i = static_cast<std::size_t>(tier);
     strides[i] = align_up(prepared.arena_bytes(tier), prepared.alignment());
     std::size_t bytes = 0;
-    if (!checked_mul(strides[i], count, bytes)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
+    if (!checked_mul(strides[i], count, bytes))
+      return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
     arenas[i] = static_cast<std::byte*>(memory_of(tier).allocate(bytes, prepared.alignment()));
     complete = complete && arenas[i] != nullptr;
     if (arenas[i] != nullptr) std::memset(arenas[i], 0, bytes);
   }
   std::size_t pointers = 0;
-  if (!checked_mul(tensors, count, pointers)) return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
-  auto* scratch = static_cast<std::byte*>(memory_of(prepared.tables_.scratch_tier).allocate(prepared.tables_.scratch_bytes, kScratchAlignment));
+  if (!checked_mul(tensors, count, pointers))
+    return Status(Code::invalid_argument) << count << " workspaces do not fit into memory";
+  auto* scratch = static_cast<std::byte*>(
+      memory_of(prepared.tables_.scratch_tier).allocate(prepared.tables_.scratch_bytes, kScratchAlignment));
   auto* workspaces = slow.array<Workspace>(count);
   auto* data = slow.array<std::byte*>(pointers);
   auto* index = slow.array<FrameIndex>(pointers);
   auto* lengths = slow.array<std::int64_t>(tensors);
-  if (!complete || scratch == nullptr || workspaces == nullptr || data == nullptr || index == nullptr || lengths == nullptr) {
-    return Status(Code::out_of_memory) << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and " << prepared.tables_.scratch_bytes << " of scratch, "
-                                       << count << (count == 1 ? " is wanted" : " are wanted");
+  if (!complete || scratch == nullptr || workspaces == nullptr || data == nullptr || index == nullptr ||
+      lengths == nullptr) {
+    return Status(Code::out_of_memory)
+           << "a workspace needs " << prepared.arena_bytes() << " bytes of arena and "
+           << prepared.tables_.scratch_bytes << " of scratch, " << count
+           << (count == 1 ? " is wanted" : " are wanted");
   }
   for (std::size_t w = 0; w < count; ++w) {
     Workspace& workspace = *new (workspaces + w) Workspace();
-    for (std::size_t i = 0; i < 2; ++i) workspace.arena_[i] = arenas[i] == nullptr ? nullptr : arenas[i] + w * strides[i];
+    for (std::size_t i = 0; i < 2; ++i)
+      workspace.arena_[i] = arenas[i] == nullptr ? nullptr : arenas[i] + w * strides[i];
     workspace.scratch_ = scratch;
     workspace.data_ = data + w * tensors;
     workspace.index_ = index + w * tensors;
@@ -103,11 +111,14 @@ Result<std::span<Workspace>> Workspace::make_many(const Prepared& prepared, std:
   return std::span<Workspace>(workspaces, count);
 }
 
-Result<Session> Session::make(const Prepared& prepared, Workspace& workspace, std::span<std::byte> state) noexcept {
+Result<Session> Session::make(const Prepared& prepared, Workspace& workspace,
+                              std::span<std::byte> state) noexcept {
   if (state.size() < prepared.state_bytes()) {
-    return Status(Code::out_of_memory) << "a session's state of " << state.size() << " bytes, expected " << prepared.state_bytes();
+    return Status(Code::out_of_memory)
+           << "a session's state of " << state.size() << " bytes, expected " << prepared.state_bytes();
   }
-  if (reinterpret_cast<std::uintptr_t>(state.data()) % 16 != 0) return Status(Code::invalid_argument) << "a session's state must start at a multiple of 16";
+  if (reinterpret_cast<std::uintptr_t>(state.data()) % 16 != 0)
+    return Status(Code::invalid_argument) << "a session's state must start at a multiple of 16";
   Session session;
   session.prepared_ = &prepared;
   session.workspace_ = &workspace;
@@ -125,8 +136,8 @@ void Session::reset() noexcept {
   }
 }
 
-// Makes the workspace's pointers those of this session and of the block that comes next; moves every ring on by one block, once per
-// block. Histories go back to the start of their memory when it is used up.
+// Makes the workspace's pointers those of this session and of the block that comes next; moves every ring on
+// by one block, once per block. Histories go back to the start of their memory when it is used up.
 void Session::begin() noexcept {
   Header& state = header();
   const bool moves = state.begun == 0;
@@ -135,7 +146,8 @@ void Session::begin() noexcept {
   state.begun = 1;
   workspace_->placed_state_ = state_;
   workspace_->placed_block_ = state.block;
-  const Prepared::RingMemory *ring = prepared_->tables_.rings, *const end = ring + prepared_->tables_.ring_count;
+  const Prepared::RingMemory *ring = prepared_->tables_.rings, *const end =
+                                                                   ring + prepared_->tables_.ring_count;
   std::byte** const data = workspace_->data_;
   for (std::int64_t* cursor = cursors(); ring != end; ++ring, ++cursor) {
     if (moves) *cursor = state.block == 0 ? first_position(*ring) : next_position(*ring, *cursor);
@@ -153,7 +165,8 @@ std::int64_t Session::next_position(const Prepared::RingMemory& at, std::int64_t
   const streaming::Ring::Step step = at.ring.next(cursor);
   if (step.move_from >= 0) {
     std::byte* const memory = state_ + at.offset;
-    std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes, static_cast<std::size_t>(at.ring.history) * at.frame_bytes);
+    std::memmove(memory, memory + static_cast<std::size_t>(step.move_from) * at.frame_bytes,
+                 static_cast<std::size_t>(at.ring.history) * at.frame_bytes);
   }
   return step.cursor;
 }
@@ -182,18 +195,23 @@ void Session::gate(int tensor) noexcept {
   const streaming::Range data = streaming::data_range(index.first, index.length, at.frames);
   std::byte* const block = workspace_->data_[tensor];
   if (data.from > 0) fill_frames(tensor, block, data.from);
-  if (data.to < at.frames) fill_frames(tensor, block + static_cast<std::size_t>(data.to) * at.frame_bytes, at.frames - data.to);
+  if (data.to < at.frames)
+    fill_frames(tensor, block + static_cast<std::size_t>(data.to) * at.frame_bytes, at.frames - data.to);
 }
 
 void Session::set_index() noexcept {
   const Header& state = header();
   const bool whole = prepared_->tables_.mode == RunMode::whole;
   const bool ended = state.length != kEndless;
-  if (ended && !whole) prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
+  if (ended && !whole)
+    prepared_->lengths(state.length,
+                       {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
   for (int t = 0; t < prepared_->tables_.tensor_count; ++t) {
     const Placement& at = prepared_->tables_.placements[t];
     if (at.time_axis < 0) continue;
-    workspace_->index_[t] = whole ? FrameIndex{0, at.frames} : FrameIndex{state.block * at.frames - at.delay, ended ? workspace_->lengths_[t] : kEndless};
+    workspace_->index_[t] =
+        whole ? FrameIndex{0, at.frames}
+              : FrameIndex{state.block * at.frames - at.delay, ended ? workspace_->lengths_[t] : kEndless};
   }
 }
 
@@ -202,7 +220,8 @@ bool Session::start(std::int64_t valid) noexcept {
   Header& state = header();
   begin();
   const bool streamed = prepared.tables_.mode == RunMode::stream;
-  if (streamed && valid < prepared.tables_.block && state.length == kEndless) state.length = state.block * prepared.tables_.block + std::max<std::int64_t>(valid, 0);
+  if (streamed && valid < prepared.tables_.block && state.length == kEndless)
+    state.length = state.block * prepared.tables_.block + std::max<std::int64_t>(valid, 0);
   const bool gating = streamed && (state.length != kEndless || state.block < prepared.tables_.warm_blocks);
   if (gating || prepared.tables_.indexed) set_index();
   if (gating) {
@@ -214,7 +233,8 @@ bool Session::start(std::int64_t valid) noexcept {
 }
 
 RunContext Session::context() const noexcept {
-  return {workspace_->data_, workspace_->index_, workspace_->scratch_, state_ + prepared_->tables_.operator_state_offset};
+  return {workspace_->data_, workspace_->index_, workspace_->scratch_,
+          state_ + prepared_->tables_.operator_state_offset};
 }
 
 void Session::finish() noexcept {
@@ -223,9 +243,7 @@ void Session::finish() noexcept {
   state.begun = 0;
 }
 
-void Session::run(std::int64_t valid) noexcept {
-  run_steps(valid, Unobserved());
-}
+void Session::run(std::int64_t valid) noexcept { run_steps(valid, Unobserved()); }
 void Session::run(std::int64_t valid, StepObserver& observer) noexcept {
   run_steps(valid, [&](int index) noexcept { observer.done(index); });
 }
@@ -239,12 +257,13 @@ void Session::run_steps(std::int64_t valid, const Done& done) noexcept {
     const Prepared::Step& step = prepared.tables_.steps[i];
     if (step.direct.run != nullptr) {
       const DirectCall& call = step.direct;
-      call.run(call.self, all.data[call.x] - call.x_back, call.addend < 0 ? nullptr : all.data[call.addend] - call.addend_back, all.data[call.y]);
+      call.run(call.self, all.data[call.x] - call.x_back,
+               call.addend < 0 ? nullptr : all.data[call.addend] - call.addend_back, all.data[call.y]);
     } else if (step.parts > 1 && workspace_->workers_ != nullptr) {
       if constexpr (std::is_same_v<Done, Unobserved>) {
         run_parts(&step, all);
         i += step.chain - 1;
-      } else {   // one step after the other, so that each can be looked at and timed
+      } else {  // one step after the other, so that each can be looked at and timed
         Prepared::Step alone = step;
         alone.chain = 1;
         run_parts(&alone, all);
@@ -276,7 +295,8 @@ OutputFrames Session::frames(int tensor) const noexcept {
   const std::int64_t start = (state.block - 1) * at.frames - at.delay;
   std::int64_t length = kEndless;
   if (state.length != kEndless) {
-    prepared_->lengths(state.length, {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
+    prepared_->lengths(state.length,
+                       {workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count)});
     length = workspace_->lengths_[tensor];
   }
   const streaming::Range data = streaming::data_range(start, length, at.frames);
@@ -294,23 +314,32 @@ std::span<const std::byte> Session::tensor(int index) const noexcept {
 std::int64_t Session::flush_calls_left() const noexcept {
   const Header& state = header();
   if (state.length == kEndless || prepared_->tables_.mode == RunMode::whole) return 0;
-  const std::span<std::int64_t> lengths(workspace_->lengths_, static_cast<std::size_t>(prepared_->tables_.tensor_count));
+  const std::span<std::int64_t> lengths(workspace_->lengths_,
+                                        static_cast<std::size_t>(prepared_->tables_.tensor_count));
   return std::max<std::int64_t>(0, prepared_->calls(state.length, lengths) - state.block);
 }
 
 std::size_t Session::saved_bytes() const noexcept { return sizeof(SavedHeader) + prepared_->state_bytes(); }
 
 Status Session::save(std::span<std::byte> to) const noexcept {
-  if (to.size() < saved_bytes()) return Status(Code::out_of_memory) << "saving a session needs " << saved_bytes() << " bytes, given " << to.size();
+  if (to.size() < saved_bytes())
+    return Status(Code::out_of_memory)
+           << "saving a session needs " << saved_bytes() << " bytes, given " << to.size();
   const std::span<const std::byte> state(state_, prepared_->state_bytes());
-  SavedHeader head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]}, kStateVersion, prepared_->fingerprint(), crc32c(state), state.size()};
+  SavedHeader head{{kMagic[0], kMagic[1], kMagic[2], kMagic[3]},
+                   kStateVersion,
+                   prepared_->fingerprint(),
+                   crc32c(state),
+                   state.size()};
   std::memcpy(to.data(), &head, sizeof(head));
   std::memcpy(to.data() + sizeof(head), state.data(), state.size());
   return {};
 }
 
 Status Session::restore(std::span<const std::byte> from) noexcept {
-  if (from.size() < saved_bytes()) return Status(Code::invalid_data) << "a saved session of " << from.size() << " bytes, expected " << saved_bytes();
+  if (from.size() < saved_bytes())
+    return Status(Code::invalid_data)
+           << "a saved session of " << from.size() << " bytes, expected " << saved_bytes();
   SavedHeader head;
   std::memcpy(&head, from.data(), sizeof(head));
   if (std::memcmp(head.magic, kMagic, sizeof(kMagic)) != 0 || head.version != kStateVersion) {
@@ -320,22 +349,28 @@ Status Session::restore(std::span<const std::byte> from) noexcept {
     return Status(Code::mismatch) << "the saved session belongs to another model or block size";
   }
   const std::span<const std::byte> state = from.subspan(sizeof(head), prepared_->state_bytes());
-  if (crc32c(state) != head.crc32c) return Status(Code::invalid_data) << "the saved session is damaged: its checksum does not match";
+  if (crc32c(state) != head.crc32c)
+    return Status(Code::invalid_data) << "the saved session is damaged: its checksum does not match";
   // A checksum is no proof: what could lead outside the state is checked as well.
   Header counters;
   std::memcpy(&counters, state.data(), sizeof(counters));
-  // Frames are counted in 64 bits per tensor: none of these counts may come near the end of them. A length is known once a block
-  // was not full, so it lies within the blocks that were run.
+  // Frames are counted in 64 bits per tensor: none of these counts may come near the end of them. A length is
+  // known once a block was not full, so it lies within the blocks that were run.
   std::int64_t most_frames = prepared_->tables_.block;
-  for (int t = 0; t < prepared_->tables_.tensor_count; ++t) most_frames = std::max(most_frames, prepared_->tables_.placements[t].frames);
+  for (int t = 0; t < prepared_->tables_.tensor_count; ++t)
+    most_frames = std::max(most_frames, prepared_->tables_.placements[t].frames);
   const std::int64_t most_blocks = (std::int64_t{1} << 60) / std::max<std::int64_t>(most_frames, 1);
-  const bool within = counters.block >= 0 && counters.block <= most_blocks && counters.begun <= 1 && counters.length >= 0 &&
-                      (counters.length == kEndless || counters.length <= counters.block * prepared_->tables_.block);
+  const bool within =
+      counters.block >= 0 && counters.block <= most_blocks && counters.begun <= 1 && counters.length >= 0 &&
+      (counters.length == kEndless || counters.length <= counters.block * prepared_->tables_.block);
   if (!within) return Status(Code::invalid_data) << "the saved session has impossible counters";
   for (int i = 0; i < prepared_->tables_.ring_count; ++i) {
     const Prepared::RingMemory& at = prepared_->tables_.rings[i];
     std::int64_t cursor = 0;
-    std::memcpy(&cursor, state.data() + prepared_->tables_.cursors_offset + static_cast<std::size_t>(i) * sizeof(cursor), sizeof(cursor));
+    std::memcpy(
+        &cursor,
+        state.data() + prepared_->tables_.cursors_offset + static_cast<std::size_t>(i) * sizeof(cursor),
+        sizeof(cursor));
     const bool used = counters.block > 0 || counters.begun != 0;
     if (used && !at.ring.valid(cursor)) {
       return Status(Code::invalid_data) << "the saved session has a history outside its memory";

@@ -12,23 +12,28 @@
 
 namespace runnel {
 
-// Memory for one run: intermediate tensors, scratch and tables. One per thread; sessions of the same Prepared take turns.
+// Memory for one run: intermediate tensors, scratch and tables. One per thread; sessions of the same Prepared
+// take turns.
 class Workspace {
  public:
-  // Allocates from `fast` and `slow` what the preparation put there: arena_bytes(tier) and, in its tier, scratch_bytes; from `slow`
-  // also a few pointers per tensor.
+  // Allocates from `fast` and `slow` what the preparation put there: arena_bytes(tier) and, in its tier,
+  // scratch_bytes; from `slow` also a few pointers per tensor.
   static Result<Workspace*> make(const Prepared& prepared, Memory& fast, Memory& slow) noexcept;
   // Everything from one memory.
-  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept { return make(prepared, memory, memory); }
-  // `count` of them, with arenas one stride apart and one scratch memory for all: for one thread that runs many sessions together.
-  static Result<std::span<Workspace>> make_many(const Prepared& prepared, std::size_t count, Memory& fast, Memory& slow) noexcept;
+  static Result<Workspace*> make(const Prepared& prepared, Memory& memory) noexcept {
+    return make(prepared, memory, memory);
+  }
+  // `count` of them, with arenas one stride apart and one scratch memory for all: for one thread that runs
+  // many sessions together.
+  static Result<std::span<Workspace>> make_many(const Prepared& prepared, std::size_t count, Memory& fast,
+                                                Memory& slow) noexcept;
 
   // Runs in this workspace share their heavy operators among `workers` from now on; null: none. Not owned.
   void use(Workers* workers) noexcept { workers_ = workers; }
 
  private:
   friend class Session;
-  std::byte* arena_[2] = {};         // per tier
+  std::byte* arena_[2] = {};  // per tier
   std::byte* scratch_ = nullptr;
   std::byte** data_ = nullptr;
   FrameIndex* index_ = nullptr;
@@ -39,9 +44,11 @@ class Workspace {
   std::int64_t placed_block_ = 0;
 };
 
-// The frames of one output that a run brought: `count` data frames, the first of them with logical index `first`.
+// The frames of one output that a run brought: `count` data frames, the first of them with logical index
+// `first`.
 struct OutputFrames {
-  // The whole block, valid until the next run of a session in this workspace; the data starts at frame `offset` of it.
+  // The whole block, valid until the next run of a session in this workspace; the data starts at frame
+  // `offset` of it.
   const std::byte* block = nullptr;
   std::int64_t offset = 0;
   // The first data frame, where frames are contiguous (every dimension in front of the time axis is 1).
@@ -60,26 +67,30 @@ class StepObserver {
   ~StepObserver() = default;
 };
 
-// One stream (or one clip). Not thread-safe; different sessions are independent. Everything that lasts is in `state`, without
-// pointers, so that it can be copied, saved and moved.
+// One stream (or one clip). Not thread-safe; different sessions are independent. Everything that lasts is in
+// `state`, without pointers, so that it can be copied, saved and moved.
 class Session {
  public:
-  // `state`: at least prepared.state_bytes(), 16-byte aligned, kept by the caller as long as the session; its contents do not
-  // matter. Starts reset.
-  static Result<Session> make(const Prepared& prepared, Workspace& workspace, std::span<std::byte> state) noexcept;
+  // `state`: at least prepared.state_bytes(), 16-byte aligned, kept by the caller as long as the session; its
+  // contents do not matter. Starts reset.
+  static Result<Session> make(const Prepared& prepared, Workspace& workspace,
+                              std::span<std::byte> state) noexcept;
 
-  // Where the next block of input `position` goes: prepared.placement(t).frames frames. Write there, then run().
+  // Where the next block of input `position` goes: prepared.placement(t).frames frames. Write there, then
+  // run().
   [[nodiscard]] std::span<std::byte> input(int position) noexcept;
 
-  // Runs one block of which the first `valid` source frames are data. valid < block() says that the recording ended there;
-  // from then on only run(0) makes sense (it flushes). No allocation. In whole mode valid must be block().
+  // Runs one block of which the first `valid` source frames are data. valid < block() says that the recording
+  // ended there; from then on only run(0) makes sense (it flushes). No allocation. In whole mode valid must
+  // be block().
   void run(std::int64_t valid) noexcept;
   // The same, and tells `observer` of every step.
   void run(std::int64_t valid, StepObserver& observer) noexcept;
 
   // What the last run brought for output `position`.
   [[nodiscard]] OutputFrames output(int position) const noexcept;
-  // The same for any tensor; of one that shares its memory only what its last writer left there (PrepareOptions::share).
+  // The same for any tensor; of one that shares its memory only what its last writer left there
+  // (PrepareOptions::share).
   [[nodiscard]] OutputFrames frames(int tensor) const noexcept;
   // The block of any tensor after a run (dumps, tests); only the last writer of shared memory is still there.
   [[nodiscard]] std::span<const std::byte> tensor(int index) const noexcept;
@@ -90,8 +101,8 @@ class Session {
   // Back to the beginning, whatever happened before. Does not touch the histories' memory.
   void reset() noexcept;
 
-  // The state as bytes: a header with size, fingerprint and CRC, then the state. `restore` refuses bytes of another model,
-  // block size or version.
+  // The state as bytes: a header with size, fingerprint and CRC, then the state. `restore` refuses bytes of
+  // another model, block size or version.
   [[nodiscard]] std::size_t saved_bytes() const noexcept;
   Status save(std::span<std::byte> to) const noexcept;
   Status restore(std::span<const std::byte> from) noexcept;
@@ -107,8 +118,11 @@ class Session {
     std::uint32_t reserved = 0;
   };
   Header& header() const noexcept { return *reinterpret_cast<Header*>(state_); }
-  std::int64_t* cursors() const noexcept { return reinterpret_cast<std::int64_t*>(state_ + prepared_->tables_.cursors_offset); }
-  // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so that tensors must be gated.
+  std::int64_t* cursors() const noexcept {
+    return reinterpret_cast<std::int64_t*>(state_ + prepared_->tables_.cursors_offset);
+  }
+  // A run is start(), every step, finish(). start() says whether frames of this block may not be data, so
+  // that tensors must be gated.
   bool start(std::int64_t valid) noexcept;
   [[nodiscard]] RunContext context() const noexcept;
   void run_parts(const Prepared::Step* steps, const RunContext& context) const noexcept;

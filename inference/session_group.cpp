@@ -5,7 +5,8 @@
 
 namespace runnel {
 
-Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t count, Memory& memory) noexcept {
+Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t count,
+                                        Memory& memory) noexcept {
   SessionGroup group;
   group.prepared_ = &prepared;
   RUNNEL_ASSIGN(const StateSlab slab, StateSlab::make(prepared, count, memory));
@@ -14,7 +15,8 @@ Result<SessionGroup> SessionGroup::make(const Prepared& prepared, std::size_t co
   group.contexts_ = memory.array<RunContext>(kTogether);
   group.gating_ = memory.array<bool>(kTogether);
   group.all_ = memory.array<Turn>(count);
-  if (sessions == nullptr || group.contexts_ == nullptr || group.gating_ == nullptr || group.all_ == nullptr) {
+  if (sessions == nullptr || group.contexts_ == nullptr || group.gating_ == nullptr ||
+      group.all_ == nullptr) {
     return Status(Code::out_of_memory) << "no memory for a group of " << count << " sessions";
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -55,7 +57,8 @@ void SessionGroup::run_together(std::span<const Turn> turns) noexcept {
     if (!any_gating || step.gates == 0) continue;
     for (std::size_t i = 0; i < turns.size(); ++i) {
       if (!gating_[i]) continue;
-      for (int g = 0; g < step.gates; ++g) sessions_[turns[i].session].gate(prepared.tables_.gates[step.first_gate + g]);
+      for (int g = 0; g < step.gates; ++g)
+        sessions_[turns[i].session].gate(prepared.tables_.gates[step.first_gate + g]);
     }
   }
   for (const Turn& turn : turns) sessions_[turn.session].finish();

@@ -1,7 +1,8 @@
 // Many streams of one prepared model, stepped together by one thread.
 //
-// Layer by layer instead of stream by stream: a layer's weights are loaded once for all of them, and a matrix is multiplied with many
-// columns instead of one. Worth it for small blocks; results are the bits that each session gives alone.
+// Layer by layer instead of stream by stream: a layer's weights are loaded once for all of them, and a matrix
+// is multiplied with many columns instead of one. Worth it for small blocks; results are the bits that each
+// session gives alone.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,13 @@ namespace runnel {
 
 class SessionGroup {
  public:
-  // `count` sessions with their states and workspaces, all from `memory`, which must outlive the group, as must `prepared`.
+  // `count` sessions with their states and workspaces, all from `memory`, which must outlive the group, as
+  // must `prepared`.
   static Result<SessionGroup> make(const Prepared& prepared, std::size_t count, Memory& memory) noexcept;
 
   [[nodiscard]] std::size_t count() const noexcept { return sessions_.size(); }
-  // A session like any other: write its input, look at its output, reset, save or restore it; it may also run alone.
+  // A session like any other: write its input, look at its output, reset, save or restore it; it may also run
+  // alone.
   [[nodiscard]] Session& session(std::size_t index) noexcept { return sessions_[index]; }
 
   // One block of one session: the first `valid` frames are data, as in Session::run.
@@ -29,21 +32,23 @@ class SessionGroup {
     std::uint32_t session = 0;
     std::int64_t valid = 0;
   };
-  // Runs a block of each of these sessions, whose inputs have been written. A session may occur once. No allocation.
+  // Runs a block of each of these sessions, whose inputs have been written. A session may occur once. No
+  // allocation.
   void run(std::span<const Turn> turns) noexcept;
   // A block of every session, all of it data.
   void run() noexcept;
 
  private:
-  // Sessions that take a step together: more would push their data out of the nearest cache between two layers.
+  // Sessions that take a step together: more would push their data out of the nearest cache between two
+  // layers.
   static constexpr std::size_t kTogether = 32;
   void run_together(std::span<const Turn> turns) noexcept;
 
   const Prepared* prepared_ = nullptr;
   std::span<Session> sessions_;
-  RunContext* contexts_ = nullptr;       // kTogether
-  bool* gating_ = nullptr;               // kTogether
-  Turn* all_ = nullptr;                  // a full block for everyone
+  RunContext* contexts_ = nullptr;  // kTogether
+  bool* gating_ = nullptr;          // kTogether
+  Turn* all_ = nullptr;             // a full block for everyone
 };
 
 }  // namespace runnel

@@ -34,21 +34,26 @@ PrepareOptions prepare_options(const Model& model, const ModelUsage& usage, Prep
   return options;
 }
 
-Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const ModelUsage& usage, Memory& memory) noexcept {
+Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const ModelUsage& usage,
+                                            Memory& memory) noexcept {
   const Model& model = prepared.model();
   SteppedSession made;
   made.usage_ = usage;
   made.input_ = model.tensor(model.inputs()[static_cast<std::size_t>(usage.input)]);
   made.frame_bytes_ = static_cast<std::size_t>(usage.frame_values) * size_of(made.input_.dtype);
-  RUNNEL_ASSIGN(Workspace* workspace, Workspace::make(prepared, memory));
+  RUNNEL_ASSIGN(Workspace * workspace, Workspace::make(prepared, memory));
   std::size_t states = 0, frames = 0;
-  for_each_pair(usage, model, [&](const fb::StatePair&, const TensorView& input, std::size_t offset) { states = offset + input.bytes(); });
-  if (!checked_mul(made.frame_bytes_, static_cast<std::size_t>(usage.frames), frames)) return Status(Code::invalid_argument, "the frames of a run do not fit into memory");
+  for_each_pair(usage, model, [&](const fb::StatePair&, const TensorView& input, std::size_t offset) {
+    states = offset + input.bytes();
+  });
+  if (!checked_mul(made.frame_bytes_, static_cast<std::size_t>(usage.frames), frames))
+    return Status(Code::invalid_argument, "the frames of a run do not fit into memory");
   auto* state = static_cast<std::byte*>(memory.allocate(prepared.state_bytes(), 64));
   made.kept_ = static_cast<std::byte*>(memory.allocate(frames, 64));
   made.states_ = states == 0 ? nullptr : static_cast<std::byte*>(memory.allocate(states, kStateAlignment));
   if (state == nullptr || made.kept_ == nullptr || (states > 0 && made.states_ == nullptr)) {
-    return Status(Code::out_of_memory) << "a session of usage " << name_of(usage.kind) << " needs " << prepared.state_bytes() + frames + states << " bytes";
+    return Status(Code::out_of_memory) << "a session of usage " << name_of(usage.kind) << " needs "
+                                       << prepared.state_bytes() + frames + states << " bytes";
   }
   RUNNEL_ASSIGN(made.session_, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
   made.reset();
@@ -59,10 +64,14 @@ Result<SteppedSession> SteppedSession::make(const Prepared& prepared, const Mode
 void SteppedSession::zero(const TensorView& tensor, std::byte* to, std::int64_t values) const noexcept {
   const std::int32_t point = tensor.zero_point();
   const auto count = static_cast<std::size_t>(values);
-  if (size_of(tensor.dtype) == 1) std::memset(to, static_cast<std::uint8_t>(point), count);
-  else if (tensor.dtype == DType::int16) std::fill_n(reinterpret_cast<std::int16_t*>(to), count, static_cast<std::int16_t>(point));
-  else if (tensor.dtype == DType::int32) std::fill_n(reinterpret_cast<std::int32_t*>(to), count, point);
-  else std::memset(to, 0, count * size_of(tensor.dtype));
+  if (size_of(tensor.dtype) == 1)
+    std::memset(to, static_cast<std::uint8_t>(point), count);
+  else if (tensor.dtype == DType::int16)
+    std::fill_n(reinterpret_cast<std::int16_t*>(to), count, static_cast<std::int16_t>(point));
+  else if (tensor.dtype == DType::int32)
+    std::fill_n(reinterpret_cast<std::int32_t*>(to), count, point);
+  else
+    std::memset(to, 0, count * size_of(tensor.dtype));
 }
 
 void SteppedSession::reset() noexcept {
@@ -72,7 +81,9 @@ void SteppedSession::reset() noexcept {
   ran_ = over_ = false;
   zero(input_, kept_, filled_ * usage_.frame_values);
   for_each_pair(usage_, session_.prepared().model(),
-                [&](const fb::StatePair&, const TensorView& input, std::size_t offset) { zero(input, states_ + offset, input.shape.elements()); });
+                [&](const fb::StatePair&, const TensorView& input, std::size_t offset) {
+                  zero(input, states_ + offset, input.shape.elements());
+                });
 }
 
 std::int64_t SteppedSession::skip(std::int64_t count) noexcept {
@@ -97,7 +108,8 @@ void SteppedSession::place_input() noexcept {
   }
   for (std::size_t row = 0; row < layout.outer; ++row) {
     for (std::size_t frame = 0; frame < frames; ++frame) {
-      std::memcpy(to + (row * frames + frame) * layout.inner_bytes, kept_ + frame * frame_bytes_ + row * layout.inner_bytes, layout.inner_bytes);
+      std::memcpy(to + (row * frames + frame) * layout.inner_bytes,
+                  kept_ + frame * frame_bytes_ + row * layout.inner_bytes, layout.inner_bytes);
     }
   }
 }
@@ -118,7 +130,8 @@ void SteppedSession::run() noexcept {
   over_ = usage_.kind == fb::Usage::whole;
   filled_ = std::max<std::int64_t>(usage_.frames - usage_.advance, 0);
   skip_ = std::max<std::int64_t>(usage_.advance - usage_.frames, 0);
-  std::memmove(kept_, kept_ + static_cast<std::size_t>(usage_.frames - filled_) * frame_bytes_, static_cast<std::size_t>(filled_) * frame_bytes_);
+  std::memmove(kept_, kept_ + static_cast<std::size_t>(usage_.frames - filled_) * frame_bytes_,
+               static_cast<std::size_t>(filled_) * frame_bytes_);
 }
 
 void SteppedSession::finish() noexcept {

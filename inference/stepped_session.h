@@ -1,11 +1,13 @@
-// A model that is no stream itself, run over a stream of frames: in steps, in windows, or once over a clip (usage.h).
+// A model that is no stream itself, run over a stream of frames: in steps, in windows, or once over a clip
+// (usage.h).
 //
 //     reset();
-//     while frames come: { skip(..); write at most wanted() of them to room(); written(n); if (due()) { run(); look at session() } }
-//     finish(); if (due()) { run(); ... }
+//     while frames come: { skip(..); write at most wanted() of them to room(); written(n); if (due()) {
+//     run(); look at session() } } finish(); if (due()) { run(); ... }
 //
-// At the end of a stream: a step that has begun is filled up with zeros; a window is not, unless it is the first one; nor
-// is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they came.
+// At the end of a stream: a step that has begun is filled up with zeros; a window is not, unless it is the
+// first one; nor is a clip that is complete. Runs depend on the frames alone, not on the pieces in which they
+// came.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +22,16 @@
 namespace runnel {
 
 // How a model of this usage is prepared: for one run.
-PrepareOptions prepare_options(const Model& model, const ModelUsage& usage, PrepareOptions options = {}) noexcept;
+PrepareOptions prepare_options(const Model& model, const ModelUsage& usage,
+                               PrepareOptions options = {}) noexcept;
 
 // One stream. Not thread-safe; no allocation after make().
 class SteppedSession {
  public:
-  // `prepared` with prepare_options(); `usage` and `prepared` belong to the same model. Errors: those of Session and its memory.
-  static Result<SteppedSession> make(const Prepared& prepared, const ModelUsage& usage, Memory& memory) noexcept;
+  // `prepared` with prepare_options(); `usage` and `prepared` belong to the same model. Errors: those of
+  // Session and its memory.
+  static Result<SteppedSession> make(const Prepared& prepared, const ModelUsage& usage,
+                                     Memory& memory) noexcept;
 
   // As new: zeros for context and state.
   void reset() noexcept;
@@ -36,7 +41,9 @@ class SteppedSession {
   // Frames that may be written before the next run; 0 when one is due, or when no more will be.
   [[nodiscard]] std::int64_t wanted() const noexcept { return over_ ? 0 : usage_.frames - filled_; }
   // Where they go: dense, in the type of the model's input, `frame_values` values each.
-  [[nodiscard]] std::byte* room() noexcept { return kept_ + static_cast<std::size_t>(filled_) * frame_bytes_; }
+  [[nodiscard]] std::byte* room() noexcept {
+    return kept_ + static_cast<std::size_t>(filled_) * frame_bytes_;
+  }
   void written(std::int64_t count) noexcept;
   [[nodiscard]] bool due() const noexcept { return !over_ && filled_ == usage_.frames; }
   // Runs the model on what is there. Outputs are those of session() until the next run.
@@ -56,11 +63,11 @@ class SteppedSession {
   ModelUsage usage_;
   Session session_;
   TensorView input_;
-  std::byte* kept_ = nullptr;     // [frames][frame_values]
-  std::byte* states_ = nullptr;   // of all pairs, each from a multiple of 16
+  std::byte* kept_ = nullptr;    // [frames][frame_values]
+  std::byte* states_ = nullptr;  // of all pairs, each from a multiple of 16
   std::size_t frame_bytes_ = 0;
-  std::int64_t filled_ = 0, fresh_ = 0;   // frames in kept_; new since the last run
-  std::int64_t skip_ = 0;         // frames to be dropped (advance > frames)
+  std::int64_t filled_ = 0, fresh_ = 0;  // frames in kept_; new since the last run
+  std::int64_t skip_ = 0;                // frames to be dropped (advance > frames)
   bool ran_ = false, over_ = false;
 };
 

@@ -32,11 +32,13 @@ constexpr std::int16_t entry(float value) {
   return static_cast<std::int16_t>(value < -32768.0f ? -32768.0f : value > 32767.0f ? 32767.0f : value);
 }
 
-// Entry i is the function at the i-th of 513 places from `scale` * (-32768 - zero) to `scale` * (32767 - zero), less half the error that a straight
-// line makes in the middle of the step. float32 throughout, one operation after the other: the entries define the result.
+// Entry i is the function at the i-th of 513 places from `scale` * (-32768 - zero) to `scale` * (32767 -
+// zero), less half the error that a straight line makes in the middle of the step. float32 throughout, one
+// operation after the other: the entries define the result.
 constexpr Table make_table(float scale, std::int32_t zero, float (*function)(float)) {
-  const float first = scale * static_cast<float>(-32768 - zero), last = scale * static_cast<float>(32767 - zero);
-  const float unit = 2.0f / 65535.0f;   // of the results
+  const float first = scale * static_cast<float>(-32768 - zero),
+              last = scale * static_cast<float>(32767 - zero);
+  const float unit = 2.0f / 65535.0f;  // of the results
   const float inverse = 65536.0f / (unit * 32767.0f - unit * -32768.0f);
   const float step = (last - first) / static_cast<float>(kSteps), half = step / 2;
   Table table{};
@@ -62,18 +64,21 @@ void softmax_of_int16(const AffineSoftmaxSpec& spec, const std::int16_t* x, std:
   for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count, y += spec.count) {
     std::int32_t largest = -32768;
     for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
-    std::int64_t sum = 0;   // Q15; y holds the summands meanwhile
+    std::int64_t sum = 0;  // Q15; y holds the summands meanwhile
     for (std::size_t i = 0; i < spec.count; ++i) {
       y[i] = exp_from_table(saturate<std::int16_t>(spec.multiplier(x[i] - largest) + 32767));
       sum += y[i];
     }
-    const auto bounded = saturate<std::int32_t>(sum);   // at least 32767, that of the largest value
+    const auto bounded = saturate<std::int32_t>(sum);  // at least 32767, that of the largest value
     const int headroom = __builtin_clz(static_cast<std::uint32_t>(bounded));
-    const std::int64_t shifted = ((std::int64_t{bounded} << (headroom - 1)) + (1 << 13)) >> 14;   // in [65536, 131072]: 1 + x
-    const std::int16_t reciprocal = one_over_one_plus_from_table(saturate<std::int16_t>(shifted - 65536 - 32768));
+    const std::int64_t shifted =
+        ((std::int64_t{bounded} << (headroom - 1)) + (1 << 13)) >> 14;  // in [65536, 131072]: 1 + x
+    const std::int16_t reciprocal =
+        one_over_one_plus_from_table(saturate<std::int16_t>(shifted - 65536 - 32768));
     const int shift = 31 - headroom;
     for (std::size_t i = 0; i < spec.count; ++i) {
-      const std::int32_t value = (std::int32_t{y[i]} * reciprocal + (std::int32_t{1} << (shift - 1))) >> shift;
+      const std::int32_t value =
+          (std::int32_t{y[i]} * reciprocal + (std::int32_t{1} << (shift - 1))) >> shift;
       y[i] = static_cast<std::int16_t>(value < 0 ? 0 : value > 32767 ? 32767 : value);
     }
   }
@@ -89,7 +94,7 @@ void softmax_of_int8(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* 
   for (std::size_t row = 0; row < spec.rows; ++row, x += spec.count) {
     std::int32_t largest = -128;
     for (std::size_t i = 0; i < spec.count; ++i) largest = x[i] > largest ? x[i] : largest;
-    std::int64_t sum = 0;   // Q12
+    std::int64_t sum = 0;  // Q12
     for (std::size_t i = 0; i < spec.count; ++i) {
       const std::int32_t difference = x[i] - largest;
       if (difference >= spec.least_difference) sum += fixed::divide_by_power(exp_of(difference), 12);
@@ -100,7 +105,9 @@ void softmax_of_int8(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* 
     for (std::size_t i = 0; i < spec.count; ++i) {
       const std::int32_t difference = x[i] - largest;
       std::int64_t value = low;
-      if (difference >= spec.least_difference) value += fixed::divide_by_power(fixed::multiply(scale, exp_of(difference)), exponent < 31 ? exponent : 31);
+      if (difference >= spec.least_difference)
+        value +=
+            fixed::divide_by_power(fixed::multiply(scale, exp_of(difference)), exponent < 31 ? exponent : 31);
       store(spec.to, y, row * spec.count + i, value);
     }
   }
@@ -109,11 +116,13 @@ void softmax_of_int8(const AffineSoftmaxSpec& spec, const std::int8_t* x, void* 
 }  // namespace
 
 std::int16_t exp_from_table(std::int16_t value) noexcept { return look_up(kExp, value); }
-std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept { return look_up(kOneOverOnePlus, value); }
+std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept {
+  return look_up(kOneOverOnePlus, value);
+}
 
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
   const double scale = static_cast<double>(x_scale), factor = static_cast<double>(beta);
-  if (spec.from == DType::int16) {   // differences of [-65535, 0] stand for [-10, 0]
+  if (spec.from == DType::int16) {  // differences of [-65535, 0] stand for [-10, 0]
     spec.multiplier = multiplier_of(scale * factor / (10.0 / 65535.0));
     return;
   }
@@ -124,8 +133,10 @@ void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept {
 }
 
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept {
-  if (spec.from == DType::int16) softmax_of_int16(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
-  else softmax_of_int8(spec, static_cast<const std::int8_t*>(x), y);
+  if (spec.from == DType::int16)
+    softmax_of_int16(spec, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
+  else
+    softmax_of_int8(spec, static_cast<const std::int8_t*>(x), y);
 }
 
 }  // namespace runnel::kernels

@@ -1,4 +1,5 @@
-// Softmax along rows of integers in fixed point, exactly as the reference kernels of TensorFlow Lite (Micro) compute it.
+// Softmax along rows of integers in fixed point, exactly as the reference kernels of TensorFlow Lite (Micro)
+// compute it.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +9,21 @@
 
 namespace runnel::kernels {
 
-// int8 to int8 (scale 1/256, zero point -128) or int16 (scale 1/65536, zero point -32768); int16 to int16 (scale 1/32768, zero point 0).
+// int8 to int8 (scale 1/256, zero point -128) or int16 (scale 1/65536, zero point -32768); int16 to int16
+// (scale 1/32768, zero point 0).
 struct AffineSoftmaxSpec {
   DType from = DType::int8, to = DType::int8;
   std::size_t rows = 0, count = 0;
   Multiplier multiplier;
-  std::int32_t least_difference = 0;   // int8: what lies further below the largest value becomes 0
+  std::int32_t least_difference = 0;  // int8: what lies further below the largest value becomes 0
 };
-// Fills the multiplier from the input's scale and the factor of the differences (beta); types, rows and count are the caller's.
+// Fills the multiplier from the input's scale and the factor of the differences (beta); types, rows and count
+// are the caller's.
 void set_scales(AffineSoftmaxSpec& spec, float x_scale, float beta) noexcept;
 void affine_softmax(const AffineSoftmaxSpec& spec, const void* x, void* y) noexcept;
 
-// The tables of int16: e^x over [-10, 0] and 1 / (1 + x) over [0, 1] as fractions of 32768, at 513 places each. `value` covers the range from
-// -32768 to 32767; between the places linear.
+// The tables of int16: e^x over [-10, 0] and 1 / (1 + x) over [0, 1] as fractions of 32768, at 513 places
+// each. `value` covers the range from -32768 to 32767; between the places linear.
 std::int16_t exp_from_table(std::int16_t value) noexcept;
 std::int16_t one_over_one_plus_from_table(std::int16_t value) noexcept;
 

@@ -11,7 +11,9 @@ namespace {
 
 // Far outside every result that is not saturated, far inside int64.
 constexpr std::int64_t kFar = std::int64_t{1} << 61;
-std::int64_t limited(std::int64_t value) noexcept { return value < -kFar ? -kFar : value > kFar ? kFar : value; }
+std::int64_t limited(std::int64_t value) noexcept {
+  return value < -kFar ? -kFar : value > kFar ? kFar : value;
+}
 
 template <class X, class Y, class F>
 void each(const PairSpec& spec, const void* a_bytes, const void* b_bytes, void* y_bytes, F f) noexcept {
@@ -43,8 +45,12 @@ struct Common {
     a = exponent - spec.a_exponent;
     b = exponent - spec.b_exponent;
   }
-  [[nodiscard]] std::int64_t left(std::int64_t value) const noexcept { return limited(round_shift(value, a, Rounding::half_up)); }
-  [[nodiscard]] std::int64_t right(std::int64_t value) const noexcept { return limited(round_shift(value, b, Rounding::half_up)); }
+  [[nodiscard]] std::int64_t left(std::int64_t value) const noexcept {
+    return limited(round_shift(value, a, Rounding::half_up));
+  }
+  [[nodiscard]] std::int64_t right(std::int64_t value) const noexcept {
+    return limited(round_shift(value, b, Rounding::half_up));
+  }
 };
 
 template <class T>
@@ -65,13 +71,16 @@ void integers(const PairSpec& spec, const void* a, const void* b, void* y) noexc
       const float scale = power_of_two(spec.a_exponent - spec.b_exponent - spec.y_exponent);
       return each<T, T>(spec, a, b, y, [&](T p, T q) {
         if (p == 0) return clamped<T>(spec, 0);
-        return clamped<T>(spec, round_float(static_cast<float>(p) / static_cast<float>(q) * scale, spec.rounding));
+        return clamped<T>(spec,
+                          round_float(static_cast<float>(p) / static_cast<float>(q) * scale, spec.rounding));
       });
     }
     case PairOp::pow: {
-      const float a_scale = power_of_two(spec.a_exponent), b_scale = power_of_two(spec.b_exponent), y_scale = power_of_two(-spec.y_exponent);
+      const float a_scale = power_of_two(spec.a_exponent), b_scale = power_of_two(spec.b_exponent),
+                  y_scale = power_of_two(-spec.y_exponent);
       return each<T, T>(spec, a, b, y, [&](T p, T q) {
-        const auto value = static_cast<float>(pow_of(static_cast<double>(static_cast<float>(p) * a_scale), static_cast<double>(static_cast<float>(q) * b_scale)));
+        const auto value = static_cast<float>(pow_of(static_cast<double>(static_cast<float>(p) * a_scale),
+                                                     static_cast<double>(static_cast<float>(q) * b_scale)));
         return clamped<T>(spec, round_float(value * y_scale, spec.rounding));
       });
     }
@@ -84,13 +93,16 @@ void integers(const PairSpec& spec, const void* a, const void* b, void* y) noexc
       });
     }
     case PairOp::prelu: {
-      const int negative = spec.y_exponent - spec.a_exponent - spec.b_exponent, positive = spec.y_exponent - spec.a_exponent;
+      const int negative = spec.y_exponent - spec.a_exponent - spec.b_exponent,
+                positive = spec.y_exponent - spec.a_exponent;
       return each<T, T>(spec, a, b, y, [&](T p, T q) {
-        const std::int64_t value = p < 0 ? round_shift(std::int64_t{p} * q, negative, spec.rounding) : round_shift(p, positive, spec.rounding);
+        const std::int64_t value = p < 0 ? round_shift(std::int64_t{p} * q, negative, spec.rounding)
+                                         : round_shift(p, positive, spec.rounding);
         return clamped<T>(spec, value);
       });
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -99,7 +111,9 @@ void compare_with(const PairSpec& spec, const void* a, const void* b, void* y, F
   if constexpr (!std::is_same_v<T, float>) {
     if (spec.a_exponent != spec.b_exponent) {
       const Common common(spec);
-      return each<T, std::uint8_t>(spec, a, b, y, [&](T p, T q) { return static_cast<std::uint8_t>(f(common.left(p), common.right(q))); });
+      return each<T, std::uint8_t>(spec, a, b, y, [&](T p, T q) {
+        return static_cast<std::uint8_t>(f(common.left(p), common.right(q)));
+      });
     }
   }
   each<T, std::uint8_t>(spec, a, b, y, [&](T p, T q) { return static_cast<std::uint8_t>(f(p, q)); });
@@ -108,11 +122,16 @@ void compare_with(const PairSpec& spec, const void* a, const void* b, void* y, F
 template <class T>
 void compare(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
   switch (spec.op) {
-    case PairOp::equal: return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p == q; });
-    case PairOp::greater: return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p > q; });
-    case PairOp::greater_or_equal: return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p >= q; });
-    case PairOp::less: return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p < q; });
-    default: return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p <= q; });
+    case PairOp::equal:
+      return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p == q; });
+    case PairOp::greater:
+      return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p > q; });
+    case PairOp::greater_or_equal:
+      return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p >= q; });
+    case PairOp::less:
+      return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p < q; });
+    default:
+      return compare_with<T>(spec, a, b, y, [](auto p, auto q) { return p <= q; });
   }
 }
 
@@ -127,39 +146,60 @@ void float_each(const PairSpec& spec, const void* a, const void* b, void* y, F f
 
 void floats(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
   switch (spec.op) {
-    case PairOp::add: return float_each(spec, a, b, y, [](float p, float q) { return p + q; });
-    case PairOp::sub: return float_each(spec, a, b, y, [](float p, float q) { return p - q; });
-    case PairOp::mul: return float_each(spec, a, b, y, [](float p, float q) { return p * q; });
-    case PairOp::div: return float_each(spec, a, b, y, [](float p, float q) { return p / q; });
+    case PairOp::add:
+      return float_each(spec, a, b, y, [](float p, float q) { return p + q; });
+    case PairOp::sub:
+      return float_each(spec, a, b, y, [](float p, float q) { return p - q; });
+    case PairOp::mul:
+      return float_each(spec, a, b, y, [](float p, float q) { return p * q; });
+    case PairOp::div:
+      return float_each(spec, a, b, y, [](float p, float q) { return p / q; });
     // NaN wins on either side.
-    case PairOp::max: return float_each(spec, a, b, y, [](float p, float q) { return p > q || p != p ? p : q; });
-    case PairOp::min: return float_each(spec, a, b, y, [](float p, float q) { return p < q || p != p ? p : q; });
-    case PairOp::mod: return float_each(spec, a, b, y, [](float p, float q) { return __builtin_fmodf(p, q); });
+    case PairOp::max:
+      return float_each(spec, a, b, y, [](float p, float q) { return p > q || p != p ? p : q; });
+    case PairOp::min:
+      return float_each(spec, a, b, y, [](float p, float q) { return p < q || p != p ? p : q; });
+    case PairOp::mod:
+      return float_each(spec, a, b, y, [](float p, float q) { return __builtin_fmodf(p, q); });
     case PairOp::mod_floor:
       return float_each(spec, a, b, y, [](float p, float q) {
         const float rest = __builtin_fmodf(p, q);
         return rest != 0 && (rest < 0) != (q < 0) ? rest + q : rest;
       });
     case PairOp::pow:
-      return float_each(spec, a, b, y, [](float p, float q) { return static_cast<float>(pow_of(static_cast<double>(p), static_cast<double>(q))); });
-    case PairOp::prelu: return float_each(spec, a, b, y, [](float p, float q) { return p < 0 ? p * q : p; });
-    default: return;
+      return float_each(spec, a, b, y, [](float p, float q) {
+        return static_cast<float>(pow_of(static_cast<double>(p), static_cast<double>(q)));
+      });
+    case PairOp::prelu:
+      return float_each(spec, a, b, y, [](float p, float q) { return p < 0 ? p * q : p; });
+    default:
+      return;
   }
 }
 
 void logic(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
   using Bool = std::uint8_t;
   switch (spec.op) {
-    case PairOp::logical_and: return each<Bool, Bool>(spec, a, b, y, [](Bool p, Bool q) { return static_cast<Bool>(p != 0 && q != 0); });
-    case PairOp::logical_or: return each<Bool, Bool>(spec, a, b, y, [](Bool p, Bool q) { return static_cast<Bool>(p != 0 || q != 0); });
-    case PairOp::logical_xor: return each<Bool, Bool>(spec, a, b, y, [](Bool p, Bool q) { return static_cast<Bool>((p != 0) != (q != 0)); });
-    case PairOp::equal: return each<Bool, Bool>(spec, a, b, y, [](Bool p, Bool q) { return static_cast<Bool>((p != 0) == (q != 0)); });
-    default: return;
+    case PairOp::logical_and:
+      return each<Bool, Bool>(spec, a, b, y,
+                              [](Bool p, Bool q) { return static_cast<Bool>(p != 0 && q != 0); });
+    case PairOp::logical_or:
+      return each<Bool, Bool>(spec, a, b, y,
+                              [](Bool p, Bool q) { return static_cast<Bool>(p != 0 || q != 0); });
+    case PairOp::logical_xor:
+      return each<Bool, Bool>(spec, a, b, y,
+                              [](Bool p, Bool q) { return static_cast<Bool>((p != 0) != (q != 0)); });
+    case PairOp::equal:
+      return each<Bool, Bool>(spec, a, b, y,
+                              [](Bool p, Bool q) { return static_cast<Bool>((p != 0) == (q != 0)); });
+    default:
+      return;
   }
 }
 
 template <class T>
-void choose_typed(const ChoiceSpec& spec, const std::uint8_t* condition, const void* a_bytes, const void* b_bytes, void* y_bytes) noexcept {
+void choose_typed(const ChoiceSpec& spec, const std::uint8_t* condition, const void* a_bytes,
+                  const void* b_bytes, void* y_bytes) noexcept {
   const auto* a = static_cast<const T*>(a_bytes);
   const auto* b = static_cast<const T*>(b_bytes);
   auto* y = static_cast<T*>(y_bytes);
@@ -179,7 +219,8 @@ To converted(From x) noexcept {
   } else if constexpr (std::is_floating_point_v<From>) {
     if (x != x) return 0;
     // 2^digits is the first value beyond the type, and exact in every floating-point type.
-    const auto beyond = static_cast<From>(static_cast<double>(std::uint64_t{1} << std::numeric_limits<To>::digits));
+    const auto beyond =
+        static_cast<From>(static_cast<double>(std::uint64_t{1} << std::numeric_limits<To>::digits));
     if (x >= beyond) return std::numeric_limits<To>::max();
     if (x < static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     return static_cast<To>(x);
@@ -197,18 +238,27 @@ void cast_from(DType to, std::size_t count, const From* x, void* y) noexcept {
     for (std::size_t i = 0; i < count; ++i) out[i] = converted<To>(x[i]);
   };
   switch (to) {
-    case DType::float32: return all(static_cast<float*>(y));
-    case DType::float64: return all(static_cast<double*>(y));
-    case DType::int8: return all(static_cast<std::int8_t*>(y));
-    case DType::uint8: return all(static_cast<std::uint8_t*>(y));
-    case DType::int16: return all(static_cast<std::int16_t*>(y));
-    case DType::uint16: return all(static_cast<std::uint16_t*>(y));
-    case DType::int32: return all(static_cast<std::int32_t*>(y));
-    case DType::int64: return all(static_cast<std::int64_t*>(y));
+    case DType::float32:
+      return all(static_cast<float*>(y));
+    case DType::float64:
+      return all(static_cast<double*>(y));
+    case DType::int8:
+      return all(static_cast<std::int8_t*>(y));
+    case DType::uint8:
+      return all(static_cast<std::uint8_t*>(y));
+    case DType::int16:
+      return all(static_cast<std::int16_t*>(y));
+    case DType::uint16:
+      return all(static_cast<std::uint16_t*>(y));
+    case DType::int32:
+      return all(static_cast<std::int32_t*>(y));
+    case DType::int64:
+      return all(static_cast<std::int64_t*>(y));
     case DType::boolean:
       for (std::size_t i = 0; i < count; ++i) static_cast<std::uint8_t*>(y)[i] = x[i] != 0 ? 1 : 0;
       return;
-    case DType::none: return;
+    case DType::none:
+      return;
   }
 }
 
@@ -221,11 +271,21 @@ void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept
     const std::int32_t p = left[i % spec.a_count], q = right[i % spec.b_count];
     const auto u = static_cast<std::uint32_t>(p), v = static_cast<std::uint32_t>(q);
     switch (spec.op) {
-      case PairOp::add: out[i] = static_cast<std::int32_t>(u + v); break;
-      case PairOp::sub: out[i] = static_cast<std::int32_t>(u - v); break;
-      case PairOp::mul: out[i] = static_cast<std::int32_t>(u * v); break;
-      case PairOp::max: out[i] = p > q ? p : q; break;
-      default: out[i] = p < q ? p : q; break;
+      case PairOp::add:
+        out[i] = static_cast<std::int32_t>(u + v);
+        break;
+      case PairOp::sub:
+        out[i] = static_cast<std::int32_t>(u - v);
+        break;
+      case PairOp::mul:
+        out[i] = static_cast<std::int32_t>(u * v);
+        break;
+      case PairOp::max:
+        out[i] = p > q ? p : q;
+        break;
+      default:
+        out[i] = p < q ? p : q;
+        break;
     }
   }
 }
@@ -235,34 +295,53 @@ void plain(const PairSpec& spec, const void* a, const void* b, void* y) noexcept
 void pairs(const PairSpec& spec, const void* a, const void* b, void* y) noexcept {
   const bool compares = spec.op >= PairOp::equal && spec.op <= PairOp::less_or_equal;
   switch (spec.dtype) {
-    case DType::int8: return compares ? compare<std::int8_t>(spec, a, b, y) : integers<std::int8_t>(spec, a, b, y);
-    case DType::int16: return compares ? compare<std::int16_t>(spec, a, b, y) : integers<std::int16_t>(spec, a, b, y);
-    case DType::float32: return compares ? compare<float>(spec, a, b, y) : floats(spec, a, b, y);
-    case DType::int32: return plain(spec, a, b, y);
-    case DType::boolean: return logic(spec, a, b, y);
-    default: return;
+    case DType::int8:
+      return compares ? compare<std::int8_t>(spec, a, b, y) : integers<std::int8_t>(spec, a, b, y);
+    case DType::int16:
+      return compares ? compare<std::int16_t>(spec, a, b, y) : integers<std::int16_t>(spec, a, b, y);
+    case DType::float32:
+      return compares ? compare<float>(spec, a, b, y) : floats(spec, a, b, y);
+    case DType::int32:
+      return plain(spec, a, b, y);
+    case DType::boolean:
+      return logic(spec, a, b, y);
+    default:
+      return;
   }
 }
 
-void choose(const ChoiceSpec& spec, const std::uint8_t* condition, const void* a, const void* b, void* y) noexcept {
+void choose(const ChoiceSpec& spec, const std::uint8_t* condition, const void* a, const void* b,
+            void* y) noexcept {
   switch (spec.element) {
-    case 1: return choose_typed<std::uint8_t>(spec, condition, a, b, y);
-    case 2: return choose_typed<std::uint16_t>(spec, condition, a, b, y);
-    case 4: return choose_typed<std::uint32_t>(spec, condition, a, b, y);
-    default: return choose_typed<std::uint64_t>(spec, condition, a, b, y);
+    case 1:
+      return choose_typed<std::uint8_t>(spec, condition, a, b, y);
+    case 2:
+      return choose_typed<std::uint16_t>(spec, condition, a, b, y);
+    case 4:
+      return choose_typed<std::uint32_t>(spec, condition, a, b, y);
+    default:
+      return choose_typed<std::uint64_t>(spec, condition, a, b, y);
   }
 }
 
 void cast(DType from, DType to, std::size_t count, const void* x, void* y) noexcept {
   switch (from) {
-    case DType::float32: return cast_from(to, count, static_cast<const float*>(x), y);
-    case DType::float64: return cast_from(to, count, static_cast<const double*>(x), y);
-    case DType::int8: return cast_from(to, count, static_cast<const std::int8_t*>(x), y);
-    case DType::uint8: return cast_from(to, count, static_cast<const std::uint8_t*>(x), y);
-    case DType::int16: return cast_from(to, count, static_cast<const std::int16_t*>(x), y);
-    case DType::uint16: return cast_from(to, count, static_cast<const std::uint16_t*>(x), y);
-    case DType::int32: return cast_from(to, count, static_cast<const std::int32_t*>(x), y);
-    case DType::int64: return cast_from(to, count, static_cast<const std::int64_t*>(x), y);
+    case DType::float32:
+      return cast_from(to, count, static_cast<const float*>(x), y);
+    case DType::float64:
+      return cast_from(to, count, static_cast<const double*>(x), y);
+    case DType::int8:
+      return cast_from(to, count, static_cast<const std::int8_t*>(x), y);
+    case DType::uint8:
+      return cast_from(to, count, static_cast<const std::uint8_t*>(x), y);
+    case DType::int16:
+      return cast_from(to, count, static_cast<const std::int16_t*>(x), y);
+    case DType::uint16:
+      return cast_from(to, count, static_cast<const std::uint16_t*>(x), y);
+    case DType::int32:
+      return cast_from(to, count, static_cast<const std::int32_t*>(x), y);
+    case DType::int64:
+      return cast_from(to, count, static_cast<const std::int64_t*>(x), y);
     case DType::boolean: {
       // Any byte but 0 is true; as a number it is 1.
       for (std::size_t i = 0; i < count; ++i) {
@@ -271,7 +350,8 @@ void cast(DType from, DType to, std::size_t count, const void* x, void* y) noexc
       }
       return;
     }
-    case DType::none: return;
+    case DType::none:
+      return;
   }
 }
 

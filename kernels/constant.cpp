@@ -10,31 +10,40 @@
 namespace runnel::kernels {
 
 // The strictest of all builds decides, so that a program means the same for all.
-bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept { return device_conv_fits(spec, largest); }
+bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept {
+  return device_conv_fits(spec, largest);
+}
 
 namespace {
 
 // A Requant that needs no way through int64.
 bool ordinary(const Requant& how) noexcept {
-  return std::all_of(how.shift, how.shift + how.count, [](std::int32_t shift) { return shift >= 1 && shift <= 30; });
+  return std::all_of(how.shift, how.shift + how.count,
+                     [](std::int32_t shift) { return shift >= 1 && shift <= 30; });
 }
 // One output, of taps that are all inside; columns only.
 bool one_position(const ConvSpec& spec) noexcept {
-  return spec.dtype == DType::int8 && spec.out_height == 1 && spec.out_width == 1 && spec.in_height == 1 && spec.kernel_height == 1 && spec.pad_top == 0 && spec.pad_left == 0 &&
+  return spec.dtype == DType::int8 && spec.out_height == 1 && spec.out_width == 1 && spec.in_height == 1 &&
+         spec.kernel_height == 1 && spec.pad_top == 0 && spec.pad_left == 0 &&
          (spec.kernel_width - 1) * spec.dilation_width < spec.in_width && !spec.add && ordinary(spec.requant);
 }
 
 }  // namespace
 
 bool as_constant(const ConvSpec& spec, ConstantDense& out) noexcept {
-  if (!one_position(spec) || spec.groups != 1 || (spec.kernel_width > 1 && spec.dilation_width != 1)) return false;
-  out = {spec.weights, spec.bias, spec.kernel_width * spec.in_channels, spec.out_channels, spec.in_zero_point, spec.requant};
+  if (!one_position(spec) || spec.groups != 1 || (spec.kernel_width > 1 && spec.dilation_width != 1))
+    return false;
+  out = {spec.weights,      spec.bias,          spec.kernel_width * spec.in_channels,
+         spec.out_channels, spec.in_zero_point, spec.requant};
   return true;
 }
 
 bool as_constant(const ConvSpec& spec, ConstantDepthwise& out) noexcept {
-  if (!one_position(spec) || spec.groups == 1 || spec.groups != spec.in_channels || spec.groups != spec.out_channels) return false;
-  out = {spec.weights, spec.bias, spec.out_channels, spec.kernel_width, spec.dilation_width, spec.in_zero_point, spec.requant};
+  if (!one_position(spec) || spec.groups == 1 || spec.groups != spec.in_channels ||
+      spec.groups != spec.out_channels)
+    return false;
+  out = {spec.weights,        spec.bias,          spec.out_channels, spec.kernel_width,
+         spec.dilation_width, spec.in_zero_point, spec.requant};
   return true;
 }
 
@@ -84,7 +93,8 @@ void constant_depthwise_int8(const void* depthwise, const void* x, const void*, 
 #endif
 
 bool is_plain_sum(const BinarySpec& spec) noexcept {
-  return spec.op == BinaryOp::add && spec.dtype == DType::int8 && spec.a_exponent == spec.y_exponent && spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
+  return spec.op == BinaryOp::add && spec.dtype == DType::int8 && spec.a_exponent == spec.y_exponent &&
+         spec.b_exponent == spec.y_exponent && spec.a_count == spec.count && spec.b_count == spec.count;
 }
 
 void constant_sum_int8(const void* of, const void* a_void, const void* b_void, void* y_void) noexcept {
@@ -94,8 +104,10 @@ void constant_sum_int8(const void* of, const void* a_void, const void* b_void, v
 #endif
   const auto *a = static_cast<const std::int8_t*>(a_void), *b = static_cast<const std::int8_t*>(b_void);
   auto* y = static_cast<std::int8_t*>(y_void);
-  const std::int32_t low = clamp_to<std::int32_t>(spec.low, -128, 127), high = clamp_to<std::int32_t>(spec.high, -128, 127);
-  for (std::size_t i = 0; i < spec.count; ++i) y[i] = static_cast<std::int8_t>(clamp_to<std::int32_t>(a[i] + b[i], low, high));
+  const std::int32_t low = clamp_to<std::int32_t>(spec.low, -128, 127),
+                     high = clamp_to<std::int32_t>(spec.high, -128, 127);
+  for (std::size_t i = 0; i < spec.count; ++i)
+    y[i] = static_cast<std::int8_t>(clamp_to<std::int32_t>(a[i] + b[i], low, high));
 }
 
 void constant_copy(const void* count, const void* x, const void*, void* y) noexcept {
@@ -111,9 +123,11 @@ bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void*
 #endif
   return binary32<kOp>(spec, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(y));
 }
-#define RUNNEL_CONSTANT_BINARY(op)                                                                                              \
-  template bool constant_binary<BinaryOp::op, std::int8_t>(const BinarySpec&, const void*, const void*, void*) noexcept; \
-  template bool constant_binary<BinaryOp::op, std::int16_t>(const BinarySpec&, const void*, const void*, void*) noexcept;
+#define RUNNEL_CONSTANT_BINARY(op)                                                                       \
+  template bool constant_binary<BinaryOp::op, std::int8_t>(const BinarySpec&, const void*, const void*,  \
+                                                           void*) noexcept;                              \
+  template bool constant_binary<BinaryOp::op, std::int16_t>(const BinarySpec&, const void*, const void*, \
+                                                            void*) noexcept;
 RUNNEL_CONSTANT_BINARY(add)
 RUNNEL_CONSTANT_BINARY(sub)
 RUNNEL_CONSTANT_BINARY(mul)

@@ -1,5 +1,6 @@
-// Kernels for operators that a compiler has bound ahead of time (compiler/embed): one function per operation and type, so that a program is
-// linked with those that it calls and no others. Each gives the bits of the general form, where `..._fits` or its result says so.
+// Kernels for operators that a compiler has bound ahead of time (compiler/embed): one function per operation
+// and type, so that a program is linked with those that it calls and no others. Each gives the bits of the
+// general form, where `..._fits` or its result says so.
 #pragma once
 
 #include "kernels/conv.h"
@@ -7,25 +8,26 @@
 
 namespace runnel::kernels {
 
-// Whether the two below compute exactly what conv_reference does, on every processor; `largest`: no accumulator is larger.
+// Whether the two below compute exactly what conv_reference does, on every processor; `largest`: no
+// accumulator is larger.
 bool constant_conv_fits(const ConvSpec& spec, std::int64_t largest) noexcept;
 // DirectRun: `spec` is a ConvSpec, there is no addend.
 void constant_conv_int8(const void* spec, const void* x, const void* addend, void* y) noexcept;
 void constant_conv_int16(const void* spec, const void* x, const void* addend, void* y) noexcept;
 
-// What remains of a convolution of int8 with one output position whose inputs are one run in memory (or of a fully connected layer), where shifts are
-// ordinary ones: 1 to 30.
+// What remains of a convolution of int8 with one output position whose inputs are one run in memory (or of a
+// fully connected layer), where shifts are ordinary ones: 1 to 30.
 struct ConstantDense {
-  const void* weights = nullptr;             // [channels][inputs]
-  const void* bias = nullptr;                // [channels]; or null
+  const void* weights = nullptr;  // [channels][inputs]
+  const void* bias = nullptr;     // [channels]; or null
   std::int32_t inputs = 0, channels = 0, in_zero_point = 0;
   Requant requant;
 };
 // The same of a depthwise one.
 struct ConstantDepthwise {
-  const void* weights = nullptr;             // [channels][taps]
-  const void* bias = nullptr;                // [channels]; or null
-  std::int32_t channels = 0, taps = 0, distance = 1;   // in frames from tap to tap
+  const void* weights = nullptr;                      // [channels][taps]
+  const void* bias = nullptr;                         // [channels]; or null
+  std::int32_t channels = 0, taps = 0, distance = 1;  // in frames from tap to tap
   std::int32_t in_zero_point = 0;
   Requant requant;
 };
@@ -36,7 +38,8 @@ bool as_constant(const ConvSpec& spec, ConstantDepthwise& out) noexcept;
 void constant_dense_int8(const void* dense, const void* x, const void* addend, void* y) noexcept;
 void constant_depthwise_int8(const void* depthwise, const void* x, const void* addend, void* y) noexcept;
 
-// For T = int8_t, int16_t. False, with nothing written, where the exponents are such that only the general form can do it.
+// For T = int8_t, int16_t. False, with nothing written, where the exponents are such that only the general
+// form can do it.
 template <BinaryOp kOp, class T>
 bool constant_binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
 // DirectRun: `spec` is a BinarySpec.

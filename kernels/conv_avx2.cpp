@@ -12,7 +12,7 @@ namespace {
 struct Avx2 {
   using Int = __m256i;
   static constexpr int kLanes = 8;
-  static constexpr int kFrames = 1, kGroups = 2;   // 8 sums leave 8 of 16 registers
+  static constexpr int kFrames = 1, kGroups = 2;  // 8 sums leave 8 of 16 registers
 
   // Zero point and clamp, as store_group and store_vector want them.
   struct Limits {
@@ -20,21 +20,29 @@ struct Avx2 {
     std::int32_t zero_point, lowest, highest;
   };
   RUNNEL_VECTOR Limits limits(std::int32_t zero_point, std::int32_t low, std::int32_t high) noexcept {
-    return {_mm256_set1_epi16(static_cast<std::int16_t>(zero_point)), _mm256_set1_epi8(static_cast<std::int8_t>(low)),
-            _mm256_set1_epi8(static_cast<std::int8_t>(high)), zero_point, low, high};
+    return {_mm256_set1_epi16(static_cast<std::int16_t>(zero_point)),
+            _mm256_set1_epi8(static_cast<std::int8_t>(low)),
+            _mm256_set1_epi8(static_cast<std::int8_t>(high)),
+            zero_point,
+            low,
+            high};
   }
 
   struct SumLimits {
     Int low, high;
   };
   RUNNEL_VECTOR SumLimits sum_limits(std::int32_t low, std::int32_t high) noexcept {
-    return {_mm256_set1_epi8(static_cast<std::int8_t>(low)), _mm256_set1_epi8(static_cast<std::int8_t>(high))};
+    return {_mm256_set1_epi8(static_cast<std::int8_t>(low)),
+            _mm256_set1_epi8(static_cast<std::int8_t>(high))};
   }
 
-  // Has `a` computed here: compilers would add up the products of several steps first, for which there are no registers.
+  // Has `a` computed here: compilers would add up the products of several steps first, for which there are no
+  // registers.
   RUNNEL_VECTOR void settle(Int& a) noexcept { asm("" : "+x"(a)); }
   RUNNEL_VECTOR Int zero() noexcept { return _mm256_setzero_si256(); }
-  RUNNEL_VECTOR Int load(const void* from) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+  RUNNEL_VECTOR Int load(const void* from) noexcept {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  }
   RUNNEL_VECTOR void store(void* to, Int a) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(to), a); }
   RUNNEL_VECTOR Int repeat(std::int32_t a) noexcept { return _mm256_set1_epi32(a); }
   RUNNEL_VECTOR Int repeat4(const std::int8_t* from) noexcept {
@@ -59,16 +67,20 @@ struct Avx2 {
     return _mm256_andnot_si256(_mm256_srli_epi32(_mm256_cmpeq_epi32(test, zero()), 31), a);
   }
   // a + 1 where b > c.
-  RUNNEL_VECTOR Int add_where_greater(Int a, Int b, Int c) noexcept { return _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c)); }
+  RUNNEL_VECTOR Int add_where_greater(Int a, Int b, Int c) noexcept {
+    return _mm256_sub_epi32(a, _mm256_cmpgt_epi32(b, c));
+  }
   // (a * b + nudge) / 2^31, rounded down.
   RUNNEL_VECTOR Int multiply_high31(Int a, Int b, Int nudge) noexcept {
     const Int low_nudge = _mm256_and_si256(nudge, _mm256_set1_epi64x(0xffffffff));
     const Int even = _mm256_add_epi64(_mm256_mul_epi32(a, b), low_nudge);
-    const Int odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)), _mm256_srli_epi64(nudge, 32));
+    const Int odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)),
+                                     _mm256_srli_epi64(nudge, 32));
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
   }
 
-  // 32 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points are 8 bits.
+  // 32 channels in the lane order of ConvPlan; saturating to 16 bits first changes nothing, since zero points
+  // are 8 bits.
   RUNNEL_VECTOR Int pack_group(const Int* v, const Limits& limits) noexcept {
     const Int a = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), limits.zero_points);
     const Int b = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), limits.zero_points);
@@ -76,7 +88,8 @@ struct Avx2 {
     bytes = _mm256_max_epi8(bytes, limits.low);
     return _mm256_min_epi8(bytes, limits.high);
   }
-  RUNNEL_VECTOR Int add_group(Int bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+  RUNNEL_VECTOR Int add_group(Int bytes, const std::int8_t* addend, std::int32_t count,
+                              const SumLimits& limits) noexcept {
     alignas(32) std::int8_t all[32] = {};
     if (count < 32) {
       for (std::int32_t i = 0; i < count; ++i) all[i] = addend[i];
@@ -101,15 +114,18 @@ struct Avx2 {
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
     return _mm_packs_epi16(words, words);
   }
-  RUNNEL_VECTOR __m128i add_vector(__m128i bytes, const std::int8_t* addend, std::int32_t count, const SumLimits& limits) noexcept {
+  RUNNEL_VECTOR __m128i add_vector(__m128i bytes, const std::int8_t* addend, std::int32_t count,
+                                   const SumLimits& limits) noexcept {
     alignas(16) std::int8_t all[16] = {};
     for (std::int32_t i = 0; i < count; ++i) all[i] = addend[i];
     const __m128i sum = _mm_adds_epi8(bytes, _mm_load_si128(reinterpret_cast<const __m128i*>(all)));
-    return _mm_min_epi8(_mm_max_epi8(sum, _mm256_castsi256_si128(limits.low)), _mm256_castsi256_si128(limits.high));
+    return _mm_min_epi8(_mm_max_epi8(sum, _mm256_castsi256_si128(limits.low)),
+                        _mm256_castsi256_si128(limits.high));
   }
   RUNNEL_VECTOR void store_vector(__m128i bytes, std::int8_t* y, std::int32_t count) noexcept {
     std::int64_t eight = _mm_cvtsi128_si64(bytes);
-    if (count == 8) __builtin_memcpy(y, &eight, 8);
+    if (count == 8)
+      __builtin_memcpy(y, &eight, 8);
     else {
       for (std::int32_t i = 0; i < count; ++i, eight >>= 8) y[i] = static_cast<std::int8_t>(eight);
     }
@@ -126,12 +142,15 @@ struct Avx2 {
   RUNNEL_VECTOR void spread_bytes(Int r, Int* out) noexcept { interleave(r, zero(), zero(), zero(), out); }
 };
 
-// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512 in size, which never saturates.
+// x in 0..127: vpmaddubsw adds two products in int16, at most 2 * 127 * 128 = 32512 in size, which never
+// saturates.
 struct Unsigned {
   using Weights = __m256i;
   static constexpr int kVectorBytes = 32;
   template <int kSums>
-  static constexpr int chains() noexcept { return 1; }
+  static constexpr int chains() noexcept {
+    return 1;
+  }
   RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return Avx2::load(from); }
   RUNNEL_VECTOR __m256i input(__m256i x) noexcept { return x; }
   RUNNEL_VECTOR __m256i spread(__m256i x) noexcept { return x; }
@@ -149,19 +168,27 @@ struct Signed {
   using Weights = Pair;
   static constexpr int kVectorBytes = 64;
   template <int kSums>
-  static constexpr int chains() noexcept { return 1; }
-  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return {Avx2::load(from), Avx2::load(from + 32)}; }
-  RUNNEL_VECTOR Pair input(__m256i x) noexcept { return {_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(x, 8)}; }
+  static constexpr int chains() noexcept {
+    return 1;
+  }
+  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept {
+    return {Avx2::load(from), Avx2::load(from + 32)};
+  }
+  RUNNEL_VECTOR Pair input(__m256i x) noexcept {
+    return {_mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8), _mm256_srai_epi16(x, 8)};
+  }
   RUNNEL_VECTOR Pair spread(__m256i x) noexcept { return input(x); }
   RUNNEL_VECTOR __m256i row(const std::int8_t* from) noexcept { return Avx2::load(from); }
   RUNNEL_VECTOR __m256i add(__m256i sum, Pair x, Weights w) noexcept {
-    return _mm256_add_epi32(sum, _mm256_add_epi32(_mm256_madd_epi16(x.even, w.even), _mm256_madd_epi16(x.odd, w.odd)));
+    return _mm256_add_epi32(
+        sum, _mm256_add_epi32(_mm256_madd_epi16(x.even, w.even), _mm256_madd_epi16(x.odd, w.odd)));
   }
 };
 
-// Any x, for dense windows: x is |x| and its sign. Where x < 0 the weight's bits are flipped, which makes -w - 1 of it: |x| * (-w - 1) is x * w - |x|, and
-// what is missing, the sum of these |x|, is the same for all channels. vpmaddubsw adds two products from -128 * 128 to 128 * 127: int16 holds
-// them. Half the bytes of weights that Signed has, and fewer multiplications than vpmovsxbw would leave.
+// Any x, for dense windows: x is |x| and its sign. Where x < 0 the weight's bits are flipped, which makes -w
+// - 1 of it: |x| * (-w - 1) is x * w - |x|, and what is missing, the sum of these |x|, is the same for all
+// channels. vpmaddubsw adds two products from -128 * 128 to 128 * 127: int16 holds them. Half the bytes of
+// weights that Signed has, and fewer multiplications than vpmovsxbw would leave.
 struct Folded {
   struct Input {
     __m256i size, flip;
@@ -169,17 +196,27 @@ struct Folded {
   using Weights = __m256i;
   static constexpr int kVectorBytes = 32;
   template <int kSums>
-  static constexpr int chains() noexcept { return 1; }
+  static constexpr int chains() noexcept {
+    return 1;
+  }
   RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return Avx2::load(from); }
-  RUNNEL_VECTOR Input input(__m256i x) noexcept { return {_mm256_abs_epi8(x), _mm256_cmpgt_epi8(_mm256_setzero_si256(), x)}; }
-  RUNNEL_VECTOR __m256i add(__m256i sum, Input x, Weights w) noexcept { return Unsigned::add(sum, x.size, _mm256_xor_si256(w, x.flip)); }
+  RUNNEL_VECTOR Input input(__m256i x) noexcept {
+    return {_mm256_abs_epi8(x), _mm256_cmpgt_epi8(_mm256_setzero_si256(), x)};
+  }
+  RUNNEL_VECTOR __m256i add(__m256i sum, Input x, Weights w) noexcept {
+    return Unsigned::add(sum, x.size, _mm256_xor_si256(w, x.flip));
+  }
 
-  // Adds the sum of |x| where x < 0 to `missing`, in pieces: spread_missing() makes one number of them for all lanes.
+  // Adds the sum of |x| where x < 0 to `missing`, in pieces: spread_missing() makes one number of them for
+  // all lanes.
   RUNNEL_VECTOR __m256i miss(__m256i missing, const std::int8_t* x, std::int64_t bytes) noexcept {
     for (; bytes >= 32; bytes -= 32, x += 32) missing = miss(missing, Avx2::load(x));
     if (bytes == 0) return missing;
-    const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-    return miss(missing, _mm256_and_si256(Avx2::load(x), _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<std::int8_t>(bytes)), numbers)));
+    const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                                             19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    return miss(missing, _mm256_and_si256(
+                             Avx2::load(x),
+                             _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<std::int8_t>(bytes)), numbers)));
   }
   RUNNEL_VECTOR __m256i miss(__m256i missing, __m256i x) noexcept {
     const __m256i size = _mm256_abs_epi8(_mm256_min_epi8(x, _mm256_setzero_si256()));
@@ -191,9 +228,10 @@ struct Folded {
   }
 };
 
-// Any x, weights in pairs of which not both are -128 (ConvPlan says how they are packed): x + 128 or 127 - x, whichever makes the signs of the two
-// weights of a pair differ. vpmaddubsw then adds two products from -255 * 128 to 255 * 127, which int16 holds. What is too much by that is a constant
-// for each channel and in its bias.
+// Any x, weights in pairs of which not both are -128 (ConvPlan says how they are packed): x + 128 or 127 - x,
+// whichever makes the signs of the two weights of a pair differ. vpmaddubsw then adds two products from -255
+// * 128 to 255 * 127, which int16 holds. What is too much by that is a constant for each channel and in its
+// bias.
 struct Paired {
   struct Pair {
     __m256i mask, weight;
@@ -201,15 +239,22 @@ struct Paired {
   using Weights = Pair;
   static constexpr int kVectorBytes = 64;
   template <int kSums>
-  static constexpr int chains() noexcept { return 1; }
-  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return {Avx2::load(from), Avx2::load(from + 32)}; }
+  static constexpr int chains() noexcept {
+    return 1;
+  }
+  RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept {
+    return {Avx2::load(from), Avx2::load(from + 32)};
+  }
   RUNNEL_VECTOR __m256i input(__m256i x) noexcept { return x; }
   RUNNEL_VECTOR __m256i spread(__m256i x) noexcept { return x; }
   RUNNEL_VECTOR __m256i row(const std::int8_t* from) noexcept { return Avx2::load(from); }
-  RUNNEL_VECTOR __m256i add(__m256i sum, __m256i x, Weights w) noexcept { return Unsigned::add(sum, _mm256_xor_si256(x, w.mask), w.weight); }
+  RUNNEL_VECTOR __m256i add(__m256i sum, __m256i x, Weights w) noexcept {
+    return Unsigned::add(sum, _mm256_xor_si256(x, w.mask), w.weight);
+  }
 };
 
-constexpr VectorConv kByteConv = {dense_kernels<Avx2, Unsigned>(), dense_kernels<Avx2, Folded>(), depthwise_kernels<Avx2, Unsigned>(), {}};
+constexpr VectorConv kByteConv = {
+    dense_kernels<Avx2, Unsigned>(), dense_kernels<Avx2, Folded>(), depthwise_kernels<Avx2, Unsigned>(), {}};
 constexpr VectorConv kPairedConv = vector_conv<Avx2, Unsigned, Paired>();
 constexpr VectorConv kWideConv = vector_conv<Avx2, Unsigned, Signed>();
 

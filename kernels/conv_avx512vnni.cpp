@@ -1,6 +1,5 @@
-#include "kernels/conv_vnni.h"
-
 #include "kernels/conv_vector.h"
+#include "kernels/conv_vnni.h"
 
 namespace runnel::kernels {
 namespace {

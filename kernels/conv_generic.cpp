@@ -5,7 +5,8 @@
 namespace runnel::kernels {
 namespace {
 
-// Products of T fit into int32 (|x - zero point| <= 255 and |w| <= 128; or 2^30 for int16 without a zero point).
+// Products of T fit into int32 (|x - zero point| <= 255 and |w| <= 128; or 2^30 for int16 without a zero
+// point).
 template <class T, class Sum>
 Sum dot(const T* x, const T* w, std::int64_t count, std::int32_t zero_point) noexcept {
   Sum sum = 0;
@@ -26,23 +27,28 @@ void run_depthwise(const ConvSpec& spec, const ConvPart& part, const T* x, T* y)
   const std::int64_t taps = std::int64_t{spec.kernel_height} * spec.kernel_width;
   for (std::int64_t at = part.first; at < part.last; ++at) {
     const std::int64_t row = at / spec.out_width, column = at % spec.out_width;
-    const std::int64_t top = row * spec.stride_height - spec.pad_top, left = column * spec.stride_width - spec.pad_left;
+    const std::int64_t top = row * spec.stride_height - spec.pad_top,
+                       left = column * spec.stride_width - spec.pad_left;
     const TapRange rows = taps_inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
     const TapRange columns = taps_inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
     T* out = y + at * spec.out_channels;
     for (std::int32_t first = part.first_channel; first < part.last_channel; first += kBlock) {
       const std::int32_t lanes = part.last_channel - first < kBlock ? part.last_channel - first : kBlock;
       Sum sum[kBlock];
-      for (std::int32_t c = 0; c < lanes; ++c) sum[c] = bias == nullptr ? 0 : static_cast<Sum>(bias[first + c]);
+      for (std::int32_t c = 0; c < lanes; ++c)
+        sum[c] = bias == nullptr ? 0 : static_cast<Sum>(bias[first + c]);
       for (std::int32_t i = rows.first; i < rows.last; ++i) {
         for (std::int32_t j = columns.first; j < columns.last; ++j) {
-          const std::int64_t position = (top + std::int64_t{i} * spec.dilation_height) * spec.in_width + left + std::int64_t{j} * spec.dilation_width;
+          const std::int64_t position = (top + std::int64_t{i} * spec.dilation_height) * spec.in_width +
+                                        left + std::int64_t{j} * spec.dilation_width;
           const T* in = x + position * spec.in_channels + first;
           const T* w = weights + first * taps + i * spec.kernel_width + j;
-          for (std::int32_t c = 0; c < lanes; ++c) sum[c] += (Sum{in[c]} - spec.in_zero_point) * Sum{w[c * taps]};
+          for (std::int32_t c = 0; c < lanes; ++c)
+            sum[c] += (Sum{in[c]} - spec.in_zero_point) * Sum{w[c * taps]};
         }
       }
-      for (std::int32_t c = 0; c < lanes; ++c) out[first + c] = static_cast<T>(requantize(sum[c], spec.requant, first + c));
+      for (std::int32_t c = 0; c < lanes; ++c)
+        out[first + c] = static_cast<T>(requantize(sum[c], spec.requant, first + c));
     }
   }
 }
@@ -62,7 +68,8 @@ void run(const ConvSpec& spec, const ConvPart& part, const T* x, T* y) noexcept 
   const std::int64_t row_weights = spec.kernel_width * group_inputs;
   for (std::int64_t at = part.first; at < part.last; ++at) {
     const std::int64_t row = at / spec.out_width, column = at % spec.out_width;
-    const std::int64_t top = row * spec.stride_height - spec.pad_top, left = column * spec.stride_width - spec.pad_left;
+    const std::int64_t top = row * spec.stride_height - spec.pad_top,
+                       left = column * spec.stride_width - spec.pad_left;
     const TapRange rows = taps_inside(top, spec.dilation_height, spec.kernel_height, spec.in_height);
     const TapRange columns = taps_inside(left, spec.dilation_width, spec.kernel_width, spec.in_width);
     const std::int32_t runs = merge ? (columns.last > columns.first ? 1 : 0) : columns.last - columns.first;
@@ -75,8 +82,10 @@ void run(const ConvSpec& spec, const ConvPart& part, const T* x, T* y) noexcept 
         for (std::int32_t r = 0; r < runs; ++r) {
           const std::int64_t tap = columns.first + r;
           const std::int64_t in_column = left + tap * spec.dilation_width;
-          const T* in = x + (in_row * spec.in_width + in_column) * spec.in_channels + out / group_outputs * group_inputs;
-          sum += dot<T, Sum>(in, w + kernel_row * row_weights + tap * group_inputs, length, spec.in_zero_point);
+          const T* in = x + (in_row * spec.in_width + in_column) * spec.in_channels +
+                        out / group_outputs * group_inputs;
+          sum +=
+              dot<T, Sum>(in, w + kernel_row * row_weights + tap * group_inputs, length, spec.in_zero_point);
         }
       }
       y[at * spec.out_channels + out] = static_cast<T>(requantize(sum, spec.requant, out));
@@ -87,11 +96,13 @@ void run(const ConvSpec& spec, const ConvPart& part, const T* x, T* y) noexcept 
 }  // namespace
 
 void run_generic_int8(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept {
-  run<std::int8_t, std::int32_t, std::int32_t>(spec, part, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(y));
+  run<std::int8_t, std::int32_t, std::int32_t>(spec, part, static_cast<const std::int8_t*>(x),
+                                               static_cast<std::int8_t*>(y));
 }
 
 void run_generic_int16(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept {
-  run<std::int16_t, std::int64_t, std::int64_t>(spec, part, static_cast<const std::int16_t*>(x), static_cast<std::int16_t*>(y));
+  run<std::int16_t, std::int64_t, std::int64_t>(spec, part, static_cast<const std::int16_t*>(x),
+                                                static_cast<std::int16_t*>(y));
 }
 
 }  // namespace runnel::kernels

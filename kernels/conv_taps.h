@@ -9,7 +9,8 @@ namespace runnel::kernels {
 struct TapRange {
   std::int32_t first, last;
 };
-inline TapRange taps_inside(std::int64_t start, std::int32_t dilation, std::int32_t taps, std::int32_t size) noexcept {
+inline TapRange taps_inside(std::int64_t start, std::int32_t dilation, std::int32_t taps,
+                            std::int32_t size) noexcept {
   // The usual window, without a division.
   if (start >= 0 && start + std::int64_t{taps - 1} * dilation < size) return {0, taps};
   std::int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;

@@ -6,18 +6,22 @@
 namespace runnel::kernels {
 namespace {
 
-// vpdpbusd adds four products u8 * s8 to each int32 lane without saturation: exact for every unsigned x. Its latency is five
-// cycles at two per cycle, so at least ten sums are kept in flight.
+// vpdpbusd adds four products u8 * s8 to each int32 lane without saturation: exact for every unsigned x. Its
+// latency is five cycles at two per cycle, so at least ten sums are kept in flight.
 struct Unsigned {
   using Weights = __m512i;
   static constexpr int kVectorBytes = 64;
   template <int kSums>
-  static constexpr int chains() noexcept { return kSums >= 10 ? 1 : kSums >= 5 ? 2 : 4; }
+  static constexpr int chains() noexcept {
+    return kSums >= 10 ? 1 : kSums >= 5 ? 2 : 4;
+  }
   RUNNEL_VECTOR Weights weights(const std::int8_t* from) noexcept { return _mm512_loadu_si512(from); }
   RUNNEL_VECTOR __m512i input(__m512i x) noexcept { return x; }
   RUNNEL_VECTOR __m512i spread(__m512i x) noexcept { return x; }
   RUNNEL_VECTOR __m512i row(const std::int8_t* from) noexcept { return _mm512_loadu_si512(from); }
-  RUNNEL_VECTOR __m512i add(__m512i sum, __m512i x, Weights w) noexcept { return _mm512_dpbusd_epi32(sum, x, w); }
+  RUNNEL_VECTOR __m512i add(__m512i sum, __m512i x, Weights w) noexcept {
+    return _mm512_dpbusd_epi32(sum, x, w);
+  }
 };
 
 // Signed x becomes x + 128 by flipping its sign bit; the bias holds -128 * sum(w).

@@ -1,5 +1,6 @@
-// Element-by-element operations as loops that compilers vectorise. Included once by each elementwise_<level>.cpp, which is
-// compiled for that level's instructions: everything is in an unnamed namespace, so that no copy reaches other files.
+// Element-by-element operations as loops that compilers vectorise. Included once by each
+// elementwise_<level>.cpp, which is compiled for that level's instructions: everything is in an unnamed
+// namespace, so that no copy reaches other files.
 //
 // int32 is enough nearly always; where it is not, the loops call the int64 arithmetic of the specification.
 #pragma once
@@ -24,8 +25,8 @@ struct Shift32 {
   explicit Shift32(int by, Rounding rounding) noexcept
       : shift(by),
         half(by > 0 ? 1 << (by - 1) : 0),
-        // A tie leaves no bits after the half is added. Without a shift nothing is a tie; a mask of all ones says so except for 0,
-        // where clearing the lowest bit is harmless.
+        // A tie leaves no bits after the half is added. Without a shift nothing is a tie; a mask of all ones
+        // says so except for 0, where clearing the lowest bit is harmless.
         mask(by > 0 ? static_cast<std::int32_t>((std::uint32_t{1} << by) - 1) : -1),
         even(rounding == Rounding::half_even ? 1 : 0) {}
   [[gnu::always_inline]] std::int32_t operator()(std::int32_t value) const noexcept {
@@ -53,36 +54,41 @@ template <class Body>
 #ifdef __linux__
 constexpr std::size_t kRepeated = 1024;
 #else
-constexpr std::size_t kRepeated = 64;   // on the stack; little is gained without vectors
+constexpr std::size_t kRepeated = 64;  // on the stack; little is gained without vectors
 #endif
 
 // y = clamp(value(a, b)) over all elements; a scalar operand does not break the loop into single steps.
 template <class T, class Value>
-[[gnu::always_inline]] inline void for_each(const BinarySpec& spec, const T* a, const T* b, T* y, Value value) noexcept {
+[[gnu::always_inline]] inline void for_each(const BinarySpec& spec, const T* a, const T* b, T* y,
+                                            Value value) noexcept {
   constexpr std::int32_t kLowest = std::numeric_limits<T>::min(), kHighest = std::numeric_limits<T>::max();
   const std::int32_t low = clamp_to<std::int32_t>(spec.low, kLowest, kHighest);
   const std::int32_t high = clamp_to<std::int32_t>(spec.high, kLowest, kHighest);
   if (spec.b_count == 1 && spec.a_count == spec.count) {
     const std::int32_t right = b[0];
-    for (std::size_t i = 0; i < spec.count; ++i) y[i] = static_cast<T>(clamp_to(value(std::int32_t{a[i]}, right), low, high));
+    for (std::size_t i = 0; i < spec.count; ++i)
+      y[i] = static_cast<T>(clamp_to(value(std::int32_t{a[i]}, right), low, high));
     return;
   }
   if (spec.a_count == 1 && spec.b_count == spec.count) {
     const std::int32_t left = a[0];
-    for (std::size_t i = 0; i < spec.count; ++i) y[i] = static_cast<T>(clamp_to(value(left, std::int32_t{b[i]}), low, high));
+    for (std::size_t i = 0; i < spec.count; ++i)
+      y[i] = static_cast<T>(clamp_to(value(left, std::int32_t{b[i]}), low, high));
     return;
   }
   const auto run = [=](const BinarySpec& of, const T* left, const T* right) __attribute__((always_inline)) {
     pieces(of, [=](std::size_t i, std::size_t ia, std::size_t ib, std::size_t n) noexcept {
       for (std::size_t k = 0; k < n; ++k) {
-        y[i + k] = static_cast<T>(clamp_to(value(std::int32_t{left[ia + k]}, std::int32_t{right[ib + k]}), low, high));
+        y[i + k] = static_cast<T>(
+            clamp_to(value(std::int32_t{left[ia + k]}, std::int32_t{right[ib + k]}), low, high));
       }
     });
   };
-  // A short operand, such as one value per channel, is written several times in a row: loops over a few dozen elements never get
-  // into their vector part.
+  // A short operand, such as one value per channel, is written several times in a row: loops over a few dozen
+  // elements never get into their vector part.
   const std::size_t few = spec.a_count < spec.b_count ? spec.a_count : spec.b_count;
-  if (few > kRepeated / 2 || spec.count < 2 * few || (spec.a_count != spec.count && spec.b_count != spec.count)) {
+  if (few > kRepeated / 2 || spec.count < 2 * few ||
+      (spec.a_count != spec.count && spec.b_count != spec.count)) {
     run(spec, a, b);
     return;
   }
@@ -99,14 +105,20 @@ template <class T, class Value>
 
 template <BinaryOp op>
 [[gnu::always_inline]] inline std::int32_t combine32(std::int32_t a, std::int32_t b) noexcept {
-  if constexpr (op == BinaryOp::add) return a + b;
-  else if constexpr (op == BinaryOp::sub) return a - b;
-  else if constexpr (op == BinaryOp::mul) return a * b;
-  else if constexpr (op == BinaryOp::max) return a > b ? a : b;
-  else return a < b ? a : b;
+  if constexpr (op == BinaryOp::add)
+    return a + b;
+  else if constexpr (op == BinaryOp::sub)
+    return a - b;
+  else if constexpr (op == BinaryOp::mul)
+    return a * b;
+  else if constexpr (op == BinaryOp::max)
+    return a > b ? a : b;
+  else
+    return a < b ? a : b;
 }
 
-// int16 fits: |a * 2^left| < 2^15 * 2^13, sums of two below 2^29; products reach 2^30, and 2^30 + half is still below 2^31.
+// int16 fits: |a * 2^left| < 2^15 * 2^13, sums of two below 2^29; products reach 2^30, and 2^30 + half is
+// still below 2^31.
 template <BinaryOp op, class T>
 bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
   if constexpr (op == BinaryOp::mul) {
@@ -124,20 +136,25 @@ bool binary32(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
     if (!spec.exact) {
       if (a_shift < 0 || a_shift > 30 || b_shift < 0 || b_shift > 30) return false;
       const Shift32 left(a_shift, spec.rounding), right(b_shift, spec.rounding);
-      for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return combine32<op>(left(p), right(q)); });
+      for_each(spec, a, b, y,
+               [=](std::int32_t p, std::int32_t q) noexcept { return combine32<op>(left(p), right(q)); });
       return true;
     }
     const int common = spec.a_exponent < spec.b_exponent ? spec.a_exponent : spec.b_exponent;
-    const int a_up = spec.a_exponent - common, b_up = spec.b_exponent - common, shift = spec.y_exponent - common;
+    const int a_up = spec.a_exponent - common, b_up = spec.b_exponent - common,
+              shift = spec.y_exponent - common;
     if (a_up > 13 || b_up > 13 || shift < 0 || shift > 30) return false;
     const Shift32 round(shift, spec.rounding);
     const std::int32_t a_scale = 1 << a_up, b_scale = 1 << b_up;
-    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return round(combine32<op>(p * a_scale, q * b_scale)); });
+    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      return round(combine32<op>(p * a_scale, q * b_scale));
+    });
     return true;
   }
 }
 
-// round_float for results that are clamped to 16 bits at most: the value is limited first, which changes nothing after the clamp.
+// round_float for results that are clamped to 16 bits at most: the value is limited first, which changes
+// nothing after the clamp.
 struct RoundFloat {
   bool even;
   [[gnu::always_inline]] std::int32_t operator()(float value) const noexcept {
@@ -155,9 +172,13 @@ template <class T>
 void multiply_float(const BinarySpec& spec, const T* a, const T* b, T* y) noexcept {
   const float scale = power_of_two(spec.a_exponent + spec.b_exponent - spec.y_exponent);
   if (spec.rounding == Rounding::half_up) {
-    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return RoundFloat{false}(static_cast<float>(p * q) * scale); });
+    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      return RoundFloat{false}(static_cast<float>(p * q) * scale);
+    });
   } else {
-    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept { return RoundFloat{true}(static_cast<float>(p * q) * scale); });
+    for_each(spec, a, b, y, [=](std::int32_t p, std::int32_t q) noexcept {
+      return RoundFloat{true}(static_cast<float>(p * q) * scale);
+    });
   }
 }
 
@@ -167,13 +188,19 @@ bool binary_typed(const BinarySpec& spec, const void* a_void, const void* b_void
   const auto* b = static_cast<const T*>(b_void);
   auto* y = static_cast<T*>(y_void);
   switch (spec.op) {
-    case BinaryOp::add: return binary32<BinaryOp::add>(spec, a, b, y);
-    case BinaryOp::sub: return binary32<BinaryOp::sub>(spec, a, b, y);
-    case BinaryOp::max: return binary32<BinaryOp::max>(spec, a, b, y);
-    case BinaryOp::min: return binary32<BinaryOp::min>(spec, a, b, y);
-    case BinaryOp::mul: break;
+    case BinaryOp::add:
+      return binary32<BinaryOp::add>(spec, a, b, y);
+    case BinaryOp::sub:
+      return binary32<BinaryOp::sub>(spec, a, b, y);
+    case BinaryOp::max:
+      return binary32<BinaryOp::max>(spec, a, b, y);
+    case BinaryOp::min:
+      return binary32<BinaryOp::min>(spec, a, b, y);
+    case BinaryOp::mul:
+      break;
   }
-  // The product of two int8 has 15 bits: with shifts up to 22 the float arithmetic never rounds before its end, and integers give the same.
+  // The product of two int8 has 15 bits: with shifts up to 22 the float arithmetic never rounds before its
+  // end, and integers give the same.
   const int shift = spec.y_exponent - spec.a_exponent - spec.b_exponent;
   if (sizeof(T) == 1 && shift >= 0 && shift <= 22) {
     BinarySpec exact = spec;
@@ -187,13 +214,14 @@ bool binary_typed(const BinarySpec& spec, const void* a_void, const void* b_void
 
 void binary_loops(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
   if (spec.count == 0) return;
-  const bool done = spec.dtype == DType::int16 ? binary_typed<std::int16_t>(spec, a, b, y) : binary_typed<std::int8_t>(spec, a, b, y);
+  const bool done = spec.dtype == DType::int16 ? binary_typed<std::int16_t>(spec, a, b, y)
+                                               : binary_typed<std::int8_t>(spec, a, b, y);
   if (!done) elementwise(Isa::reference).binary(spec, a, b, y);
 }
 
 template <class From, class To>
-void requantize_typed(std::size_t count, const void* x_void, void* y_void, int shift, Rounding rounding, std::int32_t low,
-                      std::int32_t high) noexcept {
+void requantize_typed(std::size_t count, const void* x_void, void* y_void, int shift, Rounding rounding,
+                      std::int32_t low, std::int32_t high) noexcept {
   const auto* x = static_cast<const From*>(x_void);
   auto* y = static_cast<To*>(y_void);
   if (shift < 0) {
@@ -206,9 +234,10 @@ void requantize_typed(std::size_t count, const void* x_void, void* y_void, int s
   for (std::size_t i = 0; i < count; ++i) y[i] = static_cast<To>(clamp_to(round(x[i]), low, high));
 }
 
-void requantize_loops(DType from, DType to, std::size_t count, const void* x, void* y, int shift, Rounding rounding,
-                      std::int32_t low, std::int32_t high) noexcept {
-  const bool narrow = (from == DType::int8 || from == DType::int16) && (to == DType::int8 || to == DType::int16);
+void requantize_loops(DType from, DType to, std::size_t count, const void* x, void* y, int shift,
+                      Rounding rounding, std::int32_t low, std::int32_t high) noexcept {
+  const bool narrow =
+      (from == DType::int8 || from == DType::int16) && (to == DType::int8 || to == DType::int16);
   if (!narrow || shift < -15 || shift > 30) {
     elementwise(Isa::reference).requantize(from, to, count, x, y, shift, rounding, low, high);
     return;
@@ -218,10 +247,14 @@ void requantize_loops(DType from, DType to, std::size_t count, const void* x, vo
   high = clamp_to(high, -limit - 1, limit);
   using Int8 = std::int8_t;
   using Int16 = std::int16_t;
-  if (from == DType::int8 && to == DType::int8) requantize_typed<Int8, Int8>(count, x, y, shift, rounding, low, high);
-  else if (from == DType::int8) requantize_typed<Int8, Int16>(count, x, y, shift, rounding, low, high);
-  else if (to == DType::int8) requantize_typed<Int16, Int8>(count, x, y, shift, rounding, low, high);
-  else requantize_typed<Int16, Int16>(count, x, y, shift, rounding, low, high);
+  if (from == DType::int8 && to == DType::int8)
+    requantize_typed<Int8, Int8>(count, x, y, shift, rounding, low, high);
+  else if (from == DType::int8)
+    requantize_typed<Int8, Int16>(count, x, y, shift, rounding, low, high);
+  else if (to == DType::int8)
+    requantize_typed<Int16, Int8>(count, x, y, shift, rounding, low, high);
+  else
+    requantize_typed<Int16, Int16>(count, x, y, shift, rounding, low, high);
 }
 
 void lut8_loops(std::size_t count, const std::int8_t* x, std::int8_t* y, const std::int8_t* table) noexcept {
@@ -235,8 +268,8 @@ void lut8_loops(std::size_t count, const std::int8_t* x, std::int8_t* y, const s
   for (; i < count; ++i) y[i] = middle[x[i]];
 }
 
-void lut16_loops(std::size_t count, const std::int16_t* x, std::int16_t* y, const std::int16_t* table, std::int32_t entries,
-                 bool linear, Rounding rounding) noexcept {
+void lut16_loops(std::size_t count, const std::int16_t* x, std::int16_t* y, const std::int16_t* table,
+                 std::int32_t entries, bool linear, Rounding rounding) noexcept {
   int shift = 16;
   while ((65536 >> shift) + 1 < entries) --shift;
   // Two table values times at most 2^14 stay inside int32; one tie bit decides the nearest entry.
@@ -267,7 +300,8 @@ std::size_t quantize_eights(std::size_t count, const float* x, T* y, float scale
   using Integers = lanes::I<8>;
   typedef T Small __attribute__((vector_size(8 * sizeof(T))));
   const Floats most = lanes::splat<8>(65536.0f), least = -most;
-  const Integers low = lanes::splat_int<8>(std::numeric_limits<T>::min()), high = lanes::splat_int<8>(std::numeric_limits<T>::max());
+  const Integers low = lanes::splat_int<8>(std::numeric_limits<T>::min()),
+                 high = lanes::splat_int<8>(std::numeric_limits<T>::max());
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     Floats value = lanes::load<8>(x + i) * scale;
@@ -280,7 +314,7 @@ std::size_t quantize_eights(std::size_t count, const float* x, T* y, float scale
     } else {
       const Floats up = value + 0.5f;
       whole = __builtin_convertvector(up, Integers);
-      whole += __builtin_convertvector(whole, Floats) > up;   // a comparison that holds is -1
+      whole += __builtin_convertvector(whole, Floats) > up;  // a comparison that holds is -1
     }
     whole = whole < low ? low : whole;
     whole = whole > high ? high : whole;
@@ -302,17 +336,24 @@ void quantize_rounded(std::size_t count, const float* x, T* y, float scale) noex
 }
 
 template <class T>
-void quantize_typed(std::size_t count, const float* x, void* y_void, int exponent, Rounding rounding) noexcept {
+void quantize_typed(std::size_t count, const float* x, void* y_void, int exponent,
+                    Rounding rounding) noexcept {
   auto* y = static_cast<T*>(y_void);
   const float scale = power_of_two(-exponent);
-  if (rounding == Rounding::half_up) quantize_rounded<T, false>(count, x, y, scale);
-  else quantize_rounded<T, true>(count, x, y, scale);
+  if (rounding == Rounding::half_up)
+    quantize_rounded<T, false>(count, x, y, scale);
+  else
+    quantize_rounded<T, true>(count, x, y, scale);
 }
 
-void quantize_loops(DType to, std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {
-  if (to == DType::int8) quantize_typed<std::int8_t>(count, x, y, exponent, rounding);
-  else if (to == DType::int16) quantize_typed<std::int16_t>(count, x, y, exponent, rounding);
-  else elementwise(Isa::reference).quantize(to, count, x, y, exponent, rounding);
+void quantize_loops(DType to, std::size_t count, const float* x, void* y, int exponent,
+                    Rounding rounding) noexcept {
+  if (to == DType::int8)
+    quantize_typed<std::int8_t>(count, x, y, exponent, rounding);
+  else if (to == DType::int16)
+    quantize_typed<std::int16_t>(count, x, y, exponent, rounding);
+  else
+    elementwise(Isa::reference).quantize(to, count, x, y, exponent, rounding);
 }
 
 template <class T>
@@ -323,12 +364,16 @@ void dequantize_typed(std::size_t count, const void* x_void, float* y, int expon
 }
 
 void dequantize_loops(DType from, std::size_t count, const void* x, float* y, int exponent) noexcept {
-  if (from == DType::int8) dequantize_typed<std::int8_t>(count, x, y, exponent);
-  else if (from == DType::int16) dequantize_typed<std::int16_t>(count, x, y, exponent);
-  else elementwise(Isa::reference).dequantize(from, count, x, y, exponent);
+  if (from == DType::int8)
+    dequantize_typed<std::int8_t>(count, x, y, exponent);
+  else if (from == DType::int16)
+    dequantize_typed<std::int16_t>(count, x, y, exponent);
+  else
+    elementwise(Isa::reference).dequantize(from, count, x, y, exponent);
 }
 
-constexpr Elementwise kLoops{binary_loops, requantize_loops, lut8_loops, lut16_loops, quantize_loops, dequantize_loops};
+constexpr Elementwise kLoops{binary_loops, requantize_loops, lut8_loops,
+                             lut16_loops,  quantize_loops,   dequantize_loops};
 
 }  // namespace
 }  // namespace runnel::kernels

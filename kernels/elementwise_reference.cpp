@@ -15,32 +15,42 @@ std::int64_t load(DType type, const void* x, std::size_t i) noexcept {
 }
 
 void store(DType type, void* y, std::size_t i, std::int64_t value) noexcept {
-  if (type == DType::int8) static_cast<std::int8_t*>(y)[i] = saturate<std::int8_t>(value);
-  else if (type == DType::int16) static_cast<std::int16_t*>(y)[i] = saturate<std::int16_t>(value);
-  else static_cast<std::int32_t*>(y)[i] = saturate<std::int32_t>(value);
+  if (type == DType::int8)
+    static_cast<std::int8_t*>(y)[i] = saturate<std::int8_t>(value);
+  else if (type == DType::int16)
+    static_cast<std::int16_t*>(y)[i] = saturate<std::int16_t>(value);
+  else
+    static_cast<std::int32_t*>(y)[i] = saturate<std::int32_t>(value);
 }
 
 std::int64_t combine(BinaryOp op, std::int64_t a, std::int64_t b) noexcept {
   switch (op) {
-    case BinaryOp::add: return a + b;
-    case BinaryOp::sub: return a - b;
-    case BinaryOp::mul: return a * b;
-    case BinaryOp::max: return a > b ? a : b;
-    case BinaryOp::min: return a < b ? a : b;
+    case BinaryOp::add:
+      return a + b;
+    case BinaryOp::sub:
+      return a - b;
+    case BinaryOp::mul:
+      return a * b;
+    case BinaryOp::max:
+      return a > b ? a : b;
+    case BinaryOp::min:
+      return a < b ? a : b;
   }
   return 0;
 }
 
 std::int64_t binary_value(const BinarySpec& spec, std::int64_t a, std::int64_t b) noexcept {
   if (spec.op == BinaryOp::mul) {
-    if (spec.exact) return round_shift(a * b, spec.y_exponent - spec.a_exponent - spec.b_exponent, spec.rounding);
+    if (spec.exact)
+      return round_shift(a * b, spec.y_exponent - spec.a_exponent - spec.b_exponent, spec.rounding);
     const float scale = power_of_two(spec.a_exponent + spec.b_exponent - spec.y_exponent);
     return round_float(static_cast<float>(a * b) * scale, spec.rounding);
   }
   if (!spec.exact) {
     // An operand beyond 2^40 saturates every result; the limit keeps the sum inside int64.
     constexpr std::int64_t far = std::int64_t{1} << 40;
-    return combine(spec.op, clamp(round_shift(a, spec.y_exponent - spec.a_exponent, spec.rounding), -far, far),
+    return combine(spec.op,
+                   clamp(round_shift(a, spec.y_exponent - spec.a_exponent, spec.rounding), -far, far),
                    clamp(round_shift(b, spec.y_exponent - spec.b_exponent, spec.rounding), -far, far));
   }
   const int common = spec.a_exponent < spec.b_exponent ? spec.a_exponent : spec.b_exponent;
@@ -53,13 +63,14 @@ std::int64_t binary_value(const BinarySpec& spec, std::int64_t a, std::int64_t b
 
 void binary(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept {
   for (std::size_t i = 0; i < spec.count; ++i) {
-    const std::int64_t value = binary_value(spec, load(spec.dtype, a, i % spec.a_count), load(spec.dtype, b, i % spec.b_count));
+    const std::int64_t value =
+        binary_value(spec, load(spec.dtype, a, i % spec.a_count), load(spec.dtype, b, i % spec.b_count));
     store(spec.dtype, y, i, clamp(value, spec.low, spec.high));
   }
 }
 
-void requantize(DType from, DType to, std::size_t count, const void* x, void* y, int shift, Rounding rounding, std::int32_t low,
-                std::int32_t high) noexcept {
+void requantize(DType from, DType to, std::size_t count, const void* x, void* y, int shift, Rounding rounding,
+                std::int32_t low, std::int32_t high) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     store(to, y, i, clamp(round_shift(load(from, x, i), shift, rounding), low, high));
   }
@@ -69,8 +80,8 @@ void lut8(std::size_t count, const std::int8_t* x, std::int8_t* y, const std::in
   for (std::size_t i = 0; i < count; ++i) y[i] = table[x[i] + 128];
 }
 
-void lut16(std::size_t count, const std::int16_t* x, std::int16_t* y, const std::int16_t* table, std::int32_t entries,
-           bool linear, Rounding rounding) noexcept {
+void lut16(std::size_t count, const std::int16_t* x, std::int16_t* y, const std::int16_t* table,
+           std::int32_t entries, bool linear, Rounding rounding) noexcept {
   const std::int32_t step = 65536 / (entries - 1);
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t position = x[i] + 32768;
@@ -79,7 +90,8 @@ void lut16(std::size_t count, const std::int16_t* x, std::int16_t* y, const std:
     if (linear) {
       int shift = 0;
       while ((1 << shift) < step) ++shift;
-      const std::int64_t scaled = std::int64_t{table[index]} * (step - rest) + std::int64_t{rest == 0 ? 0 : table[index + 1]} * rest;
+      const std::int64_t scaled =
+          std::int64_t{table[index]} * (step - rest) + std::int64_t{rest == 0 ? 0 : table[index + 1]} * rest;
       y[i] = saturate<std::int16_t>(round_shift(scaled, shift, rounding));
     } else {
       const bool tie_up = rounding != Rounding::half_even || (index & 1) != 0;
@@ -88,7 +100,8 @@ void lut16(std::size_t count, const std::int16_t* x, std::int16_t* y, const std:
   }
 }
 
-void quantize(DType to, std::size_t count, const float* x, void* y, int exponent, Rounding rounding) noexcept {
+void quantize(DType to, std::size_t count, const float* x, void* y, int exponent,
+              Rounding rounding) noexcept {
   const float scale = power_of_two(-exponent);
   for (std::size_t i = 0; i < count; ++i) store(to, y, i, round_float(x[i] * scale, rounding));
 }
@@ -104,14 +117,18 @@ constexpr Elementwise kReference{binary, requantize, lut8, lut16, quantize, dequ
 
 const Elementwise& elementwise(Isa isa) noexcept {
   switch (isa) {
-    case Isa::reference: return kReference;
+    case Isa::reference:
+      return kReference;
 #if defined(RUNNEL_KERNELS_X86)
     case Isa::amx:
     case Isa::avx512vnni:
-    case Isa::avx512: return elementwise_avx512();
-    case Isa::avx2: return elementwise_avx2();
+    case Isa::avx512:
+      return elementwise_avx512();
+    case Isa::avx2:
+      return elementwise_avx2();
 #endif
-    default: return elementwise_generic();
+    default:
+      return elementwise_generic();
   }
 }
 

@@ -1,5 +1,6 @@
-// Functions of 32-bit fixed-point numbers as the quantized operators of TensorFlow Lite define them (gemmlowp's algorithms, restated):
-// integers only, so that every machine computes the same bits. "Qi" below: i integer bits, 31 - i fractional ones.
+// Functions of 32-bit fixed-point numbers as the quantized operators of TensorFlow Lite define them
+// (gemmlowp's algorithms, restated): integers only, so that every machine computes the same bits. "Qi" below:
+// i integer bits, 31 - i fractional ones.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace runnel::kernels::fixed {
 
-inline constexpr std::int32_t kOne = 0x7fffffff;   // the largest Q0, which stands for 1
+inline constexpr std::int32_t kOne = 0x7fffffff;  // the largest Q0, which stands for 1
 
 // a * b / 2^31, rounded to nearest, ties up; the one overflow saturates.
 constexpr std::int32_t multiply(std::int32_t a, std::int32_t b) noexcept {
@@ -44,10 +45,11 @@ constexpr std::int32_t exp_of_negative(std::int32_t a, int integer_bits) noexcep
   if (a == 0) return kOne;
   const int fraction_bits = 31 - integer_bits;
   const std::int32_t quarter = 1 << (fraction_bits - 2);
-  const std::int32_t small = (a & (quarter - 1)) - quarter;                    // a modulo 1/4, in [-1/4, 0)
+  const std::int32_t small = (a & (quarter - 1)) - quarter;  // a modulo 1/4, in [-1/4, 0)
   std::int32_t result = exp_of_small(multiply_by_power(small, integer_bits));
-  const std::int32_t rest = small - a;                                         // a multiple of 1/4
-  constexpr std::int32_t powers[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};   // e^-2^k, k from -2
+  const std::int32_t rest = small - a;  // a multiple of 1/4
+  constexpr std::int32_t powers[] = {1672461947, 1302514674, 790015084, 290630308,
+                                     39332535,   720401,     242};  // e^-2^k, k from -2
   for (int k = -2; k < integer_bits; ++k) {
     if ((rest & (std::int32_t{1} << (fraction_bits + k))) != 0) result = multiply(result, powers[k + 2]);
   }
@@ -58,14 +60,16 @@ constexpr std::int32_t exp_of_negative(std::int32_t a, int integer_bits) noexcep
 constexpr std::int32_t two_over_one_plus(std::int32_t a) noexcept {
   const std::int64_t sum = std::int64_t{a} + kOne;
   const auto half = static_cast<std::int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
-  constexpr std::int32_t first = 1515870810, slope = -1010580540, one = 1 << 29;   // 48/17, -32/17 and 1 in Q2
+  constexpr std::int32_t first = 1515870810, slope = -1010580540, one = 1 << 29;  // 48/17, -32/17 and 1 in Q2
   std::int32_t x = first + multiply(half, slope);
   for (int step = 0; step < 3; ++step) x += multiply_by_power(multiply(x, one - multiply(half, x)), 2);
   return x;
 }
 
 // 1 / (1 + a) for a in [0, 1), Q0.
-constexpr std::int32_t one_over_one_plus(std::int32_t a) noexcept { return multiply_by_power(two_over_one_plus(a), 1); }
+constexpr std::int32_t one_over_one_plus(std::int32_t a) noexcept {
+  return multiply_by_power(two_over_one_plus(a), 1);
+}
 
 // 1 / (1 + e^-a) for a in Q4, as Q0.
 constexpr std::int32_t logistic(std::int32_t a) noexcept {
@@ -77,19 +81,24 @@ constexpr std::int32_t logistic(std::int32_t a) noexcept {
 // tanh of a in Q4, as Q0.
 constexpr std::int32_t tanh(std::int32_t a) noexcept {
   if (a == 0) return 0;
-  // With e = e^-2|a|: (1 - e) / (1 + e) = 2 / (1 + e) - 1. The doubled argument is the same number read as Q5.
-  const std::int32_t positive = multiply_by_power(two_over_one_plus(exp_of_negative(a > 0 ? -a : a, 5)) - (1 << 29), 2);
+  // With e = e^-2|a|: (1 - e) / (1 + e) = 2 / (1 + e) - 1. The doubled argument is the same number read as
+  // Q5.
+  const std::int32_t positive =
+      multiply_by_power(two_over_one_plus(exp_of_negative(a > 0 ? -a : a, 5)) - (1 << 29), 2);
   return a > 0 ? positive : -positive;
 }
 
-// The reciprocal that softmax divides by: 1 / x for x > 0 in Q`integer_bits` is result * 2^-bits_over_unit, result in Q0.
+// The reciprocal that softmax divides by: 1 / x for x > 0 in Q`integer_bits` is result * 2^-bits_over_unit,
+// result in Q0.
 constexpr std::int32_t reciprocal(std::int32_t x, int integer_bits, int& bits_over_unit) noexcept {
   const int headroom = __builtin_clz(static_cast<std::uint32_t>(x));
   bits_over_unit = integer_bits - headroom;
-  return one_over_one_plus(static_cast<std::int32_t>((static_cast<std::uint32_t>(x) << headroom) - (std::uint32_t{1} << 31)));
+  return one_over_one_plus(
+      static_cast<std::int32_t>((static_cast<std::uint32_t>(x) << headroom) - (std::uint32_t{1} << 31)));
 }
 
-// The largest integer below the input at which an argument of Q`integer_bits`, shifted left so far, leaves [-(2^bits - 1), 2^bits - 1].
+// The largest integer below the input at which an argument of Q`integer_bits`, shifted left so far, leaves
+// [-(2^bits - 1), 2^bits - 1].
 constexpr std::int32_t input_radius(int integer_bits, int left_shift) noexcept {
   double radius = ((1 << integer_bits) - 1) * static_cast<double>(std::int64_t{1} << (31 - integer_bits));
   for (int i = 0; i < left_shift; ++i) radius /= 2;

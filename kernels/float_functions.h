@@ -1,4 +1,5 @@
-// exp, sigmoid, tanh and what recurrent layers make of them, on vectors of floats. Included by float_loops.h only.
+// exp, sigmoid, tanh and what recurrent layers make of them, on vectors of floats. Included by float_loops.h
+// only.
 #pragma once
 
 #include "kernels/float_lanes.h"
@@ -6,10 +7,11 @@
 namespace runnel::kernels {
 namespace {
 
-// e^x = 2^n * e^r with |r| <= ln 2 / 2; e^r from a polynomial of degree 7 (Cephes' expf). Below -104 0, above 89 infinity.
+// e^x = 2^n * e^r with |r| <= ln 2 / 2; e^r from a polynomial of degree 7 (Cephes' expf). Below -104 0, above
+// 89 infinity.
 template <int W>
 RUNNEL_LANES_INLINE F<W> exp_of_lanes(F<W> x) {
-  constexpr float kShift = 12582912.0f;   // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
   x = x > splat<W>(89.0f) ? splat<W>(89.0f) : x;
   x = x < splat<W>(-104.0f) ? splat<W>(-104.0f) : x;
   const F<W> shifted = fma<W>(x, splat<W>(1.44269504f), splat<W>(kShift));
@@ -55,42 +57,52 @@ RUNNEL_LANES_INLINE F<W> swish_of_lanes(F<W> x) {
 
 template <int W>
 void exp_loop(std::size_t count, const float* x, float* y) noexcept {
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, exp_of_lanes<W>(in(x))); });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, exp_of_lanes<W>(in(x))); });
 }
 template <int W>
 void sigmoid_loop(std::size_t count, const float* x, float* y) noexcept {
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, sigmoid_of_lanes<W>(in(x))); });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, sigmoid_of_lanes<W>(in(x))); });
 }
 template <int W>
 void tanh_loop(std::size_t count, const float* x, float* y) noexcept {
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, tanh_of_lanes<W>(in(x))); });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, tanh_of_lanes<W>(in(x))); });
 }
 template <int W>
 void swish_loop(std::size_t count, const float* x, float* y) noexcept {
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, swish_of_lanes<W>(in(x))); });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, swish_of_lanes<W>(in(x))); });
 }
 template <int W>
 void sqrt_loop(std::size_t count, const float* x, float* y) noexcept {
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, square_root<W>(in(x))); });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, square_root<W>(in(x))); });
 }
 
 template <int W>
 void lstm_gates(std::size_t hidden, const float* x, const float* s, float* h, float* c) noexcept {
-  each_vector<W>(hidden, [=](auto in, auto out) __attribute__((always_inline)) {
-    const F<W> i = sigmoid_of_lanes<W>(in(x) + in(s)), o = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
-    const F<W> f = sigmoid_of_lanes<W>(in(x + 2 * hidden) + in(s + 2 * hidden)), g = tanh_of_lanes<W>(in(x + 3 * hidden) + in(s + 3 * hidden));
-    const F<W> cell = fma<W>(f, in(c), i * g);
-    out(c, cell);
-    out(h, o * tanh_of_lanes<W>(cell));
-  });
+  each_vector<W>(
+      hidden, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> i = sigmoid_of_lanes<W>(in(x) + in(s)),
+                   o = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
+        const F<W> f = sigmoid_of_lanes<W>(in(x + 2 * hidden) + in(s + 2 * hidden)),
+                   g = tanh_of_lanes<W>(in(x + 3 * hidden) + in(s + 3 * hidden));
+        const F<W> cell = fma<W>(f, in(c), i * g);
+        out(c, cell);
+        out(h, o * tanh_of_lanes<W>(cell));
+      });
 }
 template <int W>
 void gru_gates(std::size_t hidden, const float* x, const float* s, float* h) noexcept {
-  each_vector<W>(hidden, [=](auto in, auto out) __attribute__((always_inline)) {
-    const F<W> z = sigmoid_of_lanes<W>(in(x) + in(s)), r = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
-    const F<W> n = tanh_of_lanes<W>(fma<W>(r, in(s + 2 * hidden), in(x + 2 * hidden)));
-    out(h, fma<W>(z, in(h), (splat<W>(1) - z) * n));
-  });
+  each_vector<W>(
+      hidden, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> z = sigmoid_of_lanes<W>(in(x) + in(s)),
+                   r = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
+        const F<W> n = tanh_of_lanes<W>(fma<W>(r, in(s + 2 * hidden), in(x + 2 * hidden)));
+        out(h, fma<W>(z, in(h), (splat<W>(1) - z) * n));
+      });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// base/float_lanes.h for the float kernels, with what they need besides: parts of vectors, fused multiply-add (rounded the same way in any lane),
-// square roots, signs. Only kernels/float_kernels_*.cpp include this, through the loops.
+// base/float_lanes.h for the float kernels, with what they need besides: parts of vectors, fused multiply-add
+// (rounded the same way in any lane), square roots, signs. Only kernels/float_kernels_*.cpp include this,
+// through the loops.
 #pragma once
 
 #include "base/float_lanes.h"
@@ -22,7 +23,8 @@ RUNNEL_LANES_INLINE F<W> load_some(const float* p, std::size_t count) {
     return *p;
   } else {
 #if defined(__AVX512F__)
-    if constexpr (W == 16) return reinterpret_cast<F<W>>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p));
+    if constexpr (W == 16)
+      return reinterpret_cast<F<W>>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), p));
 #endif
 #if defined(__AVX2__)
     if constexpr (W == 8) {
@@ -41,7 +43,8 @@ RUNNEL_LANES_INLINE void store_some(float* p, F<W> v, std::size_t count) {
     *p = v;
   } else {
 #if defined(__AVX512F__)
-    if constexpr (W == 16) return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), reinterpret_cast<__m512>(v));
+    if constexpr (W == 16)
+      return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << count) - 1), reinterpret_cast<__m512>(v));
 #endif
     float lanes[W];
     store<W>(lanes, v);
@@ -66,14 +69,18 @@ RUNNEL_LANES_INLINE F<W> fma(F<W> a, F<W> b, F<W> c) {
     return __builtin_fmaf(a, b, c);
 #if defined(__AVX512F__)
   } else if constexpr (W == 16) {
-    return reinterpret_cast<F<W>>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+    return reinterpret_cast<F<W>>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b),
+                                                  reinterpret_cast<__m512>(c)));
 #endif
 #if defined(__AVX2__)
   } else if constexpr (W == 8) {
-    return reinterpret_cast<F<W>>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+    return reinterpret_cast<F<W>>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b),
+                                                  reinterpret_cast<__m256>(c)));
 #elif defined(__aarch64__)
   } else if constexpr (W == 4) {
-    return reinterpret_cast<F<W>>(vfmaq_f32(reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
+    return reinterpret_cast<F<W>>(vfmaq_f32(reinterpret_cast<float32x4_t>(c),
+                                            reinterpret_cast<float32x4_t>(a),
+                                            reinterpret_cast<float32x4_t>(b)));
 #endif
   } else {
     F<W> r;
@@ -120,12 +127,15 @@ RUNNEL_LANES_INLINE void each_vector(std::size_t count, G g) {
   constexpr std::size_t kStep = W;
   std::size_t i = 0;
   for (; i + kStep <= count; i += kStep) {
-    g([i](const float* p) __attribute__((always_inline)) { return load<W>(p + i); }, [i](float* p, F<W> v) __attribute__((always_inline)) { store<W>(p + i, v); });
+    g(
+        [i](const float* p) __attribute__((always_inline)) { return load<W>(p + i); },
+        [i](float* p, F<W> v) __attribute__((always_inline)) { store<W>(p + i, v); });
   }
   if (i == count) return;
   const std::size_t rest = count - i;
-  g([i, rest](const float* p) __attribute__((always_inline)) { return load_some<W>(p + i, rest); },
-    [i, rest](float* p, F<W> v) __attribute__((always_inline)) { store_some<W>(p + i, v, rest); });
+  g(
+      [ i, rest ](const float* p) __attribute__((always_inline)) { return load_some<W>(p + i, rest); },
+      [ i, rest ](float* p, F<W> v) __attribute__((always_inline)) { store_some<W>(p + i, v, rest); });
 }
 
 }  // namespace

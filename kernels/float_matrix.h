@@ -1,10 +1,11 @@
-// Products of rows with a constant matrix in float32: y[r][n] = sum over k of x[r][k] * w[k][n], plus bias[n]. Convolutions, dense layers and
-// the gates of recurrent layers are made of it.
+// Products of rows with a constant matrix in float32: y[r][n] = sum over k of x[r][k] * w[k][n], plus
+// bias[n]. Convolutions, dense layers and the gates of recurrent layers are made of it.
 //
-// The order of summation depends on the matrix alone, so that neither the number of rows nor the machine changes a bit: the inner
-// dimension is cut into segments() neighbouring pieces of equal length (the last one takes the rest). Each piece is summed from 0 in the
-// order of k with fused multiply-adds; the pieces are added in order, then the bias. Narrow matrices have several pieces because a single
-// chain of dependent sums would wait for each.
+// The order of summation depends on the matrix alone, so that neither the number of rows nor the machine
+// changes a bit: the inner dimension is cut into segments() neighbouring pieces of equal length (the last one
+// takes the rest). Each piece is summed from 0 in the order of k with fused multiply-adds; the pieces are
+// added in order, then the bias. Narrow matrices have several pieces because a single chain of dependent sums
+// would wait for each.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,11 @@ namespace runnel::kernels {
 struct FloatMatrix {
   std::int32_t inner = 0, columns = 0;
   std::int32_t segments = 1;
-  // Panels of neighbouring columns, one behind the other, each [inner][columns of the panel]; columns are filled up with zeros to
-  // whole vectors. How wide they are depends on the instruction set that the matrix was packed for.
+  // Panels of neighbouring columns, one behind the other, each [inner][columns of the panel]; columns are
+  // filled up with zeros to whole vectors. How wide they are depends on the instruction set that the matrix
+  // was packed for.
   const float* packed = nullptr;
-  const float* bias = nullptr;             // [columns] up to whole vectors
+  const float* bias = nullptr;  // [columns] up to whole vectors
 };
 
 // Pieces of the sum; a power of two.
@@ -32,16 +34,18 @@ constexpr std::int32_t float_segments(std::int32_t inner, std::int32_t columns) 
   return segments;
 }
 
-// Packs w[n * row_step + k * column_step] for `isa`; `bias` may be null. Errors: invalid_argument for numbers that are not finite (0 * inf is
-// not 0), naming `what`; out_of_memory.
+// Packs w[n * row_step + k * column_step] for `isa`; `bias` may be null. Errors: invalid_argument for numbers
+// that are not finite (0 * inf is not 0), naming `what`; out_of_memory.
 struct FloatMatrixSource {
   const float* weights = nullptr;
   std::ptrdiff_t row_step = 0, column_step = 1;
   const float* bias = nullptr;
 };
-Status pack_float_matrix(const FloatMatrixSource& source, std::int32_t inner, std::int32_t columns, Isa isa, Memory& memory, FloatMatrix& matrix) noexcept;
+Status pack_float_matrix(const FloatMatrixSource& source, std::int32_t inner, std::int32_t columns, Isa isa,
+                         Memory& memory, FloatMatrix& matrix) noexcept;
 
 // The specification of one result: sum over k of x[k] * w[k * step] in `segments` pieces, without the bias.
-float float_dot_reference(std::int32_t inner, std::int32_t segments, const float* x, const float* w, std::ptrdiff_t step) noexcept;
+float float_dot_reference(std::int32_t inner, std::int32_t segments, const float* x, const float* w,
+                          std::ptrdiff_t step) noexcept;
 
 }  // namespace runnel::kernels

@@ -1,5 +1,5 @@
-// The kernels on pairs of floats as loops over vectors of W lanes. Included once by each float_pair_kernels_<level>.cpp, which is compiled for that
-// level's instructions.
+// The kernels on pairs of floats as loops over vectors of W lanes. Included once by each
+// float_pair_kernels_<level>.cpp, which is compiled for that level's instructions.
 #pragma once
 
 #include "kernels/float_pair_kernels.h"
@@ -20,24 +20,27 @@ void exp_terms(std::size_t count, const float* x, float from, float* high, float
   if constexpr (W > 1) {
     if (count <= kFew) return exp_terms<1>(count, x, from, high, low);
   }
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) {
-    const Pair<W> e = exp_of<W>(sum_of<W>(in(x), splat<W>(-from)));
-    out(high, e.high);
-    out(low, e.low);
-  });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) {
+        const Pair<W> e = exp_of<W>(sum_of<W>(in(x), splat<W>(-from)));
+        out(high, e.high);
+        out(low, e.low);
+      });
 }
 template <int W>
-void shares(std::size_t count, const float* high, const float* low, float sum, float rest, float* y) noexcept {
+void shares(std::size_t count, const float* high, const float* low, float sum, float rest,
+            float* y) noexcept {
   if constexpr (W > 1) {
     if (count <= kFew) return shares<1>(count, high, low, sum, rest, y);
   }
   const float inverse = 1 / sum;
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) {
-    const F<W> x = in(high), share = x * splat<W>(inverse);
-    // What the share leaves of the term.
-    const F<W> left = fma<W>(-share, splat<W>(sum), x) + fma<W>(-share, splat<W>(rest), in(low));
-    out(y, fma<W>(left, splat<W>(inverse), share));
-  });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> x = in(high), share = x * splat<W>(inverse);
+        // What the share leaves of the term.
+        const F<W> left = fma<W>(-share, splat<W>(sum), x) + fma<W>(-share, splat<W>(rest), in(low));
+        out(y, fma<W>(left, splat<W>(inverse), share));
+      });
 }
 template <int W>
 void log_shares(std::size_t count, const float* x, float from, float sum, float rest, float* y) noexcept {
@@ -46,11 +49,15 @@ void log_shares(std::size_t count, const float* x, float from, float sum, float 
   }
   Pair<1> log = log_of<1>(ordered_sum<1>(sum, rest));
   if (sum != sum) log.high = sum;
-  each_vector<W>(count, [=](auto in, auto out) __attribute__((always_inline)) {
-    const Pair<W> difference = sum_of<W>(in(x), splat<W>(-from)), whole = sum_of<W>(difference.high, splat<W>(-log.high));
-    const F<W> y_of = whole.high + (whole.low + (difference.low - splat<W>(log.low)));
-    out(y, difference.high > splat<W>(-1e30f) ? y_of : difference.high);   // of an infinity the low parts are no numbers
-  });
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) {
+        const Pair<W> difference = sum_of<W>(in(x), splat<W>(-from)),
+                      whole = sum_of<W>(difference.high, splat<W>(-log.high));
+        const F<W> y_of = whole.high + (whole.low + (difference.low - splat<W>(log.low)));
+        out(y, difference.high > splat<W>(-1e30f)
+                   ? y_of
+                   : difference.high);  // of an infinity the low parts are no numbers
+      });
 }
 
 template <int W>
@@ -59,21 +66,24 @@ RUNNEL_LANES_INLINE void add_to(Pair<W>& sum, F<W> x) {
   sum = {next.high, sum.low + next.low};
 }
 template <int W>
-void add_rows(std::int64_t rows, std::ptrdiff_t step, std::size_t width, const float* x, float* sum, float* rest) noexcept {
-  each_vector<W>(width, [=](auto in, auto out) __attribute__((always_inline)) {
-    Pair<W> total{in(sum), in(rest)};
-    for (std::int64_t r = 0; r < rows; ++r) add_to<W>(total, in(x + r * step));
-    out(sum, total.high);
-    out(rest, total.low);
-  });
+void add_rows(std::int64_t rows, std::ptrdiff_t step, std::size_t width, const float* x, float* sum,
+              float* rest) noexcept {
+  each_vector<W>(
+      width, [=](auto in, auto out) __attribute__((always_inline)) {
+        Pair<W> total{in(sum), in(rest)};
+        for (std::int64_t r = 0; r < rows; ++r) add_to<W>(total, in(x + r * step));
+        out(sum, total.high);
+        out(rest, total.low);
+      });
 }
 template <int W>
 void means(std::size_t width, std::int64_t count, const float* sum, const float* rest, float* y) noexcept {
   const auto n = static_cast<float>(count);
-  each_vector<W>(width, [=](auto in, auto out) __attribute__((always_inline)) {
-    const F<W> total = in(sum), quotient = total / splat<W>(n);
-    out(y, quotient + (fma<W>(-quotient, splat<W>(n), total) + in(rest)) / splat<W>(n));
-  });
+  each_vector<W>(
+      width, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> total = in(sum), quotient = total / splat<W>(n);
+        out(y, quotient + (fma<W>(-quotient, splat<W>(n), total) + in(rest)) / splat<W>(n));
+      });
 }
 template <int W, Term kTerm>
 void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept {
@@ -93,7 +103,9 @@ void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept 
     for (int v = 0; v < kVectors; ++v) add(v, load<W>(x + v * W));
   }
   // Zeros change nothing.
-  for (int v = 0; v < kVectors && count > v * W; ++v) add(v, count - v * W >= W ? load<W>(x + v * W) : load_some<W>(x + v * W, static_cast<std::size_t>(count - v * W)));
+  for (int v = 0; v < kVectors && count > v * W; ++v)
+    add(v, count - v * W >= W ? load<W>(x + v * W)
+                              : load_some<W>(x + v * W, static_cast<std::size_t>(count - v * W)));
   // Lanes are added to those that are half as many in front of them.
   for (int half = kVectors / 2; half > 0; half /= 2) {
     for (int v = 0; v < half; ++v) {
@@ -117,7 +129,12 @@ void add_neighbours(std::int64_t count, const float* x, FloatSum& sum) noexcept 
 
 template <int W>
 constexpr FloatPairKernels pair_table() noexcept {
-  return {exp_terms<W>, shares<W>, log_shares<W>, add_rows<W>, means<W>, {add_neighbours<W, Term::value>, add_neighbours<W, Term::size>, add_neighbours<W, Term::square>}};
+  return {exp_terms<W>,
+          shares<W>,
+          log_shares<W>,
+          add_rows<W>,
+          means<W>,
+          {add_neighbours<W, Term::value>, add_neighbours<W, Term::size>, add_neighbours<W, Term::square>}};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Sums of two floats, high + low with |low| <= half a unit of high, as numbers of about 48 bits: what double precision would be used for, on machines
-// that compute it in software. Vectors of W lanes; included by the files of float_pair_kernels only, which are compiled for one instruction set each.
+// Sums of two floats, high + low with |low| <= half a unit of high, as numbers of about 48 bits: what double
+// precision would be used for, on machines that compute it in software. Vectors of W lanes; included by the
+// files of float_pair_kernels only, which are compiled for one instruction set each.
 #pragma once
 
 #include "base/exact_math_constant.h"
@@ -45,7 +46,7 @@ struct PowerTable {
 constexpr PowerTable make_power_table() {
   PowerTable table{};
   for (int i = 0; i < 32; ++i) {
-    const double value = exact::constant::exp(i * 0.0216608493924982909);   // ln 2 / 32
+    const double value = exact::constant::exp(i * 0.0216608493924982909);  // ln 2 / 32
     table.high[i] = static_cast<float>(value);
     table.low[i] = static_cast<float>(value - static_cast<double>(table.high[i]));
   }
@@ -80,10 +81,12 @@ struct Exponential {
 };
 template <int W>
 RUNNEL_LANES_INLINE Exponential<W> exponential(Pair<W> x) {
-  constexpr float kShift = 12582912.0f;   // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  const F<W> shifted = fma<W>(x.high, splat<W>(46.1662407f), splat<W>(kShift)), n = shifted - splat<W>(kShift);
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  const F<W> shifted = fma<W>(x.high, splat<W>(46.1662407f), splat<W>(kShift)),
+             n = shifted - splat<W>(kShift);
   // x - n ln 2 / 32, in three parts, of which the products of the first two with n are exact.
-  const Pair<W> part = sum_of<W>(fma<W>(n, splat<W>(-0.02166748046875f), x.high), n * splat<W>(6.631016731e-6f));
+  const Pair<W> part =
+      sum_of<W>(fma<W>(n, splat<W>(-0.02166748046875f), x.high), n * splat<W>(6.631016731e-6f));
   const Pair<W> r = ordered_sum<W>(part.high, part.low + fma<W>(n, splat<W>(5.952044413e-11f), x.low));
   // e^r - 1 = r + r^2 / 2 + ..., of which the first two terms keep what they lose.
   const F<W> square = r.high * r.high;
@@ -100,7 +103,7 @@ RUNNEL_LANES_INLINE Exponential<W> exponential(Pair<W> x) {
 template <int W>
 RUNNEL_LANES_INLINE Pair<W> exp_of(Pair<W> x) {
   const F<W> most = splat<W>(89.0f), least = splat<W>(-104.0f);
-  x.low = absolute<W>(x.high) < most ? x.low : splat<W>(0);   // of an infinity it is no number
+  x.low = absolute<W>(x.high) < most ? x.low : splat<W>(0);  // of an infinity it is no number
   x.high = x.high > most ? most : x.high;
   x.high = x.high < least ? least : x.high;
   const Exponential<W> e = exponential<W>(x);
@@ -127,14 +130,17 @@ RUNNEL_LANES_INLINE Pair<W> log_of(Pair<W> x) {
   // m e^-y - 1 = (m - 1) + m (e^-y - 1), where y is small without its first digits.
   const Exponential<W> e = exponential<W>({-y, splat<W>(0)});
   const F<W> scale = power<W>(e.n);
-  const Pair<W> more = product_of<W>(e.power, e.rest), power_less = ordered_sum<W>(e.power.high * scale - splat<W>(1), more.high * scale);
+  const Pair<W> more = product_of<W>(e.power, e.rest),
+                power_less = ordered_sum<W>(e.power.high * scale - splat<W>(1), more.high * scale);
   const Pair<W> less = ordered_sum<W>(power_less.high, power_less.low + (e.power.low + more.low) * scale);
   const Pair<W> product = product_of<W>({m, low}, less), rest = sum_of<W>(f, product.high);
   const F<W> correction = rest.high + (rest.low + (product.low + low));
   constexpr float kShift = 12582912.0f;
   const F<W> n = float_of_bits<W>(k + bits_of<W>(splat<W>(kShift))) - splat<W>(kShift);
-  const Pair<W> large = ordered_sum<W>(n * splat<W>(0.693359375f), y), both = sum_of<W>(large.high, n * splat<W>(-2.1219253540039062e-4f));
-  return ordered_sum<W>(both.high, both.low + (large.low + fma<W>(n, splat<W>(-1.9046542121e-9f), correction)));
+  const Pair<W> large = ordered_sum<W>(n * splat<W>(0.693359375f), y),
+                both = sum_of<W>(large.high, n * splat<W>(-2.1219253540039062e-4f));
+  return ordered_sum<W>(both.high,
+                        both.low + (large.low + fma<W>(n, splat<W>(-1.9046542121e-9f), correction)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A sum of floats with what its additions lost: as exact as one in double precision, without it. The order of the terms is the caller's.
+// A sum of floats with what its additions lost: as exact as one in double precision, without it. The order of
+// the terms is the caller's.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct FloatSum {
 
   // Sums beyond the largest float have no rest that is a number.
   [[nodiscard]] bool is_finite() const noexcept { return rest - rest == 0; }
-  // Whether mean() and square_root() have the numbers that they need; then they are the nearest float, but for ties closer than a float can tell.
+  // Whether mean() and square_root() have the numbers that they need; then they are the nearest float, but
+  // for ties closer than a float can tell.
   [[nodiscard]] bool has_rest() const noexcept { return is_finite() && sum < 1e30f && sum > -1e30f; }
   [[nodiscard]] float value() const noexcept { return sum + rest; }
   [[nodiscard]] float mean(std::int64_t count) const noexcept {
@@ -37,7 +39,8 @@ struct FloatSum {
     return root + ((sum - square) - product_rest(root, root, square) + rest) / (root + root);
   }
 
-  // a * b - product, where product is a * b rounded; |a|, |b| < 2^115. Without a fused multiply-add, which not every machine has.
+  // a * b - product, where product is a * b rounded; |a|, |b| < 2^115. Without a fused multiply-add, which
+  // not every machine has.
   static float product_rest(float a, float b, float product) noexcept {
     const float a_high = upper_half(a), a_low = a - a_high, b_high = upper_half(b), b_low = b - b_high;
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;

@@ -1,5 +1,6 @@
-// Functions of one value, in float32 and on quantized integers. Evaluated in double precision with a fixed order of
-// operations, then rounded once to float32: the same bits on every machine and, but for ties closer than 1e-13, the nearest float.
+// Functions of one value, in float32 and on quantized integers. Evaluated in double precision with a fixed
+// order of operations, then rounded once to float32: the same bits on every machine and, but for ties closer
+// than 1e-13, the nearest float.
 #pragma once
 
 #include <bit>
@@ -12,16 +13,22 @@
 namespace runnel::kernels {
 
 enum class Function : std::uint8_t {
-  abs, neg, exp, log, sqrt, sigmoid, tanh,
-  swish,          // x * sigmoid(x)
-  hard_sigmoid,   // clamp(alpha * x + beta, 0, 1)
-  hard_swish,     // x * clamp(x / 6 + 1/2, 0, 1)
-  gelu,           // x/2 * (1 + erf(x / sqrt 2))
-  gelu_tanh,      // x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
-  elu,            // x > 0: x, else alpha * (exp(x) - 1)
-  leaky_relu,     // x >= 0: x, else alpha * x
-  mish,           // x * tanh(softplus(x))
-  softplus,       // log(1 + exp(x))
+  abs,
+  neg,
+  exp,
+  log,
+  sqrt,
+  sigmoid,
+  tanh,
+  swish,         // x * sigmoid(x)
+  hard_sigmoid,  // clamp(alpha * x + beta, 0, 1)
+  hard_swish,    // x * clamp(x / 6 + 1/2, 0, 1)
+  gelu,          // x/2 * (1 + erf(x / sqrt 2))
+  gelu_tanh,     // x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+  elu,           // x > 0: x, else alpha * (exp(x) - 1)
+  leaky_relu,    // x >= 0: x, else alpha * x
+  mish,          // x * tanh(softplus(x))
+  softplus,      // log(1 + exp(x))
   erf
 };
 
@@ -30,14 +37,15 @@ struct FunctionSpec {
   float alpha = 0, beta = 0;
 };
 
-// e^x with a relative error below 1e-15, 0 below -708, infinity above 709. Branch-free, so that loops over it become vector
-// loops; the bits do not depend on that.
+// e^x with a relative error below 1e-15, 0 below -708, infinity above 709. Branch-free, so that loops over it
+// become vector loops; the bits do not depend on that.
 RUNNEL_KERNEL_INLINE double exp_of(double x) noexcept {
-  constexpr double kShift = 6755399441055744.0;   // 1.5 * 2^52: adding it rounds to an integer in the low bits
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
   const double limited = x > 709.0 ? 709.0 : x < -708.0 ? -708.0 : x;
   const double shifted = limited * 1.4426950408889634 + kShift;
   const double k = shifted - kShift;
-  const double r = (limited - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;   // |r| < 0.347
+  const double r =
+      (limited - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;  // |r| < 0.347
   double p = 1.0 / 479001600;
   p = p * r + 1.0 / 39916800;
   p = p * r + 1.0 / 3628800;
@@ -69,8 +77,9 @@ float evaluate(const FunctionSpec& spec, float x) noexcept;
 // y[i] = f(x[i]); y may be x.
 void apply(const FunctionSpec& spec, std::size_t count, const float* x, float* y) noexcept;
 
-// Any of int8, int16 (with 2^exponent) and float32 on either side: y = saturate(round_float(f(x * 2^x_exponent) * 2^-y_exponent)),
-// f rounded to float32 first, which is ESP-DL's arithmetic for functions without a table. y may be x when its elements are no larger.
+// Any of int8, int16 (with 2^exponent) and float32 on either side: y = saturate(round_float(f(x *
+// 2^x_exponent) * 2^-y_exponent)), f rounded to float32 first, which is ESP-DL's arithmetic for functions
+// without a table. y may be x when its elements are no larger.
 struct QuantizedFunction {
   FunctionSpec spec;
   DType from = DType::float32, to = DType::float32;

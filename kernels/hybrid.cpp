@@ -15,14 +15,19 @@ float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept {
   const float inverse = 127.0f / largest;
   for (std::size_t i = 0; i < count; ++i) {
     const float value = __builtin_roundf(x[i] * inverse);
-    q[i] = static_cast<std::int8_t>(value < -127.0f ? -127.0f : value > 127.0f ? 127.0f : value == value ? value : 0.0f);
+    q[i] = static_cast<std::int8_t>(value < -127.0f  ? -127.0f
+                                    : value > 127.0f ? 127.0f
+                                    : value == value ? value
+                                                     : 0.0f);
   }
   return largest / 127.0f;
 }
 
 void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept {
-  const std::int64_t group_inputs = spec.in_channels / spec.groups, group_outputs = spec.out_channels / spec.groups;
-  const float scale = quantize_row(static_cast<std::size_t>(std::int64_t{spec.in_height} * spec.in_width * spec.in_channels), x, scratch);
+  const std::int64_t group_inputs = spec.in_channels / spec.groups,
+                     group_outputs = spec.out_channels / spec.groups;
+  const float scale = quantize_row(
+      static_cast<std::size_t>(std::int64_t{spec.in_height} * spec.in_width * spec.in_channels), x, scratch);
   const auto* weights = static_cast<const std::int8_t*>(spec.weights);
   const auto* bias = static_cast<const float*>(spec.bias);
   for (std::int64_t row = 0; row < spec.out_height; ++row) {
@@ -33,14 +38,18 @@ void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8
           const std::int64_t in_row = row * spec.stride_height - spec.pad_top + i * spec.dilation_height;
           if (in_row < 0 || in_row >= spec.in_height) continue;
           for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
-            const std::int64_t in_column = column * spec.stride_width - spec.pad_left + j * spec.dilation_width;
+            const std::int64_t in_column =
+                column * spec.stride_width - spec.pad_left + j * spec.dilation_width;
             if (in_column < 0 || in_column >= spec.in_width) continue;
-            const std::int8_t* in = scratch + (in_row * spec.in_width + in_column) * spec.in_channels + out / group_outputs * group_inputs;
-            const std::int8_t* w = weights + ((out * spec.kernel_height + i) * spec.kernel_width + j) * group_inputs;
+            const std::int8_t* in = scratch + (in_row * spec.in_width + in_column) * spec.in_channels +
+                                    out / group_outputs * group_inputs;
+            const std::int8_t* w =
+                weights + ((out * spec.kernel_height + i) * spec.kernel_width + j) * group_inputs;
             for (std::int64_t c = 0; c < group_inputs; ++c) sum += std::int32_t{in[c]} * w[c];
           }
         }
-        float value = static_cast<float>(sum) * (scale * spec.scales[spec.per_channel ? out : 0]) + (bias == nullptr ? 0.0f : bias[out]);
+        float value = static_cast<float>(sum) * (scale * spec.scales[spec.per_channel ? out : 0]) +
+                      (bias == nullptr ? 0.0f : bias[out]);
         if (spec.relu && value < 0) value = 0;
         *y++ = value;
       }

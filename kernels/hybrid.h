@@ -1,5 +1,5 @@
-// Layers with float32 activations and int8 weights ("dynamic range"): each row of activations is quantized with a scale of its own,
-// multiplied in integers, and scaled back.
+// Layers with float32 activations and int8 weights ("dynamic range"): each row of activations is quantized
+// with a scale of its own, multiplied in integers, and scaled back.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace runnel::kernels {
 
-// q = round(x * 127 / max|x|), ties away from zero; returns the scale max|x| / 127. All zero for a row of zeros (scale 1).
+// q = round(x * 127 / max|x|), ties away from zero; returns the scale max|x| / 127. All zero for a row of
+// zeros (scale 1).
 float quantize_row(std::size_t count, const float* x, std::int8_t* q) noexcept;
 
 struct HybridConvSpec {
@@ -16,13 +17,14 @@ struct HybridConvSpec {
   std::int32_t kernel_height = 1, kernel_width = 1;
   std::int32_t stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   std::int32_t pad_top = 0, pad_left = 0, groups = 1;
-  const void* weights = nullptr;             // int8 [out_channels][kernel_height][kernel_width][in_channels / groups]
-  const void* bias = nullptr;                // float32 [out_channels]; or null
-  const float* scales = nullptr;             // of the weights: 1, or one per output channel
+  const void* weights = nullptr;  // int8 [out_channels][kernel_height][kernel_width][in_channels / groups]
+  const void* bias = nullptr;     // float32 [out_channels]; or null
+  const float* scales = nullptr;  // of the weights: 1, or one per output channel
   bool per_channel = false, relu = false;
 };
 
-// One input as one row; `scratch`: as many bytes as x has elements. A fully connected layer is the 1x1 case of one position.
+// One input as one row; `scratch`: as many bytes as x has elements. A fully connected layer is the 1x1 case
+// of one position.
 void hybrid_conv(const HybridConvSpec& spec, const float* x, float* y, std::int8_t* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -19,7 +19,8 @@ void integers(const MatmulSpec& spec, const T* a, const T* b, T* y, Sum* sums) n
       for (std::size_t n = 0; n < columns; ++n) sums[n] += static_cast<Sum>(factor * std::int32_t{line[n]});
     }
     for (std::size_t n = 0; n < columns; ++n) {
-      const std::int64_t value = round_shift(sums[n], spec.shift[spec.shift_count == 1 ? 0 : n], spec.rounding);
+      const std::int64_t value =
+          round_shift(sums[n], spec.shift[spec.shift_count == 1 ? 0 : n], spec.rounding);
       y[n] = static_cast<T>(value < spec.low ? spec.low : value > spec.high ? spec.high : value);
     }
   }
@@ -47,11 +48,12 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
   for (std::int32_t row = 0; row < spec.rows; ++row, a += inner, y += columns) {
     std::fill_n(y, columns, 0.0f);
     std::size_t k = 0;
-    for (; k + 4 <= inner; k += 4) {       // one product after the other, with y read and written once
+    for (; k + 4 <= inner; k += 4) {  // one product after the other, with y read and written once
       const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
       const float* b0 = b + k * columns;
       const float *b1 = b0 + columns, *b2 = b1 + columns, *b3 = b2 + columns;
-      for (std::size_t n = 0; n < columns; ++n) y[n] = (((y[n] + a0 * b0[n]) + a1 * b1[n]) + a2 * b2[n]) + a3 * b3[n];
+      for (std::size_t n = 0; n < columns; ++n)
+        y[n] = (((y[n] + a0 * b0[n]) + a1 * b1[n]) + a2 * b2[n]) + a3 * b3[n];
     }
     for (; k < inner; ++k) {
       const float factor = a[k];
@@ -67,18 +69,23 @@ void floats(const MatmulSpec& spec, const float* a, const float* b, float* __res
 
 std::size_t matmul_scratch(const MatmulSpec& spec) noexcept {
   if (spec.dtype == DType::float32) return 0;
-  return static_cast<std::size_t>(spec.columns) * (spec.dtype == DType::int8 && !spec.affine ? sizeof(std::int32_t) : sizeof(std::int64_t));
+  return static_cast<std::size_t>(spec.columns) *
+         (spec.dtype == DType::int8 && !spec.affine ? sizeof(std::int32_t) : sizeof(std::int64_t));
 }
 
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept {
   if (spec.affine && spec.dtype == DType::int8) {
-    affine(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y), static_cast<std::int64_t*>(scratch));
+    affine(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
+           static_cast<std::int8_t*>(y), static_cast<std::int64_t*>(scratch));
   } else if (spec.affine) {
-    affine(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b), static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+    affine(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
+           static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
   } else if (spec.dtype == DType::int8) {
-    integers(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b), static_cast<std::int8_t*>(y), static_cast<std::int32_t*>(scratch));
+    integers(spec, static_cast<const std::int8_t*>(a), static_cast<const std::int8_t*>(b),
+             static_cast<std::int8_t*>(y), static_cast<std::int32_t*>(scratch));
   } else if (spec.dtype == DType::int16) {
-    integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b), static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
+    integers(spec, static_cast<const std::int16_t*>(a), static_cast<const std::int16_t*>(b),
+             static_cast<std::int16_t*>(y), static_cast<std::int64_t*>(scratch));
   } else {
     floats(spec, static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(y));
   }

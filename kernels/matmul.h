@@ -11,8 +11,8 @@
 namespace runnel::kernels {
 
 struct MatmulSpec {
-  DType dtype = DType::int8;               // of a, b and y: int8, int16 or float32
-  std::int32_t rows = 1, inner = 1, columns = 1;   // M, K, N
+  DType dtype = DType::int8;                      // of a, b and y: int8, int16 or float32
+  std::int32_t rows = 1, inner = 1, columns = 1;  // M, K, N
   // Integers: sums are exact (int8: inner < 2^17), then shifted by one shift, or by one per column.
   const std::int32_t* shift = nullptr;
   std::int32_t shift_count = 1;
@@ -22,14 +22,14 @@ struct MatmulSpec {
   std::int32_t a_zero = 0, b_zero = 0, y_zero = 0;
   Multiplier multiplier;
   std::int32_t low = -128, high = 127;
-  bool relu = false;                       // float32: negative results become 0
+  bool relu = false;  // float32: negative results become 0
 };
 
 // Bytes of scratch memory (64-byte aligned) that matmul needs.
 std::size_t matmul_scratch(const MatmulSpec& spec) noexcept;
 
-// float32: the products of one element are added in the order k = 0, 1, .. starting from 0, so that the bits depend neither on the
-// number of rows nor on the machine. y is not a or b.
+// float32: the products of one element are added in the order k = 0, 1, .. starting from 0, so that the bits
+// depend neither on the number of rows nor on the machine. y is not a or b.
 void matmul(const MatmulSpec& spec, const void* a, const void* b, void* y, void* scratch) noexcept;
 
 }  // namespace runnel::kernels

@@ -19,21 +19,23 @@ Steps dense_steps(std::size_t element_size, int rank, const Dims& dims) noexcept
 }
 
 template <std::size_t kSize>
-void copy_line(std::int64_t count, const std::byte* x, std::int64_t x_step, std::byte* y, std::int64_t y_step) noexcept {
+void copy_line(std::int64_t count, const std::byte* x, std::int64_t x_step, std::byte* y,
+               std::int64_t y_step) noexcept {
   for (std::int64_t i = 0; i < count; ++i) std::memcpy(y + i * y_step, x + i * x_step, kSize);
 }
 
-// Copies a box of `dims` elements between two places with their own steps. Axes that are dense on both sides are merged first,
-// so the innermost loop is as long as it can be.
-void copy_box(std::size_t element_size, int rank, const Dims& dims, const void* from, const Steps& from_steps, void* to,
-              const Steps& to_steps) noexcept {
+// Copies a box of `dims` elements between two places with their own steps. Axes that are dense on both sides
+// are merged first, so the innermost loop is as long as it can be.
+void copy_box(std::size_t element_size, int rank, const Dims& dims, const void* from, const Steps& from_steps,
+              void* to, const Steps& to_steps) noexcept {
   std::array<std::int64_t, kMaxRank> sizes{};
   Steps x_steps{}, y_steps{};
   int axes = 0;
   for (int axis = 0; axis < rank; ++axis) {
     if (dims[axis] <= 0) return;
     if (dims[axis] == 1) continue;
-    if (axes > 0 && x_steps[axes - 1] == from_steps[axis] * dims[axis] && y_steps[axes - 1] == to_steps[axis] * dims[axis]) {
+    if (axes > 0 && x_steps[axes - 1] == from_steps[axis] * dims[axis] &&
+        y_steps[axes - 1] == to_steps[axis] * dims[axis]) {
       sizes[axes - 1] *= dims[axis];
       x_steps[axes - 1] = from_steps[axis];
       y_steps[axes - 1] = to_steps[axis];
@@ -88,8 +90,8 @@ std::int64_t elements(int rank, const Dims& dims) noexcept {
 
 }  // namespace
 
-void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span<const std::uint8_t> perm, const void* x,
-               void* y) noexcept {
+void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span<const std::uint8_t> perm,
+               const void* x, void* y) noexcept {
   const Steps x_steps = dense_steps(element_size, rank, x_dims);
   Dims y_dims{};
   Steps steps{};
@@ -100,8 +102,8 @@ void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span
   copy_box(element_size, rank, y_dims, x, steps, y, dense_steps(element_size, rank, y_dims));
 }
 
-void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step, const Dims& y_dims,
-           const void* x, void* y) noexcept {
+void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step,
+           const Dims& y_dims, const void* x, void* y) noexcept {
   Steps steps = dense_steps(element_size, rank, x_dims);
   std::int64_t offset = 0;
   for (int axis = 0; axis < rank; ++axis) {
@@ -112,18 +114,19 @@ void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& b
            dense_steps(element_size, rank, y_dims));
 }
 
-void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims, std::int32_t offset,
-                 const void* x, void* y) noexcept {
+void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims,
+                 std::int32_t offset, const void* x, void* y) noexcept {
   const Steps y_steps = dense_steps(element_size, rank, y_dims);
   copy_box(element_size, rank, x_dims, x, dense_steps(element_size, rank, x_dims),
            static_cast<std::byte*>(y) + offset * y_steps[axis], y_steps);
 }
 
-void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before, const Dims& y_dims,
-                  const void* value, const void* x, void* y) noexcept {
+void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
+                  const Dims& y_dims, const void* value, const void* x, void* y) noexcept {
   const std::int64_t count = elements(rank, y_dims);
   auto* out = static_cast<std::byte*>(y);
-  for (std::int64_t i = 0; i < count; ++i) std::memcpy(out + i * static_cast<std::int64_t>(element_size), value, element_size);
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(out + i * static_cast<std::int64_t>(element_size), value, element_size);
   const Steps y_steps = dense_steps(element_size, rank, y_dims);
   std::int64_t offset = 0;
   for (int axis = 0; axis < rank; ++axis) offset += before[axis] * y_steps[axis];

@@ -1,4 +1,5 @@
-// Moving data without changing it: transpose, slice, concatenate, pad. Sizes in elements of `element_size` bytes (1, 2, 4, 8).
+// Moving data without changing it: transpose, slice, concatenate, pad. Sizes in elements of `element_size`
+// bytes (1, 2, 4, 8).
 #pragma once
 
 #include <array>
@@ -12,18 +13,20 @@ inline constexpr int kMaxRank = 6;
 using Dims = std::array<std::int32_t, kMaxRank>;
 
 // y[i0, i1, ...] with dims x_dims[perm[0]], x_dims[perm[1]], ... = x.
-void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span<const std::uint8_t> perm, const void* x, void* y) noexcept;
+void transpose(std::size_t element_size, int rank, const Dims& x_dims, std::span<const std::uint8_t> perm,
+               const void* x, void* y) noexcept;
 
 // y[i] = x[begin + i*step] on every axis; step may be negative.
-void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step, const Dims& y_dims,
-           const void* x, void* y) noexcept;
+void slice(std::size_t element_size, int rank, const Dims& x_dims, const Dims& begin, const Dims& step,
+           const Dims& y_dims, const void* x, void* y) noexcept;
 
 // Copies x into y at `offset` along `axis`: one operand of a concatenation. Dims other than `axis` are equal.
-void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims, std::int32_t offset,
-                 const void* x, void* y) noexcept;
+void concat_into(std::size_t element_size, int rank, int axis, const Dims& x_dims, const Dims& y_dims,
+                 std::int32_t offset, const void* x, void* y) noexcept;
 
-// y = x with `before` elements of `value` (element_size bytes) in front of and the rest behind, on every axis.
-void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before, const Dims& y_dims,
-                  const void* value, const void* x, void* y) noexcept;
+// y = x with `before` elements of `value` (element_size bytes) in front of and the rest behind, on every
+// axis.
+void pad_constant(std::size_t element_size, int rank, const Dims& x_dims, const Dims& before,
+                  const Dims& y_dims, const void* value, const void* x, void* y) noexcept;
 
 }  // namespace runnel::kernels

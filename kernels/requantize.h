@@ -8,19 +8,21 @@ namespace runnel::kernels {
 
 // How a scaled value becomes an integer. The numbers are part of the model file.
 enum class Rounding : std::uint8_t {
-  half_up = 0,         // floor(x + 1/2): ESP32, ESP32-S3, Ethos-U "natural"; shifts
-  half_even = 1,       // nearest, ties to even: ESP32-P4; shifts
-  tflite_double = 2,   // Q31 multiplier: doubling high multiplication rounded, then a shift with ties away from zero
-  single = 3,          // Q31 multiplier: one 64-bit rounding (CMSIS-NN's and newer TFLite's way)
+  half_up = 0,    // floor(x + 1/2): ESP32, ESP32-S3, Ethos-U "natural"; shifts
+  half_even = 1,  // nearest, ties to even: ESP32-P4; shifts
+  tflite_double =
+      2,       // Q31 multiplier: doubling high multiplication rounded, then a shift with ties away from zero
+  single = 3,  // Q31 multiplier: one 64-bit rounding (CMSIS-NN's and newer TFLite's way)
 };
 
-// Also called from files that are compiled for newer instruction sets: always inlined, so that no copy with those instructions
-// can be the one that the linker keeps for everybody.
+// Also called from files that are compiled for newer instruction sets: always inlined, so that no copy with
+// those instructions can be the one that the linker keeps for everybody.
 #define RUNNEL_KERNEL_INLINE [[gnu::always_inline]] inline
 
-// value / 2^shift, rounded: half_even to nearest with ties to even, every other rounding floor(x + 1/2). Any shift is allowed;
-// shift < 0 multiplies by 2^-shift and saturates to int64.
-RUNNEL_KERNEL_INLINE constexpr std::int64_t round_shift(std::int64_t value, int shift, Rounding rounding) noexcept {
+// value / 2^shift, rounded: half_even to nearest with ties to even, every other rounding floor(x + 1/2). Any
+// shift is allowed; shift < 0 multiplies by 2^-shift and saturates to int64.
+RUNNEL_KERNEL_INLINE constexpr std::int64_t round_shift(std::int64_t value, int shift,
+                                                        Rounding rounding) noexcept {
   constexpr std::int64_t lowest = -0x7fffffffffffffff - 1;
   constexpr std::int64_t highest = 0x7fffffffffffffff;
   if (shift <= 0) {
@@ -30,11 +32,12 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t round_shift(std::int64_t value, int 
     if (value < (lowest >> left)) return lowest;
     return value * (std::int64_t{1} << left);
   }
-  if (shift > 63) return 0;                                   // |value / 2^shift| <= 1/2, and the tie -1/2 rounds to 0
+  if (shift > 63) return 0;  // |value / 2^shift| <= 1/2, and the tie -1/2 rounds to 0
   const std::int64_t floor = value >> shift;
   const std::uint64_t half = std::uint64_t{1} << (shift - 1);
   const std::uint64_t rest = static_cast<std::uint64_t>(value) & (half + (half - 1));
-  if (rounding == Rounding::half_even) return floor + ((rest > half || (rest == half && (floor & 1) != 0)) ? 1 : 0);
+  if (rounding == Rounding::half_even)
+    return floor + ((rest > half || (rest == half && (floor & 1) != 0)) ? 1 : 0);
   return floor + (rest >= half ? 1 : 0);
 }
 
@@ -45,35 +48,39 @@ RUNNEL_KERNEL_INLINE constexpr T saturate(std::int64_t value) noexcept {
   return static_cast<T>(value < low ? low : value > high ? high : value);
 }
 
-// A float that is already divided by the output's scale. half_up is floorf(x + 0.5f) with the sum rounded to float32,
-// as ESP-DL computes it (specification: the vendor's C code); anything else rounds to nearest even. NaN gives 0.
+// A float that is already divided by the output's scale. half_up is floorf(x + 0.5f) with the sum rounded to
+// float32, as ESP-DL computes it (specification: the vendor's C code); anything else rounds to nearest even.
+// NaN gives 0.
 RUNNEL_KERNEL_INLINE std::int64_t round_float(float value, Rounding rounding) noexcept {
   constexpr float limit = 1e9f;
   if (!(value > -limit)) return value != value ? 0 : static_cast<std::int64_t>(-limit);
   if (value > limit) return static_cast<std::int64_t>(limit);
-  return static_cast<std::int64_t>(rounding == Rounding::half_up ? __builtin_floorf(value + 0.5f) : __builtin_nearbyintf(value));
+  return static_cast<std::int64_t>(rounding == Rounding::half_up ? __builtin_floorf(value + 0.5f)
+                                                                 : __builtin_nearbyintf(value));
 }
 
 // 2^exponent as a float, exact for -126 <= exponent <= 127.
 RUNNEL_KERNEL_INLINE float power_of_two(int exponent) noexcept { return __builtin_ldexpf(1.0f, exponent); }
 
-// What happens to an accumulator. With `multiplier` null the scale is 2^-shift. Arrays hold `count` entries: 1, or one per
-// output channel. Then the zero point is added and the result clamped to [low, high] (activation and type range in one).
+// What happens to an accumulator. With `multiplier` null the scale is 2^-shift. Arrays hold `count` entries:
+// 1, or one per output channel. Then the zero point is added and the result clamped to [low, high]
+// (activation and type range in one).
 struct Requant {
   Rounding rounding = Rounding::half_up;
-  const std::int32_t* multiplier = nullptr;   // Q31 in [0, 2^31), normally from 2^30; or null
-  const std::int32_t* shift = nullptr;        // right shift; negative: left
+  const std::int32_t* multiplier = nullptr;  // Q31 in [0, 2^31), normally from 2^30; or null
+  const std::int32_t* shift = nullptr;       // right shift; negative: left
   std::int32_t count = 1;
   std::int32_t zero_point = 0;
   std::int32_t low = -128;
   std::int32_t high = 127;
 };
 
-// Q31 multiplication with 2^-shift. Source of both formulas: gemmlowp's SaturatingRoundingDoublingHighMul followed by
-// RoundingDivideByPOT (tflite_double), and CMSIS-NN's arm_nn_requantize with CMSIS_NN_USE_SINGLE_ROUNDING (single).
+// Q31 multiplication with 2^-shift. Source of both formulas: gemmlowp's SaturatingRoundingDoublingHighMul
+// followed by RoundingDivideByPOT (tflite_double), and CMSIS-NN's arm_nn_requantize with
+// CMSIS_NN_USE_SINGLE_ROUNDING (single).
 // Any value; 0 <= multiplier; -31 <= shift <= 62. Intermediate left shifts saturate to int64.
-RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, std::int32_t multiplier, int shift,
-                                                           Rounding rounding) noexcept {
+RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, std::int32_t multiplier,
+                                                           int shift, Rounding rounding) noexcept {
   if (rounding != Rounding::single && shift < 0) value = round_shift(value, shift, rounding);
   // value * multiplier = floor * 2^31 + rest, in two pieces that fit into 64 bits.
   const std::int64_t low_product = (value & 0x7fffffff) * multiplier;
@@ -85,7 +92,8 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, s
     std::int64_t sum = 0;
     return __builtin_add_overflow(left, round_shift(rest, 31 + shift, Rounding::half_up), &sum) ? left : sum;
   }
-  // Doubling high multiplication: rounded to nearest, ties up (gemmlowp's truncation of a nudged product is the same).
+  // Doubling high multiplication: rounded to nearest, ties up (gemmlowp's truncation of a nudged product is
+  // the same).
   const std::int64_t high = floor + (rest >= (std::int64_t{1} << 30) ? 1 : 0);
   if (shift <= 0) return high;
   const std::int64_t mask = (std::int64_t{1} << shift) - 1;
@@ -94,11 +102,12 @@ RUNNEL_KERNEL_INLINE constexpr std::int64_t multiply_shift(std::int64_t value, s
 }
 
 // The specification of every fused requantization. `channel` picks the entry where there is one per channel.
-RUNNEL_KERNEL_INLINE std::int64_t requantize(std::int64_t accumulator, const Requant& how, std::int32_t channel) noexcept {
+RUNNEL_KERNEL_INLINE std::int64_t requantize(std::int64_t accumulator, const Requant& how,
+                                             std::int32_t channel) noexcept {
   const std::int32_t entry = how.count == 1 ? 0 : channel;
-  std::int64_t value = how.multiplier == nullptr
-                           ? round_shift(accumulator, how.shift[entry], how.rounding)
-                           : multiply_shift(accumulator, how.multiplier[entry], how.shift[entry], how.rounding);
+  std::int64_t value = how.multiplier == nullptr ? round_shift(accumulator, how.shift[entry], how.rounding)
+                                                 : multiply_shift(accumulator, how.multiplier[entry],
+                                                                  how.shift[entry], how.rounding);
   // Far outside every type's range the zero point cannot matter: this keeps the sum from overflowing.
   constexpr std::int64_t far = std::int64_t{1} << 40;
   value = (value > far ? far : value < -far ? -far : value) + how.zero_point;

@@ -5,7 +5,8 @@
 
 namespace runnel::kernels {
 
-// `rounding` tflite_double: times `multiplier`, rounded twice; half_up and half_even: shifted to the right, rounded once.
+// `rounding` tflite_double: times `multiplier`, rounded twice; half_up and half_even: shifted to the right,
+// rounded once.
 struct Scaling {
   Multiplier multiplier;
   int shift = 0;

@@ -10,8 +10,10 @@ namespace {
 
 template <class Y>
 Y stored(const SoftmaxSpec& spec, float real) noexcept {
-  if constexpr (std::is_same_v<Y, float>) return real;
-  else return saturate<Y>(round_float(real * power_of_two(-spec.y_exponent), spec.rounding));
+  if constexpr (std::is_same_v<Y, float>)
+    return real;
+  else
+    return saturate<Y>(round_float(real * power_of_two(-spec.y_exponent), spec.rounding));
 }
 
 template <class X, class Y>
@@ -30,11 +32,14 @@ void row(const SoftmaxSpec& spec, const X* x, Y* y, float* high) noexcept {
   const auto gather = [&] {
     if constexpr (std::is_same_v<X, float>) {
       from = largest;
-      if (step == 1) in = x;
-      else for (std::size_t i = 0; i < spec.count; ++i) high[i] = x[i * step];
+      if (step == 1)
+        in = x;
+      else
+        for (std::size_t i = 0; i < spec.count; ++i) high[i] = x[i * step];
     } else {
       const float scale = power_of_two(spec.x_exponent);
-      for (std::size_t i = 0; i < spec.count; ++i) high[i] = static_cast<float>(std::int32_t{x[i * step]} - largest) * scale;
+      for (std::size_t i = 0; i < spec.count; ++i)
+        high[i] = static_cast<float>(std::int32_t{x[i * step]} - largest) * scale;
     }
   };
   if constexpr (std::is_same_v<Y, float>) {
@@ -68,17 +73,23 @@ void rows(const SoftmaxSpec& spec, const X* x, Y* y, float* scratch) noexcept {
 
 template <class X>
 void from(const SoftmaxSpec& spec, const X* x, void* y, float* scratch) noexcept {
-  if (spec.to == DType::int8) rows(spec, x, static_cast<std::int8_t*>(y), scratch);
-  else if (spec.to == DType::int16) rows(spec, x, static_cast<std::int16_t*>(y), scratch);
-  else rows(spec, x, static_cast<float*>(y), scratch);
+  if (spec.to == DType::int8)
+    rows(spec, x, static_cast<std::int8_t*>(y), scratch);
+  else if (spec.to == DType::int16)
+    rows(spec, x, static_cast<std::int16_t*>(y), scratch);
+  else
+    rows(spec, x, static_cast<float*>(y), scratch);
 }
 
 }  // namespace
 
 void softmax(const SoftmaxSpec& spec, const void* x, void* y, float* scratch) noexcept {
-  if (spec.from == DType::int8) from(spec, static_cast<const std::int8_t*>(x), y, scratch);
-  else if (spec.from == DType::int16) from(spec, static_cast<const std::int16_t*>(x), y, scratch);
-  else from(spec, static_cast<const float*>(x), y, scratch);
+  if (spec.from == DType::int8)
+    from(spec, static_cast<const std::int8_t*>(x), y, scratch);
+  else if (spec.from == DType::int16)
+    from(spec, static_cast<const std::int16_t*>(x), y, scratch);
+  else
+    from(spec, static_cast<const float*>(x), y, scratch);
 }
 
 }  // namespace runnel::kernels

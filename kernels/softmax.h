@@ -10,12 +10,14 @@
 
 namespace runnel::kernels {
 
-// x and y are [outer, count, inner]; the sum runs over `count`. The largest value is always subtracted first, exactly; exponentials and sums are
-// pairs of floats (float_pairs.h) in a fixed order: the same bits on every machine, and the nearest float but for ties closer than 2^-38 of it (shares below
-// 2^-100 and logarithms near 0 its neighbour, at times), which is then rounded to integers.
+// x and y are [outer, count, inner]; the sum runs over `count`. The largest value is always subtracted first,
+// exactly; exponentials and sums are pairs of floats (float_pairs.h) in a fixed order: the same bits on every
+// machine, and the nearest float but for ties closer than 2^-38 of it (shares below 2^-100 and logarithms
+// near 0 its neighbour, at times), which is then rounded to integers.
 struct SoftmaxSpec {
   bool logarithm = false;
-  DType from = DType::float32, to = DType::float32;   // each int8, int16 (value = integer * 2^exponent) or float32
+  DType from = DType::float32,
+        to = DType::float32;  // each int8, int16 (value = integer * 2^exponent) or float32
   int x_exponent = 0, y_exponent = 0;
   Rounding rounding = Rounding::half_up;
   std::size_t outer = 1, count = 1, inner = 1;

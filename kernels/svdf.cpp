@@ -24,9 +24,11 @@ void run(const SvdfSpec& spec, const T* x, State* state, T* y) noexcept {
           state[spec.memory - 1] = dot;
           for (std::int32_t j = 0; j < spec.memory; ++j) filtered += *time++ * state[j];
         } else {
-          for (std::int32_t i = 0; i < spec.inputs; ++i) dot += std::int32_t{*feature++} * (x[i] - spec.x_zero);
+          for (std::int32_t i = 0; i < spec.inputs; ++i)
+            dot += std::int32_t{*feature++} * (x[i] - spec.x_zero);
           state[spec.memory - 1] = static_cast<State>(spec.state_zero + saturate<State>(spec.features(dot)));
-          for (std::int32_t j = 0; j < spec.memory; ++j) filtered += Sum{*time++} * (state[j] - spec.state_zero);
+          for (std::int32_t j = 0; j < spec.memory; ++j)
+            filtered += Sum{*time++} * (state[j] - spec.state_zero);
         }
         sum += filtered;
       }
@@ -44,11 +46,16 @@ void run(const SvdfSpec& spec, const T* x, State* state, T* y) noexcept {
 
 void svdf(const SvdfSpec& spec, const void* x, void* state, void* y) noexcept {
   if (spec.dtype == DType::float32) {
-    run<float, float, float>(spec, static_cast<const float*>(x), static_cast<float*>(state), static_cast<float*>(y));
+    run<float, float, float>(spec, static_cast<const float*>(x), static_cast<float*>(state),
+                             static_cast<float*>(y));
   } else if (spec.state == DType::int16) {
-    run<std::int8_t, std::int16_t, std::int32_t>(spec, static_cast<const std::int8_t*>(x), static_cast<std::int16_t*>(state), static_cast<std::int8_t*>(y));
+    run<std::int8_t, std::int16_t, std::int32_t>(spec, static_cast<const std::int8_t*>(x),
+                                                 static_cast<std::int16_t*>(state),
+                                                 static_cast<std::int8_t*>(y));
   } else {
-    run<std::int8_t, std::int8_t, std::int32_t>(spec, static_cast<const std::int8_t*>(x), static_cast<std::int8_t*>(state), static_cast<std::int8_t*>(y));
+    run<std::int8_t, std::int8_t, std::int32_t>(spec, static_cast<const std::int8_t*>(x),
+                                                static_cast<std::int8_t*>(state),
+                                                static_cast<std::int8_t*>(y));
   }
 }
 

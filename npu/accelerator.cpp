@@ -3,7 +3,8 @@
 namespace runnel::npu {
 namespace {
 
-constexpr BankGranules kSmall{2, 2, 2, 2, 4, 4, 4, 4}, k64{2, 2, 2, 2, 4, 4, 4, 8}, k128{4, 4, 4, 4, 8, 4, 8, 12}, k256{8, 8, 8, 8, 16, 8, 16, 20};
+constexpr BankGranules kSmall{2, 2, 2, 2, 4, 4, 4, 4}, k64{2, 2, 2, 2, 4, 4, 4, 8},
+    k128{4, 4, 4, 4, 8, 4, 8, 12}, k256{8, 8, 8, 8, 16, 8, 16, 20};
 
 constexpr Accelerator kAccelerators[] = {
     {"ethos-u55-32", Product::u55, 32, 1, 16, 1, 1, 4, kSmall},
@@ -20,13 +21,12 @@ constexpr Accelerator kAccelerators[] = {
 };
 
 constexpr U85Blocks kU85Blocks[] = {
-    {128, 8192, 8192, {16, 8, 0, 0, 0, 0}},
-    {256, 16384, 16384, {0, 16, 8, 8, 0, 0}},
-    {512, 16384, 32768, {0, 0, 16, 16, 0, 0}},
-    {1024, 16384, 65536, {0, 0, 32, 32, 16, 0}},
+    {128, 8192, 8192, {16, 8, 0, 0, 0, 0}},       {256, 16384, 16384, {0, 16, 8, 8, 0, 0}},
+    {512, 16384, 32768, {0, 0, 16, 16, 0, 0}},    {1024, 16384, 65536, {0, 0, 32, 32, 16, 0}},
     {2048, 32768, 131072, {0, 0, 64, 64, 0, 16}},
 };
-// Units of the input's memory (depth in bytes) for blocks that read up to 16 bytes of channels, up to 32, and more; `row`: with micro-blocks of 1 x 4.
+// Units of the input's memory (depth in bytes) for blocks that read up to 16 bytes of channels, up to 32, and
+// more; `row`: with micro-blocks of 1 x 4.
 struct InputUnits {
   std::int32_t macs;
   MicroBlock square[3], row[3];
@@ -54,8 +54,9 @@ MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) n
   if (number >= 6 || blocks.depths[number] == 0) return {};
   return {kMicroHeights[number], kMicroWidths[number], blocks.depths[number]};
 }
-MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth, std::int32_t element) noexcept {
-  constexpr std::uint8_t kRow = 2;     // 1 x 4
+MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth,
+                          std::int32_t element) noexcept {
+  constexpr std::uint8_t kRow = 2;  // 1 x 4
   const InputUnits* found = kInputUnits;
   for (const InputUnits& known : kInputUnits) {
     if (known.macs == accelerator.macs) found = &known;
@@ -72,18 +73,23 @@ Result<const Accelerator*> find_accelerator(std::string_view name) noexcept {
   }
   Status status(Code::not_found);
   status << "no accelerator \"" << name << "\"; known are ";
-  for (const Accelerator& known : kAccelerators) status << (&known == kAccelerators ? "" : ", ") << known.name;
+  for (const Accelerator& known : kAccelerators)
+    status << (&known == kAccelerators ? "" : ", ") << known.name;
   return status;
 }
 
 Result<const Accelerator*> find_accelerator(std::uint32_t config) noexcept {
   const std::uint32_t product = config >> 28, macs = 1u << (config & 15), kib = config >> 8 & 0xff;
   for (const Accelerator& known : kAccelerators) {
-    if (static_cast<std::uint32_t>(known.product) != product || static_cast<std::uint32_t>(known.macs) != macs) continue;
+    if (static_cast<std::uint32_t>(known.product) != product ||
+        static_cast<std::uint32_t>(known.macs) != macs)
+      continue;
     // The word of the U85 holds ports and decoders there.
-    if (known.product == Product::u85 || static_cast<std::uint32_t>(known.banks * known.cores) == kib) return &known;
+    if (known.product == Product::u85 || static_cast<std::uint32_t>(known.banks * known.cores) == kib)
+      return &known;
   }
-  return Status(Code::unsupported) << "configuration word " << config << " (product " << product << ", " << macs << " multiply-adds per cycle, " << kib
+  return Status(Code::unsupported) << "configuration word " << config << " (product " << product << ", "
+                                   << macs << " multiply-adds per cycle, " << kib
                                    << " KiB) belongs to no Ethos-U that is known here";
 }
 

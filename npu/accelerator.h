@@ -1,4 +1,5 @@
-// Which Arm Ethos-U a command stream is made for, and what follows from that: micro-blocks and the banks of its memory.
+// Which Arm Ethos-U a command stream is made for, and what follows from that: micro-blocks and the banks of
+// its memory.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,21 @@ struct BankGranules {
 };
 
 struct Accelerator {
-  std::string_view name;               // "ethos-u55-128"
+  std::string_view name;  // "ethos-u55-128"
   Product product;
-  std::int32_t macs;                   // multiply-adds per cycle, all cores
+  std::int32_t macs;  // multiply-adds per cycle, all cores
   std::int32_t cores;
-  std::int32_t banks;                  // KiB of SHRAM of one core; 0 on U85, which has none
-  std::int32_t ublock_width, ublock_height, ublock_depth;   // of the output; 0 on U85, which has several
+  std::int32_t banks;  // KiB of SHRAM of one core; 0 on U85, which has none
+  std::int32_t ublock_width, ublock_height, ublock_depth;  // of the output; 0 on U85, which has several
   BankGranules granules;
 
-  [[nodiscard]] std::uint32_t shram_bytes() const noexcept { return static_cast<std::uint32_t>(banks) * 1024; }
+  [[nodiscard]] std::uint32_t shram_bytes() const noexcept {
+    return static_cast<std::uint32_t>(banks) * 1024;
+  }
   // Where tables begin: in the last two banks.
-  [[nodiscard]] std::uint32_t table_base() const noexcept { return banks < 2 ? 0 : static_cast<std::uint32_t>(banks - 2) * 1024; }
+  [[nodiscard]] std::uint32_t table_base() const noexcept {
+    return banks < 2 ? 0 : static_cast<std::uint32_t>(banks - 2) * 1024;
+  }
   // Channels of the input that are multiplied side by side.
   [[nodiscard]] static constexpr std::int32_t ifm_ublock_depth() noexcept { return 8; }
 };
@@ -34,17 +39,20 @@ struct Accelerator {
 // What a U85 has instead of one micro-block and SHRAM.
 struct U85Blocks {
   std::int32_t macs;
-  std::int32_t ifm_bytes, accumulator_bytes;               // memories that hold two blocks each
-  // Channels of the micro-block that an operation names by its number: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x 4 (height x width); 0: this one does not have it.
+  std::int32_t ifm_bytes, accumulator_bytes;  // memories that hold two blocks each
+  // Channels of the micro-block that an operation names by its number: 1 x 1, 1 x 2, 1 x 4, 2 x 2, 2 x 4, 4 x
+  // 4 (height x width); 0: this one does not have it.
   std::int32_t depths[6];
 };
 struct MicroBlock {
-  std::int32_t height = 0, width = 0, depth = 0;           // 0: there is none of that number
+  std::int32_t height = 0, width = 0, depth = 0;  // 0: there is none of that number
 };
 const U85Blocks& u85_blocks(const Accelerator& accelerator) noexcept;
 MicroBlock u85_microblock(const Accelerator& accelerator, std::uint8_t number) noexcept;
-// What of the input's memory is given away at once for an operation with that micro-block whose blocks read `depth` channels: deep pieces are small. Depth in channels.
-MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth, std::int32_t element) noexcept;
+// What of the input's memory is given away at once for an operation with that micro-block whose blocks read
+// `depth` channels: deep pieces are small. Depth in channels.
+MicroBlock u85_input_unit(const Accelerator& accelerator, std::uint8_t number, std::int32_t depth,
+                          std::int32_t element) noexcept;
 
 // "ethos-u55-128", ... Errors: not_found listing the known names.
 Result<const Accelerator*> find_accelerator(std::string_view name) noexcept;

@@ -9,13 +9,15 @@ namespace runnel::npu {
 
 __extension__ using Wide = __int128;
 
-// value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31 the rounding `tfl` rounds twice: to the upper word, and ties
-// away from zero.
+// value * multiplier / 2^shift, shift 0 to 63, |value| < 2^94. For shifts above 31 the rounding `tfl` rounds
+// twice: to the upper word, and ties away from zero.
 constexpr Wide scale_and_round(Wide value, Scale scale, Rounding rounding) noexcept {
   const Wide product = value * Wide{scale.multiplier};
   if (scale.shift == 0) return product;
-  if (rounding == Rounding::truncate) return product >= 0 ? product >> scale.shift : -(-product >> scale.shift);
-  if (rounding == Rounding::natural || scale.shift <= 31) return (product + (Wide{1} << (scale.shift - 1))) >> scale.shift;
+  if (rounding == Rounding::truncate)
+    return product >= 0 ? product >> scale.shift : -(-product >> scale.shift);
+  if (rounding == Rounding::natural || scale.shift <= 31)
+    return (product + (Wide{1} << (scale.shift - 1))) >> scale.shift;
   const Wide high = (product + (Wide{1} << 30)) >> 31;
   const int rest = scale.shift - 31;
   const Wide magnitude = ((high < 0 ? -high : high) + (Wide{1} << (rest - 1))) >> rest;

@@ -7,11 +7,12 @@ namespace {
 
 struct Area {
   std::uint64_t size = 0;
-  int region = -1;                     // -1: the accelerator's own memory
+  int region = -1;  // -1: the accelerator's own memory
 };
 
 Status inside(std::string_view what, const Extent& extent, const Area& area) noexcept {
-  if (extent.low >= 0 && extent.high >= extent.low && static_cast<std::uint64_t>(extent.high) <= area.size) return {};
+  if (extent.low >= 0 && extent.high >= extent.low && static_cast<std::uint64_t>(extent.high) <= area.size)
+    return {};
   Status status(Code::invalid_data);
   status << what << " reaches bytes " << extent.low << " to " << extent.high << " of ";
   if (area.region < 0) return std::move(status) << "internal memory, which has " << area.size;
@@ -20,7 +21,8 @@ Status inside(std::string_view what, const Extent& extent, const Area& area) noe
 
 class Saturating {
  public:
-  Saturating(std::int64_t value) noexcept : value_(static_cast<std::uint64_t>(value)) {}   // NOLINT(google-explicit-constructor)
+  Saturating(std::int64_t value) noexcept
+      : value_(static_cast<std::uint64_t>(value)) {}  // NOLINT(google-explicit-constructor)
   Saturating& operator*=(Saturating other) noexcept {
     if (!checked_mul(value_, other.value_, value_)) value_ = UINT64_MAX;
     return *this;
@@ -44,17 +46,22 @@ Saturating elements(const FeatureMap& map) noexcept {
 
 }  // namespace
 
-Status check_bounds(const Operation& op, const Accelerator& accelerator, std::span<const std::uint64_t> regions) noexcept {
-  const auto area = [&](std::uint8_t region) { return Area{region < regions.size() ? regions[region] : 0, region}; };
+Status check_bounds(const Operation& op, const Accelerator& accelerator,
+                    std::span<const std::uint64_t> regions) noexcept {
+  const auto area = [&](std::uint8_t region) {
+    return Area{region < regions.size() ? regions[region] : 0, region};
+  };
   if (op.kind == OperationKind::dma) {
     const auto check = [&](std::string_view what, const DmaPlace& place) {
       if (place.internal && accelerator.product == Product::u85) return Status();
-      return inside(what, extent_of(op.dma, place), place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
+      return inside(what, extent_of(op.dma, place),
+                    place.internal ? Area{accelerator.shram_bytes()} : area(place.region));
     };
     // The extents of three dimensions may pass 64 bits; those of memory do not.
     constexpr std::int64_t kMost = std::int64_t{1} << 45;
     const std::int64_t row = (op.dma.length + op.dma.skip0) * op.dma.rows;
-    if (op.dma.length * op.dma.rows > kMost / op.dma.planes || row > kMost || row < -kMost) return Status(Code::invalid_data) << "a copy over more than " << kMost << " bytes";
+    if (op.dma.length * op.dma.rows > kMost / op.dma.planes || row > kMost || row < -kMost)
+      return Status(Code::invalid_data) << "a copy over more than " << kMost << " bytes";
     RUNNEL_TRY(check("the source", op.dma.source));
     return check("the target", op.dma.target);
   }
@@ -63,16 +70,20 @@ Status check_bounds(const Operation& op, const Accelerator& accelerator, std::sp
   if (op.ifm.width0 > 0) RUNNEL_TRY(inside("IFM", extent_of(op.ifm), area(op.ifm.region)));
   if (op.ifm2.width0 > 0) RUNNEL_TRY(inside("IFM2", extent_of(op.ifm2), area(op.ifm2.region)));
   if (op.ofm.width0 > 0) RUNNEL_TRY(inside("OFM", extent_of(op.ofm), area(op.ofm.region)));
-  for (const Bytes& stream : op.weights) RUNNEL_TRY(inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
+  for (const Bytes& stream : op.weights)
+    RUNNEL_TRY(inside("the weights", {stream.base, stream.base + stream.length}, area(op.weight_region)));
   for (int core = 0; core < 2; ++core) {
     const Bytes& stream = op.scales[core];
     RUNNEL_TRY(inside("the scales", {stream.base, stream.base + stream.length}, area(op.scale_region)));
     if (!op.has_scales || core >= op.cores || accelerator.product == Product::u85) continue;
     const std::int64_t needed = kScaleRecord * channels_of(op.ofm.depth, core, op.cores);
-    if (stream.length < needed) return Status(Code::invalid_data) << "scales of " << stream.length << " bytes, expected at least " << needed;
+    if (stream.length < needed)
+      return Status(Code::invalid_data)
+             << "scales of " << stream.length << " bytes, expected at least " << needed;
   }
   if (op.activation.table() && accelerator.product != Product::u85) {
-    const std::int64_t size = table_bytes(op.ofm.element), base = accelerator.table_base() + size * op.activation.slot();
+    const std::int64_t size = table_bytes(op.ofm.element),
+                       base = accelerator.table_base() + size * op.activation.slot();
     RUNNEL_TRY(inside("the table", {base, base + size}, Area{accelerator.shram_bytes()}));
   }
   return {};

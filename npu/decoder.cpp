@@ -5,22 +5,34 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::size_t kMostWords = std::size_t{1} << 22;   // 16 MiB
+constexpr std::size_t kMostWords = std::size_t{1} << 22;  // 16 MiB
 
 // Reads registers into one operation; remembers the first that was never set.
 class Builder {
  public:
-  Builder(const Registers& registers, const Accelerator& accelerator, Operation& op) noexcept : registers_(registers), accelerator_(accelerator), op_(op) {}
+  Builder(const Registers& registers, const Accelerator& accelerator, Operation& op) noexcept
+      : registers_(registers), accelerator_(accelerator), op_(op) {}
 
   Status build() noexcept {
     switch (op_.kind) {
       case OperationKind::conv:
-      case OperationKind::depthwise: convolution(); break;
-      case OperationKind::pool: pool(); break;
-      case OperationKind::elementwise: elementwise(); break;
-      case OperationKind::resize: window_inputs(); break;
-      case OperationKind::dma: dma(); break;
-      default: break;
+      case OperationKind::depthwise:
+        convolution();
+        break;
+      case OperationKind::pool:
+        pool();
+        break;
+      case OperationKind::elementwise:
+        elementwise();
+        break;
+      case OperationKind::resize:
+        window_inputs();
+        break;
+      case OperationKind::dma:
+        dma();
+        break;
+      default:
+        break;
     }
     return status_;
   }
@@ -33,11 +45,15 @@ class Builder {
   }
 
   std::uint16_t get(Short code) noexcept {
-    if (!registers_.is_set(code)) refuse(fail() << "reads " << short_name(accelerator_.product, static_cast<std::uint16_t>(code)) << ", which was never set");
+    if (!registers_.is_set(code))
+      refuse(fail() << "reads " << short_name(accelerator_.product, static_cast<std::uint16_t>(code))
+                    << ", which was never set");
     return registers_.get(code);
   }
   Long need(Long code) noexcept {
-    if (!registers_.is_set(code)) refuse(fail() << "reads " << long_name(accelerator_.product, static_cast<std::uint16_t>(code)) << ", which was never set");
+    if (!registers_.is_set(code))
+      refuse(fail() << "reads " << long_name(accelerator_.product, static_cast<std::uint16_t>(code))
+                    << ", which was never set");
     return code;
   }
   std::int32_t signed_of(Short code, bool is_signed) noexcept {
@@ -46,13 +62,21 @@ class Builder {
   }
   std::int64_t address(Long code) noexcept { return registers_.address(need(code)); }
   std::int64_t distance(Long code) noexcept { return registers_.distance(need(code)); }
-  Scale scale(Long code) noexcept { return {registers_.payload(need(code)), static_cast<std::uint8_t>(registers_.param(code) & 63)}; }
-  Bytes bytes(Long base, Long length) noexcept { return {address(base), std::int64_t{registers_.payload(need(length))}}; }
-  static Long plus(Long code, int count) noexcept { return static_cast<Long>(static_cast<int>(code) + count); }
+  Scale scale(Long code) noexcept {
+    return {registers_.payload(need(code)), static_cast<std::uint8_t>(registers_.param(code) & 63)};
+  }
+  Bytes bytes(Long base, Long length) noexcept {
+    return {address(base), std::int64_t{registers_.payload(need(length))}};
+  }
+  static Long plus(Long code, int count) noexcept {
+    return static_cast<Long>(static_cast<int>(code) + count);
+  }
 
-  void map(FeatureMap& map, const MapRegisters& from, std::int64_t height, std::int64_t width, std::int64_t depth, const char* name) noexcept {
+  void map(FeatureMap& map, const MapRegisters& from, std::int64_t height, std::int64_t width,
+           std::int64_t depth, const char* name) noexcept {
     if (height < 1 || width < 1 || depth < 1 || height > 65536 || width > 65536 || depth > 65536) {
-      refuse(fail() << name << " of " << height << " x " << width << " x " << depth << ", expected 1 to 65536 each");
+      refuse(fail() << name << " of " << height << " x " << width << " x " << depth
+                    << ", expected 1 to 65536 each");
       return;
     }
     map.height = static_cast<std::int32_t>(height);
@@ -64,11 +88,14 @@ class Builder {
     map.height0 = get(from.height0) + 1;
     map.height1 = get(from.height1) + 1;
     map.stride_y = distance(from.stride_y);
-    if (map.layout == Layout::nhwc) map.stride_x = distance(from.stride_x);
-    else map.stride_c = distance(from.stride_c);
+    if (map.layout == Layout::nhwc)
+      map.stride_x = distance(from.stride_x);
+    else
+      map.stride_c = distance(from.stride_c);
     for (int tile = 0; tile < 4; ++tile) {
       const bool right = (tile & 1) != 0, below = (tile & 2) != 0;
-      const bool reached = (!right || map.width > map.width0) && (!below || map.height > (right ? map.height1 : map.height0));
+      const bool reached =
+          (!right || map.width > map.width0) && (!below || map.height > (right ? map.height1 : map.height0));
       if (reached) map.base[tile] = address(plus(from.base0, tile));
     }
   }
@@ -81,11 +108,14 @@ class Builder {
     if (layout > 1) refuse(fail() << "format " << layout << ", expected 0 or 1");
     map.layout = layout == 1 ? Layout::nhcwb16 : Layout::nhwc;
   }
-  void zero_point(FeatureMap& map, const MapRegisters& from) noexcept { map.zero_point = signed_of(from.zero_point, map.is_signed); }
+  void zero_point(FeatureMap& map, const MapRegisters& from) noexcept {
+    map.zero_point = signed_of(from.zero_point, map.is_signed);
+  }
 
   void output() noexcept {
     const std::uint16_t precision = get(Short::ofm_precision);
-    map(op_.ofm, kOfm, get(Short::ofm_height_m1) + 1, get(Short::ofm_width_m1) + 1, get(Short::ofm_depth_m1) + 1, "OFM");
+    map(op_.ofm, kOfm, get(Short::ofm_height_m1) + 1, get(Short::ofm_width_m1) + 1,
+        get(Short::ofm_depth_m1) + 1, "OFM");
     op_.global_scale = (precision >> 8 & 1) != 0;
     op_.block_height = get(Short::ofm_block_height_m1) + 1;
     op_.block_width = get(Short::ofm_block_width_m1) + 1;
@@ -106,11 +136,14 @@ class Builder {
     const std::uint16_t activation = get(Short::activation);
     op_.activation.function = activation & 0xfff;
     op_.activation.clip = static_cast<std::uint8_t>(activation >> 12);
-    const bool known = op_.activation.table() || op_.activation.function == Activation::kNone || op_.activation.function == Activation::kTanh ||
+    const bool known = op_.activation.table() || op_.activation.function == Activation::kNone ||
+                       op_.activation.function == Activation::kTanh ||
                        op_.activation.function == Activation::kSigmoid;
-    if (!known) refuse(fail() << "activation " << op_.activation.function << ", expected 0, 3, 4 or 16 to 23");
+    if (!known)
+      refuse(fail() << "activation " << op_.activation.function << ", expected 0, 3, 4 or 16 to 23");
     const int clip = op_.activation.clip;
-    if (clip != 0 && clip != 2 && clip != 3 && clip != 5) refuse(fail() << "clip range " << clip << ", expected 0, 2, 3 or 5");
+    if (clip != 0 && clip != 2 && clip != 3 && clip != 5)
+      refuse(fail() << "clip range " << clip << ", expected 0, 2, 3 or 5");
     if (op_.raw_output()) return;
     zero_point(op_.ofm, kOfm);
     // In the output's own type.
@@ -138,8 +171,10 @@ class Builder {
     if (upscale > 2) refuse(fail() << "upscaling " << upscale << ", expected 0 to 2");
     op_.upscale = static_cast<Upscale>(upscale & 3);
     if (!status_.ok()) return;
-    std::int64_t height = std::int64_t{op_.ofm.height - 1} * kernel.stride_y + kernel.height - kernel.top - kernel.bottom;
-    std::int64_t width = std::int64_t{op_.ofm.width - 1} * kernel.stride_x + kernel.width - kernel.left - kernel.right;
+    std::int64_t height =
+        std::int64_t{op_.ofm.height - 1} * kernel.stride_y + kernel.height - kernel.top - kernel.bottom;
+    std::int64_t width =
+        std::int64_t{op_.ofm.width - 1} * kernel.stride_x + kernel.width - kernel.left - kernel.right;
     if (op_.upscale != Upscale::none && height > 0 && width > 0) {
       height = (height + 1) / 2;
       width = (width + 1) / 2;
@@ -152,7 +187,9 @@ class Builder {
     window_inputs();
     if (!status_.ok()) return;
     const std::int32_t needed = op_.kind == OperationKind::depthwise ? op_.ofm.depth : 1;
-    if (op_.ifm.depth < needed) refuse(fail() << "IFM of " << op_.ifm.depth << " channels, expected at least those of the OFM, " << needed);
+    if (op_.ifm.depth < needed)
+      refuse(fail() << "IFM of " << op_.ifm.depth << " channels, expected at least those of the OFM, "
+                    << needed);
     op_.weight_region = static_cast<std::uint8_t>(get(Short::weight_region) & 7);
     op_.scale_region = static_cast<std::uint8_t>(get(Short::scale_region) & 7);
     op_.has_scales = true;
@@ -169,22 +206,27 @@ class Builder {
   }
 
   void pool() noexcept {
-    if (op_.mode > (u85() ? 7 : 2)) return refuse(fail() << "pooling " << int{op_.mode} << ", expected 0 to " << (u85() ? 7 : 2));
+    if (op_.mode > (u85() ? 7 : 2))
+      return refuse(fail() << "pooling " << int{op_.mode} << ", expected 0 to " << (u85() ? 7 : 2));
     window_inputs();
     if (!status_.ok()) return;
     if (op_.is(PoolMode::reduce_sum)) {
-      if (op_.ofm.depth != 1) refuse(fail() << "a sum of all channels into " << op_.ofm.depth << ", expected 1");
+      if (op_.ofm.depth != 1)
+        refuse(fail() << "a sum of all channels into " << op_.ofm.depth << ", expected 1");
     } else if (op_.ifm.depth < op_.ofm.depth) {
-      refuse(fail() << "IFM of " << op_.ifm.depth << " channels, expected at least those of the OFM, " << op_.ofm.depth);
+      refuse(fail() << "IFM of " << op_.ifm.depth << " channels, expected at least those of the OFM, "
+                    << op_.ofm.depth);
     }
     if (op_.global_scale) op_.ofm_scale = scale(Long::ofm_scale);
   }
 
   void elementwise() noexcept {
-    if (!u85() && op_.mode > 9) return refuse(fail() << "element-wise operation " << int{op_.mode} << ", expected 0 to 9");
+    if (!u85() && op_.mode > 9)
+      return refuse(fail() << "element-wise operation " << int{op_.mode} << ", expected 0 to 9");
     output();
     if (!status_.ok()) return;
-    const bool unary = op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) || op_.is(ElementwiseMode::clz) || (u85() && op_.mode == 36);
+    const bool unary = op_.is(ElementwiseMode::leaky_relu) || op_.is(ElementwiseMode::abs) ||
+                       op_.is(ElementwiseMode::clz) || (u85() && op_.mode == 36);
     map(op_.ifm, kIfm, op_.ofm.height, op_.ofm.width, op_.ofm.depth, "IFM");
     zero_point(op_.ifm, kIfm);
     op_.operand_to_scale = get(Short::ifm_precision) >> 8 & 3;
@@ -192,7 +234,9 @@ class Builder {
     if (!unary) second();
     const ElementwiseMode mode = op_.elementwise();
     const bool sum = mode == ElementwiseMode::add || mode == ElementwiseMode::sub;
-    if (sum || mode == ElementwiseMode::mul || mode == ElementwiseMode::abs || mode == ElementwiseMode::leaky_relu) op_.ofm_scale = scale(Long::ofm_scale);
+    if (sum || mode == ElementwiseMode::mul || mode == ElementwiseMode::abs ||
+        mode == ElementwiseMode::leaky_relu)
+      op_.ofm_scale = scale(Long::ofm_scale);
     if (!sum) return;
     if (op_.operand_to_scale > 2) refuse(fail() << "operand to scale 3, expected 0 to 2");
     op_.opa_scale = scale(Long::opa_scale);
@@ -216,7 +260,9 @@ class Builder {
     op_.ifm2_ib_start = get(Short::ifm2_ib_start);
   }
   void second_map() noexcept {
-    const auto size = [&](int axis, std::int32_t full) { return (op_.broadcast >> axis & 1) != 0 ? 1 : full; };
+    const auto size = [&](int axis, std::int32_t full) {
+      return (op_.broadcast >> axis & 1) != 0 ? 1 : full;
+    };
     map(op_.ifm2, kIfm2, size(0, op_.ofm.height), size(1, op_.ofm.width), size(2, op_.ofm.depth), "IFM2");
   }
   // What is known of the U85: its input maps may be broadcast, too, and a scalar is a register of its own.
@@ -238,12 +284,14 @@ class Builder {
       const std::uint16_t fields = get(region);
       const int mode = fields >> 9 & 3;
       if (mode > 2) refuse(fail() << "a copy of mode " << mode << ", expected 0 to 2");
-      return DmaPlace{static_cast<std::uint8_t>(fields & 7), (fields >> 8 & 1) != 0, static_cast<std::uint8_t>(1 + mode), address(at)};
+      return DmaPlace{static_cast<std::uint8_t>(fields & 7), (fields >> 8 & 1) != 0,
+                      static_cast<std::uint8_t>(1 + mode), address(at)};
     };
     dma.source = place(Short::dma_source_region, Long::dma_source);
     dma.target = place(Short::dma_target_region, Long::dma_target);
     dma.length = registers_.payload(need(Long::dma_length));
-    const int dimensions = dma.source.dimensions > dma.target.dimensions ? dma.source.dimensions : dma.target.dimensions;
+    const int dimensions =
+        dma.source.dimensions > dma.target.dimensions ? dma.source.dimensions : dma.target.dimensions;
     if (dimensions > 1) {
       dma.rows = get(Short::dma_size0);
       if (!u85()) dma.skip0 = distance(Long::dma_skip0);
@@ -252,7 +300,8 @@ class Builder {
       dma.planes = get(Short::dma_size1);
       if (!u85()) dma.skip1 = distance(Long::dma_skip1);
     }
-    if (dma.length < 1 || dma.rows < 1 || dma.planes < 1) refuse(fail() << "a copy of " << dma.length << " x " << dma.rows << " x " << dma.planes << " bytes");
+    if (dma.length < 1 || dma.rows < 1 || dma.planes < 1)
+      refuse(fail() << "a copy of " << dma.length << " x " << dma.rows << " x " << dma.planes << " bytes");
   }
 
   const Registers& registers_;
@@ -263,17 +312,28 @@ class Builder {
 
 Result<OperationKind> kind_of(std::uint16_t code) noexcept {
   switch (static_cast<OpCode>(code)) {
-    case OpCode::stop: return OperationKind::stop;
-    case OpCode::irq: return OperationKind::irq;
-    case OpCode::conv: return OperationKind::conv;
-    case OpCode::depthwise: return OperationKind::depthwise;
-    case OpCode::pool: return OperationKind::pool;
-    case OpCode::elementwise: return OperationKind::elementwise;
-    case OpCode::resize: return OperationKind::resize;
-    case OpCode::dma_start: return OperationKind::dma;
-    case OpCode::dma_wait: return OperationKind::dma_wait;
-    case OpCode::kernel_wait: return OperationKind::kernel_wait;
-    case OpCode::pmu_mask: return OperationKind::pmu_mask;
+    case OpCode::stop:
+      return OperationKind::stop;
+    case OpCode::irq:
+      return OperationKind::irq;
+    case OpCode::conv:
+      return OperationKind::conv;
+    case OpCode::depthwise:
+      return OperationKind::depthwise;
+    case OpCode::pool:
+      return OperationKind::pool;
+    case OpCode::elementwise:
+      return OperationKind::elementwise;
+    case OpCode::resize:
+      return OperationKind::resize;
+    case OpCode::dma_start:
+      return OperationKind::dma;
+    case OpCode::dma_wait:
+      return OperationKind::dma_wait;
+    case OpCode::kernel_wait:
+      return OperationKind::kernel_wait;
+    case OpCode::pmu_mask:
+      return OperationKind::pmu_mask;
   }
   return Status(Code::invalid_data);
 }
@@ -294,8 +354,12 @@ Status Decoder::decode(std::uint16_t code, std::uint16_t param, Operation& out) 
 
 Result<bool> Decoder::next(Operation& out) noexcept {
   if (stopped_) return false;
-  if (words_.size() > kMostWords) return Status(Code::invalid_data) << "command stream: " << words_.size() << " words, expected at most " << kMostWords;
-  const auto fail = [](std::size_t word) { return Status(Code::invalid_data) << "command stream, word " << word << ": "; };
+  if (words_.size() > kMostWords)
+    return Status(Code::invalid_data)
+           << "command stream: " << words_.size() << " words, expected at most " << kMostWords;
+  const auto fail = [](std::size_t word) {
+    return Status(Code::invalid_data) << "command stream, word " << word << ": ";
+  };
   while (at_ < words_.size()) {
     const std::size_t word = at_;
     const std::uint32_t command = words_[at_++];
@@ -304,10 +368,11 @@ Result<bool> Decoder::next(Operation& out) noexcept {
     const int control = command >> 14 & 3;
     const Product product = accelerator_->product;
     if (control == 1) {
-      if (long_name(product, code).empty()) return fail(word) << "command " << code << " of two words is not known";
+      if (long_name(product, code).empty())
+        return fail(word) << "command " << code << " of two words is not known";
       if (at_ == words_.size()) return fail(word) << long_name(product, code) << " without its second word";
       registers_.set_long(code, param, words_[at_++]);
-      if (code == 0x100) {   // U85: a jump
+      if (code == 0x100) {  // U85: a jump
         out = {};
         out.kind = OperationKind::branch;
         out.word = static_cast<std::uint32_t>(word);
@@ -317,19 +382,22 @@ Result<bool> Decoder::next(Operation& out) noexcept {
       }
       continue;
     }
-    if (control != 0 || (command & 0x3c00) != 0) return fail(word) << "command " << (command & 0xffff) << " is not known";
+    if (control != 0 || (command & 0x3c00) != 0)
+      return fail(word) << "command " << (command & 0xffff) << " is not known";
     if (!short_name(product, code).empty()) {
       registers_.set(code, param);
       continue;
     }
     if (operation_name(product, code).empty()) return fail(word) << "command " << code << " is not known";
     if (const Status status = decode(code, param, out); !status.ok()) {
-      return fail(word) << "operation " << out.index << ", " << operation_name(product, code) << ": " << status.text();
+      return fail(word) << "operation " << out.index << ", " << operation_name(product, code) << ": "
+                        << status.text();
     }
     out.word = static_cast<std::uint32_t>(word);
     if (out.kind == OperationKind::stop) {
       stopped_ = true;
-      if (at_ != words_.size()) return fail(word) << "STOP, and " << words_.size() - at_ << " words behind it";
+      if (at_ != words_.size())
+        return fail(word) << "STOP, and " << words_.size() - at_ << " words behind it";
     }
     return true;
   }

@@ -9,11 +9,13 @@ namespace runnel::npu {
 class Decoder {
  public:
   // The accelerator must live as long.
-  Decoder(Words commands, const Accelerator& accelerator) noexcept : words_(commands), accelerator_(&accelerator) {}
+  Decoder(Words commands, const Accelerator& accelerator) noexcept
+      : words_(commands), accelerator_(&accelerator) {}
 
-  // The next operation; false behind STOP, which is the last one. Errors: invalid_data naming the word of the stream: a command that the product
-  // does not have, a payload or STOP that is missing, words behind STOP, an operation that reads a register nobody has set, or a value that
-  // means nothing. After an error there is no going on.
+  // The next operation; false behind STOP, which is the last one. Errors: invalid_data naming the word of the
+  // stream: a command that the product does not have, a payload or STOP that is missing, words behind STOP,
+  // an operation that reads a register nobody has set, or a value that means nothing. After an error there is
+  // no going on.
   Result<bool> next(Operation& out) noexcept;
 
  private:

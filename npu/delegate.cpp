@@ -25,11 +25,11 @@ Status& the_status() noexcept {
 // A segment, bound to its bytes in the model: one program, for whole clips or for blocks.
 struct DeviceSegment : BoundOperator {
   std::span<const std::byte> payload, constants;
-  std::size_t scratch = 0, fast_scratch = 0;   // bytes
-  std::size_t state = 0, fast_state = 0;       // where they lie in the session's operator state
+  std::size_t scratch = 0, fast_scratch = 0;  // bytes
+  std::size_t state = 0, fast_state = 0;      // where they lie in the session's operator state
   std::span<const PortPlace> inputs, outputs;
-  std::size_t runs = 1;                        // of the program in each call, on one block after the other
-  BlockProgram blocks;                         // of a stream
+  std::size_t runs = 1;  // of the program in each call, on one block after the other
+  BlockProgram blocks;   // of a stream
 };
 
 struct Sizes {
@@ -43,7 +43,8 @@ Result<Sizes> sizes_of(const DelegateSegment& delegate) noexcept {
 }
 
 // Everything that a program touches lies inside its regions, and neither constants nor inputs are written.
-Status check_program(std::span<const std::byte> payload, const std::uint64_t (&regions)[kRegions], std::uint32_t read_only) noexcept {
+Status check_program(std::span<const std::byte> payload, const std::uint64_t (&regions)[kRegions],
+                     std::uint32_t read_only) noexcept {
   RUNNEL_ASSIGN(const Payload read, read_payload(payload));
   RUNNEL_ASSIGN(const Accelerator* const accelerator, find_accelerator(read.config));
   Decoder decoder(read.commands, *accelerator);
@@ -54,10 +55,13 @@ Status check_program(std::span<const std::byte> payload, const std::uint64_t (&r
     const bool copies = done.kind == OperationKind::dma && !done.dma.target.internal;
     if (!copies && !done.computes()) continue;
     const std::uint8_t region = copies ? done.dma.target.region : done.ofm.region;
-    if ((read_only >> region & 1) != 0) return Status(Code::invalid_data) << "operation " << done.index << " writes " << (region == kConstants ? "constants" : "an input");
+    if ((read_only >> region & 1) != 0)
+      return Status(Code::invalid_data)
+             << "operation " << done.index << " writes " << (region == kConstants ? "constants" : "an input");
   }
 }
-void note(const PortPlace& port, bool output, std::uint64_t (&regions)[kRegions], std::uint32_t& read_only) noexcept {
+void note(const PortPlace& port, bool output, std::uint64_t (&regions)[kRegions],
+          std::uint32_t& read_only) noexcept {
   if (!port.own()) return;
   regions[port.region] = port.bytes;
   if (!output) read_only |= 1u << port.region;
@@ -99,11 +103,14 @@ void reset_blocks(const BoundOperator& self, std::byte* state) noexcept {
   std::memset(state + segment.fast_state, 0, segment.fast_scratch);
 }
 
-// One run of the program, on the block of this number behind the beginning of each tensor. The device wants addresses at multiples of 16: tensors that
-// do not lie at one are copied, `beside` has room for them.
+// One run of the program, on the block of this number behind the beginning of each tensor. The device wants
+// addresses at multiples of 16: tensors that do not lie at one are copied, `beside` has room for them.
 void run_program(const DeviceSegment& segment, const RunContext& context, std::size_t block) noexcept {
   std::byte *const scratch = context.state + segment.state, *beside = context.scratch;
-  std::span<const std::byte> memories[kRegions] = {segment.constants, {scratch, segment.scratch}, {context.state + segment.fast_state, segment.fast_scratch}};
+  std::span<const std::byte> memories[kRegions] = {
+      segment.constants,
+      {scratch, segment.scratch},
+      {context.state + segment.fast_state, segment.fast_scratch}};
   std::byte* computed[kRegions] = {};
   const auto tensor = [&](const PortPlace& port) { return context.data[port.tensor] + block * port.bytes; };
   for (const auto& ports : {segment.inputs, segment.outputs}) {
@@ -131,19 +138,25 @@ void run_program(const DeviceSegment& segment, const RunContext& context, std::s
   }
   for (const PortPlace& port : segment.outputs) {
     const std::byte* const from = port.own() ? computed[port.region] : scratch + port.offset;
-    if (!status.ok()) std::memset(tensor(port), 0, port.bytes);
-    else if (from != tensor(port)) std::memcpy(tensor(port), from, port.bytes);
+    if (!status.ok())
+      std::memset(tensor(port), 0, port.bytes);
+    else if (from != tensor(port))
+      std::memcpy(tensor(port), from, port.bytes);
   }
   // Of several runs the first failure stays.
   if (block == 0 || the_status().ok()) the_status() = status;
 }
 
-void run_segment(const BoundOperator& self, const RunContext& context) noexcept { run_program(static_cast<const DeviceSegment&>(self), context, 0); }
+void run_segment(const BoundOperator& self, const RunContext& context) noexcept {
+  run_program(static_cast<const DeviceSegment&>(self), context, 0);
+}
 void run_blocks(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& segment = static_cast<const DeviceSegment&>(self);
   const FrameIndex& index = context.index[segment.inputs[0].tensor];
   for (std::size_t block = 0; block < segment.runs; ++block) {
-    segment.blocks.set_masks(context.state + segment.state, index.first + static_cast<std::int64_t>(block) * segment.blocks.in_frames, index.length);
+    segment.blocks.set_masks(context.state + segment.state,
+                             index.first + static_cast<std::int64_t>(block) * segment.blocks.in_frames,
+                             index.length);
     run_program(segment, context, block);
   }
 }
@@ -153,13 +166,16 @@ Result<std::span<PortPlace>> make_places(PrepareContext& context, std::size_t co
   if (memory == nullptr) return Status(Code::out_of_memory);
   return std::span(static_cast<PortPlace*>(memory), count);
 }
-Result<std::span<const PortPlace>> places(PrepareContext& context, const DelegateSegment& delegate, bool output, std::size_t scratch) noexcept {
-  RUNNEL_ASSIGN(const std::span<PortPlace> ports, make_places(context, (output ? delegate.outputs() : delegate.inputs()).size()));
+Result<std::span<const PortPlace>> places(PrepareContext& context, const DelegateSegment& delegate,
+                                          bool output, std::size_t scratch) noexcept {
+  RUNNEL_ASSIGN(const std::span<PortPlace> ports,
+                make_places(context, (output ? delegate.outputs() : delegate.inputs()).size()));
   for (std::size_t i = 0; i < ports.size(); ++i) {
     RUNNEL_ASSIGN(const PortPlace port, read_port(context.model(), delegate, output, i, scratch));
     new (&ports[i]) PortPlace(port);
     if (port.tensor < 0) continue;
-    if (context.shape(port.tensor).elements() != context.model().tensor(port.tensor).shape.elements()) return Status(Code::unsupported) << "is compiled for one size of clip";
+    if (context.shape(port.tensor).elements() != context.model().tensor(port.tensor).shape.elements())
+      return Status(Code::unsupported) << "is compiled for one size of clip";
     context.read_constant(port.tensor);
   }
   return std::span<const PortPlace>(ports);
@@ -182,9 +198,11 @@ Status bind_blocks(PrepareContext& context, DeviceSegment& bound) noexcept {
   RUNNEL_ASSIGN(bound.blocks, read_block_program(context.model(), context.op(), kMostScratch));
   const BlockProgram& blocks = bound.blocks;
   const std::int32_t input = blocks.input.tensor, output = blocks.output.tensor;
-  const std::int64_t frames = context.shape(input)[context.time_axis(input)], out_frames = context.shape(output)[context.time_axis(output)];
+  const std::int64_t frames = context.shape(input)[context.time_axis(input)],
+                     out_frames = context.shape(output)[context.time_axis(output)];
   if (frames % blocks.in_frames != 0 || frames / blocks.in_frames * blocks.out_frames != out_frames) {
-    return Status(Code::unsupported) << "is compiled for blocks of " << blocks.in_frames << " frames, not " << frames;
+    return Status(Code::unsupported) << "is compiled for blocks of " << blocks.in_frames << " frames, not "
+                                     << frames;
   }
   bound.run = run_blocks;
   bound.reset = reset_blocks;
@@ -207,8 +225,10 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
   const Model& model = context.model();
   const DelegateSegment delegate(model, context.op());
   RUNNEL_TRY(check_stepped(context));
-  const bool streamed = context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0;
-  if (streamed && context.windows_apart()) return Status(Code::unsupported) << "is stepped in blocks; windows by themselves are the simulator's";
+  const bool streamed =
+      context.streamed() && is_stepped(model, context.op()) && context.time_axis(delegate.inputs()[0]) >= 0;
+  if (streamed && context.windows_apart())
+    return Status(Code::unsupported) << "is stepped in blocks; windows by themselves are the simulator's";
   void* const memory = context.memory().allocate(sizeof(DeviceSegment), alignof(DeviceSegment));
   if (memory == nullptr) return Status(Code::out_of_memory);
   auto* const bound = new (memory) DeviceSegment;
@@ -230,7 +250,8 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition ethos_u_v1{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate, prepare_segment};
+const OperatorDefinition ethos_u_v1{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
+                                    prepare_segment};
 
 const Status& last_run() noexcept { return the_status(); }
 

@@ -10,12 +10,15 @@ using namespace device_register;
 constexpr std::uint32_t kKeptCommands = device_command::kClockMayStop | device_command::kPowerMayStop;
 // Outstanding reads and writes of each port, less one.
 constexpr std::uint32_t kAxiLimits = 31u << 16 | 15u << 24;
-// Of kPmuControl: counting, and both kinds of counters from 0. Of kPmuEnable: all four, and the one of cycles.
+// Of kPmuControl: counting, and both kinds of counters from 0. Of kPmuEnable: all four, and the one of
+// cycles.
 constexpr std::uint32_t kPmuCount = 1, kPmuFromZero = 7, kPmuAll = 15u | 1u << 31;
 
 Driver* the_drivers = nullptr;
 
-constexpr std::uint32_t field(std::uint32_t word, int low, int bits) noexcept { return word >> low & ((1u << bits) - 1); }
+constexpr std::uint32_t field(std::uint32_t word, int low, int bits) noexcept {
+  return word >> low & ((1u << bits) - 1);
+}
 
 }  // namespace
 
@@ -35,7 +38,8 @@ Status Driver::reset() noexcept {
   device_.write(kReset, level);
   std::uint32_t polls = 0;
   while ((device_.read(kStatus) & device_status::kResetting) != 0) {
-    if (++polls == options_.reset_polls) return Status(Code::invalid_data) << "the device does not come out of its reset";
+    if (++polls == options_.reset_polls)
+      return Status(Code::invalid_data) << "the device does not come out of its reset";
   }
   if (const std::uint32_t found = device_.read(kProtection) & 3; found != level) {
     return Status(Code::invalid_data) << "the device's protection is " << found << ", expected " << level;
@@ -49,7 +53,8 @@ Status Driver::init() noexcept {
   running_ = false;
   RUNNEL_TRY(reset());
   RUNNEL_ASSIGN(const Accelerator* const found, find_accelerator(device_.read(kConfig)));
-  if (found->product == Product::u85) return Status(Code::unsupported) << found->name << ": only U55 and U65 are driven";
+  if (found->product == Product::u85)
+    return Status(Code::unsupported) << found->name << ": only U55 and U65 are driven";
   accelerator_ = found;
   return {};
 }
@@ -57,16 +62,20 @@ Status Driver::init() noexcept {
 // The same product, and an architecture that is as new as the stream's.
 Status Driver::fit(std::uint32_t config, std::uint32_t id) noexcept {
   RUNNEL_ASSIGN(const Accelerator* const wanted, find_accelerator(config));
-  if (wanted != accelerator_) return Status(Code::mismatch) << "it is made for " << wanted->name << ", and the device is " << accelerator_->name;
+  if (wanted != accelerator_)
+    return Status(Code::mismatch) << "it is made for " << wanted->name << ", and the device is "
+                                  << accelerator_->name;
   const std::uint32_t own = device_.read(kId);
   if (field(id, 28, 4) != field(own, 28, 4) || field(id, 20, 8) > field(own, 20, 8)) {
-    return Status(Code::mismatch) << "it needs architecture " << field(id, 28, 4) << '.' << field(id, 20, 8) << ", and the device has " << field(own, 28, 4) << '.' << field(own, 20, 8);
+    return Status(Code::mismatch) << "it needs architecture " << field(id, 28, 4) << '.' << field(id, 20, 8)
+                                  << ", and the device has " << field(own, 28, 4) << '.' << field(own, 20, 8);
   }
   return {};
 }
 
 Status Driver::fits(std::span<const std::byte> payload) noexcept {
-  if (accelerator_ == nullptr) return Status(Code::invalid_argument) << "the driver has no device: init comes first";
+  if (accelerator_ == nullptr)
+    return Status(Code::invalid_argument) << "the driver has no device: init comes first";
   RUNNEL_ASSIGN(const Payload read, read_payload(payload));
   return fit(read.config, read.id);
 }
@@ -74,34 +83,43 @@ Status Driver::fits(std::span<const std::byte> payload) noexcept {
 void Driver::set_address(std::uint32_t offset, const void* memory) noexcept {
   const std::uint64_t address = device_.address_of(memory);
   device_.write(offset, static_cast<std::uint32_t>(address));
-  if (accelerator_->product == Product::u65) device_.write(offset + 4, static_cast<std::uint32_t>(address >> 32));
+  if (accelerator_->product == Product::u65)
+    device_.write(offset + 4, static_cast<std::uint32_t>(address >> 32));
 }
 Status Driver::reaches(const void* memory) noexcept {
   const std::uint64_t address = device_.address_of(memory);
   if (address >> (accelerator_->product == Product::u65 ? 40 : 32) == 0) return {};
-  return Status(Code::invalid_argument) << "memory at " << address << ", which " << accelerator_->name << " cannot address";
+  return Status(Code::invalid_argument)
+         << "memory at " << address << ", which " << accelerator_->name << " cannot address";
 }
 
 void Driver::start_counters() noexcept {
   device_.write(kPmuDisable, kPmuAll);
   device_.write(kPmuCycleEvents, 0);
-  for (std::uint32_t i = 0; i < kPmuCounters; ++i) device_.write(kPmuEvent + 4 * i, static_cast<std::uint32_t>(events_[i]));
+  for (std::uint32_t i = 0; i < kPmuCounters; ++i)
+    device_.write(kPmuEvent + 4 * i, static_cast<std::uint32_t>(events_[i]));
   device_.write(kPmuControl, kPmuFromZero);
   device_.write(kPmuEnable, kPmuAll);
 }
 
-Status Driver::start(std::span<const std::byte> payload, std::span<const std::span<const std::byte>> memories, void* user) noexcept {
-  if (accelerator_ == nullptr) return Status(Code::invalid_argument) << "the driver has no device: init comes first";
+Status Driver::start(std::span<const std::byte> payload, std::span<const std::span<const std::byte>> memories,
+                     void* user) noexcept {
+  if (accelerator_ == nullptr)
+    return Status(Code::invalid_argument) << "the driver has no device: init comes first";
   if (running_) return Status(Code::invalid_argument) << "a run is under way";
-  if (memories.size() > kBaseAddresses) return Status(Code::invalid_argument) << memories.size() << " memories, expected at most " << kBaseAddresses;
+  if (memories.size() > kBaseAddresses)
+    return Status(Code::invalid_argument)
+           << memories.size() << " memories, expected at most " << kBaseAddresses;
   RUNNEL_ASSIGN(const Payload read, read_payload(payload));
   RUNNEL_TRY(fit(read.config, read.id));
-  const std::span<const std::byte> commands = payload.subspan(4 * read.first_command, 4 * read.commands.size());
+  const std::span<const std::byte> commands =
+      payload.subspan(4 * read.first_command, 4 * read.commands.size());
   device_.flush(payload);
   for (const std::span<const std::byte>& memory : memories) {
     if (!memory.empty()) device_.flush(memory);
   }
-  if (device_.address_of(commands.data()) % 16 != 0) return Status(Code::invalid_argument) << "the command stream does not begin at a multiple of 16 bytes";
+  if (device_.address_of(commands.data()) % 16 != 0)
+    return Status(Code::invalid_argument) << "the command stream does not begin at a multiple of 16 bytes";
   RUNNEL_TRY(reaches(commands.data()));
   for (const std::span<const std::byte>& memory : memories) {
     if (!memory.empty()) RUNNEL_TRY(reaches(memory.data()));
@@ -136,14 +154,17 @@ Status Driver::finish() noexcept {
   if (!running_) return Status(Code::invalid_argument) << "no run is under way";
   Status status;
   if (!interrupted() && !device_.wait()) {
-    status = Status(Code::io_error) << "the device did not answer in time; it stands at byte " << device_.read(kQueueRead) << " of the command stream";
+    status = Status(Code::io_error) << "the device did not answer in time; it stands at byte "
+                                    << device_.read(kQueueRead) << " of the command stream";
   } else {
     if (!interrupted()) handle_interrupt();
     const auto fail = [&](std::string_view what) {
-      return Status(Code::invalid_data) << "the device reports " << what << " at byte " << device_.read(kQueueRead) << " of the command stream";
+      return Status(Code::invalid_data) << "the device reports " << what << " at byte "
+                                        << device_.read(kQueueRead) << " of the command stream";
     };
     if ((reported_ & device_status::kBusError) != 0) {
-      status = fail("a bus error") << ", port " << field(reported_, device_status::kFaultInterface, 1) << ", channel " << field(reported_, device_status::kFaultChannel, 4);
+      status = fail("a bus error") << ", port " << field(reported_, device_status::kFaultInterface, 1)
+                                   << ", channel " << field(reported_, device_status::kFaultChannel, 4);
     } else if ((reported_ & device_status::kParseError) != 0) {
       status = fail("a command that it does not know");
     } else if ((reported_ & device_status::kWeightError) != 0) {
@@ -165,6 +186,8 @@ Status Driver::finish() noexcept {
   return status;
 }
 
-std::uint64_t Driver::cycles() noexcept { return std::uint64_t{device_.read(kPmuCyclesHigh)} << 32 | device_.read(kPmuCycles); }
+std::uint64_t Driver::cycles() noexcept {
+  return std::uint64_t{device_.read(kPmuCyclesHigh)} << 32 | device_.read(kPmuCycles);
+}
 
 }  // namespace runnel::npu

@@ -6,7 +6,8 @@ namespace runnel::npu {
 namespace {
 
 // Bytes of `rows` x `columns` positions of all channels from `base` on.
-Extent tile_extent(const FeatureMap& map, std::int64_t base, std::int64_t rows, std::int64_t columns) noexcept {
+Extent tile_extent(const FeatureMap& map, std::int64_t base, std::int64_t rows,
+                   std::int64_t columns) noexcept {
   const std::int64_t element = map.element;
   Extent out{base, base};
   const auto widen = [&](std::int64_t step, std::int64_t count) {
@@ -27,7 +28,8 @@ Extent tile_extent(const FeatureMap& map, std::int64_t base, std::int64_t rows, 
   }
   const Extent row = out;
   out.low = row.low + std::min<std::int64_t>(0, (bricks - 1) * map.stride_c);
-  out.high = row.high + std::max({16 * element, (bricks - 2) * map.stride_c + 16 * element, (bricks - 1) * map.stride_c + last});
+  out.high = row.high + std::max({16 * element, (bricks - 2) * map.stride_c + 16 * element,
+                                  (bricks - 1) * map.stride_c + last});
   return out;
 }
 
@@ -49,7 +51,8 @@ Extent extent_of(const FeatureMap& map) noexcept {
 
 Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept {
   if (place.dimensions < 2) return {place.address, place.address + dma.length * dma.rows * dma.planes};
-  const std::int64_t row = dma.length + dma.skip0, plane = row * dma.rows + (place.dimensions > 2 ? dma.skip1 : 0);
+  const std::int64_t row = dma.length + dma.skip0,
+                     plane = row * dma.rows + (place.dimensions > 2 ? dma.skip1 : 0);
   Extent out{place.address, place.address};
   (row < 0 ? out.low : out.high) += row * (dma.rows - 1);
   (plane < 0 ? out.low : out.high) += plane * (dma.planes - 1);
@@ -58,26 +61,41 @@ Extent extent_of(const Dma& dma, const DmaPlace& place) noexcept {
 }
 
 std::string_view name_of(const Operation& op) noexcept {
-  constexpr std::string_view kKinds[] = {"CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE", "DMA", "KERNEL_WAIT", "DMA_WAIT", "IRQ", "PMU_MASK", "BRANCH", "STOP"};
-  constexpr std::string_view kPools[] = {"MAX_POOL", "AVERAGE_POOL", "REDUCE_SUM", "SUM_POOL", "NO_POOL", "MIN_POOL", "ARGMAX_X", "ARGMAX_Y"};
-  constexpr std::string_view kElementwise[] = {"MUL", "ADD", "SUB", "MIN", "MAX", "LRELU", "ABS", "CLZ", "SHR", "SHL", "LSR", "DIV"};
+  constexpr std::string_view kKinds[] = {"CONV",        "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE", "DMA",
+                                         "KERNEL_WAIT", "DMA_WAIT",  "IRQ",  "PMU_MASK",    "BRANCH", "STOP"};
+  constexpr std::string_view kPools[] = {"MAX_POOL", "AVERAGE_POOL", "REDUCE_SUM", "SUM_POOL",
+                                         "NO_POOL",  "MIN_POOL",     "ARGMAX_X",   "ARGMAX_Y"};
+  constexpr std::string_view kElementwise[] = {"MUL", "ADD", "SUB", "MIN", "MAX", "LRELU",
+                                               "ABS", "CLZ", "SHR", "SHL", "LSR", "DIV"};
   switch (op.kind) {
-    case OperationKind::pool: return op.mode < std::size(kPools) ? kPools[op.mode] : "POOL";
+    case OperationKind::pool:
+      return op.mode < std::size(kPools) ? kPools[op.mode] : "POOL";
     case OperationKind::elementwise:
       if (op.mode < std::size(kElementwise)) return kElementwise[op.mode];
       switch (op.mode) {
-        case 16: return "CMP_EQ";
-        case 17: return "CMP_NE";
-        case 18: return "CMP_GE";
-        case 19: return "CMP_GT";
-        case 33: return "AND";
-        case 34: return "OR";
-        case 35: return "XOR";
-        case 36: return "NOT";
-        case 42: return "AND_NOT";
-        default: return "ELEMENTWISE";
+        case 16:
+          return "CMP_EQ";
+        case 17:
+          return "CMP_NE";
+        case 18:
+          return "CMP_GE";
+        case 19:
+          return "CMP_GT";
+        case 33:
+          return "AND";
+        case 34:
+          return "OR";
+        case 35:
+          return "XOR";
+        case 36:
+          return "NOT";
+        case 42:
+          return "AND_NOT";
+        default:
+          return "ELEMENTWISE";
       }
-    default: return kKinds[static_cast<int>(op.kind)];
+    default:
+      return kKinds[static_cast<int>(op.kind)];
   }
 }
 

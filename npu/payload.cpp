@@ -9,10 +9,14 @@ enum Action : std::uint32_t { optimizer_config = 1, command_stream = 2, nothing 
 }  // namespace
 
 Result<Payload> read_payload(std::span<const std::byte> bytes) noexcept {
-  const auto fail = [](std::size_t word) { return Status(Code::invalid_data) << "payload, word " << word << ": "; };
-  if (bytes.size() < 4 || bytes.size() % 4 != 0) return Status(Code::invalid_data) << "payload: " << bytes.size() << " bytes, expected words of 4 bytes";
+  const auto fail = [](std::size_t word) {
+    return Status(Code::invalid_data) << "payload, word " << word << ": ";
+  };
+  if (bytes.size() < 4 || bytes.size() % 4 != 0)
+    return Status(Code::invalid_data) << "payload: " << bytes.size() << " bytes, expected words of 4 bytes";
   const Words words(bytes);
-  if (words[0] == kCop2) return Status(Code::unsupported) << "payload: begins with COP2; only COP1 is known here";
+  if (words[0] == kCop2)
+    return Status(Code::unsupported) << "payload: begins with COP2; only COP1 is known here";
   if (words[0] != kCop1) return fail(0) << words[0] << ", expected COP1";
   Payload payload;
   bool configured = false, commanded = false;
@@ -31,18 +35,24 @@ Result<Payload> read_payload(std::span<const std::byte> bytes) noexcept {
       case command_stream: {
         if (commanded) return fail(at) << "a second command stream";
         const std::size_t length = std::size_t{tag >> 8 & 0xff} << 16 | tag >> 16;
-        if (length > left) return fail(at) << "a command stream of " << length << " words, but " << left << " are left";
+        if (length > left)
+          return fail(at) << "a command stream of " << length << " words, but " << left << " are left";
         payload.commands = words.part(at + 1, length);
         payload.first_command = at + 1;
         commanded = true;
         at += 1 + length;
         break;
       }
-      case nothing: ++at; break;
-      default: return fail(at) << "action " << (tag & 0xff) << ", expected 1 (configuration), 2 (command stream) or 5 (nothing)";
+      case nothing:
+        ++at;
+        break;
+      default:
+        return fail(at) << "action " << (tag & 0xff)
+                        << ", expected 1 (configuration), 2 (command stream) or 5 (nothing)";
     }
   }
-  if (!configured || !commanded) return Status(Code::invalid_data) << "payload: no " << (configured ? "command stream" : "configuration");
+  if (!configured || !commanded)
+    return Status(Code::invalid_data) << "payload: no " << (configured ? "command stream" : "configuration");
   return payload;
 }
 

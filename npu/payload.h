@@ -23,20 +23,22 @@ class Words {
     std::memcpy(&word, bytes_.data() + 4 * index, 4);
     return word;
   }
-  [[nodiscard]] Words part(std::size_t first, std::size_t count) const noexcept { return Words(bytes_.subspan(4 * first, 4 * count)); }
+  [[nodiscard]] Words part(std::size_t first, std::size_t count) const noexcept {
+    return Words(bytes_.subspan(4 * first, 4 * count));
+  }
 
  private:
   std::span<const std::byte> bytes_;
 };
 
 struct Payload {
-  std::uint32_t config = 0, id = 0;    // of the device that it was made for
+  std::uint32_t config = 0, id = 0;  // of the device that it was made for
   Words commands;
-  std::size_t first_command = 0;       // word of the payload
+  std::size_t first_command = 0;  // word of the payload
 };
 
-// Errors: invalid_data naming the word of the payload, what was expected and what was found; unsupported for a newer kind of payload.
-// The words point into `bytes`.
+// Errors: invalid_data naming the word of the payload, what was expected and what was found; unsupported for
+// a newer kind of payload. The words point into `bytes`.
 Result<Payload> read_payload(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace runnel::npu

@@ -8,14 +8,15 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kFirstBank = 2;                     // those in front hold output
-constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127, kMostStride = 3, kMostSubKernel = 8,
-                       kMostU85Block = 128, kMostU85Depth = 1024;
+constexpr std::int32_t kFirstBank = 2;  // those in front hold output
+constexpr std::int32_t kMostBlockHeight = 32, kMostBlockWidth = 64, kMostBlockDepth = 128, kMostPad = 127,
+                       kMostStride = 3, kMostSubKernel = 8, kMostU85Block = 128, kMostU85Depth = 1024;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) noexcept { return ceil_div(value, step) * step; }
 
 // Rows or columns of the input that a block of the output reads.
-std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock, Upscale upscale) noexcept {
+std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kernel, std::int64_t ublock,
+                      Upscale upscale) noexcept {
   std::int64_t size = (block - 1) * stride + std::min<std::int64_t>(kernel, kMostSubKernel);
   if (upscale != Upscale::none) size = (size + (upscale == Upscale::nearest ? 1 : 0) + 1) / 2;
   return round_up(size, ublock);
@@ -24,14 +25,19 @@ std::int64_t input_of(std::int64_t block, std::int64_t stride, std::int64_t kern
 // Checks one operation. Sentences are built in a Status, which needs no heap.
 class Check {
  public:
-  Check(const Operation& op, const Accelerator& accelerator, ViolationSink& sink) noexcept : op_(op), accelerator_(accelerator), sink_(sink) {}
+  Check(const Operation& op, const Accelerator& accelerator, ViolationSink& sink) noexcept
+      : op_(op), accelerator_(accelerator), sink_(sink) {}
 
   void all() noexcept {
     switch (op_.kind) {
-      case OperationKind::dma: return dma();
-      case OperationKind::kernel_wait: return wait(2, "kernels");
-      case OperationKind::dma_wait: return wait(accelerator_.product == Product::u55 ? 1 : 2, "copies");
-      default: break;
+      case OperationKind::dma:
+        return dma();
+      case OperationKind::kernel_wait:
+        return wait(2, "kernels");
+      case OperationKind::dma_wait:
+        return wait(accelerator_.product == Product::u55 ? 1 : 2, "copies");
+      default:
+        break;
     }
     if (!op_.computes()) return;
     if (op_.ifm.width0 > 0) map(op_.ifm, "IFM");
@@ -55,10 +61,13 @@ class Check {
     sink_.report(op_, rule, text.text());
   }
   void aligned(std::int64_t value, std::int64_t step, std::string_view what, std::string_view name) noexcept {
-    expect(value % step == 0, rule::kAlignment, what, ' ', name, " is ", value, ", expected a multiple of ", step);
+    expect(value % step == 0, rule::kAlignment, what, ' ', name, " is ", value, ", expected a multiple of ",
+           step);
   }
   void address(std::int64_t value, std::string_view what) noexcept {
-    if (u55()) expect(value < std::int64_t{1} << 32, rule::kAddress, what, " at ", value, ", expected less than 4294967296");
+    if (u55())
+      expect(value < std::int64_t{1} << 32, rule::kAddress, what, " at ", value,
+             ", expected less than 4294967296");
   }
 
   void map(const FeatureMap& map, std::string_view name) noexcept {
@@ -97,74 +106,103 @@ class Check {
       address(place->address, name);
       if (u55() || place->internal) aligned(place->address, 16, name, "address");
     }
-    if (accelerator_.product != Product::u85 && dma.target.internal) aligned(dma.length, 16, "copied", "length");
+    if (accelerator_.product != Product::u85 && dma.target.internal)
+      aligned(dma.length, 16, "copied", "length");
   }
   void wait(int most, std::string_view what) noexcept {
-    expect(op_.param <= most, rule::kWait, "up to ", op_.param, ' ', what, " outstanding, expected at most ", most);
+    expect(op_.param <= most, rule::kWait, "up to ", op_.param, ' ', what, " outstanding, expected at most ",
+           most);
   }
 
   void kernel() noexcept {
     const Kernel& k = op_.kernel;
-    expect(k.top <= kMostPad && k.left <= kMostPad, rule::kKernel, "padding of ", k.top, " rows and ", k.left, " columns, expected at most ", kMostPad);
-    expect(k.stride_y <= kMostStride && k.stride_x <= kMostStride, rule::kKernel, "stride ", k.stride_y, " x ", k.stride_x, ", expected at most ", kMostStride);
-    expect(k.top < k.height && k.left < k.width, rule::kKernel, "padding of ", k.top, " rows and ", k.left, " columns, expected less than the kernel");
+    expect(k.top <= kMostPad && k.left <= kMostPad, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
+           " columns, expected at most ", kMostPad);
+    expect(k.stride_y <= kMostStride && k.stride_x <= kMostStride, rule::kKernel, "stride ", k.stride_y,
+           " x ", k.stride_x, ", expected at most ", kMostStride);
+    expect(k.top < k.height && k.left < k.width, rule::kKernel, "padding of ", k.top, " rows and ", k.left,
+           " columns, expected less than the kernel");
   }
 
   void precision() noexcept {
     const int bits = 8 * op_.ifm.element;
     const bool convolves = op_.kind == OperationKind::conv || op_.kind == OperationKind::depthwise;
     if (convolves) expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
-    if (op_.is(PoolMode::max) || op_.is(PoolMode::average)) expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
+    if (op_.is(PoolMode::max) || op_.is(PoolMode::average))
+      expect(bits <= 16, rule::kPrecision, "input of ", bits, " bits, expected 8 or 16");
     if (op_.is(PoolMode::reduce_sum)) {
       const bool rows_only = bits == 32 || accelerator_.cores > 1;
-      expect(!rows_only || op_.ifm.layout == Layout::nhwc, rule::kPrecision, "a sum over channels of NHCWB16, expected NHWC");
+      expect(!rows_only || op_.ifm.layout == Layout::nhwc, rule::kPrecision,
+             "a sum over channels of NHCWB16, expected NHWC");
     }
-    if (op_.is(ElementwiseMode::clz) || op_.is(ElementwiseMode::shl) || op_.is(ElementwiseMode::shr)) expect(bits == 32, rule::kPrecision, "input of ", bits, " bits, expected 32");
+    if (op_.is(ElementwiseMode::clz) || op_.is(ElementwiseMode::shl) || op_.is(ElementwiseMode::shr))
+      expect(bits == 32, rule::kPrecision, "input of ", bits, " bits, expected 32");
     expect(op_.acc_format <= 2, rule::kPrecision, "accumulator format ", op_.acc_format, ", expected 0 to 2");
-    if (op_.has_ifm2 && !op_.scalar) expect(op_.ifm2.element == op_.ifm.element, rule::kPrecision, "operands of ", bits, " and ", 8 * op_.ifm2.element, " bits");
+    if (op_.has_ifm2 && !op_.scalar)
+      expect(op_.ifm2.element == op_.ifm.element, rule::kPrecision, "operands of ", bits, " and ",
+             8 * op_.ifm2.element, " bits");
   }
 
   void block() noexcept {
-    const bool fits = op_.block_height <= kMostBlockHeight && op_.block_width <= kMostBlockWidth && op_.block_depth <= kMostBlockDepth;
-    expect(fits, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth, ", expected at most 32 x 64 x 128");
-    const bool whole = op_.block_height % accelerator_.ublock_height == 0 && op_.block_width % accelerator_.ublock_width == 0 && op_.block_depth % accelerator_.ublock_depth == 0;
-    expect(whole, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth, ", expected multiples of ", accelerator_.ublock_height, " x ",
-           accelerator_.ublock_width, " x ", accelerator_.ublock_depth);
-    expect(op_.block_dependency <= 3, rule::kBlock, "block dependency ", op_.block_dependency, ", expected at most 3");
+    const bool fits = op_.block_height <= kMostBlockHeight && op_.block_width <= kMostBlockWidth &&
+                      op_.block_depth <= kMostBlockDepth;
+    expect(fits, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth,
+           ", expected at most 32 x 64 x 128");
+    const bool whole = op_.block_height % accelerator_.ublock_height == 0 &&
+                       op_.block_width % accelerator_.ublock_width == 0 &&
+                       op_.block_depth % accelerator_.ublock_depth == 0;
+    expect(whole, rule::kBlock, "block of ", op_.block_height, " x ", op_.block_width, " x ", op_.block_depth,
+           ", expected multiples of ", accelerator_.ublock_height, " x ", accelerator_.ublock_width, " x ",
+           accelerator_.ublock_depth);
+    expect(op_.block_dependency <= 3, rule::kBlock, "block dependency ", op_.block_dependency,
+           ", expected at most 3");
   }
 
   // Element-wise operations and changes of size go past both memories.
   void u85() noexcept {
     const std::int32_t height = op_.block_height, width = op_.block_width, depth = op_.block_depth;
-    expect(height <= kMostU85Block && width <= kMostU85Block && depth <= kMostU85Depth, rule::kBlock, "block of ", height, " x ", width, " x ", depth, ", expected at most 128 x 128 x 1024");
+    expect(height <= kMostU85Block && width <= kMostU85Block && depth <= kMostU85Depth, rule::kBlock,
+           "block of ", height, " x ", width, " x ", depth, ", expected at most 128 x 128 x 1024");
     if (op_.kind == OperationKind::elementwise || op_.kind == OperationKind::resize) return;
     const MicroBlock micro = u85_microblock(accelerator_, op_.microblock);
-    expect(micro.depth > 0, rule::kBlock, "micro-block ", op_.microblock, ", which ", accelerator_.name, " does not have");
+    expect(micro.depth > 0, rule::kBlock, "micro-block ", op_.microblock, ", which ", accelerator_.name,
+           " does not have");
     if (micro.depth == 0) return;
-    expect(height % micro.height == 0 && width % micro.width == 0 && depth % micro.depth == 0, rule::kBlock, "block of ", height, " x ", width, " x ", depth, ", expected multiples of ",
-           micro.height, " x ", micro.width, " x ", micro.depth);
+    expect(height % micro.height == 0 && width % micro.width == 0 && depth % micro.depth == 0, rule::kBlock,
+           "block of ", height, " x ", width, " x ", depth, ", expected multiples of ", micro.height, " x ",
+           micro.width, " x ", micro.depth);
     const U85Blocks& blocks = u85_blocks(accelerator_);
     // Accumulators of 48 bits take 64.
-    const std::int64_t positions = std::int64_t{height} * width, accumulators = 2 * positions * round_up(depth, 16) * (op_.acc_format == 0 ? 4 : 8);
-    expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators, " bytes, expected at most ", blocks.accumulator_bytes);
+    const std::int64_t positions = std::int64_t{height} * width,
+                       accumulators = 2 * positions * round_up(depth, 16) * (op_.acc_format == 0 ? 4 : 8);
+    expect(accumulators <= blocks.accumulator_bytes, rule::kShram, "accumulators take ", accumulators,
+           " bytes, expected at most ", blocks.accumulator_bytes);
     if (op_.kind == OperationKind::conv) return u85_convolution(micro, blocks.ifm_bytes);
     if (op_.upscale != Upscale::none) return;
-    const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) { return (block - 1) * stride + std::min<std::int64_t>(taps, kMostSubKernel); };
+    const auto input = [](std::int64_t block, std::int64_t stride, std::int64_t taps) {
+      return (block - 1) * stride + std::min<std::int64_t>(taps, kMostSubKernel);
+    };
     const Kernel& k = op_.kernel;
-    const std::int64_t bytes = 2 * input(height, k.stride_y, k.height) * input(width, k.stride_x, k.width) * depth * op_.ifm.element;
-    expect(bytes <= blocks.ifm_bytes, rule::kShram, "the input takes ", bytes, " bytes, expected at most ", blocks.ifm_bytes);
+    const std::int64_t bytes =
+        2 * input(height, k.stride_y, k.height) * input(width, k.stride_x, k.width) * depth * op_.ifm.element;
+    expect(bytes <= blocks.ifm_bytes, rule::kShram, "the input takes ", bytes, " bytes, expected at most ",
+           blocks.ifm_bytes);
   }
 
-  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, of sparse weights, only take more.
+  // Arm's compiler falls back to one block of the input where two do not fit; more channels at once, of
+  // sparse weights, only take more.
   void u85_convolution(const MicroBlock& micro, std::int64_t most) noexcept {
-    constexpr std::int32_t kByParts = 16, kByDepth = 64, kByDepthOfNarrow = 32, kNarrow = 256, kDeepMicro = 16;
+    constexpr std::int32_t kByParts = 16, kByDepth = 64, kByDepthOfNarrow = 32, kNarrow = 256,
+                           kDeepMicro = 16;
     const bool narrow = op_.ifm.element == 4 || (accelerator_.macs <= kNarrow && micro.depth == kDeepMicro);
     const std::int32_t depth = op_.kernel.part_kernel ? kByParts : narrow ? kByDepthOfNarrow : kByDepth;
     const MicroBlock unit = u85_input_unit(accelerator_, op_.microblock, depth, op_.ifm.element);
     const Kernel& k = op_.kernel;
-    const std::int64_t bytes = input_of(op_.block_height, k.stride_y, k.height, unit.height, op_.upscale) * input_of(op_.block_width, k.stride_x, k.width, unit.width, op_.upscale) *
+    const std::int64_t bytes = input_of(op_.block_height, k.stride_y, k.height, unit.height, op_.upscale) *
+                               input_of(op_.block_width, k.stride_x, k.width, unit.width, op_.upscale) *
                                round_up(std::min(depth, op_.ifm.depth), unit.depth) * op_.ifm.element;
-    expect(bytes <= most, rule::kShram, "a block of the input takes ", bytes, " bytes, expected at most ", most);
+    expect(bytes <= most, rule::kShram, "a block of the input takes ", bytes, " bytes, expected at most ",
+           most);
   }
 
   void shram() noexcept {
@@ -172,17 +210,22 @@ class Check {
     if (op_.kind == OperationKind::elementwise) {
       std::int32_t end = kFirstBank + use.ifm;
       if (op_.has_ifm2 && !op_.scalar) {
-        expect(op_.ifm2_ib_start >= end, rule::kShram, "IFM2_IB_START is ", op_.ifm2_ib_start, ", but the first operand takes banks ", kFirstBank, " to ", end);
+        expect(op_.ifm2_ib_start >= end, rule::kShram, "IFM2_IB_START is ", op_.ifm2_ib_start,
+               ", but the first operand takes banks ", kFirstBank, " to ", end);
         end = op_.ifm2_ib_start + use.ifm;
       }
-      expect(op_.ib_end >= end, rule::kShram, "IFM_IB_END is ", op_.ib_end, ", but operands take banks up to ", end);
-      expect(op_.ib_end <= use.usable, rule::kShram, "IFM_IB_END is ", op_.ib_end, ", but banks end at ", use.usable);
+      expect(op_.ib_end >= end, rule::kShram, "IFM_IB_END is ", op_.ib_end,
+             ", but operands take banks up to ", end);
+      expect(op_.ib_end <= use.usable, rule::kShram, "IFM_IB_END is ", op_.ib_end, ", but banks end at ",
+             use.usable);
       return;
     }
-    expect(op_.ib_end >= kFirstBank + use.ifm, rule::kShram, "IFM_IB_END is ", op_.ib_end, ", but the input takes banks ", kFirstBank, " to ", kFirstBank + use.ifm);
-    expect(op_.ab_start >= op_.ib_end, rule::kShram, "AB_START is ", op_.ab_start, ", inside the input's banks, which end at ", op_.ib_end);
-    expect(op_.ab_start + use.accumulators <= use.usable, rule::kShram, "accumulators take banks ", op_.ab_start, " to ", op_.ab_start + use.accumulators, ", but banks end at ",
-           use.usable);
+    expect(op_.ib_end >= kFirstBank + use.ifm, rule::kShram, "IFM_IB_END is ", op_.ib_end,
+           ", but the input takes banks ", kFirstBank, " to ", kFirstBank + use.ifm);
+    expect(op_.ab_start >= op_.ib_end, rule::kShram, "AB_START is ", op_.ab_start,
+           ", inside the input's banks, which end at ", op_.ib_end);
+    expect(op_.ab_start + use.accumulators <= use.usable, rule::kShram, "accumulators take banks ",
+           op_.ab_start, " to ", op_.ab_start + use.accumulators, ", but banks end at ", use.usable);
   }
 
   const Operation& op_;
@@ -195,7 +238,8 @@ class Check {
 Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept {
   const bool elementwise = op.kind == OperationKind::elementwise;
   const auto size = [&](std::int32_t block, std::int32_t stride, std::int32_t kernel, std::int32_t ublock) {
-    return static_cast<std::int32_t>(elementwise ? round_up(block, ublock) : input_of(block, stride, kernel, ublock, op.upscale));
+    return static_cast<std::int32_t>(elementwise ? round_up(block, ublock)
+                                                 : input_of(block, stride, kernel, ublock, op.upscale));
   };
   Block block;
   block.height = size(op.block_height, op.kernel.stride_y, op.kernel.height, accelerator.ublock_height);
@@ -203,7 +247,8 @@ Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept
   block.depth = op.block_depth;
   if (op.kind == OperationKind::conv || op.is(PoolMode::reduce_sum)) {
     const std::int64_t most = op.ifm.element == 2 || op.kernel.part_kernel ? 16 : 32;
-    block.depth = static_cast<std::int32_t>(round_up(std::min<std::int64_t>(op.ifm.depth, most), op.ifm.element == 2 ? 4 : 8));
+    block.depth = static_cast<std::int32_t>(
+        round_up(std::min<std::int64_t>(op.ifm.depth, most), op.ifm.element == 2 ? 4 : 8));
   }
   return block;
 }
@@ -216,14 +261,22 @@ BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept {
   if (op.ifm.element == 2) granule = elementwise ? granules.elementwise16 : granules.ifm16;
   if (op.ifm.element >= 4) granule = granules.ifm32;
   BankUse use;
-  use.ifm = static_cast<std::int32_t>(round_up(2 * ceil_div(std::int64_t{input.height} * input.width * round_up(std::int64_t{input.depth} * op.ifm.element, 8), 1024), granule));
+  use.ifm = static_cast<std::int32_t>(
+      round_up(2 * ceil_div(std::int64_t{input.height} * input.width *
+                                round_up(std::int64_t{input.depth} * op.ifm.element, 8),
+                            1024),
+               granule));
   if (!elementwise) {
     const std::int64_t bits = op.acc_format == 0 ? 32 : op.acc_format == 1 ? 40 : 16;
-    const std::int64_t acc_granule = op.acc_format == 0 ? granules.acc32 : op.acc_format == 1 ? granules.acc40 : granules.acc16;
+    const std::int64_t acc_granule = op.acc_format == 0   ? granules.acc32
+                                     : op.acc_format == 1 ? granules.acc40
+                                                          : granules.acc16;
     // Of a single row, which is computed four columns at a time, no second one is held.
     const bool row = accelerator.ublock_height == 2 && op.ofm.height == 1 && op.kernel.height == 1;
-    const std::int64_t elements = (row ? 1 : std::int64_t{op.block_height}) * op.block_width * round_up(op.block_depth, 8);
-    use.accumulators = static_cast<std::int32_t>(round_up(2 * ceil_div(elements * bits / 8, 1024), acc_granule));
+    const std::int64_t elements =
+        (row ? 1 : std::int64_t{op.block_height}) * op.block_width * round_up(op.block_depth, 8);
+    use.accumulators =
+        static_cast<std::int32_t>(round_up(2 * ceil_div(elements * bits / 8, 1024), acc_granule));
   }
   use.usable = accelerator.banks > 16 || op.activation.table() ? accelerator.banks - 2 : accelerator.banks;
   return use;
@@ -232,7 +285,8 @@ BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept {
 void Validator::check(const Operation& op) noexcept {
   Check(op, accelerator_, sink_).all();
   if (!limits_.regions.empty()) {
-    if (const Status status = check_bounds(op, accelerator_, limits_.regions); !status.ok()) sink_.report(op, rule::kRegion, status.text());
+    if (const Status status = check_bounds(op, accelerator_, limits_.regions); !status.ok())
+      sink_.report(op, rule::kRegion, status.text());
   }
   if (!checked_add(work_, work_of(op), work_)) work_ = UINT64_MAX;
   if (work_ > limits_.work && !exhausted_) {

@@ -9,8 +9,10 @@ namespace runnel::npu {
 
 // Names of rules, as `runnel npu validate` prints them and docs/npu.md explains them.
 namespace rule {
-inline constexpr std::string_view kRegion = "region", kAddress = "address", kAlignment = "alignment", kShape = "shape", kKernel = "kernel", kPrecision = "precision",
-                                  kBlock = "block", kShram = "shram", kWeights = "weights", kWait = "wait", kWork = "work", kStream = "stream";
+inline constexpr std::string_view kRegion = "region", kAddress = "address", kAlignment = "alignment",
+                                  kShape = "shape", kKernel = "kernel", kPrecision = "precision",
+                                  kBlock = "block", kShram = "shram", kWeights = "weights", kWait = "wait",
+                                  kWork = "work", kStream = "stream";
 }
 
 class ViolationSink {
@@ -23,15 +25,17 @@ class ViolationSink {
 };
 
 struct ValidatorLimits {
-  std::span<const std::uint64_t> regions;                  // bytes of each; empty: not known, and not checked
-  std::uint64_t work = std::uint64_t{1} << 36;             // of all operations together (bounds.h)
+  std::span<const std::uint64_t> regions;       // bytes of each; empty: not known, and not checked
+  std::uint64_t work = std::uint64_t{1} << 36;  // of all operations together (bounds.h)
 };
 
-// Judges operations one after the other. U55 and U65: everything below; U85: regions, alignment, shapes, work, and of blocks
-// what is known: the limits, micro-blocks, and the memories of accumulators and of the input.
+// Judges operations one after the other. U55 and U65: everything below; U85: regions, alignment, shapes,
+// work, and of blocks what is known: the limits, micro-blocks, and the memories of accumulators and of the
+// input.
 class Validator {
  public:
-  Validator(const Accelerator& accelerator, const ValidatorLimits& limits, ViolationSink& sink) noexcept : accelerator_(accelerator), limits_(limits), sink_(sink) {}
+  Validator(const Accelerator& accelerator, const ValidatorLimits& limits, ViolationSink& sink) noexcept
+      : accelerator_(accelerator), limits_(limits), sink_(sink) {}
 
   void check(const Operation& op) noexcept;
   [[nodiscard]] std::uint64_t work() const noexcept { return work_; }
@@ -47,15 +51,15 @@ class Validator {
 struct Block {
   std::int32_t height = 0, width = 0, depth = 0;
 };
-// What of the input is read for one block of the output (U55, U65): with whole micro-blocks, of large kernels 8 x 8 taps at a time, and of the
-// channels of a convolution 16 or 32 at a time.
+// What of the input is read for one block of the output (U55, U65): with whole micro-blocks, of large kernels
+// 8 x 8 taps at a time, and of the channels of a convolution 16 or 32 at a time.
 Block ifm_block_of(const Operation& op, const Accelerator& accelerator) noexcept;
 
 // Banks that buffers take in the accelerator's memory (U55, U65).
 struct BankUse {
-  std::int32_t ifm = 0;                // one buffer of the input; element-wise operations on two maps have two
+  std::int32_t ifm = 0;  // one buffer of the input; element-wise operations on two maps have two
   std::int32_t accumulators = 0;
-  std::int32_t usable = 0;             // banks in front of tables and reserved ones
+  std::int32_t usable = 0;  // banks in front of tables and reserved ones
 };
 BankUse banks_of(const Operation& op, const Accelerator& accelerator) noexcept;
 

@@ -7,9 +7,10 @@
 
 namespace runnel::pipeline {
 
-// Frames to read: `count` of them, contiguous, the first with the absolute index `first`. Valid during one call.
+// Frames to read: `count` of them, contiguous, the first with the absolute index `first`. Valid during one
+// call.
 struct Block {
-  const std::byte* data = nullptr;   // 64-byte aligned (devices: 16)
+  const std::byte* data = nullptr;  // 64-byte aligned (devices: 16)
   std::int64_t count = 0;
   std::int64_t first = 0;
 
@@ -21,10 +22,10 @@ struct Block {
 
 // Where a node writes. The node sets count and, when it is not 0, first; count <= capacity.
 struct Output {
-  std::byte* data = nullptr;         // 64-byte aligned (devices: 16)
-  std::int64_t capacity = 0;         // in frames, as the node asked for in prepare
+  std::byte* data = nullptr;  // 64-byte aligned (devices: 16)
+  std::int64_t capacity = 0;  // in frames, as the node asked for in prepare
   std::int64_t count = 0;
-  std::int64_t first = 0;            // set by the executor for sources
+  std::int64_t first = 0;  // set by the executor for sources
   // process() of a source: nothing comes behind this block. flush(): nothing is left.
   bool end = false;
   // Sources: samples that were lost in front of this block.
@@ -38,10 +39,10 @@ struct Output {
 
 // A decision. Times are source samples: [begin, end).
 struct Event {
-  std::string_view label;            // kept by the node that made the event
-  float score = 0;                   // 0 .. 1
+  std::string_view label;  // kept by the node that made the event
+  float score = 0;         // 0 .. 1
   std::int64_t begin = 0, end = 0;
-  std::int64_t frame = 0;            // index of the frame at which the decision was made
+  std::int64_t frame = 0;  // index of the frame at which the decision was made
 };
 
 // Samples that never arrived: [begin, begin + lost) of the source, in units of its clock [start, end).

@@ -11,7 +11,7 @@ namespace {
 #ifdef __linux__
 constexpr std::size_t kAlignment = 64;
 #else
-constexpr std::size_t kAlignment = 16;   // memory is short, and there are no wider vectors
+constexpr std::size_t kAlignment = 16;  // memory is short, and there are no wider vectors
 #endif
 constexpr std::int64_t kMaxTick = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 31;
@@ -25,7 +25,8 @@ std::string_view bridge(Kind from, Kinds to) noexcept {
 }
 
 // Not inlined: its sentence would lie on the stack while nodes prepare.
-[[gnu::noinline]] Status check_kind(const Stage& stage, std::string_view input_label, const Format& input) noexcept {
+[[gnu::noinline]] Status check_kind(const Stage& stage, std::string_view input_label,
+                                    const Format& input) noexcept {
   const Kinds kinds = stage.type->input.kinds;
   if (takes(kinds, input.kind)) return {};
   Status status(Code::mismatch);
@@ -44,10 +45,11 @@ std::string_view bridge(Kind from, Kinds to) noexcept {
 
 }  // namespace
 
-Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOptions& options, Memory& memory,
-                                 Mismatch* mismatch) noexcept {
+Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOptions& options,
+                                 Memory& memory, Mismatch* mismatch) noexcept {
   if (options.tick < 1 || options.tick > kMaxTick) {
-    return Status(Code::invalid_argument) << "tick " << options.tick << ": expected 1 to " << kMaxTick << " samples";
+    return Status(Code::invalid_argument)
+           << "tick " << options.tick << ": expected 1 to " << kMaxTick << " samples";
   }
   if (stages.empty()) return Status(Code::invalid_argument, "the graph has no nodes");
   void* place = memory.allocate(sizeof(Executor), alignof(Executor));
@@ -66,7 +68,9 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
     // A join is the source of what follows it: it takes its streams itself.
     const bool source = stage.type->input.kinds == 0 || stage.type->joins;
     if (source != (i == 0) || stage.input >= i || (!source && stage.input < 0)) {
-      return Status(Code::invalid_argument) << stage.label << ": stage " << i << " is out of order: one source first, then every node behind its input";
+      return Status(Code::invalid_argument)
+             << stage.label << ": stage " << i
+             << " is out of order: one source first, then every node behind its input";
     }
     const Edge* input = source ? nullptr : &self->edges_[stage.input];
     PrepareContext context{.memory = memory,
@@ -99,11 +103,13 @@ Result<Executor*> Executor::make(std::span<const Stage> stages, const ExecutorOp
     edge.output.capacity = context.max_output;
     const auto frame_bytes = static_cast<std::int64_t>(edge.format.frame_bytes());
     if (frame_bytes < 1 || context.max_output < 0 || context.max_output > kMaxBufferBytes / frame_bytes) {
-      return Status(Code::invalid_argument) << stage.label << ": a buffer of " << context.max_output << " frames of " << frame_bytes
-                                            << " bytes is beyond " << kMaxBufferBytes << " bytes";
+      return Status(Code::invalid_argument)
+             << stage.label << ": a buffer of " << context.max_output << " frames of " << frame_bytes
+             << " bytes is beyond " << kMaxBufferBytes << " bytes";
     }
     const auto bytes = static_cast<std::size_t>(context.max_output * frame_bytes);
-    edge.output.data = options.work != nullptr ? options.work->buffer(i, bytes) : static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
+    edge.output.data = options.work != nullptr ? options.work->buffer(i, bytes)
+                                               : static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
     if (edge.output.data == nullptr) return out_of_memory("the buffers between the nodes");
     if (i == 0 && options.on_gap == OnGap::zeros) {
       self->zeros_ = static_cast<std::byte*>(memory.allocate(bytes, kAlignment));
@@ -140,8 +146,8 @@ void Executor::reset(std::int64_t first) noexcept {
 Status Executor::check(int stage) const noexcept {
   const Output& output = edges_[stage].output;
   if (output.count >= 0 && output.count <= output.capacity) return {};
-  return Status(Code::invalid_argument) << stages_[stage].label << ": wrote " << output.count << " frames where " << output.capacity
-                                        << " were announced";
+  return Status(Code::invalid_argument) << stages_[stage].label << ": wrote " << output.count
+                                        << " frames where " << output.capacity << " were announced";
 }
 
 Status Executor::process(int stage, const Block& in) noexcept {
@@ -193,7 +199,8 @@ Status Executor::lose(std::int64_t lost) noexcept {
   const Gap gap{next_, lost, clock.first_sample(next_), clock.first_sample(next_ + lost)};
   lost_ += lost;
   ++gaps_;
-  // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are flushed.
+  // The source's own buffer already holds what comes behind the gap; it must not pass on while the others are
+  // flushed.
   Output& output = edges_[0].output;
   const Output behind = output;
   if (on_gap_ == OnGap::reset) {

@@ -1,7 +1,8 @@
 // Runs a graph: a fixed schedule and fixed buffers, known before the first sample.
 //
-// Each tick the source gives at most `tick` samples; every node consumes all of its input and writes into its own buffer, which
-// all nodes behind it read. Results do not depend on the size of the tick. A microcontroller calls step() in its main loop.
+// Each tick the source gives at most `tick` samples; every node consumes all of its input and writes into its
+// own buffer, which all nodes behind it read. Results do not depend on the size of the tick. A
+// microcontroller calls step() in its main loop.
 #pragma once
 
 #include <atomic>
@@ -17,50 +18,56 @@ namespace runnel::pipeline {
 
 // What happens where samples were lost.
 enum class OnGap : std::uint8_t {
-  reset,   // everything heard so far is brought out, all nodes start afresh, indices jump by the lost samples
-  zeros,   // the lost samples are replaced by zeros
+  reset,  // everything heard so far is brought out, all nodes start afresh, indices jump by the lost samples
+  zeros,  // the lost samples are replaced by zeros
 };
 
-// A node in its place. Stages are in an order in which every node stands behind its input; the first one is the only source.
+// A node in its place. Stages are in an order in which every node stands behind its input; the first one is
+// the only source.
 struct Stage {
   Node* node = nullptr;
   const NodeType* type = nullptr;
-  std::string_view label;            // in messages; must outlive the executor
-  int input = -1;                    // stage whose output it reads; -1: the source
+  std::string_view label;  // in messages; must outlive the executor
+  int input = -1;          // stage whose output it reads; -1: the source
 };
 
 struct ExecutorOptions {
-  std::int64_t tick = 1024;          // source samples per step at most, 1 .. 2^20
+  std::int64_t tick = 1024;  // source samples per step at most, 1 .. 2^20
   OnGap on_gap = OnGap::reset;
   Isa isa = best_isa();
   ModelLoader* models = nullptr;
   OperatorTable operators{};
   FftMaker* ffts = nullptr;
-  const std::atomic<bool>* stop = nullptr;   // for sources that wait; the caller of step() looks at it itself
-  FastMemory fast{};                 // for models
-  bool slack = true;                 // false: models take the least memory, and move their histories in every block
-  std::int64_t (*now)() noexcept = nullptr;  // nanoseconds on a clock that only goes forward; null: nodes are not timed
+  const std::atomic<bool>* stop = nullptr;  // for sources that wait; the caller of step() looks at it itself
+  FastMemory fast{};                        // for models
+  bool slack = true;  // false: models take the least memory, and move their histories in every block
+  std::int64_t (*now)() noexcept =
+      nullptr;  // nanoseconds on a clock that only goes forward; null: nodes are not timed
   SharedSessions* shared = nullptr;  // for nodes that share their models with those of other graphs
-  SharedWork* work = nullptr;        // buffers in common with other graphs; null: own ones. A join would need them twice: not with one
+  SharedWork* work = nullptr;  // buffers in common with other graphs; null: own ones. A join would need them
+                               // twice: not with one
 };
 
 // Why two ends did not fit, for programs that insert the node that helps.
 struct Mismatch {
-  int stage = -1;                    // the stage that refused its input
+  int stage = -1;  // the stage that refused its input
   Fix fix;
 };
 
 // Not thread-safe. Lives in the Memory it was made with.
 class Executor {
  public:
-  // Prepares all nodes, in order, and allocates the buffers. The nodes must outlive the executor. Errors begin with the label of
-  // the node. `mismatch`, when given, is set for failures that an inserted node would cure.
+  // Prepares all nodes, in order, and allocates the buffers. The nodes must outlive the executor. Errors
+  // begin with the label of the node. `mismatch`, when given, is set for failures that an inserted node would
+  // cure.
   static Result<Executor*> make(std::span<const Stage> stages, const ExecutorOptions& options, Memory& memory,
                                 Mismatch* mismatch = nullptr) noexcept;
 
-  // One tick. Sets `done` after the last one, when everything has been brought out and all sinks are complete.
+  // One tick. Sets `done` after the last one, when everything has been brought out and all sinks are
+  // complete.
   Status step(bool& done) noexcept;
-  // For nodes whose results come between two steps: asks `stage` for them with an empty block, and passes them on.
+  // For nodes whose results come between two steps: asks `stage` for them with an empty block, and passes
+  // them on.
   Status deliver(int stage) noexcept;
   // Ends the stream here, as if the source had nothing more.
   Status end() noexcept;
@@ -68,8 +75,10 @@ class Executor {
   void restart() noexcept;
 
   // Counters since make().
-  [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }   // from the source, lost ones not counted
-  [[nodiscard]] double seconds() const noexcept;                               // that these samples are long
+  [[nodiscard]] std::int64_t samples() const noexcept {
+    return samples_;
+  }                                               // from the source, lost ones not counted
+  [[nodiscard]] double seconds() const noexcept;  // that these samples are long
   [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
   [[nodiscard]] std::int64_t gaps() const noexcept { return gaps_; }
   [[nodiscard]] std::int64_t events() const noexcept { return events_; }
@@ -81,11 +90,11 @@ class Executor {
   [[nodiscard]] std::int64_t capacity(int stage) const noexcept { return edges_[stage].output.capacity; }
 
  private:
-  struct Edge {                      // the output of a stage
+  struct Edge {  // the output of a stage
     Format format;
     Output output;
     std::int64_t produced = 0;
-    std::int64_t busy = 0;           // nanoseconds
+    std::int64_t busy = 0;  // nanoseconds
   };
 
   Status process(int stage, const Block& in) noexcept;
@@ -103,7 +112,7 @@ class Executor {
   std::int64_t (*now_)() noexcept = nullptr;
   std::byte* zeros_ = nullptr;
   bool finished_ = false;
-  std::int64_t next_ = 0;            // index of the next source sample
+  std::int64_t next_ = 0;  // index of the next source sample
   std::int64_t samples_ = 0, lost_ = 0, gaps_ = 0, events_ = 0;
 };
 

@@ -9,7 +9,8 @@ namespace runnel::pipeline {
 namespace {
 
 Clock reduced(Clock clock) noexcept {
-  const std::int64_t common = std::gcd(std::gcd(clock.hop, clock.begin), std::gcd(clock.span, clock.denominator));
+  const std::int64_t common =
+      std::gcd(std::gcd(clock.hop, clock.begin), std::gcd(clock.span, clock.denominator));
   if (common > 1) {
     clock.hop /= common;
     clock.begin /= common;
@@ -19,7 +20,8 @@ Clock reduced(Clock clock) noexcept {
   return clock;
 }
 
-// up / down with at most six decimals, without arithmetic in double precision, which small machines would have to be linked with for this sentence.
+// up / down with at most six decimals, without arithmetic in double precision, which small machines would
+// have to be linked with for this sentence.
 void append_fraction(Text& text, std::int64_t up, std::int64_t down) noexcept {
   constexpr std::int64_t kParts = 1'000'000;
   if (up < 0 || down <= 0) {
@@ -37,16 +39,24 @@ void append_fraction(Text& text, std::int64_t up, std::int64_t down) noexcept {
 
 std::string_view name_of(Kind kind) noexcept {
   switch (kind) {
-    case Kind::audio: return "audio";
-    case Kind::frames: return "frames";
-    case Kind::events: return "events";
-    case Kind::none: break;
+    case Kind::audio:
+      return "audio";
+    case Kind::frames:
+      return "frames";
+    case Kind::events:
+      return "events";
+    case Kind::none:
+      break;
   }
   return "nothing";
 }
 
-std::int64_t Clock::first_sample(std::int64_t frame) const noexcept { return floor_div(begin + frame * hop, denominator); }
-std::int64_t Clock::end_sample(std::int64_t frame) const noexcept { return ceil_div(begin + frame * hop + span, denominator); }
+std::int64_t Clock::first_sample(std::int64_t frame) const noexcept {
+  return floor_div(begin + frame * hop, denominator);
+}
+std::int64_t Clock::end_sample(std::int64_t frame) const noexcept {
+  return ceil_div(begin + frame * hop + span, denominator);
+}
 
 std::int64_t Clock::rate() const noexcept {
   const std::int64_t total = sample_rate * denominator;
@@ -54,7 +64,9 @@ std::int64_t Clock::rate() const noexcept {
 }
 
 double Clock::hz() const noexcept {
-  return hop > 0 ? static_cast<double>(sample_rate) * static_cast<double>(denominator) / static_cast<double>(hop) : 0;
+  return hop > 0
+             ? static_cast<double>(sample_rate) * static_cast<double>(denominator) / static_cast<double>(hop)
+             : 0;
 }
 
 Clock Clock::windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept {
@@ -97,14 +109,20 @@ Text describe(const Format& format) noexcept {
   text << name_of(format.kind);
   const std::int64_t rate = format.clock.rate();
   if (format.kind == Kind::audio) {
-    if (rate > 0) text << ' ' << rate;
-    else append_fraction(text << ' ', format.clock.sample_rate * format.clock.denominator, format.clock.hop);
-    text << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ") << name_of(format.dtype);
+    if (rate > 0)
+      text << ' ' << rate;
+    else
+      append_fraction(text << ' ', format.clock.sample_rate * format.clock.denominator, format.clock.hop);
+    text << " Hz, " << format.channels << (format.channels == 1 ? " channel, " : " channels, ")
+         << name_of(format.dtype);
   } else if (format.kind == Kind::frames) {
-    text << " of " << format.channels << ' ' << name_of(format.dtype) << (format.channels == 1 ? " value" : " values");
+    text << " of " << format.channels << ' ' << name_of(format.dtype)
+         << (format.channels == 1 ? " value" : " values");
     if (format.dtype != DType::float32 && !format.codes) text << " (exponent " << format.exponent << ')';
-    if (rate > 0) text << ", " << rate << " per second";
-    else text << ", one every " << format.clock.hop << '/' << format.clock.denominator << " samples";
+    if (rate > 0)
+      text << ", " << rate << " per second";
+    else
+      text << ", one every " << format.clock.hop << '/' << format.clock.denominator << " samples";
   }
   return text;
 }

@@ -16,20 +16,23 @@ enum class Kind : std::uint8_t { none = 0, audio = 1, frames = 2, events = 4 };
 std::string_view name_of(Kind kind) noexcept;
 
 using Kinds = std::uint8_t;
-constexpr Kinds operator|(Kind a, Kind b) noexcept { return static_cast<Kinds>(static_cast<Kinds>(a) | static_cast<Kinds>(b)); }
+constexpr Kinds operator|(Kind a, Kind b) noexcept {
+  return static_cast<Kinds>(static_cast<Kinds>(a) | static_cast<Kinds>(b));
+}
 constexpr Kinds operator|(Kinds a, Kind b) noexcept { return static_cast<Kinds>(a | static_cast<Kinds>(b)); }
 constexpr bool takes(Kinds kinds, Kind kind) noexcept { return (kinds & static_cast<Kinds>(kind)) != 0; }
 
 // Where frames lie in the recording, in exact rational numbers: frame i covers the source samples
 //     [ (begin + i * hop) / denominator, (begin + i * hop + span) / denominator ).
-// Sample i itself covers [i, i + 1). Indices count from the start of the recording and never start again, gaps included.
-// A source whose rate is a fraction of Hz counts finer: 12.5 Hz are 25 units per second, and a sample is 2 of them (hop = span = 2).
+// Sample i itself covers [i, i + 1). Indices count from the start of the recording and never start again,
+// gaps included. A source whose rate is a fraction of Hz counts finer: 12.5 Hz are 25 units per second, and a
+// sample is 2 of them (hop = span = 2).
 struct Clock {
-  std::int64_t sample_rate = 0;   // of the source, in Hz; units per second where its rate is a fraction
-  std::int64_t hop = 1;           // from frame to frame
-  std::int64_t begin = 0;         // of frame 0; negative for centred windows
-  std::int64_t span = 1;          // what one frame looks at
-  std::int64_t denominator = 1;   // of the three above, in source samples; > 0
+  std::int64_t sample_rate = 0;  // of the source, in Hz; units per second where its rate is a fraction
+  std::int64_t hop = 1;          // from frame to frame
+  std::int64_t begin = 0;        // of frame 0; negative for centred windows
+  std::int64_t span = 1;         // what one frame looks at
+  std::int64_t denominator = 1;  // of the three above, in source samples; > 0
 
   // The source samples that frame i touches: the first one, and the one behind the last one.
   [[nodiscard]] std::int64_t first_sample(std::int64_t frame) const noexcept;
@@ -38,9 +41,11 @@ struct Clock {
   [[nodiscard]] std::int64_t rate() const noexcept;
   [[nodiscard]] double hz() const noexcept;
 
-  // The clock of windows over frames of this clock: window j starts at frame first + j * step and is `length` frames long.
+  // The clock of windows over frames of this clock: window j starts at frame first + j * step and is `length`
+  // frames long.
   [[nodiscard]] Clock windows(std::int64_t step, std::int64_t first, std::int64_t length) const noexcept;
-  // The clock of a stream with `up` frames for every `down` of this one. A frame covers what the frame at its place covered.
+  // The clock of a stream with `up` frames for every `down` of this one. A frame covers what the frame at its
+  // place covered.
   [[nodiscard]] Clock every(std::int64_t up, std::int64_t down) const noexcept;
   // The same for samples, each of which is as long as its distance to the next one.
   [[nodiscard]] Clock resampled(std::int64_t up, std::int64_t down) const noexcept;
@@ -53,14 +58,15 @@ std::int64_t milliseconds(std::int64_t sample, std::int64_t sample_rate) noexcep
 
 struct Format {
   Kind kind = Kind::none;
-  DType dtype = DType::none;      // of the values; none for events
-  std::int32_t channels = 0;      // values per frame: channels of audio, dimensions of frames; 0 for events
-  std::int32_t exponent = 0;      // integer frames: value = integer * 2^exponent
+  DType dtype = DType::none;  // of the values; none for events
+  std::int32_t channels = 0;  // values per frame: channels of audio, dimensions of frames; 0 for events
+  std::int32_t exponent = 0;  // integer frames: value = integer * 2^exponent
   bool non_negative = false;
-  bool codes = false;             // integers of a front end of their own kind, which a model takes as they are; no scale
+  bool codes = false;  // integers of a front end of their own kind, which a model takes as they are; no scale
   Clock clock;
-  std::string_view source;        // name of the recording or device; kept by the source node
-  // When source sample 0 was taken, in nanoseconds on a clock that sources share (since 1970 where they know the date).
+  std::string_view source;  // name of the recording or device; kept by the source node
+  // When source sample 0 was taken, in nanoseconds on a clock that sources share (since 1970 where they know
+  // the date).
   static constexpr std::int64_t kNoOrigin = std::numeric_limits<std::int64_t>::min();
   std::int64_t origin = kNoOrigin;
   // Names of the channels where a model brings them; kept by the node that gives them.

@@ -1,13 +1,13 @@
 // What a node of a graph is.
 //
-// A node is a small class that reads like its data sheet: parameters (public members with their defaults), a `type` with name,
-// help, ports and the table of the parameters, then the life of a node:
+// A node is a small class that reads like its data sheet: parameters (public members with their defaults), a
+// `type` with name, help, ports and the table of the parameters, then the life of a node:
 //
 //     set parameters -> prepare -> reset(0) -> process* -> flush* -> finish
 //                                    ^------ gap -------------'
 //
-// prepare() does everything that can fail or allocates; process(), flush() and reset() of device nodes do neither.
-// A node belongs to one graph and one thread.
+// prepare() does everything that can fail or allocates; process(), flush() and reset() of device nodes do
+// neither. A node belongs to one graph and one thread.
 #pragma once
 
 #include <atomic>
@@ -32,13 +32,14 @@ namespace runnel::pipeline {
 // The node that would make two ends fit, for messages and for programs that insert it.
 struct Fix {
   enum class Kind : std::uint8_t { none, resample, downmix } kind = Kind::none;
-  std::int64_t rate = 0;             // resample: in Hz
+  std::int64_t rate = 0;  // resample: in Hz
 };
 
 // Transforms other than runnel's own, which an application injects (on hosts: FFTW).
 class FftMaker {
  public:
-  // A transform of n points, owned by the maker, valid as long as it. Errors: unsupported, invalid_argument, out_of_memory.
+  // A transform of n points, owned by the maker, valid as long as it. Errors: unsupported, invalid_argument,
+  // out_of_memory.
   virtual Result<features::RealFft*> make(std::size_t n) noexcept = 0;
 
  protected:
@@ -47,7 +48,7 @@ class FftMaker {
 
 // A second tier of memory: little, but faster than the first.
 struct FastMemory {
-  Memory* memory = nullptr;          // null: there is none, and everything is as fast
+  Memory* memory = nullptr;  // null: there is none, and everything is as fast
   std::size_t bytes = 0;
 };
 
@@ -57,25 +58,26 @@ class SharedWork;
 // The two sides of the negotiation.
 struct PrepareContext {
   // Given.
-  Memory& memory;                    // the only place to allocate from; lives as long as the node
-  std::string_view label;            // of this node, in messages
-  std::string_view input_label;      // of the node in front
-  Format input;                      // kind none for sources
-  std::int64_t max_input = 0;        // frames per process() at most; sources: samples asked for per process()
+  Memory& memory;                // the only place to allocate from; lives as long as the node
+  std::string_view label;        // of this node, in messages
+  std::string_view input_label;  // of the node in front
+  Format input;                  // kind none for sources
+  std::int64_t max_input = 0;    // frames per process() at most; sources: samples asked for per process()
   Isa isa = Isa::generic;
-  ModelLoader* models = nullptr;     // null: this program cannot load models
+  ModelLoader* models = nullptr;  // null: this program cannot load models
   OperatorTable operators;
-  FftMaker* ffts = nullptr;          // null: this program has none but runnel's own
-  const std::atomic<bool>* stop = nullptr;   // sources that wait look at it; may be null
-  FastMemory fast;                   // for models, which know what they need most
-  bool slack = true;                 // of models: PrepareOptions::slack
-  SharedSessions* shared = nullptr;  // of programs that run many graphs (pipeline/host/shared_sessions.h); null: every node has its own
+  FftMaker* ffts = nullptr;                 // null: this program has none but runnel's own
+  const std::atomic<bool>* stop = nullptr;  // sources that wait look at it; may be null
+  FastMemory fast;                          // for models, which know what they need most
+  bool slack = true;                        // of models: PrepareOptions::slack
+  SharedSessions* shared = nullptr;  // of programs that run many graphs (pipeline/host/shared_sessions.h);
+                                     // null: every node has its own
   SharedWork* work = nullptr;        // of the same programs (pipeline/shared_work.h)
 
   // Set by prepare().
-  Format output;                     // starts as a copy of the input
-  std::int64_t max_output = 0;       // frames that one process() or flush() may write; sources: at most max_input
-  Fix fix;                           // with a `mismatch`, when a node would help
+  Format output;                // starts as a copy of the input
+  std::int64_t max_output = 0;  // frames that one process() or flush() may write; sources: at most max_input
+  Fix fix;                      // with a `mismatch`, when a node would help
 };
 
 class Node {
@@ -87,9 +89,10 @@ class Node {
   // Checks the parameters and the input format, says what comes out, allocates. Called once.
   virtual Status prepare(PrepareContext& context) noexcept = 0;
 
-  // The stream starts, or starts again behind a gap: the next input frame has the index `first`. Forgets everything heard so far.
-  // Returns the index that the next output frame will have. Indices lie on one grid for the whole recording: a node that makes
-  // frames out of several drops input up to the next point of its grid.
+  // The stream starts, or starts again behind a gap: the next input frame has the index `first`. Forgets
+  // everything heard so far. Returns the index that the next output frame will have. Indices lie on one grid
+  // for the whole recording: a node that makes frames out of several drops input up to the next point of its
+  // grid.
   virtual std::int64_t reset(std::int64_t first) noexcept { return first; }
 
   // Consumes all of `in` and writes what is ready. Sources get an empty `in`.
@@ -128,7 +131,7 @@ struct Port {
 // The data sheet.
 struct NodeType {
   std::string_view name;
-  std::string_view help;             // one sentence
+  std::string_view help;  // one sentence
   Port input, output;
   // Values are set in the order of this table, whatever their order in a text.
   std::span<const Parameter> parameters;
@@ -146,8 +149,8 @@ Node* make_node(Memory& memory) noexcept {
   return place == nullptr ? nullptr : new (place) N();
 }
 
-// Failures of the negotiation. Each names both ends and, where there is one, the node between them that would help.
-// `who`: this node as the user knows it, e.g. "fbank preset=kaldi".
+// Failures of the negotiation. Each names both ends and, where there is one, the node between them that would
+// help. `who`: this node as the user knows it, e.g. "fbank preset=kaldi".
 Status wants_rate(PrepareContext& context, std::string_view who, std::int64_t rate) noexcept;
 Status wants_mono(PrepareContext& context, std::string_view who) noexcept;
 Status out_of_memory(std::string_view what) noexcept;

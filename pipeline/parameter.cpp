@@ -8,7 +8,8 @@
 namespace runnel::pipeline {
 namespace {
 
-// A factor for a unit that may stand behind a number of a parameter with the unit `expected`; 0: not allowed there.
+// A factor for a unit that may stand behind a number of a parameter with the unit `expected`; 0: not allowed
+// there.
 double factor_of(std::string_view unit, std::string_view expected) noexcept {
   if (unit.empty() || unit == expected) return 1;
   if (expected == "s" && unit == "ms") return 1e-3;
@@ -18,7 +19,8 @@ double factor_of(std::string_view unit, std::string_view expected) noexcept {
 }
 
 Status wrong(const Parameter& parameter, std::string_view text) noexcept {
-  return Status(Code::invalid_argument) << parameter.name << '=' << text << ": expected " << describe_allowed(parameter).view();
+  return Status(Code::invalid_argument)
+         << parameter.name << '=' << text << ": expected " << describe_allowed(parameter).view();
 }
 
 bool is_choice(std::string_view choices, std::string_view text) noexcept {
@@ -35,10 +37,14 @@ bool is_choice(std::string_view choices, std::string_view text) noexcept {
 
 std::string_view name_of(ParameterType type) noexcept {
   switch (type) {
-    case ParameterType::integer: return "integer";
-    case ParameterType::real: return "number";
-    case ParameterType::boolean: return "boolean";
-    case ParameterType::text: return "text";
+    case ParameterType::integer:
+      return "integer";
+    case ParameterType::real:
+      return "number";
+    case ParameterType::boolean:
+      return "boolean";
+    case ParameterType::text:
+      return "text";
   }
   return "";
 }
@@ -46,7 +52,9 @@ std::string_view name_of(ParameterType type) noexcept {
 Text describe_allowed(const Parameter& parameter) noexcept {
   Text text;
   switch (parameter.type) {
-    case ParameterType::boolean: text << "true or false"; break;
+    case ParameterType::boolean:
+      text << "true or false";
+      break;
     case ParameterType::text:
       if (parameter.choices.empty()) {
         text << "a text";
@@ -54,14 +62,16 @@ Text describe_allowed(const Parameter& parameter) noexcept {
       }
       text << "one of ";
       for (const char letter : parameter.choices) {
-        if (letter == '|') text << ", ";
-        else text << letter;
+        if (letter == '|')
+          text << ", ";
+        else
+          text << letter;
       }
       break;
     case ParameterType::integer:
     case ParameterType::real:
-      text << (parameter.type == ParameterType::integer ? "a whole number from " : "a number from ") << shortest_text(parameter.low).view()
-           << " to " << shortest_text(parameter.high).view();
+      text << (parameter.type == ParameterType::integer ? "a whole number from " : "a number from ")
+           << shortest_text(parameter.low).view() << " to " << shortest_text(parameter.high).view();
       if (!parameter.unit.empty()) text << ' ' << parameter.unit;
       break;
   }
@@ -71,10 +81,18 @@ Text describe_allowed(const Parameter& parameter) noexcept {
 Text describe_value(const Value& value) noexcept {
   Text text;
   switch (value.type) {
-    case ParameterType::boolean: text << (value.boolean ? "true" : "false"); break;
-    case ParameterType::integer: text << value.integer; break;
-    case ParameterType::real: text << shortest_text(value.real).view(); break;
-    case ParameterType::text: text << value.text; break;
+    case ParameterType::boolean:
+      text << (value.boolean ? "true" : "false");
+      break;
+    case ParameterType::integer:
+      text << value.integer;
+      break;
+    case ParameterType::real:
+      text << shortest_text(value.real).view();
+      break;
+    case ParameterType::text:
+      text << value.text;
+      break;
   }
   return text;
 }
@@ -82,7 +100,8 @@ Text describe_value(const Value& value) noexcept {
 Status check_value(const Parameter& parameter, const Value& value) noexcept {
   bool good = value.type == parameter.type;
   if (good && value.type == ParameterType::integer) {
-    good = static_cast<double>(value.integer) >= parameter.low && static_cast<double>(value.integer) <= parameter.high;
+    good = static_cast<double>(value.integer) >= parameter.low &&
+           static_cast<double>(value.integer) <= parameter.high;
   } else if (good && value.type == ParameterType::real) {
     good = value.real >= parameter.low && value.real <= parameter.high;
   } else if (good && value.type == ParameterType::text) {
@@ -96,7 +115,9 @@ Result<Value> parse_value(const Parameter& parameter, std::string_view text) noe
   value.type = parameter.type;
   const char* const end = text.data() + text.size();
   switch (parameter.type) {
-    case ParameterType::text: value.text = text; break;
+    case ParameterType::text:
+      value.text = text;
+      break;
     case ParameterType::boolean:
       value.boolean = is_choice("true|yes|on|1", text);
       if (!value.boolean && !is_choice("false|no|off|0", text)) return wrong(parameter, text);
@@ -105,12 +126,14 @@ Result<Value> parse_value(const Parameter& parameter, std::string_view text) noe
     case ParameterType::real: {
       const auto [rest, error] = std::from_chars(text.data(), end, value.real);
       if (error != std::errc() || !std::isfinite(value.real)) return wrong(parameter, text);
-      const double factor = factor_of(std::string_view(rest, static_cast<std::size_t>(end - rest)), parameter.unit);
+      const double factor =
+          factor_of(std::string_view(rest, static_cast<std::size_t>(end - rest)), parameter.unit);
       if (factor == 0) return wrong(parameter, text);
       // Dividing keeps "10ms" the same double as "0.01".
       value.real = factor < 1 ? value.real / std::round(1 / factor) : value.real * factor;
       if (parameter.type == ParameterType::integer) {
-        if (value.real != std::floor(value.real) || std::fabs(value.real) > 9.0e15) return wrong(parameter, text);
+        if (value.real != std::floor(value.real) || std::fabs(value.real) > 9.0e15)
+          return wrong(parameter, text);
         value.integer = static_cast<std::int64_t>(value.real);
       }
       break;

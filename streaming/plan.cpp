@@ -23,18 +23,19 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
   NodePlan plan;
   plan.output = input;
   const std::int64_t K = rule.extent();
-  if (K >= kLimit || rule.stride <= 0 || rule.stride >= kLimit || std::abs(rule.left) >= kLimit || std::abs(rule.right) >= kLimit ||
-      rule.chunk <= 0 || rule.chunk >= kLimit || input.delay >= kLimit) {
+  if (K >= kLimit || rule.stride <= 0 || rule.stride >= kLimit || std::abs(rule.left) >= kLimit ||
+      std::abs(rule.right) >= kLimit || rule.chunk <= 0 || rule.chunk >= kLimit || input.delay >= kLimit) {
     return Status(Code::unsupported) << "kernel, stride, padding or delay of 2^31 frames or more";
   }
   switch (rule.kind) {
     case Kind::window: {
-      // y[t] with t = F - D_y needs x at stream index (F - D_y)*s - P + K - 1 + D_x, and after output F the frames up to
-      // (F + 1)*s - 1 are there: s*D_y >= D_x + K - P - s, whose least solution is this floor. Nothing is emitted before
-      // the first input, hence the inner max.
+      // y[t] with t = F - D_y needs x at stream index (F - D_y)*s - P + K - 1 + D_x, and after output F the
+      // frames up to (F + 1)*s - 1 are there: s*D_y >= D_x + K - P - s, whose least solution is this floor.
+      // Nothing is emitted before the first input, hence the inner max.
       plan.output.down *= rule.stride;
       plan.output.delay = floor_div(
-          input.delay + std::max<std::int64_t>(0, K - 1 - rule.left + std::max<std::int64_t>(0, -rule.right)), rule.stride);
+          input.delay + std::max<std::int64_t>(0, K - 1 - rule.left + std::max<std::int64_t>(0, -rule.right)),
+          rule.stride);
       plan.context = rule.left + rule.stride * plan.output.delay - input.delay;
       break;
     }
@@ -53,7 +54,8 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
     }
     case Kind::constant:
     case Kind::pointwise:
-    case Kind::recurrent: break;
+    case Kind::recurrent:
+      break;
   }
   reduce(plan.output);
   if (plan.output.delay >= kLimit || plan.output.up >= kLimit || plan.output.down >= kLimit) {
@@ -64,8 +66,8 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept {
 
 Result<Stream> plan_join(const Stream& a, const Stream& b) noexcept {
   if (a.up != b.up || a.down != b.down) {
-    return Status(Code::mismatch) << "rates differ: " << a.up << '/' << a.down << " and " << b.up << '/' << b.down
-                                  << " frames per source frame";
+    return Status(Code::mismatch) << "rates differ: " << a.up << '/' << a.down << " and " << b.up << '/'
+                                  << b.down << " frames per source frame";
   }
   return a.delay >= b.delay ? a : b;
 }

@@ -1,4 +1,5 @@
-// The arithmetic of the lockstep plan (docs/streaming.md): rates, delays and contexts, independent of the block size.
+// The arithmetic of the lockstep plan (docs/streaming.md): rates, delays and contexts, independent of the
+// block size.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace runnel::streaming {
 
-// A tensor as a stream: `up/down` frames per source frame, in lowest terms, and the delay D: the frame at position i of the
-// stream has logical index i - D. up = 0 says that the tensor is a constant.
+// A tensor as a stream: `up/down` frames per source frame, in lowest terms, and the delay D: the frame at
+// position i of the stream has logical index i - D. up = 0 says that the tensor is a constant.
 struct Stream {
   std::int64_t up = 1, down = 1;
   std::int64_t delay = 0;
@@ -21,8 +22,9 @@ struct Stream {
 // What one node adds: its output's stream, and how far in front of the block it starts to read its input.
 struct NodePlan {
   Stream output;
-  // C: output f of a block starts reading at input frame f*stride - C of the block (upsample: see context_of_upsample in
-  // plan.cpp). Negative: |C| frames at the head of each block are skipped (phase selection, no memory).
+  // C: output f of a block starts reading at input frame f*stride - C of the block (upsample: see
+  // context_of_upsample in plan.cpp). Negative: |C| frames at the head of each block are skipped (phase
+  // selection, no memory).
   std::int64_t context = 0;
 };
 
@@ -33,9 +35,12 @@ Result<NodePlan> plan_node(const NodeRule& rule, const Stream& input) noexcept;
 Result<Stream> plan_join(const Stream& a, const Stream& b) noexcept;
 
 // Frames per block of N source frames; N must be a multiple of `down`.
-constexpr std::int64_t frames_per_block(const Stream& stream, std::int64_t n) noexcept { return n / stream.down * stream.up; }
+constexpr std::int64_t frames_per_block(const Stream& stream, std::int64_t n) noexcept {
+  return n / stream.down * stream.up;
+}
 
-// Calls needed to bring out `length` frames of an output behind its delay (without counting the calls for the input itself).
+// Calls needed to bring out `length` frames of an output behind its delay (without counting the calls for the
+// input itself).
 std::int64_t calls_for_output(const Stream& output, std::int64_t length, std::int64_t n) noexcept;
 
 }  // namespace runnel::streaming

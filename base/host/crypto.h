@@ -1,5 +1,6 @@
-// The cryptography of model files, from mbedTLS: SHA-256, AES-128 in counter mode, AES-128-GCM. A build without mbedTLS
-// (RUNNEL_MBEDTLS) has the same functions; each of them refuses with a sentence, nothing is ever skipped.
+// The cryptography of model files, from mbedTLS: SHA-256, AES-128 in counter mode, AES-128-GCM. A build
+// without mbedTLS (RUNNEL_MBEDTLS) has the same functions; each of them refuses with a sentence, nothing is
+// ever skipped.
 #pragma once
 
 #include <array>
@@ -23,20 +24,24 @@ bool available() noexcept;
 // SHA-256 of the pieces, one behind the other. Errors: unsupported without mbedTLS.
 Result<Digest> sha256(std::initializer_list<std::span<const std::byte>> pieces);
 
-// AES-128 in counter mode, in place; encrypting and decrypting are the same. `initial` is the first counter block, which counts up as
-// a big-endian number. Nothing tells whether the key was the right one. Errors: unsupported without mbedTLS.
+// AES-128 in counter mode, in place; encrypting and decrypting are the same. `initial` is the first counter
+// block, which counts up as a big-endian number. Nothing tells whether the key was the right one. Errors:
+// unsupported without mbedTLS.
 Status aes_ctr(const Key& key, const Counter& initial, std::span<std::byte> data);
 
 // A nonce that was never used before: 96 random bits from the operating system's entropy through CTR_DRBG.
 // Errors: unsupported without mbedTLS; io_error when there is no entropy.
 Result<Nonce> fresh_nonce();
 
-// AES-128-GCM, in place: encrypts `data` and gives the tag over `associated` and `data`. A nonce is used once per key.
-// Errors: unsupported without mbedTLS.
-Result<Tag> gcm_encrypt(const Key& key, const Nonce& nonce, std::span<const std::byte> associated, std::span<std::byte> data);
+// AES-128-GCM, in place: encrypts `data` and gives the tag over `associated` and `data`. A nonce is used once
+// per key. Errors: unsupported without mbedTLS.
+Result<Tag> gcm_encrypt(const Key& key, const Nonce& nonce, std::span<const std::byte> associated,
+                        std::span<std::byte> data);
 
-// The way back. Errors: invalid_data when the tag does not fit (another key, or any byte of `associated`, `data`, nonce or tag changed);
-// `data` is then all zero, so that nothing unauthenticated can be used. unsupported without mbedTLS.
-Status gcm_decrypt(const Key& key, const Nonce& nonce, std::span<const std::byte> associated, std::span<std::byte> data, const Tag& tag);
+// The way back. Errors: invalid_data when the tag does not fit (another key, or any byte of `associated`,
+// `data`, nonce or tag changed); `data` is then all zero, so that nothing unauthenticated can be used.
+// unsupported without mbedTLS.
+Status gcm_decrypt(const Key& key, const Nonce& nonce, std::span<const std::byte> associated,
+                   std::span<std::byte> data, const Tag& tag);
 
 }  // namespace runnel::crypto

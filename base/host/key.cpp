@@ -17,7 +17,9 @@ int digit_value(char digit) noexcept {
   return -1;
 }
 
-bool is_space(char letter) noexcept { return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n'; }
+bool is_space(char letter) noexcept {
+  return letter == ' ' || letter == '\t' || letter == '\r' || letter == '\n';
+}
 
 struct Close {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
@@ -25,7 +27,9 @@ struct Close {
 
 }  // namespace
 
-Key::Key(std::span<const std::byte, kBytes> bytes) noexcept { std::copy(bytes.begin(), bytes.end(), bytes_.begin()); }
+Key::Key(std::span<const std::byte, kBytes> bytes) noexcept {
+  std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+}
 
 Result<Key> Key::from_hex(std::string_view digits) {
   std::array<std::byte, kBytes> bytes{};
@@ -35,7 +39,10 @@ Result<Key> Key::from_hex(std::string_view digits) {
     good = high >= 0 && low >= 0;
     if (good) bytes[i] = static_cast<std::byte>(high * 16 + low);
   }
-  Result<Key> result = good ? Result<Key>(Key(bytes)) : Result<Key>(Status(Code::invalid_data) << "a key of " << digits.size() << " characters, expected 32 hexadecimal digits");
+  Result<Key> result =
+      good ? Result<Key>(Key(bytes))
+           : Result<Key>(Status(Code::invalid_data)
+                         << "a key of " << digits.size() << " characters, expected 32 hexadecimal digits");
   wipe(bytes);
   return result;
 }
@@ -43,8 +50,9 @@ Result<Key> Key::from_hex(std::string_view digits) {
 Result<Key> Key::from_file(const std::filesystem::path& path) {
   const auto fail = [&](Code code) { return Status(code) << "key file " << path.string() << ": "; };
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return fail(errno == ENOENT ? Code::not_found : Code::io_error) << std::strerror(errno);
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);   // no copies of the key in buffers that nobody wipes
+  if (file == nullptr)
+    return fail(errno == ENOENT ? Code::not_found : Code::io_error) << std::strerror(errno);
+  std::setvbuf(file.get(), nullptr, _IONBF, 0);  // no copies of the key in buffers that nobody wipes
   std::array<char, 64> text{};
   const std::size_t size = std::fread(text.data(), 1, text.size(), file.get());
   const bool failed = std::ferror(file.get()) != 0;

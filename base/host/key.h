@@ -1,4 +1,5 @@
-// A secret of 128 bits and where it may come from: a file or the environment, never a command line, which other users can read.
+// A secret of 128 bits and where it may come from: a file or the environment, never a command line, which
+// other users can read.
 #pragma once
 
 #include <array>
@@ -27,10 +28,11 @@ class Key {
 
   // 32 hexadecimal digits. Errors: invalid_data, which never repeat what was given.
   static Result<Key> from_hex(std::string_view digits);
-  // A file of 16 raw bytes, or of 32 hexadecimal digits and perhaps white space behind them. Errors: not_found, io_error,
-  // invalid_data, naming the file.
+  // A file of 16 raw bytes, or of 32 hexadecimal digits and perhaps white space behind them. Errors:
+  // not_found, io_error, invalid_data, naming the file.
   static Result<Key> from_file(const std::filesystem::path& path);
-  // The environment variable `name` as 32 hexadecimal digits; no key when it is not set or empty. Errors: as from_hex, naming it.
+  // The environment variable `name` as 32 hexadecimal digits; no key when it is not set or empty. Errors: as
+  // from_hex, naming it.
   static Result<std::optional<Key>> from_environment(const char* name);
 
   [[nodiscard]] std::span<const std::byte, kBytes> bytes() const noexcept { return bytes_; }

@@ -15,11 +15,13 @@ namespace runnel {
 namespace {
 
 constexpr std::pair<std::string_view, DType> kTypes[] = {
-    {"<f4", DType::float32}, {"|i1", DType::int8},  {"|u1", DType::uint8}, {"<i2", DType::int16},  {"<u2", DType::uint16},
-    {"<i4", DType::int32},   {"<i8", DType::int64}, {"|b1", DType::boolean}, {"<f8", DType::float64}};
+    {"<f4", DType::float32}, {"|i1", DType::int8},    {"|u1", DType::uint8},
+    {"<i2", DType::int16},   {"<u2", DType::uint16},  {"<i4", DType::int32},
+    {"<i8", DType::int64},   {"|b1", DType::boolean}, {"<f8", DType::float64}};
 
 // The text of a key's value in the header's dictionary, up to `end`.
-std::optional<std::string_view> value_of(std::string_view header, std::string_view key, std::string_view end) {
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key,
+                                         std::string_view end) {
   const std::size_t at = header.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view rest = header.substr(at + key.size());
@@ -49,26 +51,34 @@ bool parse_shape(std::string_view text, std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total, const std::filesystem::path& path) {
+Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total,
+                                   const std::filesystem::path& path) {
   const auto bad = [&] { return Status(Code::invalid_data) << path.string() << ": "; };
   if (bytes.size() < 12 || bytes.substr(0, 6) != "\x93NUMPY") return bad() << "not a .npy file";
-  const auto byte = [&](std::size_t at) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at])); };
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at]));
+  };
   const std::size_t version = byte(6), start = version == 1 ? 10 : 12;
   if (version < 1 || version > 3) return bad() << "format version " << version << ", expected 1 to 3";
-  const std::size_t length = version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
-  if (!range_inside(start, length, total)) return bad() << "a header of " << length << " bytes in a file of " << total;
-  if (!range_inside(start, length, bytes.size())) return bad() << "a header of " << length << " bytes, expected at most " << bytes.size() - start;
+  const std::size_t length =
+      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  if (!range_inside(start, length, total))
+    return bad() << "a header of " << length << " bytes in a file of " << total;
+  if (!range_inside(start, length, bytes.size()))
+    return bad() << "a header of " << length << " bytes, expected at most " << bytes.size() - start;
   const std::string_view text = bytes.substr(start, length);
   const auto descr = value_of(text, "'descr'", ",");
   const auto order = value_of(text, "'fortran_order'", ",");
   const auto shape = value_of(text, "'shape'", ")");
-  if (!descr || descr->size() < 2 || !order || !shape || shape->empty() || shape->front() != '(') return bad() << "a header that cannot be understood";
+  if (!descr || descr->size() < 2 || !order || !shape || shape->empty() || shape->front() != '(')
+    return bad() << "a header that cannot be understood";
   const std::string_view name = descr->substr(1, descr->size() - 2);
   NpyHeader header;
   for (const auto& [known, type] : kTypes) {
     if (known == name) header.dtype = type;
   }
-  if (header.dtype == DType::none) return bad() << "element type " << name << ", expected a little-endian float or integer";
+  if (header.dtype == DType::none)
+    return bad() << "element type " << name << ", expected a little-endian float or integer";
   if (order->find("True") != std::string_view::npos) return bad() << "Fortran order, expected C order";
   if (!parse_shape(shape->substr(1), header.shape)) return bad() << "a shape that cannot be understood";
   auto expected = static_cast<std::int64_t>(size_of(header.dtype));
@@ -77,7 +87,8 @@ Result<NpyHeader> parse_npy_header(std::string_view bytes, std::uint64_t total, 
   }
   header.data_offset = start + length;
   header.data_bytes = static_cast<std::uint64_t>(expected);
-  if (header.data_bytes != total - header.data_offset) return bad() << total - header.data_offset << " bytes of data, expected " << expected;
+  if (header.data_bytes != total - header.data_offset)
+    return bad() << total - header.data_offset << " bytes of data, expected " << expected;
   return header;
 }
 
@@ -110,7 +121,8 @@ std::string npy_header(DType dtype, std::span<const std::int64_t> shape, std::si
   return header + dict;
 }
 
-Status write_npy(const std::filesystem::path& path, DType dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data) {
+Status write_npy(const std::filesystem::path& path, DType dtype, std::span<const std::int64_t> shape,
+                 std::span<const std::byte> data) {
   RUNNEL_ASSIGN(OutputFile file, OutputFile::create(path));
   RUNNEL_TRY(file.write(npy_header(dtype, shape)));
   RUNNEL_TRY(file.write(data));

@@ -23,7 +23,8 @@ void remove_partial(const fs::path& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(OutputFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(file_, other.file_);
@@ -49,7 +50,10 @@ Status OutputFile::check_is_file(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status there = fs::status(path, ignored);
   if (!fs::exists(there) || fs::is_regular_file(there)) return {};
-  const char* const kind = fs::is_directory(there) ? "folder" : fs::is_fifo(there) ? "FIFO" : fs::is_socket(there) ? "socket" : "device";
+  const char* const kind = fs::is_directory(there) ? "folder"
+                           : fs::is_fifo(there)    ? "FIFO"
+                           : fs::is_socket(there)  ? "socket"
+                                                   : "device";
   return Status(Code::io_error) << path.string() << ": cannot create: it is a " << kind;
 }
 
@@ -58,8 +62,10 @@ Result<OutputFile> OutputFile::create(const fs::path& path) {
   file.path_ = path;
   std::error_code ignored;
   // What a link leads to is written, not put in its place.
-  if (fs::is_symlink(path, ignored) && fs::is_regular_file(path, ignored)) file.path_ = fs::canonical(path, ignored);
-  if (fs::is_directory(path, ignored)) return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
+  if (fs::is_symlink(path, ignored) && fs::is_regular_file(path, ignored))
+    file.path_ = fs::canonical(path, ignored);
+  if (fs::is_directory(path, ignored))
+    return Status(Code::io_error) << path.string() << ": cannot create: it is a folder";
   file.file_ = std::fopen(partial(file.path_).c_str(), "wb");
   if (file.file_ == nullptr) return file.failed("create");
   return file;

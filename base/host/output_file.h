@@ -21,7 +21,8 @@ class OutputFile {
   // Removes the partial file unless it was committed.
   ~OutputFile();
 
-  // Creates NAME.part; devices and pipes stay what they are and are written directly. Errors name the file and the reason.
+  // Creates NAME.part; devices and pipes stay what they are and are written directly. Errors name the file
+  // and the reason.
   static Result<OutputFile> create(const std::filesystem::path& path);
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
@@ -30,7 +31,8 @@ class OutputFile {
   // Flushes, closes and renames to the final name.
   Status commit();
 
-  // What is being written: the partial file, or the device or pipe itself. For libraries that open files themselves.
+  // What is being written: the partial file, or the device or pipe itself. For libraries that open files
+  // themselves.
   [[nodiscard]] std::filesystem::path place() const { return partial(path_); }
   // The name of a partial file; of devices and pipes their own.
   [[nodiscard]] static std::filesystem::path partial(const std::filesystem::path& path);

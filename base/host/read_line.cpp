@@ -11,7 +11,8 @@ Result<bool> read_line(std::istream& in, std::string& line) {
     const bool full = in.fail(), ended = !full && !in.eof();
     // The end of the line is counted, and is not there.
     line.append(part.data(), static_cast<std::size_t>(in.gcount()) - (ended ? 1 : 0));
-    if (line.size() > kLongestLine) return Status(Code::invalid_data) << "more than " << kLongestLine << " bytes without a line end";
+    if (line.size() > kLongestLine)
+      return Status(Code::invalid_data) << "more than " << kLongestLine << " bytes without a line end";
     if (!full) return true;
     in.clear(in.rdstate() & ~std::ios::failbit);
   }

@@ -18,7 +18,12 @@ namespace {
 
 class ModelText {
  public:
-  ModelText(const Prepared& prepared, const CompileOptions& options) : prepared_(prepared), t_(prepared.tables()), model_(prepared.model()), options_(options), pool_(options.array) {}
+  ModelText(const Prepared& prepared, const CompileOptions& options)
+      : prepared_(prepared),
+        t_(prepared.tables()),
+        model_(prepared.model()),
+        options_(options),
+        pool_(options.array) {}
 
   Result<CompiledText> write() {
     RUNNEL_TRY(choose_output());
@@ -38,10 +43,12 @@ class ModelText {
   Status choose_output() {
     const auto outputs = model_.outputs();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (options_.output.empty() ? outputs.size() == 1 : model_.tensor_name(outputs[i]) == options_.output) position_ = static_cast<int>(i);
+      if (options_.output.empty() ? outputs.size() == 1 : model_.tensor_name(outputs[i]) == options_.output)
+        position_ = static_cast<int>(i);
     }
     if (position_ >= 0) return {};
-    return Status(Code::not_found) << "output \"" << options_.output << "\" of a model with " << outputs.size() << " outputs";
+    return Status(Code::not_found) << "output \"" << options_.output << "\" of a model with "
+                                   << outputs.size() << " outputs";
   }
 
   // One constant for each operator, or all refusals.
@@ -54,12 +61,14 @@ class ModelText {
       const int op = t_.step_info[i].first;
       const auto compiled = compile_operator(prepared_, op, *step.bound, tensors_, pool_);
       if (!compiled.ok()) {
-        refused << (missing++ > 0 ? ", " : "") << operator_type(model_.op(op)) << " version " << model_.op(op).version() << " (" << compiled.status().text() << ')';
+        refused << (missing++ > 0 ? ", " : "") << operator_type(model_.op(op)) << " version "
+                << model_.op(op).version() << " (" << compiled.status().text() << ')';
         continue;
       }
       body_ += fmt::format("constinit const {} kOperator{} = {};\n", compiled->type, i, compiled->value);
-      list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n", compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back, compiled->addend_back, step.first_gate,
-                          step.gates);
+      list += fmt::format("    {{{{{}, &kOperator{}, {}, {}, {}, {}, {}}}, nullptr, {}, {}, 1, 1}},\n",
+                          compiled->run, i, compiled->x, compiled->addend, compiled->y, compiled->x_back,
+                          compiled->addend_back, step.first_gate, step.gates);
     }
     if (missing > 0) return refused << "; without --step the model is interpreted";
     body_ += "constinit const PreparedTables::Step kSteps[] = {\n" + list + "};\n";
@@ -70,7 +79,9 @@ class ModelText {
     std::string rings, gates;
     for (int i = 0; i < t_.ring_count; ++i) {
       const PreparedTables::RingMemory& ring = t_.rings[i];
-      rings += fmt::format("    {{{}, {}, {{{}, {}, {}}}, {}, {}}},\n", tensors_.of(ring.tensor), ring.fill, ring.ring.history, ring.ring.frames, ring.ring.capacity, ring.frame_bytes, ring.offset);
+      rings +=
+          fmt::format("    {{{}, {}, {{{}, {}, {}}}, {}, {}}},\n", tensors_.of(ring.tensor), ring.fill,
+                      ring.ring.history, ring.ring.frames, ring.ring.capacity, ring.frame_bytes, ring.offset);
     }
     for (int i = 0; i < t_.gate_count; ++i) gates += fmt::format("{}, ", tensors_.of(t_.gates[i]));
     if (!rings.empty()) body_ += "constinit const PreparedTables::RingMemory kRings[] = {\n" + rings + "};\n";
@@ -80,7 +91,8 @@ class ModelText {
   // Nothing where every tensor is as long as the source.
   void lengths() {
     bool all_equal = true;
-    for (int i = 0; i < model_.operator_count(); ++i) all_equal = all_equal && keeps_length(t_.stream_steps[i].rule);
+    for (int i = 0; i < model_.operator_count(); ++i)
+      all_equal = all_equal && keeps_length(t_.stream_steps[i].rule);
     if (all_equal) return;
     lengths_ = true;
     std::string list;
@@ -92,16 +104,21 @@ class ModelText {
       }
       if (in.empty()) continue;
       for (const std::int32_t output : *op.outputs()) out += fmt::format("{}, ", tensors_.of(output));
-      body_ += fmt::format("constinit const std::int32_t kFrom{0}[] = {{{1}}}, kTo{0}[] = {{{2}}};\n", i, in, out);
+      body_ +=
+          fmt::format("constinit const std::int32_t kFrom{0}[] = {{{1}}}, kTo{0}[] = {{{2}}};\n", i, in, out);
       const streaming::NodeRule& rule = t_.stream_steps[i].rule;
-      list += fmt::format("    {{{{static_cast<streaming::Kind>({}), {}, {}, {}, {}, {}, static_cast<streaming::Padding>({}), {}, {}}}, kFrom{}, kTo{}}},\n", static_cast<int>(rule.kind), rule.kernel, rule.stride,
-                          rule.dilation, rule.left, rule.right, static_cast<int>(rule.padding), rule.chunk, rule.own_history, i, i);
+      list += fmt::format(
+          "    {{{{static_cast<streaming::Kind>({}), {}, {}, {}, {}, {}, "
+          "static_cast<streaming::Padding>({}), {}, {}}}, kFrom{}, kTo{}}},\n",
+          static_cast<int>(rule.kind), rule.kernel, rule.stride, rule.dilation, rule.left, rule.right,
+          static_cast<int>(rule.padding), rule.chunk, rule.own_history, i, i);
     }
     body_ += "constinit const LengthStep kLengths[] = {\n" + list + "};\n";
   }
 
   static bool keeps_length(const streaming::NodeRule& rule) {
-    if (rule.kind == streaming::Kind::window) return rule.stride == 1 && rule.left + rule.right == rule.extent() - 1;
+    if (rule.kind == streaming::Kind::window)
+      return rule.stride == 1 && rule.left + rule.right == rule.extent() - 1;
     return rule.kind != streaming::Kind::upsample;
   }
 
@@ -109,9 +126,15 @@ class ModelText {
     body_ += "constinit const Placement kPlacements[] = {\n";
     for (const int tensor : tensors_.kept()) {
       const Placement& p = t_.placements[tensor];
-      if (p.constant) return Status(Code::unsupported) << "tensor " << tensor << " is a constant operand, which has no compiled form; without --step the model is interpreted";
-      body_ += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tier::{}, false, ConstantUse::packed, nullptr, {}, DType::{}, {}}},\n", p.frames, p.delay, p.history, p.capacity, p.frame_bytes, p.bytes,
-                           p.offset, p.up, p.down, static_cast<int>(p.time_axis), name_of(p.tier), p.fill, runnel::name_of(p.dtype), p.zero_point);
+      if (p.constant)
+        return Status(Code::unsupported) << "tensor " << tensor
+                                         << " is a constant operand, which has no compiled form; without "
+                                            "--step the model is interpreted";
+      body_ += fmt::format(
+          "    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, Tier::{}, false, ConstantUse::packed, nullptr, {}, "
+          "DType::{}, {}}},\n",
+          p.frames, p.delay, p.history, p.capacity, p.frame_bytes, p.bytes, p.offset, p.up, p.down,
+          static_cast<int>(p.time_axis), name_of(p.tier), p.fill, runnel::name_of(p.dtype), p.zero_point);
     }
     body_ += "};\n";
     return {};
@@ -122,32 +145,48 @@ class ModelText {
     std::string inputs, outputs;
     for (const std::int32_t input : t_.inputs) inputs += fmt::format("{}, ", tensors_.of(input));
     for (const std::int32_t output : t_.outputs) outputs += fmt::format("{}, ", tensors_.of(output));
-    body_ += fmt::format("constinit const std::int32_t kInputs[] = {{{}}}, kOutputs[] = {{{}}};\n", inputs, outputs);
-    return fmt::format("PreparedTables{{nullptr, RunMode::stream, {}, 1, {}, {}, {}, {}, {}, {}, {}, kInputs, kOutputs, kPlacements, kSteps, nullptr, nullptr, nullptr, {}, {}, {},\n"
-                       "        Tier::{}, Tier::{}, {{{}, {}}}, {}, {}, 0, {}, {}, {}, {}, {}u}}",
-                       t_.indexed, t_.block, t_.warm_blocks, tensors_.kept().size(), t_.step_count, t_.step_count, t_.ring_count, t_.gate_count, lengths_ ? "kLengths" : "{}", t_.ring_count > 0 ? "kRings" : "nullptr",
-                       t_.gate_count > 0 ? "kGates" : "nullptr", name_of(t_.scratch_tier), name_of(t_.state_tier), t_.arena_bytes[0], t_.arena_bytes[1], t_.arena_bound, t_.alignment, t_.scratch_bytes,
-                       t_.state_bytes, t_.operator_state_offset, t_.cursors_offset, t_.fingerprint);
+    body_ += fmt::format("constinit const std::int32_t kInputs[] = {{{}}}, kOutputs[] = {{{}}};\n", inputs,
+                         outputs);
+    return fmt::format(
+        "PreparedTables{{nullptr, RunMode::stream, {}, 1, {}, {}, {}, {}, {}, {}, {}, kInputs, kOutputs, "
+        "kPlacements, kSteps, nullptr, nullptr, nullptr, {}, {}, {},\n"
+        "        Tier::{}, Tier::{}, {{{}, {}}}, {}, {}, 0, {}, {}, {}, {}, {}u}}",
+        t_.indexed, t_.block, t_.warm_blocks, tensors_.kept().size(), t_.step_count, t_.step_count,
+        t_.ring_count, t_.gate_count, lengths_ ? "kLengths" : "{}", t_.ring_count > 0 ? "kRings" : "nullptr",
+        t_.gate_count > 0 ? "kGates" : "nullptr", name_of(t_.scratch_tier), name_of(t_.state_tier),
+        t_.arena_bytes[0], t_.arena_bytes[1], t_.arena_bound, t_.alignment, t_.scratch_bytes, t_.state_bytes,
+        t_.operator_state_offset, t_.cursors_offset, t_.fingerprint);
   }
 
   // How values come and go: the names of functions of pipeline/nodes/compiled_infer.h.
   static Result<std::string_view> input_converter(const TensorView& tensor, DType given, int exponent) {
-    if (given == tensor.dtype && (given == DType::float32 || exponent == tensor.exponent())) return copier(given);
-    if (given == DType::float32 && tensor.scales.empty() && tensor.dtype == DType::int8) return std::string_view("quantize_int8");
-    if (given == DType::float32 && tensor.scales.empty() && tensor.dtype == DType::int16) return std::string_view("quantize_int16");
-    return Status(Code::unsupported) << "frames of " << runnel::name_of(given) << " for an input of " << runnel::name_of(tensor.dtype) << " have no compiled form; without --step the model is interpreted";
+    if (given == tensor.dtype && (given == DType::float32 || exponent == tensor.exponent()))
+      return copier(given);
+    if (given == DType::float32 && tensor.scales.empty() && tensor.dtype == DType::int8)
+      return std::string_view("quantize_int8");
+    if (given == DType::float32 && tensor.scales.empty() && tensor.dtype == DType::int16)
+      return std::string_view("quantize_int16");
+    return Status(Code::unsupported) << "frames of " << runnel::name_of(given) << " for an input of "
+                                     << runnel::name_of(tensor.dtype)
+                                     << " have no compiled form; without --step the model is interpreted";
   }
   static Result<std::string_view> output_converter(const TensorView& tensor, bool dequantize) {
-    if (!tensor.scales.empty()) return Status(Code::unsupported, "an output with a scale that is no power of two has no compiled form; without --step the model is interpreted");
+    if (!tensor.scales.empty())
+      return Status(Code::unsupported,
+                    "an output with a scale that is no power of two has no compiled form; without --step the "
+                    "model is interpreted");
     if (!dequantize || tensor.dtype == DType::float32) return copier(tensor.dtype);
     return std::string_view(tensor.dtype == DType::int8 ? "dequantize_int8" : "dequantize_int16");
   }
-  static std::string_view copier(DType type) { return type == DType::float32 ? "copy_floats" : type == DType::int16 ? "copy_wide_values" : "copy_values"; }
+  static std::string_view copier(DType type) {
+    return type == DType::float32 ? "copy_floats" : type == DType::int16 ? "copy_wide_values" : "copy_values";
+  }
 
   kernels::Rounding rounding_of(int tensor) const {
     for (int i = 0; i < model_.operator_count(); ++i) {
       const auto& inputs = *model_.op(i).inputs();
-      if (std::find(inputs.begin(), inputs.end(), tensor) != inputs.end()) return static_cast<kernels::Rounding>(model_.op(i).rounding());
+      if (std::find(inputs.begin(), inputs.end(), tensor) != inputs.end())
+        return static_cast<kernels::Rounding>(model_.op(i).rounding());
     }
     return kernels::Rounding::half_up;
   }
@@ -156,32 +195,45 @@ class ModelText {
     const int from = t_.inputs[0], to = t_.outputs[static_cast<std::size_t>(position_)];
     const TensorView x = model_.tensor(from), y = model_.tensor(to);
     const Placement &in = t_.placements[from], &out = t_.placements[to];
-    if (in.time_axis < 0 || out.time_axis < 0) return Status(Code::unsupported, "input or output is not a stream");
-    RUNNEL_ASSIGN(const std::string_view convert_in, input_converter(x, options_.given, options_.given_exponent));
+    if (in.time_axis < 0 || out.time_axis < 0)
+      return Status(Code::unsupported, "input or output is not a stream");
+    RUNNEL_ASSIGN(const std::string_view convert_in,
+                  input_converter(x, options_.given, options_.given_exponent));
     RUNNEL_ASSIGN(const std::string_view convert_out, output_converter(y, options_.dequantize));
     const DType gives = options_.dequantize ? DType::float32 : y.dtype;
-    const FrameLayout in_layout = FrameLayout::of(prepared_.shape(from), in.time_axis, x.dtype), out_layout = FrameLayout::of(prepared_.shape(to), out.time_axis, y.dtype);
-    const std::size_t in_values = in.frame_bytes / size_of(x.dtype), out_values = out.frame_bytes / size_of(y.dtype);
+    const FrameLayout in_layout = FrameLayout::of(prepared_.shape(from), in.time_axis, x.dtype),
+                      out_layout = FrameLayout::of(prepared_.shape(to), out.time_axis, y.dtype);
+    const std::size_t in_values = in.frame_bytes / size_of(x.dtype),
+                      out_values = out.frame_bytes / size_of(y.dtype);
     const std::string prepared = tables();
     std::string labels;
     for (const std::string& label : options_.labels) labels += quoted(label) + ", ";
     if (!labels.empty()) body_ += "constinit const std::string_view kLabels[] = {" + labels + "};\n";
     const auto crc = [](std::span<const std::byte> bytes) { return crc32c(bytes); };
     const auto& numbers = pool_.all_numbers();
-    body_ += fmt::format("constinit const CompiledModel::Constants kConstants[] = {{{{{}, {}, {}u}}, {{kNumbers, sizeof kNumbers, {}u}}}};\n", options_.array, pool_.all_bytes().size(), crc(pool_.all_bytes()),
-                         crc(std::as_bytes(std::span(numbers))));
-    body_ += fmt::format("extern const CompiledModel kModel;\nconstinit const CompiledModel kModel = {{Prepared({}),\n    {{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}}},\n    DType::{}, {{{}, &kModel}}, {{{}, &kModel}}, {}, {}, "
-                         "static_cast<kernels::Rounding>({}), DType::{}, {}, {}, kConstants}};\n",
-                         prepared, in_layout.outer, in_layout.inner_bytes, out_layout.outer, out_layout.inner_bytes, in_values, out_values, in_values * size_of(options_.given), out_values * size_of(gives), out.frames,
-                         out.up, out.down, position_, runnel::name_of(options_.given), convert_in, convert_out, x.exponent(), y.exponent(), static_cast<int>(rounding_of(from)), runnel::name_of(gives),
-                         options_.given_exponent, labels.empty() ? "{}" : "kLabels");
+    body_ += fmt::format(
+        "constinit const CompiledModel::Constants kConstants[] = {{{{{}, {}, {}u}}, {{kNumbers, sizeof "
+        "kNumbers, {}u}}}};\n",
+        options_.array, pool_.all_bytes().size(), crc(pool_.all_bytes()),
+        crc(std::as_bytes(std::span(numbers))));
+    body_ += fmt::format(
+        "extern const CompiledModel kModel;\nconstinit const CompiledModel kModel = {{Prepared({}),\n    "
+        "{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}}},\n    DType::{}, {{{}, &kModel}}, {{{}, "
+        "&kModel}}, {}, {}, "
+        "static_cast<kernels::Rounding>({}), DType::{}, {}, {}, kConstants}};\n",
+        prepared, in_layout.outer, in_layout.inner_bytes, out_layout.outer, out_layout.inner_bytes, in_values,
+        out_values, in_values * size_of(options_.given), out_values * size_of(gives), out.frames, out.up,
+        out.down, position_, runnel::name_of(options_.given), convert_in, convert_out, x.exponent(),
+        y.exponent(), static_cast<int>(rounding_of(from)), runnel::name_of(gives), options_.given_exponent,
+        labels.empty() ? "{}" : "kLabels");
     return {};
   }
 
   // In front of everything that points into it.
   std::string head() const {
     std::string out = "namespace " + options_.scope + " {\nconstinit const std::int32_t kNumbers[] = {";
-    for (std::size_t i = 0; i < pool_.all_numbers().size(); ++i) out += fmt::format("{}{}", pool_.all_numbers()[i], i % 32 == 31 ? ",\n" : ",");
+    for (std::size_t i = 0; i < pool_.all_numbers().size(); ++i)
+      out += fmt::format("{}{}", pool_.all_numbers()[i], i % 32 == 31 ? ",\n" : ",");
     return out + (pool_.all_numbers().empty() ? "0};\n" : "};\n");
   }
 
@@ -192,17 +244,22 @@ class ModelText {
   TensorNumbers tensors_;
   ConstantPool pool_;
   int position_ = -1;
-  bool lengths_ = false;             // kLengths is there
+  bool lengths_ = false;  // kLengths is there
   std::string body_;
 };
 
 }  // namespace
 
-Result<const Prepared*> prepare_for_compiling(const Model& model, const CompileOptions& options, Memory& memory) {
+Result<const Prepared*> prepare_for_compiling(const Model& model, const CompileOptions& options,
+                                              Memory& memory) {
   RUNNEL_ASSIGN(const ModelUsage usage, usage_of(model));
-  if (usage.stepped()) return Status(Code::unsupported) << "--step is for models that are streams, this one is of usage " << name_of(usage.kind) << "; without --step it is interpreted";
-  if (model.inputs().size() != 1) return Status(Code::unsupported) << model.inputs().size() << " inputs, expected 1";
-  PrepareOptions prepare{.mode = RunMode::stream, .frames = options.chunk, .isa = Isa::reference, .slack = false};
+  if (usage.stepped())
+    return Status(Code::unsupported) << "--step is for models that are streams, this one is of usage "
+                                     << name_of(usage.kind) << "; without --step it is interpreted";
+  if (model.inputs().size() != 1)
+    return Status(Code::unsupported) << model.inputs().size() << " inputs, expected 1";
+  PrepareOptions prepare{
+      .mode = RunMode::stream, .frames = options.chunk, .isa = Isa::reference, .slack = false};
   prepare.alignment = 16;
   if (options.fast_bytes > 0) prepare.fast_bytes = options.fast_bytes;
   return Prepared::make(model, all_operators(), prepare, memory);

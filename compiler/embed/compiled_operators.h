@@ -1,4 +1,5 @@
-// Operators as constants: from what they were bound to on this machine to C++ that says the same (kernels/constant.h).
+// Operators as constants: from what they were bound to on this machine to C++ that says the same
+// (kernels/constant.h).
 #pragma once
 
 #include <map>
@@ -12,7 +13,8 @@
 
 namespace runnel::compiler {
 
-// The tensors that a compiled model keeps: those that are computed, and constants that operators read through RunContext::data.
+// The tensors that a compiled model keeps: those that are computed, and constants that operators read through
+// RunContext::data.
 class TensorNumbers {
  public:
   // Its number, given on first use.
@@ -24,14 +26,16 @@ class TensorNumbers {
   std::vector<int> kept_;
 };
 
-// What stands for a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two tensors.
+// What stands for a bound operator: a constant, and the kernel (DirectRun) that takes it and up to two
+// tensors.
 struct CompiledOperator {
-  std::string type, value;           // of the constant: its type and initializer
-  std::string run;                   // the kernel
-  int x = -1, addend = -1, y = -1;   // tensors; addend -1: none
-  std::int64_t x_back = 0, addend_back = 0;   // bytes in front of their blocks
+  std::string type, value;                   // of the constant: its type and initializer
+  std::string run;                           // the kernel
+  int x = -1, addend = -1, y = -1;           // tensors; addend -1: none
+  std::int64_t x_back = 0, addend_back = 0;  // bytes in front of their blocks
 };
 // `bound` is operator `index` of `prepared`. Error: unsupported, saying why, where there is no compiled form.
-Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound, TensorNumbers& tensors, ConstantPool& pool);
+Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, const BoundOperator& bound,
+                                          TensorNumbers& tensors, ConstantPool& pool);
 
 }  // namespace runnel::compiler

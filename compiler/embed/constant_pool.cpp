@@ -11,7 +11,8 @@ std::string ConstantPool::bytes(std::span<const std::byte> bytes) {
   constexpr std::size_t kAlignment = 16;
   std::size_t at = 0;
   for (; at + bytes.size() <= bytes_.size(); at += kAlignment) {
-    if (std::equal(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(at))) return fmt::format("{} + {}", array_, at);
+    if (std::equal(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(at)))
+      return fmt::format("{} + {}", array_, at);
   }
   at = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
   bytes_.resize(at);

@@ -22,8 +22,8 @@ class ConstantPool {
 
  private:
   std::string array_;
-  std::vector<std::byte> bytes_;         // each piece from a multiple of 16
-  std::vector<std::int32_t> numbers_;    // kNumbers
+  std::vector<std::byte> bytes_;       // each piece from a multiple of 16
+  std::vector<std::int32_t> numbers_;  // kNumbers
 };
 
 }  // namespace runnel::compiler

@@ -30,7 +30,8 @@ constexpr NodeClass kClasses[] = {
 }  // namespace
 
 const NodeClass* find_node_class(std::string_view type) noexcept {
-  const auto* found = std::find_if(std::begin(kClasses), std::end(kClasses), [&](const NodeClass& one) { return one.type == type; });
+  const auto* found = std::find_if(std::begin(kClasses), std::end(kClasses),
+                                   [&](const NodeClass& one) { return one.type == type; });
   return found == std::end(kClasses) ? nullptr : found;
 }
 

@@ -18,57 +18,85 @@ std::string upper(std::string text) {
 
 bool is_identifier(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
 }
 
 constexpr const char* kMade = "Made by `runnel embed`; make it again instead of changing it.";
 
 std::string header(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
-  std::string out = fmt::format("/* {0} as a program of runnel (runnel.h). {1} */\n#ifndef {2}_H\n#define {2}_H\n\n#include \"embed/runnel.h\"\n\n", p.origin, kMade, big);
-  out += fmt::format("/* Memory for runnel_prepare(), {}. */\n#define {}_MEMORY_BYTES {}\n", p.measured ? "as measured on the board" : "a bound that was computed where this was made: pointers of 8 bytes",
+  std::string out = fmt::format(
+      "/* {0} as a program of runnel (runnel.h). {1} */\n#ifndef {2}_H\n#define {2}_H\n\n#include "
+      "\"embed/runnel.h\"\n\n",
+      p.origin, kMade, big);
+  out += fmt::format("/* Memory for runnel_prepare(), {}. */\n#define {}_MEMORY_BYTES {}\n",
+                     p.measured ? "as measured on the board"
+                                : "a bound that was computed where this was made: pointers of 8 bytes",
                      big, p.memory_bytes);
-  if (p.fast_bytes > 0) out += fmt::format("/* Of the second tier. */\n#define {}_FAST_BYTES {}\n", big, p.fast_bytes);
-  out += fmt::format("#define {0}_MODEL_BYTES {1}\n#define {0}_SAMPLE_RATE {2}\n#define {0}_CHANNELS {3}\n/* Samples that are worked on at once: best pushed so many at a time. */\n#define {0}_HOP {4}\n"
-                     "#define {0}_LABELS {5}\n/* Samples are {6}. */\n#define {0}_SAMPLE_BYTES {7}\n\n",
-                     big, p.model.size(), p.sample_rate, p.channels, p.hop, p.labels.size(), p.sample_type, p.sample_type == "int16" ? 2 : 4);
-  out += fmt::format("#ifdef __cplusplus\nextern \"C\" {{\n#endif\nextern const runnel_program runnel_{};\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n", p.name);
+  if (p.fast_bytes > 0)
+    out += fmt::format("/* Of the second tier. */\n#define {}_FAST_BYTES {}\n", big, p.fast_bytes);
+  out += fmt::format(
+      "#define {0}_MODEL_BYTES {1}\n#define {0}_SAMPLE_RATE {2}\n#define {0}_CHANNELS {3}\n/* Samples that "
+      "are worked on at once: best pushed so many at a time. */\n#define {0}_HOP {4}\n"
+      "#define {0}_LABELS {5}\n/* Samples are {6}. */\n#define {0}_SAMPLE_BYTES {7}\n\n",
+      big, p.model.size(), p.sample_rate, p.channels, p.hop, p.labels.size(), p.sample_type,
+      p.sample_type == "int16" ? 2 : 4);
+  out += fmt::format(
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\nextern const runnel_program runnel_{};\n#ifdef "
+      "__cplusplus\n}}\n#endif\n\n#endif\n",
+      p.name);
   return out;
 }
 
 std::string model_source(const EmbeddedProgram& p) {
-  std::string out = fmt::format("// The model {0}, {1} bytes. {2}\nextern \"C\" const unsigned char runnel_{3}_model[{1}];\nalignas(16) const unsigned char runnel_{3}_model[{1}] = {{\n", p.origin, p.model.size(), kMade, p.name);
-  for (std::size_t i = 0; i < p.model.size(); ++i) out += fmt::format("{},{}", std::to_integer<int>(p.model[i]), i % 32 == 31 ? "\n" : "");
+  std::string out = fmt::format(
+      "// The model {0}, {1} bytes. {2}\nextern \"C\" const unsigned char "
+      "runnel_{3}_model[{1}];\nalignas(16) const unsigned char runnel_{3}_model[{1}] = {{\n",
+      p.origin, p.model.size(), kMade, p.name);
+  for (std::size_t i = 0; i < p.model.size(); ++i)
+    out += fmt::format("{},{}", std::to_integer<int>(p.model[i]), i % 32 == 31 ? "\n" : "");
   return out + "\n};\n";
 }
 
 std::string stage_source(const EmbeddedNode& node, std::size_t index) {
-  std::string out = fmt::format("  auto* const {0}{1} = embed::place<{2}>(memory);\n  if ({0}{1} == nullptr) return false;\n", node.type, index, node.class_name);
+  std::string out = fmt::format(
+      "  auto* const {0}{1} = embed::place<{2}>(memory);\n  if ({0}{1} == nullptr) return false;\n",
+      node.type, index, node.class_name);
   for (const EmbeddedNode::Member& member : node.members) {
     // Enumerations come as numbers.
-    out += member.value.starts_with('#') ? fmt::format("  {0}{1}->{2} = static_cast<decltype({0}{1}->{2})>({3});\n", node.type, index, member.name, member.value.substr(1))
-                                         : fmt::format("  {0}{1}->{2} = {3};\n", node.type, index, member.name, member.value);
+    out += member.value.starts_with('#')
+               ? fmt::format("  {0}{1}->{2} = static_cast<decltype({0}{1}->{2})>({3});\n", node.type, index,
+                             member.name, member.value.substr(1))
+               : fmt::format("  {0}{1}->{2} = {3};\n", node.type, index, member.name, member.value);
   }
-  out += fmt::format("  stages[{0}] = {{{1}{0}, &k{2}{0}, \"{1}\", {0}}};\n", index, node.type, node.class_name);
+  out +=
+      fmt::format("  stages[{0}] = {{{1}{0}, &k{2}{0}, \"{1}\", {0}}};\n", index, node.type, node.class_name);
   return out;
 }
 
 std::string program_source(const EmbeddedProgram& p) {
   const std::string big = "RUNNEL_" + upper(p.name);
-  std::string out = fmt::format("// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include \"embed/program.h\"\n{}",
-                                p.origin, kMade, p.name,
-                                p.compiled ? "#include \"kernels/constant.h\"\n" : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include \"inference/ops/definitions.h\"\n");
+  std::string out = fmt::format(
+      "// The graph around {}: nodes, operators and sizes. {}\n#include \"{}.h\"\n\n#include "
+      "\"embed/program.h\"\n{}",
+      p.origin, kMade, p.name,
+      p.compiled ? "#include \"kernels/constant.h\"\n"
+                 : "#include \"inference/custom.h\"\n#include \"inference/delegate.h\"\n#include "
+                   "\"inference/ops/definitions.h\"\n");
   std::set<std::string> headers;
   for (const EmbeddedNode& node : p.nodes) headers.insert(node.header);
   for (const std::string& one : headers) out += fmt::format("#include \"{}\"\n", one);
   out += fmt::format("\nextern \"C\" const unsigned char runnel_{}_model[{}];\n\n", p.name, p.model.size());
   for (const std::string& one : p.operators) {
-    if (one.starts_with("custom_")) out += fmt::format("extern const runnel::OperatorDefinition {};   // of the application\n", one);
+    if (one.starts_with("custom_"))
+      out += fmt::format("extern const runnel::OperatorDefinition {};   // of the application\n", one);
   }
   out += "namespace {\n\nusing namespace runnel;\nusing namespace runnel::pipeline;\n\n";
   if (!p.compiled) {
     out += "// Only these are linked.\nconst OperatorDefinition* const kOperators[] = {\n";
-    for (const std::string& one : p.operators) out += fmt::format("    &{}{},\n", one.starts_with("custom_") ? "::" : "ops::", one);
+    for (const std::string& one : p.operators)
+      out += fmt::format("    &{}{},\n", one.starts_with("custom_") ? "::" : "ops::", one);
     out += "};\n";
   }
   if (!p.labels.empty()) {
@@ -79,13 +107,18 @@ std::string program_source(const EmbeddedProgram& p) {
   for (std::size_t i = 0; i < p.nodes.size(); ++i) {
     const EmbeddedNode& node = p.nodes[i];
     out += node.definitions;
-    out += fmt::format("constexpr NodeType k{}{} = {{.name = \"{}\", .help = {{}}, .input = {{{}, {{}}}}, .output = {{{}, {{}}}}, .parameters = {{}}, .make = nullptr}};\n", node.class_name, i, node.type, node.input_kinds,
-                       node.output_kinds);
+    out += fmt::format(
+        "constexpr NodeType k{}{} = {{.name = \"{}\", .help = {{}}, .input = {{{}, {{}}}}, .output = {{{}, "
+        "{{}}}}, .parameters = {{}}, .make = nullptr}};\n",
+        node.class_name, i, node.type, node.input_kinds, node.output_kinds);
   }
   out += "\nbool make_nodes(Memory& memory, std::span<Stage> stages) noexcept {\n";
   for (std::size_t i = 0; i < p.nodes.size(); ++i) out += stage_source(p.nodes[i], i);
   out += "  return true;\n}\n\n";
-  out += fmt::format("static_assert({0}_HOP >= 1 && {0}_CHANNELS >= 1);\nstatic_assert({1} <= embed::kMaxStages);\nstatic_assert({0}_MEMORY_BYTES >= sizeof(Executor) + {1} * sizeof(Stage)", big, p.nodes.size());
+  out += fmt::format(
+      "static_assert({0}_HOP >= 1 && {0}_CHANNELS >= 1);\nstatic_assert({1} <= "
+      "embed::kMaxStages);\nstatic_assert({0}_MEMORY_BYTES >= sizeof(Executor) + {1} * sizeof(Stage)",
+      big, p.nodes.size());
   for (const EmbeddedNode& node : p.nodes) out += fmt::format(" + sizeof({})", node.class_name);
   out += ", \"no room for the nodes\");\n\n}  // namespace\n\n";
   const std::string target = p.target == "generic" ? "any" : [&] {
@@ -93,13 +126,18 @@ std::string program_source(const EmbeddedProgram& p) {
     std::replace(text.begin(), text.end(), '-', '_');
     return text;
   }();
-  out += fmt::format("constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n    .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
-                     "    .make_loader = {12},\n    .operators = {13},\n    .labels = {3},\n"
-                     "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = {5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
-                     "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n    .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"
-                     "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
-                     p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(), p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
-                     p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators");
+  out += fmt::format(
+      "constinit const runnel_program runnel_{0} = {{\n    .target = embed::Target::{1},\n    .name = {2},\n "
+      "   .model = {{runnel_{0}_model, sizeof runnel_{0}_model}},\n"
+      "    .make_loader = {12},\n    .operators = {13},\n    .labels = {3},\n"
+      "    .samples = DType::{4},\n    .input = {{.kind = Kind::audio, .dtype = DType::float32, .channels = "
+      "{5}_CHANNELS, .clock = {{.sample_rate = {5}_SAMPLE_RATE}}, .source = {{}}, .labels = {{}}}},\n"
+      "    .hop = {5}_HOP,\n    .make_nodes = make_nodes,\n    .stages = {6},\n    .features_stage = {7},\n  "
+      "  .output_stage = {8},\n    .events = {9},\n    .event_room = {10},\n"
+      "    .memory_bytes = {5}_MEMORY_BYTES,\n    .fast_bytes = {11},\n}};\n",
+      p.name, target, quoted(p.name), p.labels.empty() ? "{}" : "kLabels", p.sample_type, big, p.nodes.size(),
+      p.features_stage, p.output_stage, p.events, p.event_room, p.fast_bytes,
+      p.compiled ? "nullptr" : "embed::rom_loader", p.compiled ? "{}" : "kOperators");
   return out;
 }
 
@@ -132,14 +170,32 @@ target_compile_options({1} PRIVATE -Os)   # what is hot lies in runnel's kernels
 
 std::vector<EmbeddedFile> glue(const EmbeddedProgram& p) {
   std::vector<EmbeddedFile> out;
-  const std::string note = fmt::format("# {} Written for the system's documented interface; NOT built or tested by runnel, which has no copy of it.\n", kMade);
-  out.push_back({"zephyr/module.yml", note + fmt::format("name: runnel_{}\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n", p.name)});
-  out.push_back({"zephyr/Kconfig", note + fmt::format("config RUNNEL_{}\n\tbool \"The model {} with runnel\"\n\tdepends on CPP && REQUIRES_FULL_LIBCPP\n\tdefault y\n", upper(p.name), p.name)});
-  out.push_back({"zephyr/CMakeLists.txt", note + fmt::format("if(CONFIG_RUNNEL_{1})\n  add_subdirectory(.. ${{CMAKE_CURRENT_BINARY_DIR}}/{0})\n  foreach(library {0} runnel_embed runnel_pipeline runnel_inference runnel_features runnel_streaming runnel_kernels runnel_base)\n"
-                                                                "    target_link_libraries(${{library}} PRIVATE zephyr_interface)\n  endforeach()\n  zephyr_link_libraries({0})\nendif()\n",
-                                                                p.name, upper(p.name))});
-  out.push_back({"esp-idf/CMakeLists.txt", note + fmt::format("idf_component_register(INCLUDE_DIRS ..)\nadd_subdirectory(.. ${{CMAKE_CURRENT_BINARY_DIR}}/{0})\ntarget_link_libraries(${{COMPONENT_LIB}} INTERFACE {0})\n", p.name)});
-  out.push_back({"esp-idf/idf_component.yml", note + fmt::format("version: \"0.1.0\"\ndescription: The model {} with runnel\n", p.name)});
+  const std::string note = fmt::format(
+      "# {} Written for the system's documented interface; NOT built or tested by runnel, which has no copy "
+      "of it.\n",
+      kMade);
+  out.push_back(
+      {"zephyr/module.yml",
+       note + fmt::format("name: runnel_{}\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n", p.name)});
+  out.push_back({"zephyr/Kconfig",
+                 note + fmt::format("config RUNNEL_{}\n\tbool \"The model {} with runnel\"\n\tdepends on CPP "
+                                    "&& REQUIRES_FULL_LIBCPP\n\tdefault y\n",
+                                    upper(p.name), p.name)});
+  out.push_back(
+      {"zephyr/CMakeLists.txt",
+       note + fmt::format("if(CONFIG_RUNNEL_{1})\n  add_subdirectory(.. ${{CMAKE_CURRENT_BINARY_DIR}}/{0})\n "
+                          " foreach(library {0} runnel_embed runnel_pipeline runnel_inference "
+                          "runnel_features runnel_streaming runnel_kernels runnel_base)\n"
+                          "    target_link_libraries(${{library}} PRIVATE zephyr_interface)\n  "
+                          "endforeach()\n  zephyr_link_libraries({0})\nendif()\n",
+                          p.name, upper(p.name))});
+  out.push_back({"esp-idf/CMakeLists.txt",
+                 note + fmt::format("idf_component_register(INCLUDE_DIRS ..)\nadd_subdirectory(.. "
+                                    "${{CMAKE_CURRENT_BINARY_DIR}}/"
+                                    "{0})\ntarget_link_libraries(${{COMPONENT_LIB}} INTERFACE {0})\n",
+                                    p.name)});
+  out.push_back({"esp-idf/idf_component.yml",
+                 note + fmt::format("version: \"0.1.0\"\ndescription: The model {} with runnel\n", p.name)});
   return out;
 }
 
@@ -150,8 +206,10 @@ std::string quoted(std::string_view text) {
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') out += '\\';
     // Octal numbers end after three digits, whatever follows.
-    if (static_cast<unsigned char>(letter) < 32) out += fmt::format("\\{:03o}", static_cast<unsigned>(letter));
-    else out += letter;
+    if (static_cast<unsigned char>(letter) < 32)
+      out += fmt::format("\\{:03o}", static_cast<unsigned>(letter));
+    else
+      out += letter;
   }
   return out + '"';
 }
@@ -161,7 +219,9 @@ Result<std::vector<std::string>> operator_symbols(const Model& model) {
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
     const std::string_view type = operator_type(op);
-    if (type.empty()) return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(op.code()) << ", which this version does not know";
+    if (type.empty())
+      return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(op.code())
+                                       << ", which this version does not know";
     std::string name = op.code() == fb::OpCode::delegate ? std::string("delegate") : std::string(type);
     if (op.code() == fb::OpCode::custom) name = "custom_" + name;
     for (char& letter : name) {
@@ -174,7 +234,9 @@ Result<std::vector<std::string>> operator_symbols(const Model& model) {
 }
 
 Result<std::vector<EmbeddedFile>> write_sources(const EmbeddedProgram& program) {
-  if (!is_identifier(program.name)) return Status(Code::invalid_argument) << "the name \"" << program.name << "\", expected letters, digits and _: it becomes part of C names";
+  if (!is_identifier(program.name))
+    return Status(Code::invalid_argument) << "the name \"" << program.name
+                                          << "\", expected letters, digits and _: it becomes part of C names";
   std::vector<EmbeddedFile> out = {{program.name + ".h", header(program)},
                                    {program.name + ".cpp", program_source(program)},
                                    {program.name + "_model.cpp", model_source(program)},

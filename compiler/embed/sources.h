@@ -14,35 +14,36 @@ namespace runnel::compiler {
 
 // A node of the device's graph, with all of its parameters as members of its class.
 struct EmbeddedNode {
-  std::string type;                  // "fbank"
-  std::string class_name, header;    // "Fbank", "pipeline/nodes/fbank.h"
-  std::string input_kinds, output_kinds;   // numbers of pipeline::Kinds
+  std::string type;                       // "fbank"
+  std::string class_name, header;         // "Fbank", "pipeline/nodes/fbank.h"
+  std::string input_kinds, output_kinds;  // numbers of pipeline::Kinds
   struct Member {
-    std::string name, value;         // C++
+    std::string name, value;  // C++
   };
   std::vector<Member> members;
-  std::string definitions;           // C++ that the members name
+  std::string definitions;  // C++ that the members name
 };
 
 // The class of a device node and where it is declared; empty for nodes that cannot be embedded.
 struct NodeClass {
   std::string_view type, class_name, header;
-  // Its settings are members of `options`, but for these of its own, with commas around them; empty: all are its own.
+  // Its settings are members of `options`, but for these of its own, with commas around them; empty: all are
+  // its own.
   std::string_view own;
   bool options = false;
 };
 const NodeClass* find_node_class(std::string_view type) noexcept;
 
 struct EmbeddedProgram {
-  std::string name;                  // an identifier of C
-  std::string origin;                // the model's file name, for comments
+  std::string name;    // an identifier of C
+  std::string origin;  // the model's file name, for comments
   std::string target = "generic";
-  std::string runnel_folder;         // runnel's source tree
-  std::vector<std::byte> model;      // the .rnl file that goes to ROM, or the constants of a compiled model
-  bool compiled = false;             // the model is compiled into one of the nodes
-  std::vector<std::string> operators;   // conv_v1, ...; those of an application as custom_NAME_v1
+  std::string runnel_folder;           // runnel's source tree
+  std::vector<std::byte> model;        // the .rnl file that goes to ROM, or the constants of a compiled model
+  bool compiled = false;               // the model is compiled into one of the nodes
+  std::vector<std::string> operators;  // conv_v1, ...; those of an application as custom_NAME_v1
   std::vector<std::string> labels;
-  std::string sample_type = "int16"; // or float32
+  std::string sample_type = "int16";  // or float32
   std::int64_t sample_rate = 0;
   int channels = 1;
   std::int64_t hop = 0;
@@ -51,15 +52,16 @@ struct EmbeddedProgram {
   bool events = false;
   int event_room = 4;
   std::size_t memory_bytes = 0, fast_bytes = 0;
-  bool measured = false;             // memory_bytes is what the board took, not a bound
+  bool measured = false;  // memory_bytes is what the board took, not a bound
 };
 
 struct EmbeddedFile {
-  std::string path;                  // below the folder
+  std::string path;  // below the folder
   std::string text;
 };
 
-// Names in ops:: of the operators that a model uses, each once, in order of use. Error: unsupported for a code without a name.
+// Names in ops:: of the operators that a model uses, each once, in order of use. Error: unsupported for a
+// code without a name.
 Result<std::vector<std::string>> operator_symbols(const Model& model);
 // The same text for the same program. Errors: invalid_argument for a name that is no identifier.
 Result<std::vector<EmbeddedFile>> write_sources(const EmbeddedProgram& program);

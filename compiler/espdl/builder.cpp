@@ -13,7 +13,8 @@ Result<std::vector<std::int32_t>> shape_of(const std::string& name, const std::v
   std::vector<std::int32_t> shape;
   for (const std::int64_t dim : dims) {
     if (dim <= 0 || dim > kMaxElements) {
-      return Status(Code::invalid_data) << "tensor \"" << name << "\": dimension " << shape.size() << " is " << dim << ", expected 1 to " << kMaxElements;
+      return Status(Code::invalid_data) << "tensor \"" << name << "\": dimension " << shape.size() << " is "
+                                        << dim << ", expected 1 to " << kMaxElements;
     }
     shape.push_back(static_cast<std::int32_t>(dim));
   }
@@ -23,7 +24,8 @@ Result<std::vector<std::int32_t>> shape_of(const std::string& name, const std::v
 // Integers of the network carry exactly one exponent; numbers without scale (float32, shapes) carry none.
 Status check_scale(const std::string& name, const Value& value) {
   if ((value.dtype == DType::int8 || value.dtype == DType::int16) && value.exponents.size() != 1) {
-    return Status(Code::invalid_data) << "value \"" << name << "\": " << value.exponents.size() << " exponents, expected 1";
+    return Status(Code::invalid_data)
+           << "value \"" << name << "\": " << value.exponents.size() << " exponents, expected 1";
   }
   return {};
 }
@@ -40,11 +42,13 @@ bool keeps_layout(fb::OpCode code) {
     case fb::OpCode::dequantize:
     case fb::OpCode::concat:
     case fb::OpCode::split:
-    case fb::OpCode::custom:   // as far as anyone knows
+    case fb::OpCode::custom:  // as far as anyone knows
     case fb::OpCode::streaming_cache:
     case fb::OpCode::where:
-    case fb::OpCode::cast: return true;
-    default: return false;
+    case fb::OpCode::cast:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -56,7 +60,9 @@ Builder::Builder(const Model& model, EspdlTarget target, CacheForm caches)
       rounding_(target == EspdlTarget::esp32p4 ? kernels::Rounding::half_even : kernels::Rounding::half_up),
       cache_form_(caches) {}
 
-Status Builder::fail(const Node& node, Code code) { return Status(code) << "node \"" << node.name << "\" (" << node.op << "): "; }
+Status Builder::fail(const Node& node, Code code) {
+  return Status(code) << "node \"" << node.name << "\" (" << node.op << "): ";
+}
 
 TensorId Builder::add(Tensor tensor) {
   graph.tensors.push_back(std::move(tensor));
@@ -74,7 +80,8 @@ const Cache* Builder::cache_behind(std::string_view name) const {
 }
 
 Result<TensorId> Builder::operand(const Node& node, std::size_t position) {
-  if (position >= node.inputs.size() || node.inputs[position].empty()) return fail(node) << "input " << position << " is absent";
+  if (position >= node.inputs.size() || node.inputs[position].empty())
+    return fail(node) << "input " << position << " is absent";
   const std::string& name = node.inputs[position];
   if (const TensorId id = find(name); id != kAbsent) return id;
   if (const Constant* known = model_.constant(name)) {
@@ -99,7 +106,9 @@ Result<const Constant*> Builder::constant(const Node& node, std::size_t position
   const bool named = position < node.inputs.size() && !node.inputs[position].empty();
   const Constant* found = named ? model_.constant(node.inputs[position]) : nullptr;
   if (found == nullptr && (required || named)) {
-    if (named) return fail(node, Code::unsupported) << "input " << position << " (\"" << node.inputs[position] << "\") is computed at run time, expected a constant";
+    if (named)
+      return fail(node, Code::unsupported) << "input " << position << " (\"" << node.inputs[position]
+                                           << "\") is computed at run time, expected a constant";
     return fail(node) << "input " << position << " is absent, expected a constant";
   }
   return found;
@@ -112,7 +121,8 @@ Result<std::vector<std::int64_t>> Builder::integers(const Node& node, std::size_
 }
 
 Result<const Value*> Builder::value_of_output(const Node& node, std::size_t position) const {
-  const auto found = position < node.outputs.size() ? model_.values.find(node.outputs[position]) : model_.values.end();
+  const auto found =
+      position < node.outputs.size() ? model_.values.find(node.outputs[position]) : model_.values.end();
   if (found == model_.values.end()) return fail(node) << "output " << position << " is absent";
   return &found->second;
 }
@@ -130,7 +140,8 @@ Result<TensorId> Builder::output(const Node& node, std::size_t position) {
   return id;
 }
 
-TensorId Builder::intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape) {
+TensorId Builder::intermediate(TensorId like, std::string_view name_of_node,
+                               std::vector<std::int32_t> shape) {
   Tensor tensor;
   tensor.name = std::string(name_of_node) + "/" + std::to_string(++intermediates_[std::string(name_of_node)]);
   tensor.dtype = at(like).dtype;
@@ -147,14 +158,16 @@ Result<TensorId> Builder::constant_tensor(const Constant& constant) {
   tensor.dtype = constant.dtype;
   const bool quantized = constant.dtype == DType::int8 || constant.dtype == DType::int16;
   if (quantized && constant.exponents.size() != 1) {
-    return Status(Code::invalid_data) << "constant \"" << constant.name << "\": " << constant.exponents.size() << " exponents, expected 1";
+    return Status(Code::invalid_data) << "constant \"" << constant.name << "\": " << constant.exponents.size()
+                                      << " exponents, expected 1";
   }
   if (quantized) tensor.exponents = constant.exponents;
   tensor.data = constant.data;
   return add(std::move(tensor));
 }
 
-Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options, int version) {
+Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs,
+                     std::vector<TensorId> outputs, Options options, int version) {
   compiler::Node node;
   node.name = from.name;
   node.code = code;
@@ -168,19 +181,23 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   for (const TensorId id : node.outputs) {
     std::int64_t count = 1;
     for (const std::int32_t dim : at(id).shape) count = std::min(count * dim, kMaxValues + 1);
-    if (count > kMaxValues) return fail(from, Code::unsupported) << "its output has more than " << kMaxValues << " elements";
+    if (count > kMaxValues)
+      return fail(from, Code::unsupported) << "its output has more than " << kMaxValues << " elements";
   }
   mark_non_negative(graph, node);
   channels_last_.resize(graph.tensors.size(), false);
-  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool || code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
-                      code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space || code == fb::OpCode::space_to_depth;
+  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool ||
+                      code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
+                      code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space ||
+                      code == fb::OpCode::space_to_depth;
   const bool last = window || (keeps_layout(code) && !node.inputs.empty() && channels_last(node.inputs[0]));
   for (const TensorId id : node.outputs) channels_last_[static_cast<std::size_t>(id)] = last;
   graph.nodes.push_back(std::move(node));
   return {};
 }
 
-Status Builder::emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape) {
+Status Builder::emit_reshape(const Node& from, TensorId input, TensorId output,
+                             std::vector<std::int32_t> shape) {
   at(output).shape = std::move(shape);
   return emit(from, fb::OpCode::reshape, {input}, {output});
 }
@@ -192,8 +209,9 @@ Result<TensorId> Builder::reshaped(const Node& from, TensorId input, std::vector
 }
 
 Status Builder::add_input(const std::string& name) {
-  const auto value = model_.values.find(name);   // the reader made sure that it is there
-  if (!value->second.shape) return Status(Code::invalid_data) << "input \"" << name << "\": its shape is not known";
+  const auto value = model_.values.find(name);  // the reader made sure that it is there
+  if (!value->second.shape)
+    return Status(Code::invalid_data) << "input \"" << name << "\": its shape is not known";
   RUNNEL_TRY(check_scale(name, value->second));
   Tensor tensor;
   tensor.name = name;
@@ -202,7 +220,9 @@ Status Builder::add_input(const std::string& name) {
   RUNNEL_ASSIGN(tensor.shape, shape_of(name, *value->second.shape));
   std::int64_t count = 1;
   for (const std::int32_t dim : tensor.shape) count = std::min(count * dim, kMaxValues + 1);
-  if (tensor.shape.empty() || count > kMaxValues) return Status(Code::invalid_data) << "input \"" << name << "\": expected 1 to " << kMaxValues << " elements in 1 or more dimensions";
+  if (tensor.shape.empty() || count > kMaxValues)
+    return Status(Code::invalid_data)
+           << "input \"" << name << "\": expected 1 to " << kMaxValues << " elements in 1 or more dimensions";
   const TensorId id = add(std::move(tensor));
   graph.inputs.push_back(id);
   rename(name, id);
@@ -211,7 +231,8 @@ Status Builder::add_input(const std::string& name) {
 
 Result<int> normalize_axis(const Node& node, std::int64_t axis, std::size_t rank) {
   const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) return Builder::fail(node) << "axis " << axis << " of a tensor of rank " << count;
+  if (axis < -count || axis >= count)
+    return Builder::fail(node) << "axis " << axis << " of a tensor of rank " << count;
   return static_cast<int>(axis < 0 ? axis + count : axis);
 }
 

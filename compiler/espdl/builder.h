@@ -14,17 +14,19 @@
 
 namespace runnel::compiler::espdl_source {
 
-inline constexpr std::int64_t kMaxValues = std::int64_t{1} << 30;   // of one computed tensor
+inline constexpr std::int64_t kMaxValues = std::int64_t{1} << 30;  // of one computed tensor
 
-// A StreamingCache in front of a value: reading the cache's output is reading `source` with `frames` zero frames in front of it.
+// A StreamingCache in front of a value: reading the cache's output is reading `source` with `frames` zero
+// frames in front of it.
 struct Cache {
   std::string node, source;
   std::int64_t frames = 0;
   int axis = 1;
 };
 
-// What becomes of StreamingCache nodes. `absorbed`: the left padding of whatever reads them, so that the graph can be streamed.
-// `explicit_operators`: operators with frames of their own, for graphs that do something else with their calls.
+// What becomes of StreamingCache nodes. `absorbed`: the left padding of whatever reads them, so that the
+// graph can be streamed. `explicit_operators`: operators with frames of their own, for graphs that do
+// something else with their calls.
 enum class CacheForm : std::uint8_t { absorbed, explicit_operators };
 
 class Builder {
@@ -41,12 +43,13 @@ class Builder {
   static Status fail(const Node& node, Code code = Code::invalid_data);
 
   // ---- operands
-  // Input `position` of the node, a constant or a computed value. Errors: invalid_data when it is absent, unsupported when it
-  // comes out of a StreamingCache (only windows can read those).
+  // Input `position` of the node, a constant or a computed value. Errors: invalid_data when it is absent,
+  // unsupported when it comes out of a StreamingCache (only windows can read those).
   Result<TensorId> operand(const Node& node, std::size_t position);
   // The constant behind input `position`, or null; errors only when `required` and it is not there.
   Result<const Constant*> constant(const Node& node, std::size_t position, bool required) const;
-  // Integers of an optional constant input; empty when absent. Errors: unsupported when it is computed at run time.
+  // Integers of an optional constant input; empty when absent. Errors: unsupported when it is computed at run
+  // time.
   Result<std::vector<std::int64_t>> integers(const Node& node, std::size_t position) const;
   // What the file says about output `position`. Errors: invalid_data for an output without name.
   Result<const Value*> value_of_output(const Node& node, std::size_t position) const;
@@ -58,7 +61,8 @@ class Builder {
   Status add_input(const std::string& name);
   // A new tensor for output `position`; the shape follows when the node is emitted.
   Result<TensorId> output(const Node& node, std::size_t position = 0);
-  // A tensor between two nodes that the file does not know: type and scale of `like`; its name counts those of its node.
+  // A tensor between two nodes that the file does not know: type and scale of `like`; its name counts those
+  // of its node.
   TensorId intermediate(TensorId like, std::string_view name_of_node, std::vector<std::int32_t> shape = {});
   // A constant operand as it stands in the file.
   Result<TensorId> constant_tensor(const Constant& constant);
@@ -69,19 +73,26 @@ class Builder {
 
   // ---- nodes
   // Appends a node: shapes of its outputs, non_negative and rounding are filled in.
-  Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options = {}, int version = 1);
+  Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
+              Options options = {}, int version = 1);
   Status emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape, between two nodes.
   Result<TensorId> reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape);
 
   // ---- caches
-  void add_cache(const std::string& output, Cache cache) { caches_.insert_or_assign(output, std::move(cache)); }
+  void add_cache(const std::string& output, Cache cache) {
+    caches_.insert_or_assign(output, std::move(cache));
+  }
   [[nodiscard]] const Cache* cache_behind(std::string_view name) const;
   // The value that a window node reads: behind a cache its source.
   Result<TensorId> window_operand(const Node& node, const Cache*& cache);
 
-  // Tensors whose last axis holds channels although ONNX has them on axis 1: made by windows and what follows element by element.
-  [[nodiscard]] bool channels_last(TensorId id) const { return id >= 0 && static_cast<std::size_t>(id) < channels_last_.size() && channels_last_[static_cast<std::size_t>(id)]; }
+  // Tensors whose last axis holds channels although ONNX has them on axis 1: made by windows and what follows
+  // element by element.
+  [[nodiscard]] bool channels_last(TensorId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < channels_last_.size() &&
+           channels_last_[static_cast<std::size_t>(id)];
+  }
 
  private:
   const Model& model_;
@@ -137,9 +148,10 @@ Status convert_custom(Builder& builder, const Node& node, const CustomOperator& 
 // ---- helpers
 // A negative axis counts from the end. Errors: invalid_data when it is outside.
 Result<int> normalize_axis(const Node& node, std::int64_t axis, std::size_t rank);
-// Bias of a convolution or fully connected layer as int32 (int8 data) or int64 (int16 data); kAbsent when there is none.
-Result<TensorId> convert_bias(Builder& builder, const Node& node, DType data, std::int64_t outputs, int input_exponent,
-                              const std::vector<std::int8_t>& weight_exponents);
+// Bias of a convolution or fully connected layer as int32 (int8 data) or int64 (int16 data); kAbsent when
+// there is none.
+Result<TensorId> convert_bias(Builder& builder, const Node& node, DType data, std::int64_t outputs,
+                              int input_exponent, const std::vector<std::int8_t>& weight_exponents);
 // "Linear" or "Relu".
 Result<fb::Activation> activation_of(const Node& node);
 

@@ -23,49 +23,66 @@ crypto::Counter first_counter() {
 }  // namespace
 
 Result<EspdlHeader> EspdlHeader::read(std::span<const std::byte> file) {
-  if (file.size() < 4) return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least 12 for a header";
+  if (file.size() < 4)
+    return Status(Code::invalid_data)
+           << "file of " << file.size() << " bytes, expected at least 12 for a header";
   EspdlHeader header;
   header.magic = std::string_view(reinterpret_cast<const char*>(file.data()), 4);
-  if (header.magic != "EDL1" && header.magic != "EDL2") return Status(Code::invalid_data, "offset 0: not an .espdl file, expected the magic EDL1 or EDL2");
+  if (header.magic != "EDL1" && header.magic != "EDL2")
+    return Status(Code::invalid_data, "offset 0: not an .espdl file, expected the magic EDL1 or EDL2");
   header.bytes = header.magic == "EDL1" ? 12 : 16;
   if (file.size() < header.bytes) {
-    return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least " << header.bytes << " for the header of " << header.magic;
+    return Status(Code::invalid_data) << "file of " << file.size() << " bytes, expected at least "
+                                      << header.bytes << " for the header of " << header.magic;
   }
   const std::uint32_t mode = read_u32(file, 4);
-  if (mode > 1) return Status(Code::invalid_data) << "offset 4: mode " << mode << ", expected 0 (plain) or 1 (encrypted)";
+  if (mode > 1)
+    return Status(Code::invalid_data) << "offset 4: mode " << mode << ", expected 0 (plain) or 1 (encrypted)";
   header.encrypted = mode == 1;
   header.length = read_u32(file, 8);
   if (header.length > file.size() - header.bytes) {
-    return Status(Code::invalid_data) << "offset 8: payload of " << header.length << " bytes announced, the file has " << file.size() - header.bytes
-                                      << " behind the header";
+    return Status(Code::invalid_data)
+           << "offset 8: payload of " << header.length << " bytes announced, the file has "
+           << file.size() - header.bytes << " behind the header";
   }
-  constexpr std::uint32_t kLargest = std::numeric_limits<std::int32_t>::max();   // FlatBuffers' own limit
+  constexpr std::uint32_t kLargest = std::numeric_limits<std::int32_t>::max();  // FlatBuffers' own limit
   if (header.length < 8 || header.length > kLargest) {
-    return Status(Code::invalid_data) << "offset 8: payload of " << header.length << " bytes, expected 8 to " << kLargest;
+    return Status(Code::invalid_data)
+           << "offset 8: payload of " << header.length << " bytes, expected 8 to " << kLargest;
   }
   return header;
 }
 
 Result<EspdlPayload> EspdlPayload::open(std::span<const std::byte> file, const crypto::Key* key) {
-  if (is_espdl_package(file)) return Status(Code::unsupported, "a package of several models, expected one model (EDL1 or EDL2): choose a member");
+  if (is_espdl_package(file))
+    return Status(Code::unsupported,
+                  "a package of several models, expected one model (EDL1 or EDL2): choose a member");
   RUNNEL_ASSIGN(const EspdlHeader header, EspdlHeader::read(file));
   if (header.encrypted && key == nullptr) {
-    return Status(Code::invalid_argument, "offset 4: the model is encrypted (mode 1), and there is no key: give one in a file or in the environment");
+    return Status(Code::invalid_argument,
+                  "offset 4: the model is encrypted (mode 1), and there is no key: give one in a file or in "
+                  "the environment");
   }
   EspdlPayload payload;
   payload.blocks_.resize((header.length + sizeof(Block) - 1) / sizeof(Block));
   std::memcpy(payload.blocks_.data(), file.data() + header.bytes, header.length);
   if (header.encrypted) {
-    RUNNEL_TRY(crypto::aes_ctr(*key, first_counter(), std::as_writable_bytes(std::span(payload.blocks_)).first(header.length)).at("the model is encrypted (mode 1)"));
+    RUNNEL_TRY(crypto::aes_ctr(*key, first_counter(),
+                               std::as_writable_bytes(std::span(payload.blocks_)).first(header.length))
+                   .at("the model is encrypted (mode 1)"));
   }
-  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(payload.blocks_.data()), header.length);
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(payload.blocks_.data()),
+                                 header.length);
   const bool whole = verifier.VerifyBuffer<espdl::Model>(nullptr);
   if (!whole && !header.encrypted) {
-    return Status(Code::invalid_data) << "offset " << header.bytes << ": the payload is not a well-formed FlatBuffer of an .espdl model";
+    return Status(Code::invalid_data)
+           << "offset " << header.bytes << ": the payload is not a well-formed FlatBuffer of an .espdl model";
   }
   // Random bytes pass the verifier now and then, as a table without fields.
   if (header.encrypted && (!whole || payload.model().graph() == nullptr)) {
-    return Status(Code::invalid_data) << "offset " << header.bytes << ": wrong key, or a damaged file: what was decrypted is not an .espdl model";
+    return Status(Code::invalid_data)
+           << "offset " << header.bytes
+           << ": wrong key, or a damaged file: what was decrypted is not an .espdl model";
   }
   return payload;
 }
@@ -81,6 +98,8 @@ Result<std::vector<std::byte>> wrap_payload(std::span<const std::byte> payload, 
   return file;
 }
 
-const espdl::Model& EspdlPayload::model() const { return *flatbuffers::GetRoot<espdl::Model>(blocks_.data()); }
+const espdl::Model& EspdlPayload::model() const {
+  return *flatbuffers::GetRoot<espdl::Model>(blocks_.data());
+}
 
 }  // namespace runnel::compiler

@@ -98,18 +98,21 @@ constexpr std::array kConversions = {
 };
 
 const Conversion* find_conversion(const std::string& op) {
-  const auto* found = std::find_if(kConversions.begin(), kConversions.end(), [&](const Conversion& entry) { return entry.op == op; });
+  const auto* found = std::find_if(kConversions.begin(), kConversions.end(),
+                                   [&](const Conversion& entry) { return entry.op == op; });
   if (found != kConversions.end()) return found;
   static constexpr Conversion kFunction{"", convert_function};
   return is_function(op) ? &kFunction : nullptr;
 }
 
 const CustomOperator* find_custom(std::span<const CustomOperator> custom, const Node& node) {
-  const auto found = std::find_if(custom.begin(), custom.end(), [&](const CustomOperator& entry) { return entry.op_type == node.op; });
+  const auto found = std::find_if(custom.begin(), custom.end(),
+                                  [&](const CustomOperator& entry) { return entry.op_type == node.op; });
   return found == custom.end() ? nullptr : &*found;
 }
 
-// Recorded float64 values of a float32 tensor, rounded: the quantizer records some outputs before it rounds them.
+// Recorded float64 values of a float32 tensor, rounded: the quantizer records some outputs before it rounds
+// them.
 std::vector<std::byte> rounded_to_float32(const std::vector<std::byte>& data) {
   std::vector<std::byte> out(data.size() / 2);
   for (std::size_t i = 0; i < data.size() / sizeof(double); ++i) {
@@ -124,12 +127,13 @@ std::vector<std::byte> rounded_to_float32(const std::vector<std::byte>& data) {
 // Both directions of a GRU, [T, 2, 1, H], are also recorded as [T, 1, 1, 2H], which is the same bytes.
 bool same_shape(const std::vector<std::int32_t>& shape, const std::vector<std::int64_t>& dims) {
   if (std::equal(shape.begin(), shape.end(), dims.begin(), dims.end())) return true;
-  return shape.size() == 4 && dims.size() == 4 && dims[0] == shape[0] && shape[1] == 2 && dims[1] == 1 && shape[2] == 1 && dims[2] == 1 &&
-         dims[3] == 2 * std::int64_t{shape[3]};
+  return shape.size() == 4 && dims.size() == 4 && dims[0] == shape[0] && shape[1] == 2 && dims[1] == 1 &&
+         shape[2] == 1 && dims[2] == 1 && dims[3] == 2 * std::int64_t{shape[3]};
 }
 
 // One vector case from the recorded values, when every value fits its tensor and every input has one.
-// Calls in a row become one recording where the caches became padding; call by call only the first one stands alone.
+// Calls in a row become one recording where the caches became padding; call by call only the first one stands
+// alone.
 void add_vectors(Builder& builder, const Model& model) {
   const bool stepped = builder.cache_form() == CacheForm::explicit_operators;
   VectorCase recorded;
@@ -142,8 +146,10 @@ void add_vectors(Builder& builder, const Model& model) {
       const Tensor& tensor = builder.at(id);
       const bool wide = tensor.dtype == DType::float32 && value.dtype == DType::float64;
       // A recording of several calls is longer than one.
-      const bool joined = values->size() != given.size() && !stepped && value.dims.size() == tensor.shape.size();
-      if ((tensor.dtype != value.dtype && !wide) || (!joined && !same_shape(tensor.shape, value.dims))) return false;
+      const bool joined =
+          values->size() != given.size() && !stepped && value.dims.size() == tensor.shape.size();
+      if ((tensor.dtype != value.dtype && !wide) || (!joined && !same_shape(tensor.shape, value.dims)))
+        return false;
       std::vector<std::int32_t> shape = tensor.shape;
       if (joined) shape.assign(value.dims.begin(), value.dims.end());
       to.push_back({id, std::move(shape), wide ? rounded_to_float32(value.data) : value.data});
@@ -152,7 +158,9 @@ void add_vectors(Builder& builder, const Model& model) {
   };
   if (!add(model.test_inputs, recorded.inputs) || !add(model.test_outputs, recorded.outputs)) return;
   for (const TensorId input : builder.graph.inputs) {
-    if (std::none_of(recorded.inputs.begin(), recorded.inputs.end(), [&](const VectorTensor& value) { return value.tensor == input; })) return;
+    if (std::none_of(recorded.inputs.begin(), recorded.inputs.end(),
+                     [&](const VectorTensor& value) { return value.tensor == input; }))
+      return;
   }
   builder.graph.vectors.push_back(std::move(recorded));
 }
@@ -162,13 +170,16 @@ void add_vectors(Builder& builder, const Model& model) {
 Status check_operators(const Model& model, std::span<const CustomOperator> custom) {
   for (const CustomOperator& mine : custom) {
     if (find_conversion(mine.op_type) != nullptr) {
-      return Status(Code::invalid_argument) << "custom operator \"" << mine.op_type << "\": runnel imports this type itself, expected one that it does not know";
+      return Status(Code::invalid_argument)
+             << "custom operator \"" << mine.op_type
+             << "\": runnel imports this type itself, expected one that it does not know";
     }
     if (mine.version < 1 || mine.version > 255) {
-      return Status(Code::invalid_argument) << "custom operator \"" << mine.op_type << "\": version " << mine.version << ", expected 1 to 255";
+      return Status(Code::invalid_argument) << "custom operator \"" << mine.op_type << "\": version "
+                                            << mine.version << ", expected 1 to 255";
     }
   }
-  std::map<std::string, int> obstacles;   // types that nobody knows, with the number of their nodes
+  std::map<std::string, int> obstacles;  // types that nobody knows, with the number of their nodes
   for (const Node& node : model.nodes) {
     if (find_conversion(node.op) == nullptr && find_custom(custom, node) == nullptr) ++obstacles[node.op];
   }
@@ -177,26 +188,33 @@ Status check_operators(const Model& model, std::span<const CustomOperator> custo
 
 namespace {
 
-Result<Graph> convert_with(const Model& model, EspdlTarget target, CacheForm caches, std::span<const CustomOperator> custom) {
+Result<Graph> convert_with(const Model& model, EspdlTarget target, CacheForm caches,
+                           std::span<const CustomOperator> custom) {
   Builder builder(model, target, caches);
   builder.graph.name = model.name;
   for (const std::string& input : model.inputs) RUNNEL_TRY(builder.add_input(input));
-  const std::set<std::string> crops = caches == CacheForm::absorbed ? warm_up_crops(model) : std::set<std::string>{};
+  const std::set<std::string> crops =
+      caches == CacheForm::absorbed ? warm_up_crops(model) : std::set<std::string>{};
   for (const Node& node : model.nodes) {
     if (node.op == "Slice" && crops.contains(node.outputs[0])) {
       RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
       builder.rename(node.outputs[0], input);
     } else {
       const Conversion* const known = find_conversion(node.op);
-      RUNNEL_TRY(known != nullptr ? known->convert(builder, node) : convert_custom(builder, node, *find_custom(custom, node)));
+      RUNNEL_TRY(known != nullptr ? known->convert(builder, node)
+                                  : convert_custom(builder, node, *find_custom(custom, node)));
     }
   }
   for (const std::string& name : model.outputs) {
     TensorId id = builder.find(name);
     if (id == kAbsent) {
-      return Status(Code::unsupported) << "output \"" << name << "\" of the graph is a StreamingCache, expected a value that is computed";
+      return Status(Code::unsupported)
+             << "output \"" << name
+             << "\" of the graph is a StreamingCache, expected a value that is computed";
     }
-    const bool copy = std::find(builder.graph.inputs.begin(), builder.graph.inputs.end(), id) != builder.graph.inputs.end() || builder.at(id).data;
+    const bool copy = std::find(builder.graph.inputs.begin(), builder.graph.inputs.end(), id) !=
+                          builder.graph.inputs.end() ||
+                      builder.at(id).data;
     if (copy) {
       // Passed through: an output of its own, so that every output is computed.
       const TensorId own = builder.intermediate(id, name, builder.at(id).shape);
@@ -228,10 +246,11 @@ bool streams(const Graph& graph, OperatorTable operators) {
 Result<Graph> convert(const Model& model, EspdlTarget target, const EspdlOptions& options) {
   RUNNEL_TRY(check_operators(model, options.custom_operators));
   auto graph = convert_with(model, target, CacheForm::absorbed, options.custom_operators);
-  const bool cached = std::any_of(model.nodes.begin(), model.nodes.end(), [](const Node& node) { return node.op == "StreamingCache"; });
+  const bool cached = std::any_of(model.nodes.begin(), model.nodes.end(),
+                                  [](const Node& node) { return node.op == "StreamingCache"; });
   if (!cached || (!graph.ok() && graph.status().code() != Code::unsupported)) return graph;
-  // Padding stands for a cache in a stream only. Where something reads a cache other than as the left context of a window, or makes one
-  // result of each call, the model runs call by call, as the file says.
+  // Padding stands for a cache in a stream only. Where something reads a cache other than as the left context
+  // of a window, or makes one result of each call, the model runs call by call, as the file says.
   if (graph.ok() && streams(*graph, options.operators)) return graph;
   auto stepped = convert_with(model, target, CacheForm::explicit_operators, options.custom_operators);
   if (!stepped.ok()) return stepped;

@@ -8,14 +8,21 @@ namespace runnel::compiler::espdl_source {
 namespace {
 
 constexpr std::pair<std::string_view, fb::OpCode> kComparisons[] = {
-    {"Equal", fb::OpCode::equal}, {"Greater", fb::OpCode::greater},   {"GreaterOrEqual", fb::OpCode::greater_or_equal},
-    {"Less", fb::OpCode::less},   {"LessOrEqual", fb::OpCode::less_or_equal}, {"And", fb::OpCode::logical_and},
-    {"Or", fb::OpCode::logical_or}, {"Xor", fb::OpCode::logical_xor}};
+    {"Equal", fb::OpCode::equal},
+    {"Greater", fb::OpCode::greater},
+    {"GreaterOrEqual", fb::OpCode::greater_or_equal},
+    {"Less", fb::OpCode::less},
+    {"LessOrEqual", fb::OpCode::less_or_equal},
+    {"And", fb::OpCode::logical_and},
+    {"Or", fb::OpCode::logical_or},
+    {"Xor", fb::OpCode::logical_xor}};
 
-// ESP-DL keeps truth in the type of the operands, as 0 and 1: the tensor that the operator computes is bool, the file's follows by a cast.
+// ESP-DL keeps truth in the type of the operands, as 0 and 1: the tensor that the operator computes is bool,
+// the file's follows by a cast.
 Status emit_bool(Builder& builder, const Node& node, fb::OpCode code, std::vector<TensorId> inputs) {
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  if (builder.at(output).dtype == DType::boolean) return builder.emit(node, code, std::move(inputs), {output});
+  if (builder.at(output).dtype == DType::boolean)
+    return builder.emit(node, code, std::move(inputs), {output});
   const TensorId truth = builder.intermediate(output, node.name);
   builder.at(truth).dtype = DType::boolean;
   builder.at(truth).exponents.clear();
@@ -48,9 +55,12 @@ Status convert_mod(Builder& builder, const Node& node) {
 }
 
 Status convert_comparison(Builder& builder, const Node& node) {
-  const auto* const found = std::find_if(std::begin(kComparisons), std::end(kComparisons), [&](const auto& entry) { return entry.first == node.op; });
-  if (found == std::end(kComparisons) || node.inputs.size() != 2) return Builder::fail(node) << node.inputs.size() << " inputs, expected 2";
-  const bool logic = found->second == fb::OpCode::logical_and || found->second == fb::OpCode::logical_or || found->second == fb::OpCode::logical_xor;
+  const auto* const found = std::find_if(std::begin(kComparisons), std::end(kComparisons),
+                                         [&](const auto& entry) { return entry.first == node.op; });
+  if (found == std::end(kComparisons) || node.inputs.size() != 2)
+    return Builder::fail(node) << node.inputs.size() << " inputs, expected 2";
+  const bool logic = found->second == fb::OpCode::logical_and || found->second == fb::OpCode::logical_or ||
+                     found->second == fb::OpCode::logical_xor;
   RUNNEL_ASSIGN(const TensorId left, logic ? truth_of(builder, node, 0) : builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId right, logic ? truth_of(builder, node, 1) : builder.operand(node, 1));
   return emit_bool(builder, node, found->second, {left, right});
@@ -73,8 +83,10 @@ Status convert_where(Builder& builder, const Node& node) {
 Status convert_cast(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
   RUNNEL_ASSIGN(const Value* value, builder.value_of_output(node, 0));
-  if (!builder.at(input).exponents.empty() && value->dtype != DType::boolean) return convert_quantize(builder, node);
-  if (!value->exponents.empty() && (value->dtype == DType::int8 || value->dtype == DType::int16)) return convert_quantize(builder, node);
+  if (!builder.at(input).exponents.empty() && value->dtype != DType::boolean)
+    return convert_quantize(builder, node);
+  if (!value->exponents.empty() && (value->dtype == DType::int8 || value->dtype == DType::int16))
+    return convert_quantize(builder, node);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   return builder.emit(node, fb::OpCode::cast, {input}, {output});
 }
@@ -109,7 +121,8 @@ Status convert_top_k(Builder& builder, const Node& node) {
   options.smallest = largest == 0;
   RUNNEL_ASSIGN(const std::vector<std::int64_t> k, builder.integers(node, 1));
   const std::int32_t most = shape[static_cast<std::size_t>(options.axis)];
-  if (k.size() != 1 || k[0] < 1 || k[0] > most) return Builder::fail(node) << "k is " << (k.empty() ? 0 : k[0]) << ", expected 1 to " << most;
+  if (k.size() != 1 || k[0] < 1 || k[0] > most)
+    return Builder::fail(node) << "k is " << (k.empty() ? 0 : k[0]) << ", expected 1 to " << most;
   shape[static_cast<std::size_t>(options.axis)] = static_cast<std::int32_t>(k[0]);
   RUNNEL_ASSIGN(const TensorId values, builder.output(node, 0));
   RUNNEL_ASSIGN(const TensorId indices, builder.output(node, 1));

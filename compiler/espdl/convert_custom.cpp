@@ -9,12 +9,19 @@ namespace {
 Result<CustomAttribute> attribute_of(const Node& node, const std::string& name, const Attribute& value) {
   CustomAttribute out;
   out.name = name;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) out.value = std::vector<std::int64_t>{*integer};
-  else if (const auto* number = std::get_if<float>(&value)) out.value = std::vector<float>{*number};
-  else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) out.value = *integers;
-  else if (const auto* numbers = std::get_if<std::vector<float>>(&value)) out.value = *numbers;
-  else if (const auto* text = std::get_if<std::string>(&value)) out.value = *text;
-  else return Builder::fail(node, Code::unsupported) << "attribute \"" << name << "\" is neither a number, a list of numbers nor text";
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    out.value = std::vector<std::int64_t>{*integer};
+  else if (const auto* number = std::get_if<float>(&value))
+    out.value = std::vector<float>{*number};
+  else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value))
+    out.value = *integers;
+  else if (const auto* numbers = std::get_if<std::vector<float>>(&value))
+    out.value = *numbers;
+  else if (const auto* text = std::get_if<std::string>(&value))
+    out.value = *text;
+  else
+    return Builder::fail(node, Code::unsupported)
+           << "attribute \"" << name << "\" is neither a number, a list of numbers nor text";
   return out;
 }
 
@@ -48,12 +55,16 @@ Status convert_custom(Builder& builder, const Node& node, const CustomOperator& 
     if (!stated.ok()) return Builder::fail(node, stated.status().code()) << stated.status().text();
     shapes = std::move(stated).value();
   } else {
-    if (inputs.empty() || inputs[0] == kAbsent) return Builder::fail(node) << "input 0 is absent, whose shape the outputs have";
+    if (inputs.empty() || inputs[0] == kAbsent)
+      return Builder::fail(node) << "input 0 is absent, whose shape the outputs have";
     shapes.assign(outputs.size(), builder.at(inputs[0]).shape);
   }
-  if (shapes.size() != outputs.size()) return Builder::fail(node, Code::invalid_argument) << "shapes of " << shapes.size() << " outputs were stated, expected " << outputs.size();
+  if (shapes.size() != outputs.size())
+    return Builder::fail(node, Code::invalid_argument)
+           << "shapes of " << shapes.size() << " outputs were stated, expected " << outputs.size();
   for (std::size_t i = 0; i < outputs.size(); ++i) builder.at(outputs[i]).shape = std::move(shapes[i]);
-  return builder.emit(node, fb::OpCode::custom, std::move(inputs), std::move(outputs), std::move(options), custom.version);
+  return builder.emit(node, fb::OpCode::custom, std::move(inputs), std::move(outputs), std::move(options),
+                      custom.version);
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -36,7 +36,8 @@ Status convert_gather(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const int axis, normalize_axis(node, given, builder.at(input).shape.size()));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   const Constant* known = builder.source().constant(node.inputs[1]);
-  if (known == nullptr || !known->dims.empty()) return builder.emit(node, fb::OpCode::gather, {input, indices}, {output}, AxisOptions{axis});
+  if (known == nullptr || !known->dims.empty())
+    return builder.emit(node, fb::OpCode::gather, {input, indices}, {output}, AxisOptions{axis});
   // A single index takes the axis away.
   const TensorId kept = builder.intermediate(output, node.name);
   RUNNEL_TRY(builder.emit(node, fb::OpCode::gather, {input, indices}, {kept}, AxisOptions{axis}));
@@ -55,7 +56,9 @@ Status convert_scatter(Builder& builder, const Node& node) {
   const auto* const names = fb::EnumNamesScatterReduction();
   const int count = static_cast<int>(fb::ScatterReduction::MAX) + 1;
   const auto* const found = std::find(names, names + count, reduction);
-  if (found == names + count) return Builder::fail(node, Code::unsupported) << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
+  if (found == names + count)
+    return Builder::fail(node, Code::unsupported)
+           << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
   options.reduction = static_cast<fb::ScatterReduction>(found - names);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   return builder.emit(node, fb::OpCode::scatter_nd, {input, indices, updates}, {output}, options);

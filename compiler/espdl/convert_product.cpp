@@ -8,10 +8,13 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-// A constant right operand, whose dims end in C, N and whose layout text names the order of each matrix: the tensor [N][C].
-Result<TensorId> dense_weights(Builder& builder, const Node& node, const Constant& weights, std::int64_t inputs, std::int64_t outputs) {
+// A constant right operand, whose dims end in C, N and whose layout text names the order of each matrix: the
+// tensor [N][C].
+Result<TensorId> dense_weights(Builder& builder, const Node& node, const Constant& weights,
+                               std::int64_t inputs, std::int64_t outputs) {
   if (weights.exponents.size() != 1 && weights.exponents.size() != static_cast<std::size_t>(outputs)) {
-    return Builder::fail(node) << "weights with " << weights.exponents.size() << " exponents, expected 1 or " << outputs;
+    return Builder::fail(node) << "weights with " << weights.exponents.size() << " exponents, expected 1 or "
+                               << outputs;
   }
   RUNNEL_ASSIGN(const WeightLayout layout, parse_weight_layout(weights.layout));
   Tensor tensor;
@@ -32,7 +35,8 @@ Status fully_connected(Builder& builder, const Node& node, TensorId input, const
   RUNNEL_ASSIGN(options.activation, activation_of(node));
   const int input_exponent = builder.at(input).exponents.empty() ? 0 : builder.at(input).exponents[0];
   RUNNEL_ASSIGN(const TensorId weight, dense_weights(builder, node, weights, inputs, outputs));
-  RUNNEL_ASSIGN(const TensorId bias, convert_bias(builder, node, weights.dtype, outputs, input_exponent, weights.exponents));
+  RUNNEL_ASSIGN(const TensorId bias,
+                convert_bias(builder, node, weights.dtype, outputs, input_exponent, weights.exponents));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   return builder.emit(node, fb::OpCode::fully_connected, {input, weight, bias}, {output}, options);
 }
@@ -43,26 +47,31 @@ Result<TensorId> plain_matrices(Builder& builder, const Constant& weights) {
   const std::int64_t inputs = weights.dims[rank - 2], outputs = weights.dims[rank - 1];
   RUNNEL_ASSIGN(const WeightLayout layout, parse_weight_layout(weights.layout));
   RUNNEL_ASSIGN(const TensorId id, builder.constant_tensor(weights));
-  const std::size_t element = size_of(weights.dtype), bytes = static_cast<std::size_t>(inputs * outputs) * element;
+  const std::size_t element = size_of(weights.dtype),
+                    bytes = static_cast<std::size_t>(inputs * outputs) * element;
   std::vector<std::byte>& data = *builder.at(id).data;
   const std::span<const std::byte> stored(weights.data);
   for (std::size_t start = 0; bytes > 0 && start + bytes <= stored.size(); start += bytes) {
-    const auto matrix = unpack_weights(stored.subspan(start, bytes), element, layout, {outputs, 1, inputs, false});   // [N][C]
+    const auto matrix =
+        unpack_weights(stored.subspan(start, bytes), element, layout, {outputs, 1, inputs, false});  // [N][C]
     for (std::int64_t n = 0; n < outputs; ++n) {
       for (std::int64_t c = 0; c < inputs; ++c) {
         const auto* from = matrix.data() + static_cast<std::size_t>(n * inputs + c) * element;
-        std::copy(from, from + element, data.data() + start + static_cast<std::size_t>(c * outputs + n) * element);
+        std::copy(from, from + element,
+                  data.data() + start + static_cast<std::size_t>(c * outputs + n) * element);
       }
     }
   }
   return id;
 }
 
-// The right operand of a product of two computed values. Exporters put nodes in front that bring it into the target's weight
-// layout while its shape still says [.., C, N]; this undoes the last step, from those bytes to plain [.., C, N].
+// The right operand of a product of two computed values. Exporters put nodes in front that bring it into the
+// target's weight layout while its shape still says [.., C, N]; this undoes the last step, from those bytes
+// to plain [.., C, N].
 class RightOperand {
  public:
-  RightOperand(Builder& builder, const Node& node, TensorId stored) : builder_(builder), node_(node), stored_(stored) {
+  RightOperand(Builder& builder, const Node& node, TensorId stored)
+      : builder_(builder), node_(node), stored_(stored) {
     const auto& shape = builder.at(stored).shape;
     batch_.assign(shape.begin(), shape.end() - 2);
     inputs_ = shape[shape.size() - 2];
@@ -70,7 +79,9 @@ class RightOperand {
   }
 
   Result<TensorId> plain() {
-    const std::int32_t block = builder_.target() == EspdlTarget::c ? outputs_ + 1 : builder_.at(stored_).dtype == DType::int8 ? 16 : 8;
+    const std::int32_t block = builder_.target() == EspdlTarget::c         ? outputs_ + 1
+                               : builder_.at(stored_).dtype == DType::int8 ? 16
+                                                                           : 8;
     const std::int32_t aligned = outputs_ / block * block, left = outputs_ - aligned;
     if (left == 0) return blocks(stored_, aligned, block);
     if (aligned == 0) return rows(stored_, left);
@@ -80,7 +91,8 @@ class RightOperand {
     RUNNEL_ASSIGN(const TensorId a, blocks(first, aligned, block));
     RUNNEL_ASSIGN(const TensorId b, rows(last, left));
     const TensorId joined = builder_.intermediate(stored_, node_.name);
-    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::concat, {a, b}, {joined}, AxisOptions{static_cast<int>(batch_.size()) + 1}));
+    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::concat, {a, b}, {joined},
+                             AxisOptions{static_cast<int>(batch_.size()) + 1}));
     return joined;
   }
 
@@ -104,7 +116,8 @@ class RightOperand {
   Result<TensorId> transpose(TensorId from, const std::vector<int>& tail) {
     TransposeOptions options;
     for (std::size_t i = 0; i < batch_.size(); ++i) options.perm.push_back(static_cast<std::uint8_t>(i));
-    for (const int axis : tail) options.perm.push_back(static_cast<std::uint8_t>(batch_.size() + static_cast<std::size_t>(axis)));
+    for (const int axis : tail)
+      options.perm.push_back(static_cast<std::uint8_t>(batch_.size() + static_cast<std::size_t>(axis)));
     const TensorId to = builder_.intermediate(stored_, node_.name);
     RUNNEL_TRY(builder_.emit(node_, fb::OpCode::transpose, {from}, {to}, options));
     return to;
@@ -138,11 +151,15 @@ Status convert_gemm(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const float beta, node.number("beta", 1.0f));
   RUNNEL_ASSIGN(const std::int64_t trans_a, node.integer("transA", 0));
   RUNNEL_ASSIGN(const std::int64_t trans_b, node.integer("transB", 0));
-  if (alpha != 1.0f || beta != 1.0f) return Builder::fail(node, Code::unsupported) << "alpha and beta must be 1";
-  if (trans_a != 0 || trans_b != 0) return Builder::fail(node, Code::unsupported) << "transA and transB must be 0";
+  if (alpha != 1.0f || beta != 1.0f)
+    return Builder::fail(node, Code::unsupported) << "alpha and beta must be 1";
+  if (trans_a != 0 || trans_b != 0)
+    return Builder::fail(node, Code::unsupported) << "transA and transB must be 0";
   const std::size_t rank = weights->dims.size();
-  if (rank < 2 || weights->count == 0 || weights->count != weights->dims[rank - 2] * weights->dims[rank - 1]) {
-    return Builder::fail(node) << "weights of rank " << rank << " and " << weights->count << " elements, expected one matrix";
+  if (rank < 2 || weights->count == 0 ||
+      weights->count != weights->dims[rank - 2] * weights->dims[rank - 1]) {
+    return Builder::fail(node) << "weights of rank " << rank << " and " << weights->count
+                               << " elements, expected one matrix";
   }
   return fully_connected(builder, node, input, *weights);
 }
@@ -153,13 +170,18 @@ Status convert_matmul(Builder& builder, const Node& node) {
   TensorId right = kAbsent;
   if (weights != nullptr) {
     const std::size_t rank = weights->dims.size();
-    if (rank < 2 || weights->count == 0) return Builder::fail(node, Code::unsupported) << "right operand of rank " << rank << ", expected at least 2";
+    if (rank < 2 || weights->count == 0)
+      return Builder::fail(node, Code::unsupported)
+             << "right operand of rank " << rank << ", expected at least 2";
     const bool one_matrix = weights->count == weights->dims[rank - 2] * weights->dims[rank - 1];
-    if (one_matrix && rank <= builder.at(left).shape.size()) return fully_connected(builder, node, left, *weights);
+    if (one_matrix && rank <= builder.at(left).shape.size())
+      return fully_connected(builder, node, left, *weights);
     RUNNEL_ASSIGN(right, plain_matrices(builder, *weights));
   } else {
     RUNNEL_ASSIGN(const TensorId stored, builder.operand(node, 1));
-    if (builder.at(stored).shape.size() < 2) return Builder::fail(node, Code::unsupported) << "right operand of rank " << builder.at(stored).shape.size() << ", expected at least 2";
+    if (builder.at(stored).shape.size() < 2)
+      return Builder::fail(node, Code::unsupported)
+             << "right operand of rank " << builder.at(stored).shape.size() << ", expected at least 2";
     RUNNEL_ASSIGN(right, RightOperand(builder, node, stored).plain());
   }
   FullyConnectedOptions options;

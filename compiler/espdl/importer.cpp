@@ -15,23 +15,30 @@ namespace {
 
 using espdl_source::TargetChoice;
 
-// The targets that the contents leave open differ in rounding only: the one whose rounding comes closer to the recorded
-// outputs. (16-bit models are recorded with float arithmetic and need not agree exactly with either.)
+// The targets that the contents leave open differ in rounding only: the one whose rounding comes closer to
+// the recorded outputs. (16-bit models are recorded with float arithmetic and need not agree exactly with
+// either.)
 Result<TargetChoice> target_from_vectors(const espdl_source::Model& model, const EspdlOptions& options) {
-  const auto guess = [](std::string why) { return TargetChoice{EspdlTarget::esp32s3, std::move(why) + ": esp32s3 is a guess, name the target to be sure"}; };
+  const auto guess = [](std::string why) {
+    return TargetChoice{EspdlTarget::esp32s3,
+                        std::move(why) + ": esp32s3 is a guess, name the target to be sure"};
+  };
   RUNNEL_ASSIGN(const Graph half_up, espdl_source::convert(model, EspdlTarget::esp32s3, options));
   if (half_up.vectors.empty()) return guess("nothing in the file tells");
   RUNNEL_ASSIGN(const Graph half_even, espdl_source::convert(model, EspdlTarget::esp32p4, options));
-  const auto up = espdl_source::differing_elements(half_up, options.operators), even = espdl_source::differing_elements(half_even, options.operators);
+  const auto up = espdl_source::differing_elements(half_up, options.operators),
+             even = espdl_source::differing_elements(half_even, options.operators);
   if (!up.ok() || !even.ok()) return guess("the embedded test values cannot be run here");
   const std::int64_t up_differs = up.value(), even_differs = even.value();
   if (up_differs == even_differs) {
-    return guess(up_differs == 0 ? "both roundings reproduce the embedded test values" : "both roundings are equally far from the embedded test values");
+    return guess(up_differs == 0 ? "both roundings reproduce the embedded test values"
+                                 : "both roundings are equally far from the embedded test values");
   }
   const bool is_even = even_differs < up_differs;
   const std::int64_t least = std::min(up_differs, even_differs), most = std::max(up_differs, even_differs);
   std::string why = is_even ? "half-even rounding " : "half-up rounding ";
-  why += least == 0 ? "reproduces the embedded test values" : "comes closer to the embedded test values (" + std::to_string(least) + " differ)";
+  why += least == 0 ? "reproduces the embedded test values"
+                    : "comes closer to the embedded test values (" + std::to_string(least) + " differ)";
   why += std::string(", with ") + (is_even ? "half-up " : "half-even ") + std::to_string(most) + " differ";
   return TargetChoice{is_even ? EspdlTarget::esp32p4 : EspdlTarget::esp32s3, std::move(why)};
 }
@@ -60,7 +67,8 @@ Result<EspdlImport> import_payload(std::span<const std::byte> bytes, const Espdl
   }
   // The target has an entry of its own.
   for (const auto& entry : model.metadata) {
-    if (entry.first != "target" || espdl_source::target_named(entry.second) == EspdlTarget::automatic) result.graph.metadata.push_back(entry);
+    if (entry.first != "target" || espdl_source::target_named(entry.second) == EspdlTarget::automatic)
+      result.graph.metadata.push_back(entry);
   }
   RUNNEL_TRY(take_pipeline_entries(result.graph.metadata, result.graph.pipeline));
   result.graph.metadata.emplace_back("source.format", "espdl");

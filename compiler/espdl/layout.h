@@ -22,9 +22,9 @@
 namespace runnel::compiler {
 
 struct WeightLayout {
-  enum class Order : std::uint8_t { plain, channels_innermost, blocked };   // NHWC; HWCN; (N/A)HWC<A>
+  enum class Order : std::uint8_t { plain, channels_innermost, blocked };  // NHWC; HWCN; (N/A)HWC<A>
   Order order = Order::plain;
-  int block = 1;   // A
+  int block = 1;  // A
 
   friend bool operator==(const WeightLayout&, const WeightLayout&) = default;
 };
@@ -33,18 +33,18 @@ struct WeightLayout {
 Result<WeightLayout> parse_weight_layout(std::string_view name);
 
 struct WeightSize {
-  std::int64_t outputs = 0;   // N
+  std::int64_t outputs = 0;  // N
   std::int64_t taps = 0;
-  std::int64_t inputs = 0;    // C; 1 when depthwise
-  bool depthwise = false;     // decides the order of the unaligned tail
+  std::int64_t inputs = 0;  // C; 1 when depthwise
+  bool depthwise = false;   // decides the order of the unaligned tail
 };
 
 // `stored` holds outputs*taps*inputs elements (the caller has checked it). Returns them as [N][taps][C].
-std::vector<std::byte> unpack_weights(std::span<const std::byte> stored, std::size_t element_size, const WeightLayout& layout,
-                                      const WeightSize& size);
+std::vector<std::byte> unpack_weights(std::span<const std::byte> stored, std::size_t element_size,
+                                      const WeightLayout& layout, const WeightSize& size);
 // The other way round: `plain` is [N][taps][C].
-std::vector<std::byte> pack_weights(std::span<const std::byte> plain, std::size_t element_size, const WeightLayout& layout,
-                                    const WeightSize& size);
+std::vector<std::byte> pack_weights(std::span<const std::byte> plain, std::size_t element_size,
+                                    const WeightLayout& layout, const WeightSize& size);
 // "(N/16)HWC16_UNALIGNED"; `axes`: 1 (W) or 2 (HW).
 std::string layout_name(const WeightLayout& layout, const WeightSize& size, int axes);
 

@@ -1,4 +1,5 @@
-// Data movement, written: Reshape, Transpose, Slice, Concat, Split, Pad, and operators that read or write by index.
+// Data movement, written: Reshape, Transpose, Slice, Concat, Split, Pad, and operators that read or write by
+// index.
 #include <algorithm>
 
 #include "compiler/espdl/lowering.h"
@@ -7,12 +8,14 @@ namespace runnel::compiler::espdl_source {
 
 void lower_reshape(Lowering& to, const compiler::Node& node) {
   const std::vector<std::int64_t> shape = wide(to.output(node).shape);
-  to.add(node, "Reshape", {to.operand(node, 0), to.integers(node, "shape", shape)}).attributes["allowzero"] = std::int64_t{0};
+  to.add(node, "Reshape", {to.operand(node, 0), to.integers(node, "shape", shape)}).attributes["allowzero"] =
+      std::int64_t{0};
 }
 
 void lower_transpose(Lowering& to, const compiler::Node& node) {
   const auto& perm = std::get<TransposeOptions>(node.options).perm;
-  to.add(node, "Transpose", {to.operand(node, 0)}).attributes["perm"] = std::vector<std::int64_t>(perm.begin(), perm.end());
+  to.add(node, "Transpose", {to.operand(node, 0)}).attributes["perm"] =
+      std::vector<std::int64_t>(perm.begin(), perm.end());
 }
 
 void lower_slice(Lowering& to, const compiler::Node& node) {
@@ -33,20 +36,23 @@ void lower_slice(Lowering& to, const compiler::Node& node) {
   }
   if (axes.empty()) add(0);
   to.add(node, "Slice",
-         {to.operand(node, 0), to.integers(node, "starts", starts), to.integers(node, "ends", ends), to.integers(node, "axes", axes), to.integers(node, "steps", steps)});
+         {to.operand(node, 0), to.integers(node, "starts", starts), to.integers(node, "ends", ends),
+          to.integers(node, "axes", axes), to.integers(node, "steps", steps)});
 }
 
 void lower_concat(Lowering& to, const compiler::Node& node) {
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(to.operand(node, i));
-  to.add(node, "Concat", std::move(inputs)).attributes["axis"] = static_cast<std::int64_t>(std::get<AxisOptions>(node.options).axis);
+  to.add(node, "Concat", std::move(inputs)).attributes["axis"] =
+      static_cast<std::int64_t>(std::get<AxisOptions>(node.options).axis);
 }
 
 void lower_split(Lowering& to, const compiler::Node& node) {
   const int axis = std::get<AxisOptions>(node.options).axis;
   std::vector<std::int64_t> sizes;
   for (const TensorId id : node.outputs) sizes.push_back(to.at(id).shape[static_cast<std::size_t>(axis)]);
-  to.add(node, "Split", {to.operand(node, 0), to.integers(node, "split", sizes)}).attributes["axis"] = static_cast<std::int64_t>(axis);
+  to.add(node, "Split", {to.operand(node, 0), to.integers(node, "split", sizes)}).attributes["axis"] =
+      static_cast<std::int64_t>(axis);
 }
 
 void lower_pad(Lowering& to, const compiler::Node& node) {
@@ -62,7 +68,10 @@ void lower_pad(Lowering& to, const compiler::Node& node) {
     to.refuse(node, "padding of " + std::string(runnel::name_of(y.dtype)) + " with other values than 0");
     return;
   }
-  to.add(node, "Pad", std::move(inputs)).attributes["mode"] = std::string(constant ? "constant" : o.mode == fb::PadMode::reflect ? "reflect" : "edge");
+  to.add(node, "Pad", std::move(inputs)).attributes["mode"] =
+      std::string(constant                         ? "constant"
+                  : o.mode == fb::PadMode::reflect ? "reflect"
+                                                   : "edge");
 }
 
 void lower_gather(Lowering& to, const compiler::Node& node) {
@@ -85,13 +94,14 @@ void lower_gather(Lowering& to, const compiler::Node& node) {
       to.skip(*next);
     }
   }
-  to.add(node, "Gather", {to.operand(node, 0), list}, last).attributes["axis"] = static_cast<std::int64_t>(axis);
+  to.add(node, "Gather", {to.operand(node, 0), list}, last).attributes["axis"] =
+      static_cast<std::int64_t>(axis);
 }
 
 void lower_scatter(Lowering& to, const compiler::Node& node) {
   const auto reduction = std::get<ScatterOptions>(node.options).reduction;
-  to.add(node, "ScatterND", {to.operand(node, 0), to.operand(node, 1), to.operand(node, 2)}).attributes["reduction"] =
-      std::string(fb::EnumNameScatterReduction(reduction));
+  to.add(node, "ScatterND", {to.operand(node, 0), to.operand(node, 1), to.operand(node, 2)})
+      .attributes["reduction"] = std::string(fb::EnumNameScatterReduction(reduction));
 }
 
 void lower_reverse(Lowering& to, const compiler::Node& node) {
@@ -117,7 +127,8 @@ void lower_recurrent(Lowering& to, const compiler::Node& node) {
   Node& out = to.add(node, lstm ? "LSTM" : "GRU", std::move(inputs));
   std::vector<std::string> outputs;
   auto next = out.outputs.begin();
-  for (int i = 0; i < (lstm ? 3 : 2); ++i) outputs.push_back((o.outputs & (1 << i)) != 0 ? *next++ : std::string());
+  for (int i = 0; i < (lstm ? 3 : 2); ++i)
+    outputs.push_back((o.outputs & (1 << i)) != 0 ? *next++ : std::string());
   while (outputs.back().empty()) outputs.pop_back();
   out.outputs = std::move(outputs);
   out.attributes["direction"] = std::string(fb::EnumNameDirection(o.direction));
@@ -136,7 +147,8 @@ void lower_norm(Lowering& to, const compiler::Node& node) {
   }
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(to.operand(node, i));
-  Node& out = to.add(node, node.code == fb::OpCode::layer_norm ? "LayerNormalization" : "RMSNormalization", std::move(inputs));
+  Node& out = to.add(node, node.code == fb::OpCode::layer_norm ? "LayerNormalization" : "RMSNormalization",
+                     std::move(inputs));
   out.attributes["axis"] = static_cast<std::int64_t>(o.axis);
   out.attributes["epsilon"] = o.epsilon;
 }

@@ -12,7 +12,8 @@ namespace {
 int alignment(const Tensor& weights) { return weights.dtype == DType::int8 ? 16 : 8; }
 
 WeightLayout layout_for(EspdlTarget target, const Tensor& weights, bool depthwise) {
-  if (target == EspdlTarget::c) return {depthwise ? WeightLayout::Order::channels_innermost : WeightLayout::Order::plain, 1};
+  if (target == EspdlTarget::c)
+    return {depthwise ? WeightLayout::Order::channels_innermost : WeightLayout::Order::plain, 1};
   return {WeightLayout::Order::blocked, alignment(weights)};
 }
 
@@ -27,20 +28,24 @@ bool check_weights(Lowering& to, const compiler::Node& node) {
   };
   if (!weights.data) refuse("weights that are computed, expected a constant");
   if (!is_quantized(weights.dtype) || x.dtype != weights.dtype || y.dtype != weights.dtype) {
-    refuse(std::string("weights of ") + std::string(name_of(weights.dtype)) + " between " + std::string(name_of(x.dtype)) + " and " + std::string(name_of(y.dtype)) +
+    refuse(std::string("weights of ") + std::string(name_of(weights.dtype)) + " between " +
+           std::string(name_of(x.dtype)) + " and " + std::string(name_of(y.dtype)) +
            ", expected int8 or int16 for all three");
     return false;
   }
   const std::size_t outputs = static_cast<std::size_t>(weights.shape[0]);
   if (weights.exponents.size() != 1 && (weights.exponents.size() != outputs || weights.channel_axis != 0)) {
-    refuse(std::to_string(weights.exponents.size()) + " exponents of its weights, expected 1 or " + std::to_string(outputs));
+    refuse(std::to_string(weights.exponents.size()) + " exponents of its weights, expected 1 or " +
+           std::to_string(outputs));
   } else if (weights.exponents.size() > 1 && to.target() != EspdlTarget::esp32p4) {
     refuse("one exponent of its weights per output channel, which only esp32p4 has");
   }
   if (fits) {
     const int most = *std::max_element(weights.exponents.begin(), weights.exponents.end());
     const int shift = exponent_of(y) - exponent_of(x) - most;
-    if (shift < 0) to.notes.push_back("node \"" + node.name + "\": its sums are shifted left by " + std::to_string(-shift) + " bits, which ESP-DL's exporter complains of");
+    if (shift < 0)
+      to.notes.push_back("node \"" + node.name + "\": its sums are shifted left by " +
+                         std::to_string(-shift) + " bits, which ESP-DL's exporter complains of");
   }
   return fits;
 }
@@ -56,12 +61,14 @@ std::string bias_of(Lowering& to, const compiler::Node& node) {
   const Tensor &bias = to.input(node, 2), &weights = to.input(node, 1);
   const DType expected = weights.dtype == DType::int8 ? DType::int32 : DType::int64;
   if (!bias.data || bias.dtype != expected) {
-    to.refuse(node, std::string("a bias of ") + std::string(name_of(bias.dtype)) + (bias.data ? "" : " that is computed") + ", expected a constant of " +
+    to.refuse(node, std::string("a bias of ") + std::string(name_of(bias.dtype)) +
+                        (bias.data ? "" : " that is computed") + ", expected a constant of " +
                         std::string(name_of(expected)));
     return {};
   }
   bool sums = bias.exponents.size() == weights.exponents.size();
-  for (std::size_t i = 0; sums && i < bias.exponents.size(); ++i) sums = bias.exponents[i] == exponent_of(to.input(node, 0)) + weights.exponents[i];
+  for (std::size_t i = 0; sums && i < bias.exponents.size(); ++i)
+    sums = bias.exponents[i] == exponent_of(to.input(node, 0)) + weights.exponents[i];
   if (!sums) to.refuse(node, "exponents of its bias that are not the sums of those of input and weights");
   Constant constant = to.constant_of(bias);
   constant.dims = {constant.count};
@@ -70,8 +77,8 @@ std::string bias_of(Lowering& to, const compiler::Node& node) {
   const auto values = integers_of(constant);
   for (std::size_t i = 0; values.ok() && i < values->size(); ++i) {
     if ((*values)[i] <= most && (*values)[i] >= -most - 1) continue;
-    to.refuse(node, "a bias of " + std::to_string((*values)[i]) + " (channel " + std::to_string(i) + "), which does not fit the " + std::to_string(bits) +
-                        " bits of the target");
+    to.refuse(node, "a bias of " + std::to_string((*values)[i]) + " (channel " + std::to_string(i) +
+                        "), which does not fit the " + std::to_string(bits) + " bits of the target");
     break;
   }
   return to.constant(std::move(constant));
@@ -79,13 +86,16 @@ std::string bias_of(Lowering& to, const compiler::Node& node) {
 
 std::string text_of(Lowering& to, const compiler::Node& node, fb::Activation activation) {
   if (activation == fb::Activation::none) return "Linear";
-  if (activation != fb::Activation::relu) to.refuse(node, std::string("activation ") + fb::EnumNameActivation(activation) + ", expected none or relu");
+  if (activation != fb::Activation::relu)
+    to.refuse(node,
+              std::string("activation ") + fb::EnumNameActivation(activation) + ", expected none or relu");
   return "Relu";
 }
 
 // Weights [N][kh][kw][C / groups] as the file has them.
 std::string conv_weights(Lowering& to, const Tensor& weights, int axes, bool depthwise) {
-  const std::int64_t outputs = weights.shape[0], height = weights.shape[1], width = weights.shape[2], inputs = weights.shape[3];
+  const std::int64_t outputs = weights.shape[0], height = weights.shape[1], width = weights.shape[2],
+                     inputs = weights.shape[3];
   const WeightSize size{outputs, height * width, inputs, depthwise};
   const WeightLayout layout = layout_for(to.target(), weights, depthwise);
   Constant constant = to.constant_of(weights, layout_name(layout, size, axes));
@@ -100,11 +110,13 @@ struct Window {
   std::vector<std::int64_t> strides, dilations, before, after;
 };
 
-void write_conv(Lowering& to, const compiler::Node& node, const std::string& x, const Tensor& weights, const Window& window, int groups, fb::Activation activation) {
+void write_conv(Lowering& to, const compiler::Node& node, const std::string& x, const Tensor& weights,
+                const Window& window, int groups, fb::Activation activation) {
   const int axes = static_cast<int>(to.output(node).shape.size()) - 2;
   const std::int64_t channels = to.input(node, 0).shape.back();
   if (groups != 1 && (groups != channels || weights.shape[3] != 1)) {
-    to.refuse(node, std::to_string(groups) + " groups over " + std::to_string(channels) + " channels, expected 1 group or as many as channels");
+    to.refuse(node, std::to_string(groups) + " groups over " + std::to_string(channels) +
+                        " channels, expected 1 group or as many as channels");
     return;
   }
   const std::string w = conv_weights(to, weights, axes, groups != 1), b = bias_of(to, node);
@@ -139,8 +151,9 @@ void lower_conv(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<ConvOptions>(node.options);
   if (!check_rank(to, node) || !check_weights(to, node)) return;
   const int axes = static_cast<int>(to.input(node, 0).shape.size()) - 2;
-  const Window window{spatial(axes, o.stride_height, o.stride_width), spatial(axes, o.dilation_height, o.dilation_width), spatial(axes, o.pad_top, o.pad_left),
-                      spatial(axes, o.pad_bottom, o.pad_right)};
+  const Window window{spatial(axes, o.stride_height, o.stride_width),
+                      spatial(axes, o.dilation_height, o.dilation_width),
+                      spatial(axes, o.pad_top, o.pad_left), spatial(axes, o.pad_bottom, o.pad_right)};
   write_conv(to, node, to.operand(node, 0), to.input(node, 1), window, o.groups, o.activation);
 }
 
@@ -151,8 +164,10 @@ void lower_transposed_conv(Lowering& to, const compiler::Node& node) {
   const Tensor& x = to.input(node, 0);
   const int axes = static_cast<int>(x.shape.size()) - 2;
   Tensor weights = to.input(node, 1);
-  const int height = (weights.shape[1] - 1) * o.dilation_height, width = (weights.shape[2] - 1) * o.dilation_width;
-  const Window window{spatial(axes, 1, 1), spatial(axes, o.dilation_height, o.dilation_width), spatial(axes, height - o.crop_top, width - o.crop_left),
+  const int height = (weights.shape[1] - 1) * o.dilation_height,
+            width = (weights.shape[2] - 1) * o.dilation_width;
+  const Window window{spatial(axes, 1, 1), spatial(axes, o.dilation_height, o.dilation_width),
+                      spatial(axes, height - o.crop_top, width - o.crop_left),
                       spatial(axes, height - o.crop_bottom, width - o.crop_right)};
   for (const auto* pads : {&window.before, &window.after}) {
     for (const std::int64_t pad : *pads) {

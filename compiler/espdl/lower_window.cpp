@@ -1,4 +1,5 @@
-// Windows and rearrangements, written: pooling, StreamingCache, InsertZeros, DepthToSpace, SpaceToDepth, Resize.
+// Windows and rearrangements, written: pooling, StreamingCache, InsertZeros, DepthToSpace, SpaceToDepth,
+// Resize.
 #include <cmath>
 #include <cstring>
 
@@ -30,15 +31,18 @@ void lower_pool(Lowering& to, const compiler::Node& node) {
     to.add(node, "GlobalAveragePool", {to.operand(node, 0)});
     return;
   }
-  if (o.dilation_height != 1 || o.dilation_width != 1) to.refuse(node, "a dilated window, which pooling does not have");
+  if (o.dilation_height != 1 || o.dilation_width != 1)
+    to.refuse(node, "a dilated window, which pooling does not have");
   const auto& x = to.input(node, 0).shape;
   std::vector<std::int64_t> kernel = spatial(axes, o.kernel_height, o.kernel_width);
   if (o.global) kernel.assign(x.begin() + 1, x.end() - 1);
-  std::vector<std::int64_t> pads = spatial(axes, o.pad_top, o.pad_left), after = spatial(axes, o.pad_bottom, o.pad_right);
+  std::vector<std::int64_t> pads = spatial(axes, o.pad_top, o.pad_left),
+                            after = spatial(axes, o.pad_bottom, o.pad_right);
   pads.insert(pads.end(), after.begin(), after.end());
   bool padded = false;
   for (const std::int64_t pad : pads) padded = padded || pad != 0;
-  if (!largest && padded && !o.count_padding) to.refuse(node, "an average that leaves its padding out; ESP-DL divides by the kernel's size");
+  if (!largest && padded && !o.count_padding)
+    to.refuse(node, "an average that leaves its padding out; ESP-DL divides by the kernel's size");
   Node& out = to.add(node, largest ? "MaxPool" : "AveragePool", {to.operand(node, 0)});
   if (!largest) out.attributes["count_include_pad"] = std::int64_t{1};
   out.attributes["kernel_shape"] = kernel;
@@ -52,7 +56,9 @@ void lower_cache(Lowering& to, const compiler::Node& node) {
   const auto& shape = to.input(node, 0).shape;
   std::int64_t front = 1;
   for (int i = 0; i < o.axis; ++i) front *= shape[static_cast<std::size_t>(i)];
-  if (front != 1) to.refuse(node, "frames along axis " + std::to_string(o.axis) + " behind " + std::to_string(front) + " elements, expected 1: ESP-DL mixes them up");
+  if (front != 1)
+    to.refuse(node, "frames along axis " + std::to_string(o.axis) + " behind " + std::to_string(front) +
+                        " elements, expected 1: ESP-DL mixes them up");
   Node& out = to.add(node, "StreamingCache", {to.operand(node, 0)});
   out.attributes["frame_axis"] = static_cast<std::int64_t>(o.axis);
   out.attributes["window_size"] = static_cast<std::int64_t>(o.frames) + 1;
@@ -69,7 +75,8 @@ void lower_insert_zeros(Lowering& to, const compiler::Node& node) {
 
 void lower_blocks(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<BlockOptions>(node.options);
-  Node& out = to.add(node, node.code == fb::OpCode::depth_to_space ? "DepthToSpace" : "SpaceToDepth", {to.operand(node, 0)});
+  Node& out = to.add(node, node.code == fb::OpCode::depth_to_space ? "DepthToSpace" : "SpaceToDepth",
+                     {to.operand(node, 0)});
   out.attributes["blocksize"] = static_cast<std::int64_t>(o.size);
   out.attributes["mode"] = std::string(o.channel_major ? "CRD" : "DCR");
 }
@@ -86,7 +93,8 @@ void lower_resize(Lowering& to, const compiler::Node& node) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t axis = i == 0 ? 0 : i == 1 ? last : i - 1;
     factors.push_back(static_cast<float>(y[axis]) / static_cast<float>(x[axis]));
-    exact = exact && std::floor(static_cast<double>(x[axis]) * static_cast<double>(factors.back())) == y[axis] &&
+    exact = exact &&
+            std::floor(static_cast<double>(x[axis]) * static_cast<double>(factors.back())) == y[axis] &&
             static_cast<double>(factors.back()) * x[axis] == static_cast<double>(y[axis]);
     sizes.push_back(y[axis]);
   }
@@ -110,7 +118,8 @@ void lower_resize(Lowering& to, const compiler::Node& node) {
   Node& out = to.add(node, "Resize", std::move(inputs));
   const bool linear = o.mode == fb::ResizeMode::linear;
   out.attributes["mode"] = std::string(linear ? "linear" : "nearest");
-  out.attributes["coordinate_transformation_mode"] = std::string(fb::EnumNameResizeCoordinates(o.coordinates));
+  out.attributes["coordinate_transformation_mode"] =
+      std::string(fb::EnumNameResizeCoordinates(o.coordinates));
   if (!linear) out.attributes["nearest_mode"] = std::string("floor");
 }
 

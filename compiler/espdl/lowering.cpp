@@ -14,7 +14,8 @@ std::string quant_type(DType output, DType input) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, EspdlTarget target) : graph_(graph), target_(target), reads_(graph.tensors.size(), 0) {
+Lowering::Lowering(const Graph& graph, EspdlTarget target)
+    : graph_(graph), target_(target), reads_(graph.tensors.size(), 0) {
   for (const compiler::Node& node : graph.nodes) {
     for (const TensorId id : node.inputs) {
       if (id != kAbsent) ++reads_[static_cast<std::size_t>(id)];
@@ -32,8 +33,10 @@ void Lowering::refuse(const compiler::Node& node, const std::string& why) {
 
 const compiler::Node* Lowering::tail(const compiler::Node& node, fb::OpCode code) const {
   const compiler::Node* const next = &node + 1;
-  if (next >= graph_.nodes.data() + graph_.nodes.size() || next->name != node.name || next->code != code) return nullptr;
-  const bool reads = !next->inputs.empty() && next->inputs[0] == node.outputs[0] && read_once(node.outputs[0]);
+  if (next >= graph_.nodes.data() + graph_.nodes.size() || next->name != node.name || next->code != code)
+    return nullptr;
+  const bool reads =
+      !next->inputs.empty() && next->inputs[0] == node.outputs[0] && read_once(node.outputs[0]);
   return reads ? next : nullptr;
 }
 
@@ -78,7 +81,8 @@ Constant Lowering::constant_of(const Tensor& tensor, std::string_view layout) co
 std::string Lowering::constant(Constant constant) {
   // One constant for all that read the same.
   const auto same = [&](const Constant& other) {
-    return other.dims == constant.dims && other.dtype == constant.dtype && other.exponents == constant.exponents && other.layout == constant.layout &&
+    return other.dims == constant.dims && other.dtype == constant.dtype &&
+           other.exponents == constant.exponents && other.layout == constant.layout &&
            other.data == constant.data;
   };
   const std::string wish = constant.name.empty() ? "constant" : constant.name;
@@ -93,7 +97,8 @@ std::string Lowering::constant(Constant constant) {
   return name;
 }
 
-std::string Lowering::integers(const compiler::Node& node, std::string_view what, const std::vector<std::int64_t>& values) {
+std::string Lowering::integers(const compiler::Node& node, std::string_view what,
+                               const std::vector<std::int64_t>& values) {
   Constant out;
   out.name = node.name + "/" + std::string(what);
   out.dims = {static_cast<std::int64_t>(values.size())};
@@ -110,7 +115,8 @@ std::string Lowering::operand(const compiler::Node& node, std::size_t position) 
   const Tensor& tensor = at(id);
   if (!tensor.data) return name_of(id);
   if (is_quantized(tensor.dtype) && tensor.exponents.size() != 1) {
-    refuse(node, "its constant \"" + tensor.name + "\" has " + std::to_string(tensor.exponents.size()) + " exponents, expected 1");
+    refuse(node, "its constant \"" + tensor.name + "\" has " + std::to_string(tensor.exponents.size()) +
+                     " exponents, expected 1");
     return tensor.name;
   }
   Constant plain = constant_of(tensor);
@@ -118,13 +124,16 @@ std::string Lowering::operand(const compiler::Node& node, std::size_t position) 
   return constant(std::move(plain));
 }
 
-std::string Lowering::value(const std::string& wish, const Tensor& like, const std::vector<std::int64_t>& shape) {
+std::string Lowering::value(const std::string& wish, const Tensor& like,
+                            const std::vector<std::int64_t>& shape) {
   const std::string name = unique(wish);
-  model.values.insert_or_assign(name, Value{like.dtype, shape, is_quantized(like.dtype) ? like.exponents : std::vector<std::int8_t>{}});
+  model.values.insert_or_assign(
+      name, Value{like.dtype, shape, is_quantized(like.dtype) ? like.exponents : std::vector<std::int8_t>{}});
   return name;
 }
 
-Node& Lowering::add_between(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs, std::string output, DType dtype, std::string_view suffix) {
+Node& Lowering::add_between(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs,
+                            std::string output, DType dtype, std::string_view suffix) {
   Node node;
   node.name = unique_node(from.name + std::string(suffix));
   node.op = op;
@@ -136,14 +145,17 @@ Node& Lowering::add_between(const compiler::Node& from, std::string_view op, std
   return model.nodes.back();
 }
 
-Node& Lowering::add(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs, const compiler::Node* to) {
+Node& Lowering::add(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs,
+                    const compiler::Node* to) {
   const compiler::Node& last = to != nullptr ? *to : from;
   Node& node = add_between(from, op, std::move(inputs), "", output(last).dtype);
   node.outputs.clear();
   for (const TensorId id : last.outputs) {
     const Tensor& tensor = at(id);
     node.outputs.push_back(name_of(id));
-    model.values.insert_or_assign(name_of(id), Value{tensor.dtype, wide(tensor.shape), is_quantized(tensor.dtype) ? tensor.exponents : std::vector<std::int8_t>{}});
+    model.values.insert_or_assign(
+        name_of(id), Value{tensor.dtype, wide(tensor.shape),
+                           is_quantized(tensor.dtype) ? tensor.exponents : std::vector<std::int8_t>{}});
   }
   return node;
 }
@@ -158,7 +170,8 @@ Constant quantized_value(std::string name, const Tensor& like, std::int64_t valu
   out.dtype = like.dtype;
   out.exponents = like.exponents;
   out.layout = "UNK";
-  for (std::size_t byte = 0; byte < size_of(like.dtype); ++byte) out.data.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * byte)));
+  for (std::size_t byte = 0; byte < size_of(like.dtype); ++byte)
+    out.data.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * byte)));
   return out;
 }
 

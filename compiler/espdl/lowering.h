@@ -1,4 +1,5 @@
-// What the ways back of single operators share: from operators of a graph to nodes of an .espdl model. The counterpart of builder.h.
+// What the ways back of single operators share: from operators of a graph to nodes of an .espdl model. The
+// counterpart of builder.h.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ class Lowering {
  public:
   Lowering(const Graph& graph, EspdlTarget target);
 
-  Model model;                              // what has been written so far
-  std::vector<std::string> notes;           // things worth telling, one sentence each
+  Model model;                     // what has been written so far
+  std::vector<std::string> notes;  // things worth telling, one sentence each
 
   [[nodiscard]] EspdlTarget target() const { return target_; }
   [[nodiscard]] const std::vector<std::string>& refusals() const { return refusals_; }
@@ -31,20 +32,27 @@ class Lowering {
   // ---- the graph
   [[nodiscard]] const std::vector<compiler::Node>& nodes() const { return graph_.nodes; }
   [[nodiscard]] const Tensor& at(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)]; }
-  [[nodiscard]] const Tensor& input(const compiler::Node& node, std::size_t position) const { return at(node.inputs[position]); }
-  [[nodiscard]] const Tensor& output(const compiler::Node& node, std::size_t position = 0) const { return at(node.outputs[position]); }
-  [[nodiscard]] static bool has(const compiler::Node& node, std::size_t position) { return position < node.inputs.size() && node.inputs[position] != kAbsent; }
+  [[nodiscard]] const Tensor& input(const compiler::Node& node, std::size_t position) const {
+    return at(node.inputs[position]);
+  }
+  [[nodiscard]] const Tensor& output(const compiler::Node& node, std::size_t position = 0) const {
+    return at(node.outputs[position]);
+  }
+  [[nodiscard]] static bool has(const compiler::Node& node, std::size_t position) {
+    return position < node.inputs.size() && node.inputs[position] != kAbsent;
+  }
   // Whether one node alone reads it, and the graph does not return it.
   [[nodiscard]] bool read_once(TensorId id) const { return reads_[static_cast<std::size_t>(id)] == 1; }
-  // The node right behind `node` when it belongs to it: same name, of this code, the only reader of its result. The importer makes such pairs of
-  // single nodes. Null otherwise.
+  // The node right behind `node` when it belongs to it: same name, of this code, the only reader of its
+  // result. The importer makes such pairs of single nodes. Null otherwise.
   [[nodiscard]] const compiler::Node* tail(const compiler::Node& node, fb::OpCode code) const;
   // Nodes that another one stands for.
   void skip(const compiler::Node& node) { skipped_.insert(&node); }
   [[nodiscard]] bool skipped(const compiler::Node& node) const { return skipped_.contains(&node); }
 
   // ---- operands
-  // The name under which operand `position` is read: a value, or a constant as it lies ("" when it is absent).
+  // The name under which operand `position` is read: a value, or a constant as it lies ("" when it is
+  // absent).
   std::string operand(const compiler::Node& node, std::size_t position);
   // The name of a tensor in the file.
   const std::string& name_of(TensorId id);
@@ -54,7 +62,8 @@ class Lowering {
   // Adds a constant under its name, or under a similar one when another constant has it. Gives the name.
   std::string constant(Constant constant);
   // The same for integers of a node: axes, sizes, shapes.
-  std::string integers(const compiler::Node& node, std::string_view what, const std::vector<std::int64_t>& values);
+  std::string integers(const compiler::Node& node, std::string_view what,
+                       const std::vector<std::int64_t>& values);
   // A tensor of the graph as a constant, with its data.
   Constant constant_of(const Tensor& tensor, std::string_view layout = "UNK") const;
   // A value that the graph does not have.
@@ -62,9 +71,11 @@ class Lowering {
 
   // ---- nodes
   // A node of type `op` with the outputs of `to` (default: of `from`).
-  Node& add(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs, const compiler::Node* to = nullptr);
+  Node& add(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs,
+            const compiler::Node* to = nullptr);
   // One with an output of its own, of type `dtype`; its name is that of `from` and `suffix`.
-  Node& add_between(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs, std::string output, DType dtype, std::string_view suffix = {});
+  Node& add_between(const compiler::Node& from, std::string_view op, std::vector<std::string> inputs,
+                    std::string output, DType dtype, std::string_view suffix = {});
 
  private:
   std::string unique(std::string wish);
@@ -115,12 +126,14 @@ void lower_expand(Lowering& to, const compiler::Node& node);
 void lower_recurrent(Lowering& to, const compiler::Node& node);
 void lower_norm(Lowering& to, const compiler::Node& node);
 
-// Nodes in front of a product of two computed values that only undo the layout of its right operand: the product reads what they read.
+// Nodes in front of a product of two computed values that only undo the layout of its right operand: the
+// product reads what they read.
 void fold_right_operand(Lowering& to, const compiler::Node& node, std::size_t index);
 // Casts to bool in front of a node that takes integers as truth itself.
 void fold_truth(Lowering& to, const compiler::Node& node, std::size_t index);
 
-// The whole graph as an .espdl model, without test values and metadata. What cannot be said is refused, all of it.
+// The whole graph as an .espdl model, without test values and metadata. What cannot be said is refused, all
+// of it.
 void lower(Lowering& to, const Graph& graph);
 
 // ---- helpers

@@ -8,9 +8,12 @@ namespace runnel::compiler {
 namespace {
 
 constexpr std::string_view kPrefix = "runnel.";
-constexpr std::pair<std::string_view, std::string PipelineSettings::*> kTexts[] = {{"front_end", &PipelineSettings::front_end}, {"decision", &PipelineSettings::decision}};
+constexpr std::pair<std::string_view, std::string PipelineSettings::*> kTexts[] = {
+    {"front_end", &PipelineSettings::front_end}, {"decision", &PipelineSettings::decision}};
 constexpr std::pair<std::string_view, int PipelineSettings::*> kNumbers[] = {
-    {"sample_rate", &PipelineSettings::sample_rate}, {"window", &PipelineSettings::window}, {"hop", &PipelineSettings::hop}};
+    {"sample_rate", &PipelineSettings::sample_rate},
+    {"window", &PipelineSettings::window},
+    {"hop", &PipelineSettings::hop}};
 constexpr std::string_view kLabels = "labels";
 
 // True when the entry was one of ours.
@@ -24,7 +27,8 @@ Result<bool> take(std::string_view name, const std::string& value, PipelineSetti
     int number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || end != value.data() + value.size() || number < 0) {
-      return Status(Code::invalid_data) << "metadata entry \"runnel." << name << "\" is \"" << value << "\", expected a number";
+      return Status(Code::invalid_data)
+             << "metadata entry \"runnel." << name << "\" is \"" << value << "\", expected a number";
     }
     settings.*field = number;
     return true;
@@ -44,10 +48,12 @@ Result<bool> take(std::string_view name, const std::string& value, PipelineSetti
 MetadataEntries pipeline_entries(const PipelineSettings& settings) {
   MetadataEntries entries;
   for (const auto& [key, field] : kTexts) {
-    if (!(settings.*field).empty()) entries.emplace_back(std::string(kPrefix) + std::string(key), settings.*field);
+    if (!(settings.*field).empty())
+      entries.emplace_back(std::string(kPrefix) + std::string(key), settings.*field);
   }
   for (const auto& [key, field] : kNumbers) {
-    if (settings.*field > 0) entries.emplace_back(std::string(kPrefix) + std::string(key), std::to_string(settings.*field));
+    if (settings.*field > 0)
+      entries.emplace_back(std::string(kPrefix) + std::string(key), std::to_string(settings.*field));
   }
   if (settings.labels.empty()) return entries;
   std::string lines;

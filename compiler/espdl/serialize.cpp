@@ -19,16 +19,26 @@ constexpr int kIrVersion = 8;
 
 espdl::TensorDataType type_of(DType dtype) {
   switch (dtype) {
-    case DType::float32: return espdl::TensorDataType::FLOAT;
-    case DType::uint8: return espdl::TensorDataType::UINT8;
-    case DType::int8: return espdl::TensorDataType::INT8;
-    case DType::uint16: return espdl::TensorDataType::UINT16;
-    case DType::int16: return espdl::TensorDataType::INT16;
-    case DType::int32: return espdl::TensorDataType::INT32;
-    case DType::int64: return espdl::TensorDataType::INT64;
-    case DType::boolean: return espdl::TensorDataType::BOOL;
-    case DType::float64: return espdl::TensorDataType::DOUBLE;
-    default: return espdl::TensorDataType::UNDEFINED;
+    case DType::float32:
+      return espdl::TensorDataType::FLOAT;
+    case DType::uint8:
+      return espdl::TensorDataType::UINT8;
+    case DType::int8:
+      return espdl::TensorDataType::INT8;
+    case DType::uint16:
+      return espdl::TensorDataType::UINT16;
+    case DType::int16:
+      return espdl::TensorDataType::INT16;
+    case DType::int32:
+      return espdl::TensorDataType::INT32;
+    case DType::int64:
+      return espdl::TensorDataType::INT64;
+    case DType::boolean:
+      return espdl::TensorDataType::BOOL;
+    case DType::float64:
+      return espdl::TensorDataType::DOUBLE;
+    default:
+      return espdl::TensorDataType::UNDEFINED;
   }
 }
 
@@ -45,12 +55,15 @@ class Serializer {
     for (const auto& [name, value] : model_.values) values.push_back(written(name, value));
     const auto inputs = named(model_.inputs), outputs = named(model_.outputs);
     const auto test_inputs = written(model_.test_inputs), test_outputs = written(model_.test_outputs);
-    const auto graph = espdl::CreateGraph(out_, out_.CreateVector(nodes), out_.CreateString(model_.name), out_.CreateVector(constants), 0, inputs, outputs,
+    const auto graph = espdl::CreateGraph(out_, out_.CreateVector(nodes), out_.CreateString(model_.name),
+                                          out_.CreateVector(constants), 0, inputs, outputs,
                                           out_.CreateVector(values), 0, test_inputs, test_outputs);
-    const std::vector<Offset<espdl::OperatorSetId>> opsets = {espdl::CreateOperatorSetId(out_, out_.CreateString(""), kOpset)};
+    const std::vector<Offset<espdl::OperatorSetId>> opsets = {
+        espdl::CreateOperatorSetId(out_, out_.CreateString(""), kOpset)};
     std::vector<Offset<espdl::StringStringEntry>> metadata;
     for (const auto& [key, value] : model_.metadata) {
-      metadata.push_back(espdl::CreateStringStringEntry(out_, out_.CreateString(key), out_.CreateString(value)));
+      metadata.push_back(
+          espdl::CreateStringStringEntry(out_, out_.CreateString(key), out_.CreateString(value)));
     }
     const auto producer = out_.CreateString("runnel"), version = out_.CreateString(std::string(kVersion));
     const auto opset = out_.CreateVector(opsets);
@@ -95,7 +108,8 @@ class Serializer {
   Offset<espdl::ValueInfo> written(const std::string& name, const Value& value) {
     std::vector<Offset<espdl::Dimension>> dims;
     for (const std::int64_t dim : *value.shape) {
-      dims.push_back(espdl::CreateDimension(out_, espdl::CreateDimensionValue(out_, espdl::DimensionValueType::VALUE, dim)));
+      dims.push_back(espdl::CreateDimension(
+          out_, espdl::CreateDimensionValue(out_, espdl::DimensionValueType::VALUE, dim)));
     }
     const auto shape = espdl::CreateTensorShape(out_, out_.CreateVector(dims));
     const auto tensor = espdl::CreateTensorTypeAndShape(out_, type_of(value.dtype), shape);
@@ -111,7 +125,8 @@ class Serializer {
   }
 
   template <class Fill>
-  Offset<espdl::Attribute> attribute(Offset<flatbuffers::String> name, espdl::AttributeType type, const Fill& fill) {
+  Offset<espdl::Attribute> attribute(Offset<flatbuffers::String> name, espdl::AttributeType type,
+                                     const Fill& fill) {
     espdl::AttributeBuilder builder(out_);
     builder.add_name(name);
     builder.add_attr_type(type);
@@ -145,7 +160,8 @@ class Serializer {
   Offset<espdl::Node> written(const Node& node) {
     std::vector<Offset<espdl::Attribute>> attributes;
     for (const auto& [key, value] : node.attributes) attributes.push_back(written(key, value));
-    const auto inputs = out_.CreateVectorOfStrings(node.inputs), outputs = out_.CreateVectorOfStrings(node.outputs);
+    const auto inputs = out_.CreateVectorOfStrings(node.inputs),
+               outputs = out_.CreateVectorOfStrings(node.outputs);
     const auto name = out_.CreateString(node.name), op = out_.CreateString(node.op);
     return espdl::CreateNode(out_, inputs, outputs, name, op, 0, out_.CreateVector(attributes));
   }
@@ -163,8 +179,11 @@ Result<std::vector<std::byte>> serialize(const Model& model, const crypto::Key* 
   for (const auto* tests : {&model.test_inputs, &model.test_outputs}) {
     for (const Constant& tensor : *tests) data += tensor.data.size() + 256;
   }
-  constexpr std::size_t kLargest = std::size_t{std::numeric_limits<std::int32_t>::max()} - (std::size_t{1} << 26);
-  if (data > kLargest) return Status(Code::invalid_argument) << data << " bytes of constants and test values, expected at most " << kLargest;
+  constexpr std::size_t kLargest =
+      std::size_t{std::numeric_limits<std::int32_t>::max()} - (std::size_t{1} << 26);
+  if (data > kLargest)
+    return Status(Code::invalid_argument)
+           << data << " bytes of constants and test values, expected at most " << kLargest;
   Serializer serializer(model);
   const FlatBufferBuilder& built = serializer.run();
   const auto* const first = reinterpret_cast<const std::byte*>(built.GetBufferPointer());

@@ -12,14 +12,16 @@ namespace {
 
 std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
 
-std::vector<std::string> texts_of(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
+std::vector<std::string> texts_of(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
   std::vector<std::string> result;
-  for (flatbuffers::uoffset_t i = 0; texts != nullptr && i < texts->size(); ++i) result.push_back(texts->Get(i)->str());
+  for (flatbuffers::uoffset_t i = 0; texts != nullptr && i < texts->size(); ++i)
+    result.push_back(texts->Get(i)->str());
   return result;
 }
 
-// The numbers of a vector. FlatBuffers' verifier checks where the vector's length stands, not that eight-byte elements behind it are
-// aligned: they are copied instead of read in place.
+// The numbers of a vector. FlatBuffers' verifier checks where the vector's length stands, not that eight-byte
+// elements behind it are aligned: they are copied instead of read in place.
 template <class T>
 std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
   std::vector<T> numbers(from == nullptr ? 0 : from->size());
@@ -29,25 +31,38 @@ std::vector<T> numbers_in(const flatbuffers::Vector<T>* from) {
 
 DType dtype_of(espdl::TensorDataType type) {
   switch (type) {
-    case espdl::TensorDataType::FLOAT: return DType::float32;
-    case espdl::TensorDataType::UINT8: return DType::uint8;
-    case espdl::TensorDataType::INT8: return DType::int8;
-    case espdl::TensorDataType::UINT16: return DType::uint16;
-    case espdl::TensorDataType::INT16: return DType::int16;
-    case espdl::TensorDataType::INT32: return DType::int32;
-    case espdl::TensorDataType::INT64: return DType::int64;
-    case espdl::TensorDataType::BOOL: return DType::boolean;
-    case espdl::TensorDataType::DOUBLE: return DType::float64;
-    default: return DType::none;
+    case espdl::TensorDataType::FLOAT:
+      return DType::float32;
+    case espdl::TensorDataType::UINT8:
+      return DType::uint8;
+    case espdl::TensorDataType::INT8:
+      return DType::int8;
+    case espdl::TensorDataType::UINT16:
+      return DType::uint16;
+    case espdl::TensorDataType::INT16:
+      return DType::int16;
+    case espdl::TensorDataType::INT32:
+      return DType::int32;
+    case espdl::TensorDataType::INT64:
+      return DType::int64;
+    case espdl::TensorDataType::BOOL:
+      return DType::boolean;
+    case espdl::TensorDataType::DOUBLE:
+      return DType::float64;
+    default:
+      return DType::none;
   }
 }
 
 // Exponents have a meaning for quantized integers only; files carry [0] on everything else.
-Status read_exponents(const std::string& name, DType dtype, const flatbuffers::Vector<std::int64_t>* from, std::vector<std::int8_t>& to) {
-  if (from == nullptr || dtype == DType::float32 || dtype == DType::float64 || dtype == DType::boolean) return {};
+Status read_exponents(const std::string& name, DType dtype, const flatbuffers::Vector<std::int64_t>* from,
+                      std::vector<std::int8_t>& to) {
+  if (from == nullptr || dtype == DType::float32 || dtype == DType::float64 || dtype == DType::boolean)
+    return {};
   for (const std::int64_t exponent : numbers_in(from)) {
     if (exponent < -100 || exponent > 100) {
-      return Status(Code::invalid_data) << "tensor \"" << name << "\": exponent " << exponent << ", expected -100 to 100";
+      return Status(Code::invalid_data)
+             << "tensor \"" << name << "\": exponent " << exponent << ", expected -100 to 100";
     }
     to.push_back(static_cast<std::int8_t>(exponent));
   }
@@ -66,14 +81,27 @@ template <class Vector>
 void append_integers(const Vector& from, DType dtype, std::vector<std::byte>& to) {
   for (const auto value : from) {
     switch (dtype) {
-      case DType::int8: append(to, static_cast<std::int8_t>(value)); break;
+      case DType::int8:
+        append(to, static_cast<std::int8_t>(value));
+        break;
       case DType::uint8:
-      case DType::boolean: append(to, static_cast<std::uint8_t>(value)); break;
-      case DType::int16: append(to, static_cast<std::int16_t>(value)); break;
-      case DType::uint16: append(to, static_cast<std::uint16_t>(value)); break;
-      case DType::int32: append(to, static_cast<std::int32_t>(value)); break;
-      case DType::int64: append(to, static_cast<std::int64_t>(value)); break;
-      default: break;
+      case DType::boolean:
+        append(to, static_cast<std::uint8_t>(value));
+        break;
+      case DType::int16:
+        append(to, static_cast<std::int16_t>(value));
+        break;
+      case DType::uint16:
+        append(to, static_cast<std::uint16_t>(value));
+        break;
+      case DType::int32:
+        append(to, static_cast<std::int32_t>(value));
+        break;
+      case DType::int64:
+        append(to, static_cast<std::int64_t>(value));
+        break;
+      default:
+        break;
     }
   }
 }
@@ -96,8 +124,10 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   tensor.name = text_of(from.name());
   const auto fail = [&] { return Status(Code::invalid_data) << "tensor \"" << tensor.name << "\": "; };
   tensor.dtype = dtype_of(from.data_type());
-  if (tensor.dtype == DType::none) return fail() << "data type " << static_cast<int>(from.data_type()) << " is not known";
-  if (from.data_location() != espdl::DataLocation::DEFAULT) return fail() << "its data is in another file, expected it inside";
+  if (tensor.dtype == DType::none)
+    return fail() << "data type " << static_cast<int>(from.data_type()) << " is not known";
+  if (from.data_location() != espdl::DataLocation::DEFAULT)
+    return fail() << "its data is in another file, expected it inside";
   tensor.count = 1;
   for (const std::int64_t dim : numbers_in(from.dims())) {
     if (dim < 0) return fail() << "dimension " << tensor.dims.size() << " is " << dim;
@@ -113,12 +143,15 @@ Result<Constant> read_tensor(const espdl::Tensor& from) {
   const std::size_t bytes = static_cast<std::size_t>(tensor.count) * size_of(tensor.dtype);
   if (const auto* raw = from.raw_data(); raw != nullptr && raw->size() > 0) {
     const std::size_t stored = std::size_t{raw->size()} * 16;
-    if (stored < bytes) return fail() << stored << " bytes of data, expected " << bytes << " for " << tensor.count << " x " << name_of(tensor.dtype);
+    if (stored < bytes)
+      return fail() << stored << " bytes of data, expected " << bytes << " for " << tensor.count << " x "
+                    << name_of(tensor.dtype);
     const auto* first = reinterpret_cast<const std::byte*>(raw->Data());
     tensor.data.assign(first, first + bytes);
   } else {
     append_typed(from, tensor.dtype, tensor.data);
-    if (tensor.data.size() != bytes) return fail() << tensor.data.size() << " bytes of data, expected " << bytes;
+    if (tensor.data.size() != bytes)
+      return fail() << tensor.data.size() << " bytes of data, expected " << bytes;
   }
 
   constexpr std::string_view mark = "layout ==> ";
@@ -139,11 +172,13 @@ Result<Value> read_value(const std::string& name, const espdl::ValueInfo& from) 
   if (tensor == nullptr) return Status(Code::invalid_data) << "value \"" << name << "\": no tensor type";
   value.dtype = dtype_of(tensor->elem_type());
   if (value.dtype == DType::none) {
-    return Status(Code::invalid_data) << "value \"" << name << "\": data type " << static_cast<int>(tensor->elem_type()) << " is not known";
+    return Status(Code::invalid_data) << "value \"" << name << "\": data type "
+                                      << static_cast<int>(tensor->elem_type()) << " is not known";
   }
   if (tensor->shape() != nullptr) {
     value.shape.emplace();
-    for (flatbuffers::uoffset_t i = 0; tensor->shape()->dim() != nullptr && i < tensor->shape()->dim()->size(); ++i) {
+    for (flatbuffers::uoffset_t i = 0;
+         tensor->shape()->dim() != nullptr && i < tensor->shape()->dim()->size(); ++i) {
       const espdl::DimensionValue* dim = tensor->shape()->dim()->Get(i)->value();
       value.shape->push_back(dim == nullptr ? 0 : dim->dim_value());
     }
@@ -154,23 +189,29 @@ Result<Value> read_value(const std::string& name, const espdl::ValueInfo& from) 
 
 Attribute read_attribute(const espdl::Attribute& from) {
   switch (from.attr_type()) {
-    case espdl::AttributeType::FLOAT: return from.f() == nullptr ? Attribute() : Attribute(from.f()->f());
-    case espdl::AttributeType::INT: return from.i() == nullptr ? Attribute() : Attribute(static_cast<std::int64_t>(from.i()->i()));
+    case espdl::AttributeType::FLOAT:
+      return from.f() == nullptr ? Attribute() : Attribute(from.f()->f());
+    case espdl::AttributeType::INT:
+      return from.i() == nullptr ? Attribute() : Attribute(static_cast<std::int64_t>(from.i()->i()));
     case espdl::AttributeType::STRING: {
       std::string text;
       if (from.s() != nullptr) text.assign(reinterpret_cast<const char*>(from.s()->Data()), from.s()->size());
       return text;
     }
-    case espdl::AttributeType::FLOATS: return numbers_in(from.floats());
-    case espdl::AttributeType::INTS: return numbers_in(from.ints());
-    default: return {};
+    case espdl::AttributeType::FLOATS:
+      return numbers_in(from.floats());
+    case espdl::AttributeType::INTS:
+      return numbers_in(from.ints());
+    default:
+      return {};
   }
 }
 
-Status read_values(const flatbuffers::Vector<flatbuffers::Offset<espdl::ValueInfo>>* from, Model& model, std::vector<std::string>* names) {
+Status read_values(const flatbuffers::Vector<flatbuffers::Offset<espdl::ValueInfo>>* from, Model& model,
+                   std::vector<std::string>* names) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
     const std::string name = text_of(from->Get(i)->name());
-    if (name.empty()) {   // absent optional operands leave such entries behind
+    if (name.empty()) {  // absent optional operands leave such entries behind
       if (names == nullptr) continue;
       return Status(Code::invalid_data) << "a graph input or output without name (number " << i << ")";
     }
@@ -185,7 +226,8 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
   std::set<std::string, std::less<>> known(model.inputs.begin(), model.inputs.end());
   const auto* nodes = graph.node();
   if (nodes == nullptr || nodes->size() == 0) return Status(Code::invalid_data, "the graph has no nodes");
-  if (nodes->size() > kMaxNodes) return Status(Code::invalid_data) << nodes->size() << " nodes, expected at most " << kMaxNodes;
+  if (nodes->size() > kMaxNodes)
+    return Status(Code::invalid_data) << nodes->size() << " nodes, expected at most " << kMaxNodes;
   for (flatbuffers::uoffset_t i = 0; i < nodes->size(); ++i) {
     const espdl::Node& from = *nodes->Get(i);
     Node node;
@@ -194,18 +236,23 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
     if (node.name.empty()) node.name = node.op + " #" + std::to_string(i);
     node.inputs = texts_of(from.input());
     node.outputs = texts_of(from.output());
-    const auto fail = [&] { return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << node.op << "): "; };
+    const auto fail = [&] {
+      return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << node.op << "): ";
+    };
     if (node.op.empty()) return fail() << "no operator type";
     for (const std::string& input : node.inputs) {
       if (!input.empty() && !known.contains(input) && model.constant(input) == nullptr) {
-        return fail() << "its input \"" << input << "\" is made by no earlier node, is no input of the graph and no constant";
+        return fail() << "its input \"" << input
+                      << "\" is made by no earlier node, is no input of the graph and no constant";
       }
     }
     if (node.outputs.empty()) return fail() << "no outputs";
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;
-      if (!known.insert(output).second || model.constant(output) != nullptr) return fail() << "its output \"" << output << "\" exists already";
-      if (!model.values.contains(output)) return fail() << "nothing says what its output \"" << output << "\" is (value_info)";
+      if (!known.insert(output).second || model.constant(output) != nullptr)
+        return fail() << "its output \"" << output << "\" exists already";
+      if (!model.values.contains(output))
+        return fail() << "nothing says what its output \"" << output << "\" is (value_info)";
     }
     for (flatbuffers::uoffset_t k = 0; from.attribute() != nullptr && k < from.attribute()->size(); ++k) {
       const espdl::Attribute& attribute = *from.attribute()->Get(k);
@@ -214,12 +261,14 @@ Status read_nodes(const espdl::Graph& graph, Model& model) {
     model.nodes.push_back(std::move(node));
   }
   for (const std::string& output : model.outputs) {
-    if (!known.contains(output)) return Status(Code::invalid_data) << "output \"" << output << "\" of the graph is made by no node";
+    if (!known.contains(output))
+      return Status(Code::invalid_data) << "output \"" << output << "\" of the graph is made by no node";
   }
   return {};
 }
 
-Status read_tensors(const flatbuffers::Vector<flatbuffers::Offset<espdl::Tensor>>* from, std::vector<Constant>& to) {
+Status read_tensors(const flatbuffers::Vector<flatbuffers::Offset<espdl::Tensor>>* from,
+                    std::vector<Constant>& to) {
   for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
     RUNNEL_ASSIGN(Constant tensor, read_tensor(*from->Get(i)));
     to.push_back(std::move(tensor));
@@ -266,7 +315,8 @@ Result<Model> read_model(const EspdlPayload& payload) {
   RUNNEL_TRY(read_nodes(graph, model));
   RUNNEL_TRY(read_tensors(graph.test_inputs_value(), model.test_inputs));
   RUNNEL_TRY(read_tensors(graph.test_outputs_value(), model.test_outputs));
-  for (flatbuffers::uoffset_t i = 0; file.metadata_props() != nullptr && i < file.metadata_props()->size(); ++i) {
+  for (flatbuffers::uoffset_t i = 0; file.metadata_props() != nullptr && i < file.metadata_props()->size();
+       ++i) {
     const auto* entry = file.metadata_props()->Get(i);
     model.metadata.emplace_back(text_of(entry->key()), text_of(entry->value()));
   }
@@ -277,14 +327,28 @@ Result<std::vector<std::int64_t>> integers_of(const Constant& constant) {
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < constant.count; ++i) {
     switch (constant.dtype) {
-      case DType::int8: values.push_back(element<std::int8_t>(constant, i)); break;
+      case DType::int8:
+        values.push_back(element<std::int8_t>(constant, i));
+        break;
       case DType::uint8:
-      case DType::boolean: values.push_back(element<std::uint8_t>(constant, i)); break;
-      case DType::int16: values.push_back(element<std::int16_t>(constant, i)); break;
-      case DType::uint16: values.push_back(element<std::uint16_t>(constant, i)); break;
-      case DType::int32: values.push_back(element<std::int32_t>(constant, i)); break;
-      case DType::int64: values.push_back(element<std::int64_t>(constant, i)); break;
-      default: return Status(Code::invalid_data) << "constant \"" << constant.name << "\": " << name_of(constant.dtype) << ", expected integers";
+      case DType::boolean:
+        values.push_back(element<std::uint8_t>(constant, i));
+        break;
+      case DType::int16:
+        values.push_back(element<std::int16_t>(constant, i));
+        break;
+      case DType::uint16:
+        values.push_back(element<std::uint16_t>(constant, i));
+        break;
+      case DType::int32:
+        values.push_back(element<std::int32_t>(constant, i));
+        break;
+      case DType::int64:
+        values.push_back(element<std::int64_t>(constant, i));
+        break;
+      default:
+        return Status(Code::invalid_data) << "constant \"" << constant.name
+                                          << "\": " << name_of(constant.dtype) << ", expected integers";
     }
   }
   return values;
@@ -294,13 +358,15 @@ Result<std::vector<double>> numbers_of(const Constant& constant) {
   std::vector<double> values;
   if (constant.dtype == DType::float32 || constant.dtype == DType::float64) {
     for (std::int64_t i = 0; i < constant.count; ++i) {
-      values.push_back(constant.dtype == DType::float32 ? element<float>(constant, i) : element<double>(constant, i));
+      values.push_back(constant.dtype == DType::float32 ? element<float>(constant, i)
+                                                        : element<double>(constant, i));
     }
     return values;
   }
   RUNNEL_ASSIGN(const std::vector<std::int64_t> integers, integers_of(constant));
   const int exponent = constant.exponents.empty() ? 0 : constant.exponents[0];
-  for (const std::int64_t value : integers) values.push_back(std::ldexp(static_cast<double>(value), exponent));
+  for (const std::int64_t value : integers)
+    values.push_back(std::ldexp(static_cast<double>(value), exponent));
   return values;
 }
 
@@ -309,9 +375,11 @@ namespace {
 template <class T>
 Result<T> attribute_as(const Node& node, std::string_view key, T fallback, std::string_view expected) {
   const auto found = node.attributes.find(key);
-  if (found == node.attributes.end() || std::holds_alternative<std::monostate>(found->second)) return fallback;
+  if (found == node.attributes.end() || std::holds_alternative<std::monostate>(found->second))
+    return fallback;
   if (const T* value = std::get_if<T>(&found->second)) return *value;
-  return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << node.op << "): attribute \"" << key << "\" is not " << expected;
+  return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << node.op << "): attribute \"" << key
+                                    << "\" is not " << expected;
 }
 
 }  // namespace
@@ -319,11 +387,14 @@ Result<T> attribute_as(const Node& node, std::string_view key, T fallback, std::
 Result<std::int64_t> Node::integer(std::string_view key, std::int64_t fallback) const {
   return attribute_as<std::int64_t>(*this, key, fallback, "an integer");
 }
-Result<float> Node::number(std::string_view key, float fallback) const { return attribute_as<float>(*this, key, fallback, "a number"); }
+Result<float> Node::number(std::string_view key, float fallback) const {
+  return attribute_as<float>(*this, key, fallback, "a number");
+}
 Result<std::string> Node::text(std::string_view key, std::string_view fallback) const {
   return attribute_as<std::string>(*this, key, std::string(fallback), "text");
 }
-Result<std::vector<std::int64_t>> Node::integers(std::string_view key, std::vector<std::int64_t> fallback) const {
+Result<std::vector<std::int64_t>> Node::integers(std::string_view key,
+                                                 std::vector<std::int64_t> fallback) const {
   return attribute_as<std::vector<std::int64_t>>(*this, key, std::move(fallback), "a list of integers");
 }
 

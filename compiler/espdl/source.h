@@ -17,19 +17,19 @@
 
 namespace runnel::compiler::espdl_source {
 
-inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;   // of one tensor
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one tensor
 inline constexpr std::size_t kMaxNodes = 100'000;
 
 // An initializer or a recorded test value.
 struct Constant {
   std::string name;
-  std::vector<std::int64_t> dims;       // no dimension is negative; the product is `count`
+  std::vector<std::int64_t> dims;  // no dimension is negative; the product is `count`
   std::int64_t count = 0;
   DType dtype = DType::none;
-  std::vector<std::int8_t> exponents;   // empty for float32 and for plain integers
-  std::string layout;                   // behind "layout ==> "; empty when there is none
-  std::string doc = {};                 // other text about it
-  std::vector<std::byte> data;          // exactly count elements, in the file's byte order
+  std::vector<std::int8_t> exponents;  // empty for float32 and for plain integers
+  std::string layout;                  // behind "layout ==> "; empty when there is none
+  std::string doc = {};                // other text about it
+  std::vector<std::byte> data;         // exactly count elements, in the file's byte order
 };
 
 // What a file says about a value between nodes.
@@ -39,12 +39,13 @@ struct Value {
   std::vector<std::int8_t> exponents;
 };
 
-using Attribute = std::variant<std::monostate, float, std::int64_t, std::string, std::vector<float>, std::vector<std::int64_t>>;
+using Attribute = std::variant<std::monostate, float, std::int64_t, std::string, std::vector<float>,
+                               std::vector<std::int64_t>>;
 
 struct Node {
-  std::string name;                     // "Conv #3" when the file has none
+  std::string name;  // "Conv #3" when the file has none
   std::string op;
-  std::vector<std::string> inputs, outputs;   // empty: an optional operand that is absent
+  std::vector<std::string> inputs, outputs;  // empty: an optional operand that is absent
   std::map<std::string, Attribute, std::less<>> attributes;
 
   // The attribute as an integer (or text, or integers), or the default when the node has none.
@@ -52,14 +53,15 @@ struct Node {
   [[nodiscard]] Result<std::int64_t> integer(std::string_view key, std::int64_t fallback) const;
   [[nodiscard]] Result<float> number(std::string_view key, float fallback) const;
   [[nodiscard]] Result<std::string> text(std::string_view key, std::string_view fallback) const;
-  [[nodiscard]] Result<std::vector<std::int64_t>> integers(std::string_view key, std::vector<std::int64_t> fallback) const;
+  [[nodiscard]] Result<std::vector<std::int64_t>> integers(std::string_view key,
+                                                           std::vector<std::int64_t> fallback) const;
 };
 
 struct Model {
   std::string name;
-  std::vector<Node> nodes;              // in execution order
+  std::vector<Node> nodes;  // in execution order
   std::vector<std::string> inputs, outputs;
-  std::map<std::string, Value, std::less<>> values;         // graph inputs, outputs and everything between
+  std::map<std::string, Value, std::less<>> values;  // graph inputs, outputs and everything between
   std::map<std::string, Constant, std::less<>> constants;
   std::vector<Constant> test_inputs, test_outputs;
   std::vector<std::pair<std::string, std::string>> metadata;

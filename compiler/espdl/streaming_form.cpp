@@ -18,9 +18,10 @@ namespace {
 struct Place {
   bool streams = false;
   int axis = -1;
-  std::int64_t frames = 0;   // per call
-  std::int64_t lag = 0;      // frame n is the offline frame n - lag; below 0 only where all frames in front are zeros
-  bool zero = false;         // zeros wherever the inputs were zeros only
+  std::int64_t frames = 0;  // per call
+  std::int64_t lag =
+      0;  // frame n is the offline frame n - lag; below 0 only where all frames in front are zeros
+  bool zero = false;  // zeros wherever the inputs were zeros only
 };
 
 // Frame by frame, zeros give zeros.
@@ -30,10 +31,13 @@ bool keeps_zero(const Graph& graph, const Node& node) {
     const auto& tensor = graph.tensors[static_cast<std::size_t>(node.inputs[position])];
     return tensor.data ? &*tensor.data : nullptr;
   };
-  const auto all_zero = [](const std::vector<std::byte>& bytes) { return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; }); };
+  const auto all_zero = [](const std::vector<std::byte>& bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  };
   switch (node.code) {
     case fb::OpCode::conv:
-    case fb::OpCode::fully_connected: return data(2) == nullptr ? node.inputs.size() < 3 || node.inputs[2] == kAbsent : all_zero(*data(2));
+    case fb::OpCode::fully_connected:
+      return data(2) == nullptr ? node.inputs.size() < 3 || node.inputs[2] == kAbsent : all_zero(*data(2));
     case fb::OpCode::matmul:
     case fb::OpCode::average_pool:
     case fb::OpCode::max_pool:
@@ -54,7 +58,8 @@ bool keeps_zero(const Graph& graph, const Node& node) {
     case fb::OpCode::leaky_relu:
     case fb::OpCode::neg:
     case fb::OpCode::abs:
-    case fb::OpCode::mul: return true;
+    case fb::OpCode::mul:
+      return true;
     case fb::OpCode::add:
     case fb::OpCode::sub:
     case fb::OpCode::max:
@@ -68,11 +73,14 @@ bool keeps_zero(const Graph& graph, const Node& node) {
       // The entry in the middle belongs to 0.
       const auto* const table = data(1);
       if (table == nullptr) return false;
-      const std::size_t element = size_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])].dtype), middle = table->size() / element / 2 * element;
-      return std::all_of(table->begin() + static_cast<std::ptrdiff_t>(middle), table->begin() + static_cast<std::ptrdiff_t>(middle + element),
+      const std::size_t element = size_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])].dtype),
+                        middle = table->size() / element / 2 * element;
+      return std::all_of(table->begin() + static_cast<std::ptrdiff_t>(middle),
+                         table->begin() + static_cast<std::ptrdiff_t>(middle + element),
                          [](std::byte byte) { return byte == std::byte{0}; });
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -119,7 +127,8 @@ class Former {
     form_.refusals = analysis.refusals;
     if (!form_.refusals.empty()) return {};
     if (chunk_ % analysis.block_multiple != 0) {
-      return Status(Code::invalid_argument) << "a chunk of " << chunk_ << " frames, expected a multiple of " << analysis.block_multiple << ", the product of the strides";
+      return Status(Code::invalid_argument) << "a chunk of " << chunk_ << " frames, expected a multiple of "
+                                            << analysis.block_multiple << ", the product of the strides";
     }
     steps_ = std::move(analysis.steps);
     places_.resize(given_.tensors.size());
@@ -130,11 +139,14 @@ class Former {
       if (known.stream.constant()) continue;
       places_[id] = {true, known.time_axis, chunk_ * known.stream.up / known.stream.down, 0, false};
       if (known.time_axis < 0) continue;
-      form_.graph.tensors[id].shape[static_cast<std::size_t>(known.time_axis)] = static_cast<std::int32_t>(places_[id].frames);
+      form_.graph.tensors[id].shape[static_cast<std::size_t>(known.time_axis)] =
+          static_cast<std::int32_t>(places_[id].frames);
     }
     for (const TensorId id : given_.inputs) {
       place(id).zero = true;
-      if (!place(id).streams) form_.refusals.push_back("input \"" + tensor(id).name + "\": it does not follow the stream, expected inputs of one clock");
+      if (!place(id).streams)
+        form_.refusals.push_back("input \"" + tensor(id).name +
+                                 "\": it does not follow the stream, expected inputs of one clock");
     }
     return {};
   }
@@ -210,11 +222,22 @@ class Former {
       return {};
     }
     switch (rule.kind) {
-      case streaming::Kind::pointwise: join(node); break;
-      case streaming::Kind::window: window(node, rule); break;
-      case streaming::Kind::recurrent: refuse(node, "state of its own, which StreamingCache does not keep: ESP-DL starts it anew with every call"); break;
-      case streaming::Kind::attention: refuse(node, "attention over a window, which StreamingCache does not keep"); break;
-      default: refuse(node, "more frames than it reads, which ESP-DL's streaming does not have"); break;
+      case streaming::Kind::pointwise:
+        join(node);
+        break;
+      case streaming::Kind::window:
+        window(node, rule);
+        break;
+      case streaming::Kind::recurrent:
+        refuse(node,
+               "state of its own, which StreamingCache does not keep: ESP-DL starts it anew with every call");
+        break;
+      case streaming::Kind::attention:
+        refuse(node, "attention over a window, which StreamingCache does not keep");
+        break;
+      default:
+        refuse(node, "more frames than it reads, which ESP-DL's streaming does not have");
+        break;
     }
     return {};
   }
@@ -241,7 +264,9 @@ class Former {
 
   // Padding in time away from the options of a window. False: an operator that has none.
   static bool without_padding(Node& node, bool height) {
-    const auto clear = [&](auto& o) { (height ? o.pad_top : o.pad_left) = (height ? o.pad_bottom : o.pad_right) = 0; };
+    const auto clear = [&](auto& o) {
+      (height ? o.pad_top : o.pad_left) = (height ? o.pad_bottom : o.pad_right) = 0;
+    };
     if (auto* const conv = std::get_if<ConvOptions>(&node.options)) return clear(*conv), true;
     if (auto* const pool = std::get_if<PoolOptions>(&node.options)) return clear(*pool), !pool->global;
     return false;
@@ -251,13 +276,16 @@ class Former {
     const TensorId x = node.inputs[0];
     const Place at = place(x);
     const bool crop = node.code == fb::OpCode::slice, pad = node.code == fb::OpCode::pad;
-    // Zeros in front of the first frame and behind the last one: there are some, if what is in front is zeros or nothing.
+    // Zeros in front of the first frame and behind the last one: there are some, if what is in front is zeros
+    // or nothing.
     if (rule.left > 0 && !at.zero && at.lag > 0) {
-      refuse(node, "zeros in front of the first frame of \"" + tensor(x).name + "\", where the stream has " + std::to_string(at.lag) + " frames of warm-up");
+      refuse(node, "zeros in front of the first frame of \"" + tensor(x).name + "\", where the stream has " +
+                       std::to_string(at.lag) + " frames of warm-up");
       return;
     }
     if (rule.right > 0 && !at.zero) {
-      refuse(node, "zeros behind the last frame of \"" + tensor(x).name + "\", where the stream has what zeros at the input give");
+      refuse(node, "zeros behind the last frame of \"" + tensor(x).name +
+                       "\", where the stream has what zeros at the input give");
       return;
     }
     if ((crop || pad) && rule.stride == 1 && rule.extent() == 1) {
@@ -267,17 +295,21 @@ class Former {
     Node out = node;
     const bool height = tensor(x).shape.size() == 4 && at.axis == 1;
     if (crop || pad || !without_padding(out, height)) {
-      refuse(node, crop ? "a slice in steps, expected one that cuts frames at the ends" : "a window that StreamingCache does not stand in front of");
+      refuse(node, crop ? "a slice in steps, expected one that cuts frames at the ends"
+                        : "a window that StreamingCache does not stand in front of");
       return;
     }
-    if (node.code == fb::OpCode::max_pool && (rule.left > 0 || rule.right > 0) && !given_.tensors[static_cast<std::size_t>(x)].non_negative) {
+    if (node.code == fb::OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&
+        !given_.tensors[static_cast<std::size_t>(x)].non_negative) {
       refuse(node, "padding of a maximum over values below 0; the cache starts with zeros");
       return;
     }
     // The one number of frames that keeps the windows where they are.
     const bool zero = keeps_zero(given_, node) && at.zero;
     std::int64_t context = std::max<std::int64_t>(rule.extent() - rule.stride, 0);
-    const auto rest = [&](std::int64_t frames) { return ((frames + at.lag - rule.left) % rule.stride + rule.stride) % rule.stride; };
+    const auto rest = [&](std::int64_t frames) {
+      return ((frames + at.lag - rule.left) % rule.stride + rule.stride) % rule.stride;
+    };
     while (rest(context) != 0) ++context;
     std::int64_t lag = (context + at.lag - rule.left) / rule.stride;
     TensorId from = x;
@@ -295,16 +327,21 @@ class Former {
     if (node.code == fb::OpCode::pad) {
       const auto& o = std::get<PadOptions>(node.options);
       bool others = false;
-      for (std::size_t i = 0; i < o.before.size(); ++i) others = others || (static_cast<int>(i) != place(node.inputs[0]).axis && (o.before[i] != 0 || o.after[i] != 0));
+      for (std::size_t i = 0; i < o.before.size(); ++i)
+        others = others ||
+                 (static_cast<int>(i) != place(node.inputs[0]).axis && (o.before[i] != 0 || o.after[i] != 0));
       if (o.value != 0 || o.mode != fb::PadMode::zero || others) {
         refuse(node, "padding in time that is not zeros alone");
         return;
       }
     } else {
       const auto& o = std::get<SliceOptions>(node.options);
-      const auto &before = given_.tensors[static_cast<std::size_t>(node.inputs[0])].shape, &after = given_.tensors[static_cast<std::size_t>(node.outputs[0])].shape;
+      const auto &before = given_.tensors[static_cast<std::size_t>(node.inputs[0])].shape,
+                 &after = given_.tensors[static_cast<std::size_t>(node.outputs[0])].shape;
       bool others = false;
-      for (std::size_t i = 0; i < before.size(); ++i) others = others || (static_cast<int>(i) != place(node.inputs[0]).axis && (o.step[i] != 1 || before[i] != after[i]));
+      for (std::size_t i = 0; i < before.size(); ++i)
+        others = others || (static_cast<int>(i) != place(node.inputs[0]).axis &&
+                            (o.step[i] != 1 || before[i] != after[i]));
       if (others) {
         refuse(node, "a slice in time and along another axis at once");
         return;
@@ -352,7 +389,8 @@ class Former {
 }  // namespace
 
 Result<StreamingForm> streaming_form(const Graph& graph, int chunk) {
-  if (chunk < 1) return Status(Code::invalid_argument) << "a chunk of " << chunk << " frames, expected at least 1";
+  if (chunk < 1)
+    return Status(Code::invalid_argument) << "a chunk of " << chunk << " frames, expected at least 1";
   return Former(graph, chunk).run();
 }
 

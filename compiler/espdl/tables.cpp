@@ -10,14 +10,26 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-constexpr std::pair<std::string_view, fb::OpCode> kFunctions[] = {
-    {"Sigmoid", fb::OpCode::sigmoid},         {"Tanh", fb::OpCode::tanh}, {"Swish", fb::OpCode::swish}, {"HardSwish", fb::OpCode::hard_swish},
-    {"HardSigmoid", fb::OpCode::hard_sigmoid}, {"Gelu", fb::OpCode::gelu}, {"Elu", fb::OpCode::elu},     {"LeakyRelu", fb::OpCode::leaky_relu},
-    {"Exp", fb::OpCode::exp},                 {"Log", fb::OpCode::log},   {"Sqrt", fb::OpCode::sqrt},   {"Neg", fb::OpCode::neg},
-    {"Abs", fb::OpCode::abs},                 {"Mish", fb::OpCode::mish}, {"Erf", fb::OpCode::erf},     {"Softplus", fb::OpCode::softplus}};
+constexpr std::pair<std::string_view, fb::OpCode> kFunctions[] = {{"Sigmoid", fb::OpCode::sigmoid},
+                                                                  {"Tanh", fb::OpCode::tanh},
+                                                                  {"Swish", fb::OpCode::swish},
+                                                                  {"HardSwish", fb::OpCode::hard_swish},
+                                                                  {"HardSigmoid", fb::OpCode::hard_sigmoid},
+                                                                  {"Gelu", fb::OpCode::gelu},
+                                                                  {"Elu", fb::OpCode::elu},
+                                                                  {"LeakyRelu", fb::OpCode::leaky_relu},
+                                                                  {"Exp", fb::OpCode::exp},
+                                                                  {"Log", fb::OpCode::log},
+                                                                  {"Sqrt", fb::OpCode::sqrt},
+                                                                  {"Neg", fb::OpCode::neg},
+                                                                  {"Abs", fb::OpCode::abs},
+                                                                  {"Mish", fb::OpCode::mish},
+                                                                  {"Erf", fb::OpCode::erf},
+                                                                  {"Softplus", fb::OpCode::softplus}};
 
 const std::pair<std::string_view, fb::OpCode>* find(std::string_view op) {
-  return std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const auto& entry) { return entry.first == op; });
+  return std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                      [&](const auto& entry) { return entry.first == op; });
 }
 
 }  // namespace
@@ -25,19 +37,23 @@ const std::pair<std::string_view, fb::OpCode>* find(std::string_view op) {
 bool is_function(std::string_view op) { return find(op) != std::end(kFunctions); }
 
 std::string_view function_named(fb::OpCode code) {
-  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const auto& entry) { return entry.second == code; });
+  const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                         [&](const auto& entry) { return entry.second == code; });
   return found == std::end(kFunctions) ? std::string_view() : found->first;
 }
 
 Result<FunctionCode> function_of(const Node& node) {
   const auto* const found = find(node.op);
-  if (found == std::end(kFunctions)) return Builder::fail(node, Code::unsupported) << "is no function of one value";
+  if (found == std::end(kFunctions))
+    return Builder::fail(node, Code::unsupported) << "is no function of one value";
   FunctionCode out{found->second, {}};
   FunctionOptions options;
   switch (out.code) {
     case fb::OpCode::gelu: {
       RUNNEL_ASSIGN(const std::string variant, node.text("approximate", "none"));
-      if (variant != "none" && variant != "tanh") return Builder::fail(node, Code::unsupported) << "approximate \"" << variant << "\", expected none or tanh";
+      if (variant != "none" && variant != "tanh")
+        return Builder::fail(node, Code::unsupported)
+               << "approximate \"" << variant << "\", expected none or tanh";
       options.tanh_form = variant == "tanh";
       break;
     }
@@ -51,7 +67,8 @@ Result<FunctionCode> function_of(const Node& node) {
       RUNNEL_ASSIGN(options.alpha, node.number("alpha", out.code == fb::OpCode::elu ? 1.0f : 0.01f));
       break;
     }
-    default: return out;
+    default:
+      return out;
   }
   out.options = options;
   return out;

@@ -9,7 +9,8 @@
 
 namespace runnel::compiler::espdl_source {
 
-// Sigmoid, Tanh, Swish, HardSwish, HardSigmoid, Gelu, Elu, LeakyRelu, Exp, Log, Sqrt, Neg, Abs, Mish, Softplus, Erf.
+// Sigmoid, Tanh, Swish, HardSwish, HardSigmoid, Gelu, Elu, LeakyRelu, Exp, Log, Sqrt, Neg, Abs, Mish,
+// Softplus, Erf.
 bool is_function(std::string_view op);
 
 // Its name in a file; empty for operators that are no functions.

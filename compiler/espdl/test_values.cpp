@@ -6,7 +6,6 @@
 #include <random>
 #include <string_view>
 
-
 namespace runnel::compiler::espdl_source {
 namespace {
 
@@ -43,7 +42,9 @@ Bytes part(const VectorTensor& recorded, const Tensor& tensor, int axis, int cal
     if (i < a) front *= static_cast<std::size_t>(tensor.shape[i]);
     if (i > a) back *= static_cast<std::size_t>(tensor.shape[i]);
   }
-  const auto frames = static_cast<std::size_t>(tensor.shape[a]), all = static_cast<std::size_t>(recorded.shape[a]), first = frames * static_cast<std::size_t>(call);
+  const auto frames = static_cast<std::size_t>(tensor.shape[a]),
+             all = static_cast<std::size_t>(recorded.shape[a]),
+             first = frames * static_cast<std::size_t>(call);
   if (first + frames > all || recorded.data.size() != front * all * back) return {};
   Bytes out;
   for (std::size_t i = 0; i < front; ++i) {
@@ -75,7 +76,9 @@ std::optional<Call> call_of(const Constant& value) {
 
 }  // namespace
 
-std::vector<std::vector<Bytes>> test_inputs(const Graph& graph, const std::vector<VectorCase>& recorded, int calls, const std::vector<int>& time_axes, std::uint32_t seed) {
+std::vector<std::vector<Bytes>> test_inputs(const Graph& graph, const std::vector<VectorCase>& recorded,
+                                            int calls, const std::vector<int>& time_axes,
+                                            std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::vector<Bytes>> out(static_cast<std::size_t>(calls));
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -108,16 +111,19 @@ void label_call(Constant& value, int call, int axis) {
 
 std::optional<std::vector<Constant>> joined_calls(const std::vector<Constant>& values) {
   std::vector<Constant> out;
-  std::vector<std::vector<const Constant*>> calls;   // per entry of `out`
+  std::vector<std::vector<const Constant*>> calls;  // per entry of `out`
   std::vector<std::size_t> axes;
   for (const Constant& value : values) {
     const auto call = call_of(value);
     if (call && call->number > 0) {
       const std::string name = value.name.substr(0, value.name.rfind('#'));
-      const auto first = std::find_if(out.begin(), out.end(), [&](const Constant& entry) { return entry.name == name; });
+      const auto first =
+          std::find_if(out.begin(), out.end(), [&](const Constant& entry) { return entry.name == name; });
       if (first == out.end()) return std::nullopt;
       auto& list = calls[static_cast<std::size_t>(first - out.begin())];
-      if (static_cast<int>(list.size()) != call->number || value.dims != list[0]->dims || value.dtype != list[0]->dtype) return std::nullopt;
+      if (static_cast<int>(list.size()) != call->number || value.dims != list[0]->dims ||
+          value.dtype != list[0]->dtype)
+        return std::nullopt;
       list.push_back(&value);
       continue;
     }

@@ -13,7 +13,7 @@ namespace {
 // How a value stands to that of the offline model: frame n is the offline model's frame n - lag.
 struct Shifted {
   std::int64_t axis = 1, lag = 0;
-  bool cropped = false;   // behind a slice that no join has confirmed yet
+  bool cropped = false;  // behind a slice that no join has confirmed yet
 };
 
 // Leading frames that a slice cuts off along `axis` and nothing else; 0: it is another kind of slice.
@@ -21,17 +21,22 @@ std::int64_t leading_frames(const Model& model, const Node& node, std::int64_t a
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 1; i < 5; ++i) {
     const Constant* constant = i < node.inputs.size() ? model.constant(node.inputs[i]) : nullptr;
-    const auto values = constant != nullptr ? integers_of(*constant) : Result<std::vector<std::int64_t>>(std::vector<std::int64_t>{1});
+    const auto values = constant != nullptr ? integers_of(*constant)
+                                            : Result<std::vector<std::int64_t>>(std::vector<std::int64_t>{1});
     if ((constant == nullptr && i < 4) || !values.ok() || values->size() != 1) return 0;
     numbers.push_back((*values)[0]);
   }
   const bool to_the_end = numbers[1] >= std::numeric_limits<std::int32_t>::max();
-  return to_the_end && numbers[2] == axis && numbers[3] == 1 ? std::clamp<std::int64_t>(numbers[0], 0, 1 << 24) : 0;
+  return to_the_end && numbers[2] == axis && numbers[3] == 1
+             ? std::clamp<std::int64_t>(numbers[0], 0, 1 << 24)
+             : 0;
 }
 
 bool keeps_rate(const Node& node) {
   const auto strides = node.integers("strides", {});
-  return strides.ok() && std::all_of(strides->begin(), strides->end(), [](std::int64_t stride) { return stride == 1; }) && node.op != "Resize" && node.op != "InsertZeros";
+  return strides.ok() &&
+         std::all_of(strides->begin(), strides->end(), [](std::int64_t stride) { return stride == 1; }) &&
+         node.op != "Resize" && node.op != "InsertZeros";
 }
 
 std::optional<std::int64_t> axis_behind(const Node& node, std::int64_t axis) {
@@ -44,7 +49,8 @@ std::optional<std::int64_t> axis_behind(const Node& node, std::int64_t axis) {
 }  // namespace
 
 std::set<std::string> warm_up_crops(const Model& model) {
-  const auto cache = std::find_if(model.nodes.begin(), model.nodes.end(), [](const Node& node) { return node.op == "StreamingCache"; });
+  const auto cache = std::find_if(model.nodes.begin(), model.nodes.end(),
+                                  [](const Node& node) { return node.op == "StreamingCache"; });
   if (cache == model.nodes.end()) return {};
   const auto frame_axis = cache->integer("frame_axis", 1);
   if (!frame_axis.ok()) return {};
@@ -62,7 +68,8 @@ std::set<std::string> warm_up_crops(const Model& model) {
       if (!joined) joined = known->second;
     }
     if (!joined) continue;
-    const bool join = std::count_if(node.inputs.begin(), node.inputs.end(), [&](const std::string& input) { return values.contains(input); }) > 1;
+    const bool join = std::count_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](const std::string& input) { return values.contains(input); }) > 1;
     if (join && cropped && !fits) return {};
     if (!keeps_rate(node)) return {};
     Shifted out = *joined;
@@ -84,7 +91,9 @@ std::set<std::string> warm_up_crops(const Model& model) {
     }
     for (const std::string& output : node.outputs) values[output] = out;
   }
-  const bool unconfirmed = std::any_of(model.outputs.begin(), model.outputs.end(), [&](const std::string& name) { return values.contains(name) && values[name].cropped; });
+  const bool unconfirmed =
+      std::any_of(model.outputs.begin(), model.outputs.end(),
+                  [&](const std::string& name) { return values.contains(name) && values[name].cropped; });
   return unconfirmed ? std::set<std::string>{} : crops;
 }
 

@@ -20,25 +20,31 @@ using espdl_source::Lowering;
 Result<EspdlTarget> target_of(const Graph& graph, const EspdlWriteOptions& options) {
   if (options.target != EspdlTarget::automatic) return options.target;
   for (const auto& [key, value] : graph.metadata) {
-    if (key == "espdl.target" && espdl_source::target_named(value) != EspdlTarget::automatic) return espdl_source::target_named(value);
+    if (key == "espdl.target" && espdl_source::target_named(value) != EspdlTarget::automatic)
+      return espdl_source::target_named(value);
   }
   return Status(Code::invalid_argument) << "no target: expected c (or esp32), esp32s3 or esp32p4";
 }
 
-// The target's name in front, then what the graph has, then what stands around the model. The importer's own entries say where a graph came from.
+// The target's name in front, then what the graph has, then what stands around the model. The importer's own
+// entries say where a graph came from.
 MetadataEntries metadata_of(const Graph& graph, EspdlTarget target) {
   MetadataEntries out = {{"target", std::string(espdl_source::name_of(target))}};
   for (const auto& entry : graph.metadata) {
-    if (entry.first != "target" && entry.first != "source.format" && entry.first != "espdl.target") out.push_back(entry);
+    if (entry.first != "target" && entry.first != "source.format" && entry.first != "espdl.target")
+      out.push_back(entry);
   }
   for (auto& entry : pipeline_entries(graph.pipeline)) out.push_back(std::move(entry));
   return out;
 }
 
 void set_entry(MetadataEntries& entries, const std::string& key, std::string value) {
-  const auto known = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
-  if (known != entries.end()) known->second = std::move(value);
-  else entries.emplace_back(key, std::move(value));
+  const auto known =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
+  if (known != entries.end())
+    known->second = std::move(value);
+  else
+    entries.emplace_back(key, std::move(value));
 }
 
 Constant test_value(const std::string& name, const Tensor& tensor, std::vector<std::byte> data) {
@@ -55,7 +61,7 @@ Constant test_value(const std::string& name, const Tensor& tensor, std::vector<s
 struct Plan {
   Graph graph;
   int calls = 1;
-  StreamingForm form;   // without its graph; not used when calls are not cut
+  StreamingForm form;  // without its graph; not used when calls are not cut
 };
 
 // Joined along time; nothing but ones stands in front of that axis.
@@ -66,30 +72,39 @@ std::vector<std::byte> joined(const std::vector<Buffers>& calls, std::size_t pos
 }
 
 bool frame_major(const Tensor& tensor, int axis) {
-  return std::all_of(tensor.shape.begin(), tensor.shape.begin() + axis, [](std::int32_t dim) { return dim == 1; });
+  return std::all_of(tensor.shape.begin(), tensor.shape.begin() + axis,
+                     [](std::int32_t dim) { return dim == 1; });
 }
 
 // Behind its warm-up the streaming form gives the frames of the graph over the same recording.
-Status check_form(const Graph& given, const Plan& plan, int chunk, const std::vector<Buffers>& inputs, const std::vector<Buffers>& outputs) {
+Status check_form(const Graph& given, const Plan& plan, int chunk, const std::vector<Buffers>& inputs,
+                  const std::vector<Buffers>& outputs) {
   const auto major = [&](const std::vector<TensorId>& ids, const std::vector<int>& axes) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (!frame_major(plan.graph.tensors[static_cast<std::size_t>(ids[i])], axes[i])) return false;
     }
     return true;
   };
-  if (!major(plan.graph.inputs, plan.form.input_axes) || !major(plan.graph.outputs, plan.form.output_axes)) return {};
+  if (!major(plan.graph.inputs, plan.form.input_axes) || !major(plan.graph.outputs, plan.form.output_axes))
+    return {};
   Buffers recording;
   for (std::size_t i = 0; i < plan.graph.inputs.size(); ++i) recording.push_back(joined(inputs, i));
-  RUNNEL_ASSIGN(const std::vector<Buffers> whole, run_whole(given, {recording}, std::int64_t{chunk} * plan.calls));
+  RUNNEL_ASSIGN(const std::vector<Buffers> whole,
+                run_whole(given, {recording}, std::int64_t{chunk} * plan.calls));
   for (std::size_t i = 0; i < plan.graph.outputs.size(); ++i) {
     const Tensor& tensor = plan.graph.tensors[static_cast<std::size_t>(plan.graph.outputs[i])];
     const std::vector<std::byte> stream = joined(outputs, i);
-    const auto frames = static_cast<std::size_t>(tensor.shape[static_cast<std::size_t>(plan.form.output_axes[i])]) * static_cast<std::size_t>(plan.calls);
+    const auto frames =
+        static_cast<std::size_t>(tensor.shape[static_cast<std::size_t>(plan.form.output_axes[i])]) *
+        static_cast<std::size_t>(plan.calls);
     const std::size_t warm_up = stream.size() / frames * static_cast<std::size_t>(plan.form.lags[i]);
     if (warm_up >= stream.size()) continue;
     const std::size_t bytes = std::min(stream.size() - warm_up, whole[0][i].size());
-    if (!std::equal(whole[0][i].begin(), whole[0][i].begin() + static_cast<std::ptrdiff_t>(bytes), stream.begin() + static_cast<std::ptrdiff_t>(warm_up))) {
-      return Status(Code::mismatch) << "the streaming form of output \"" << tensor.name << "\" is not the offline result " << plan.form.lags[i] << " frames later";
+    if (!std::equal(whole[0][i].begin(), whole[0][i].begin() + static_cast<std::ptrdiff_t>(bytes),
+                    stream.begin() + static_cast<std::ptrdiff_t>(warm_up))) {
+      return Status(Code::mismatch) << "the streaming form of output \"" << tensor.name
+                                    << "\" is not the offline result " << plan.form.lags[i]
+                                    << " frames later";
     }
   }
   return {};
@@ -97,10 +112,12 @@ Status check_form(const Graph& given, const Plan& plan, int chunk, const std::ve
 
 Status add_test_values(const Graph& given, const Plan& plan, const EspdlWriteOptions& options, Lowering& to) {
   const Graph& graph = plan.graph;
-  const auto inputs = espdl_source::test_inputs(graph, given.vectors, plan.calls, plan.form.input_axes, options.seed);
+  const auto inputs =
+      espdl_source::test_inputs(graph, given.vectors, plan.calls, plan.form.input_axes, options.seed);
   RUNNEL_ASSIGN(const std::vector<Buffers> outputs, run_whole(graph, inputs));
   if (options.chunk > 0) RUNNEL_TRY(check_form(given, plan, options.chunk, inputs, outputs));
-  const auto add = [&](const std::vector<TensorId>& ids, const std::vector<Buffers>& calls, const std::vector<int>& axes, std::vector<Constant>& list) {
+  const auto add = [&](const std::vector<TensorId>& ids, const std::vector<Buffers>& calls,
+                       const std::vector<int>& axes, std::vector<Constant>& list) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       for (std::size_t call = 0; call < calls.size(); ++call) {
         list.push_back(test_value(to.name_of(ids[i]), to.at(ids[i]), calls[call][i]));
@@ -126,9 +143,11 @@ Status check_written(const EspdlWritten& written, const EspdlWriteOptions& optio
   if (options.key != nullptr) read.key = *options.key;
   const auto again = import_espdl(written.bytes, read);
   if (!again.ok()) return again.status().at("what was written cannot be read again");
-  RUNNEL_ASSIGN(const std::int64_t differing, espdl_source::differing_elements(again->graph, all_operators()));
+  RUNNEL_ASSIGN(const std::int64_t differing,
+                espdl_source::differing_elements(again->graph, all_operators()));
   if (differing != 0) {
-    return Status(Code::mismatch) << "what was written gives other results than the graph: " << differing << " elements of the test outputs differ (-1: its test values do not fit)";
+    return Status(Code::mismatch) << "what was written gives other results than the graph: " << differing
+                                  << " elements of the test outputs differ (-1: its test values do not fit)";
   }
   return {};
 }
@@ -145,14 +164,15 @@ Result<EspdlWritten> write(const Graph& given, const EspdlWriteOptions& options)
     plan.calls = calls_for(plan.form, options.chunk);
     for (std::size_t i = 0; i < plan.form.lags.size(); ++i) {
       if (plan.form.lags[i] == 0) continue;
-      written.notes.push_back("output \"" + plan.graph.tensors[static_cast<std::size_t>(plan.graph.outputs[i])].name + "\": its first " +
-                              std::to_string(plan.form.lags[i]) + " frames are warm-up");
+      written.notes.push_back("output \"" +
+                              plan.graph.tensors[static_cast<std::size_t>(plan.graph.outputs[i])].name +
+                              "\": its first " + std::to_string(plan.form.lags[i]) + " frames are warm-up");
     }
   } else {
     plan.graph = given;
   }
   Lowering lowering(plan.graph, written.target);
-  lowering.model.metadata = given.metadata;   // where the graph came from; what the file says follows below
+  lowering.model.metadata = given.metadata;  // where the graph came from; what the file says follows below
   espdl_source::lower(lowering, plan.graph);
   written.notes.insert(written.notes.end(), lowering.notes.begin(), lowering.notes.end());
   written.refusals = lowering.refusals();

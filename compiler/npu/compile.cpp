@@ -31,7 +31,8 @@ struct StepFacts {
 struct CompiledPart {
   npu::CompiledProgram program;
   std::vector<std::int64_t> input_offsets, output_offsets, input_regions, output_regions;
-  std::size_t copied_in = 0, copied_out = 0;   // bytes of inputs and outputs that do not lie where the CPU has them
+  std::size_t copied_in = 0,
+              copied_out = 0;  // bytes of inputs and outputs that do not lie where the CPU has them
   StepFacts steps;
 };
 
@@ -39,7 +40,11 @@ class PartCompiler {
  public:
   // With a form the part is compiled for the blocks of a stream.
   PartCompiler(const Graph& graph, const Part& part, const Options& options, const StreamForm* form = nullptr)
-      : graph_(graph), part_(part), form_(form), program_(options.program), lowering_(graph, program_, form) {}
+      : graph_(graph),
+        part_(part),
+        form_(form),
+        program_(options.program),
+        lowering_(graph, program_, form) {}
 
   Result<CompiledPart> run(Refusal& refusal) {
     std::vector<Port> inputs, outputs;
@@ -47,7 +52,8 @@ class PartCompiler {
     for (const TensorId id : part_.outputs) outputs.push_back(port(id, false));
     std::vector<const Node*> nodes;
     for (const int n : part_.nodes) nodes.push_back(&graph_.nodes[static_cast<std::size_t>(n)]);
-    lowering_.plan_concatenations(nodes, [&](TensorId id) { return std::count(part_.inputs.begin(), part_.inputs.end(), id) > 0; });
+    lowering_.plan_concatenations(
+        nodes, [&](TensorId id) { return std::count(part_.inputs.begin(), part_.inputs.end(), id) > 0; });
     std::vector<std::pair<TensorId, npu::BufferId>> masks;
     for (const Port& input : inputs) {
       if (input.moved) RUNNEL_TRY(lowering_.copy(input.dense, input.own));
@@ -65,8 +71,11 @@ class PartCompiler {
     if (form_ != nullptr) lowering_.step_histories();
     CompiledPart out;
     RUNNEL_ASSIGN(out.program, program_.finish());
-    const auto offset = [&](npu::BufferId id) { return static_cast<std::int64_t>(out.program.offsets[static_cast<std::size_t>(id)]); };
-    const auto note = [&](const std::vector<Port>& ports, std::vector<std::int64_t>& offsets, std::vector<std::int64_t>& regions, std::size_t& copied) {
+    const auto offset = [&](npu::BufferId id) {
+      return static_cast<std::int64_t>(out.program.offsets[static_cast<std::size_t>(id)]);
+    };
+    const auto note = [&](const std::vector<Port>& ports, std::vector<std::int64_t>& offsets,
+                          std::vector<std::int64_t>& regions, std::size_t& copied) {
       for (const Port& port : ports) {
         offsets.push_back(offset(port.dense.place.buffer) + port.dense.place.offset);
         regions.push_back(out.program.regions[static_cast<std::size_t>(port.dense.place.buffer)]);
@@ -77,12 +86,20 @@ class PartCompiler {
     note(outputs, out.output_offsets, out.output_regions, out.copied_out);
     if (form_ == nullptr) return out;
     const TensorId x = part_.inputs[0], y = part_.outputs[0];
-    out.steps = {form_->frames(x), form_->frames(y), form_->delay(x), form_->window(y).numbers(), {form_->time_axis(x), form_->time_axis(y)}, {}, {}};
+    out.steps = {form_->frames(x),
+                 form_->frames(y),
+                 form_->delay(x),
+                 form_->window(y).numbers(),
+                 {form_->time_axis(x), form_->time_axis(y)},
+                 {},
+                 {}};
     for (const auto& [id, buffer] : lowering_.kept()) {
       const Tensor& tensor = graph_.tensors[static_cast<std::size_t>(id)];
       const Place& place = lowering_.place(id);
       const std::int64_t frame = place.strides[static_cast<std::size_t>(form_->time_axis(id))];
-      out.steps.states.insert(out.steps.states.end(), {offset(buffer), place.offset + form_->frames(id) * frame, tensor.zero_points.empty() ? 0 : tensor.zero_points[0]});
+      out.steps.states.insert(out.steps.states.end(),
+                              {offset(buffer), place.offset + form_->frames(id) * frame,
+                               tensor.zero_points.empty() ? 0 : tensor.zero_points[0]});
     }
     for (const auto& [id, buffer] : masks) {
       out.steps.masks.insert(out.steps.masks.end(), {offset(buffer), form_->frames(id), form_->delay(id)});
@@ -93,7 +110,8 @@ class PartCompiler {
   }
 
  private:
-  // Where a tensor is brought from outside or wanted outside; with a history that has gaps, another place than its own.
+  // Where a tensor is brought from outside or wanted outside; with a history that has gaps, another place
+  // than its own.
   struct Port {
     Operand dense, own;
     bool moved = false;
@@ -121,15 +139,18 @@ class PartCompiler {
   npu::BufferId border(std::size_t bytes, bool input) {
     using Lifetime = npu::Program::Lifetime;
     const npu::BufferId own = program_.own_region();
-    return own != npu::kNoBuffer ? own : program_.buffer(bytes, input ? Lifetime::from_begin : Lifetime::to_end);
+    return own != npu::kNoBuffer ? own
+                                 : program_.buffer(bytes, input ? Lifetime::from_begin : Lifetime::to_end);
   }
 
   Status lower(const Node& node, std::vector<std::pair<TensorId, npu::BufferId>>& masks) {
     RUNNEL_TRY(lowering_.lower(node));
     for (const TensorId id : node.outputs) {
       if (form_ == nullptr || id < 0 || !form_->masked(id)) continue;
-      if (graph_.tensors[static_cast<std::size_t>(id)].dtype != DType::int8) return Status(Code::unsupported) << "frames of int16 in front of a window that pads time";
-      masks.emplace_back(id, program_.buffer(static_cast<std::size_t>(form_->frames(id)), npu::Program::Lifetime::from_begin));
+      if (graph_.tensors[static_cast<std::size_t>(id)].dtype != DType::int8)
+        return Status(Code::unsupported) << "frames of int16 in front of a window that pads time";
+      masks.emplace_back(id, program_.buffer(static_cast<std::size_t>(form_->frames(id)),
+                                             npu::Program::Lifetime::from_begin));
       RUNNEL_TRY(lowering_.mask(id, masks.back().second));
     }
     return {};
@@ -145,7 +166,9 @@ class PartCompiler {
 // The graph with segments in the place of their nodes.
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const Options& options) : graph_(graph), options_(options) { graph_.nodes.clear(); }
+  Rewriter(const Graph& graph, const Options& options) : graph_(graph), options_(options) {
+    graph_.nodes.clear();
+  }
 
   void keep(const Node& node) { graph_.nodes.push_back(node); }
   // `block`: the part for the blocks of a stream; null: there is none.
@@ -155,13 +178,16 @@ class Rewriter {
     node.code = fb::OpCode::delegate;
     DelegateOptions options;
     options.kind = "ethos-u";
-    options.attributes = {{"target", std::string(options_.program.accelerator->name)}, {"memory_mode", std::string(options_.program.mode->name)}, {"system_config", std::string(options_.program.system->name)}};
+    options.attributes = {{"target", std::string(options_.program.accelerator->name)},
+                          {"memory_mode", std::string(options_.program.mode->name)},
+                          {"system_config", std::string(options_.program.system->name)}};
     add(node, options, "", std::move(compiled));
     if (block != nullptr) {
       const StepFacts& steps = block->steps;
       options.attributes.push_back({"stream_window", steps.window});
       options.attributes.push_back({"stream_axes", steps.axes});
-      options.attributes.push_back({"block_frames", std::vector<std::int64_t>{steps.in_frames, steps.out_frames, steps.delay}});
+      options.attributes.push_back(
+          {"block_frames", std::vector<std::int64_t>{steps.in_frames, steps.out_frames, steps.delay}});
       if (!steps.states.empty()) options.attributes.push_back({"block_states", steps.states});
       if (!steps.masks.empty()) options.attributes.push_back({"block_masks", steps.masks});
       add(node, options, "block_", std::move(*block));
@@ -183,7 +209,9 @@ class Rewriter {
     };
     part("command_stream", std::move(compiled.program.payload));
     part("weights", std::move(compiled.program.constants));
-    const auto bytes = [](std::size_t value) { return std::vector<std::int64_t>{static_cast<std::int64_t>(value)}; };
+    const auto bytes = [](std::size_t value) {
+      return std::vector<std::int64_t>{static_cast<std::int64_t>(value)};
+    };
     options.attributes.push_back({prefix + "scratch_bytes", bytes(compiled.program.scratch)});
     options.attributes.push_back({prefix + "fast_scratch_bytes", bytes(compiled.program.fast_scratch)});
     options.attributes.push_back({prefix + "input_offsets", compiled.input_offsets});
@@ -206,12 +234,14 @@ class Rewriter {
   int count_ = 0;
 };
 
-Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const Partition& partition, std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
+Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const Partition& partition,
+                               std::vector<CompiledPart>& compiled, std::vector<CompiledPart>& blocks) {
   CompiledGraph out;
   Rewriter rewriter(graph, options);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    out.nodes.push_back({name_of(graph, node), operator_name(node), partition.reasons[n], partition.part_of[n], multiply_adds(graph, node)});
+    out.nodes.push_back({name_of(graph, node), operator_name(node), partition.reasons[n],
+                         partition.part_of[n], multiply_adds(graph, node)});
   }
   std::vector<bool> done(partition.parts.size());
   for (const int n : partition.order) {
@@ -224,9 +254,20 @@ Result<CompiledGraph> assemble(const Graph& graph, const Options& options, const
     done[static_cast<std::size_t>(p)] = true;
     const Part& part = partition.parts[static_cast<std::size_t>(p)];
     CompiledPart& own = compiled[static_cast<std::size_t>(p)];
-    SegmentReport report{own.program.operations.size(), own.program.constants.size(), own.program.scratch, own.program.fast_scratch, own.copied_in, own.copied_out, 0, 0, 0, 0};
-    for (const TensorId id : part.inputs) report.border_in += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
-    for (const TensorId id : part.outputs) report.border_out += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
+    SegmentReport report{own.program.operations.size(),
+                         own.program.constants.size(),
+                         own.program.scratch,
+                         own.program.fast_scratch,
+                         own.copied_in,
+                         own.copied_out,
+                         0,
+                         0,
+                         0,
+                         0};
+    for (const TensorId id : part.inputs)
+      report.border_in += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
+    for (const TensorId id : part.outputs)
+      report.border_out += bytes_of(graph.tensors[static_cast<std::size_t>(id)]);
     if (!blocks.empty()) {
       report.block_copied_in = blocks[static_cast<std::size_t>(p)].copied_in;
       report.block_copied_out = blocks[static_cast<std::size_t>(p)].copied_out;
@@ -255,7 +296,8 @@ bool frames_lie_together(const Graph& graph, const GraphStreams& streams, const 
 }  // namespace
 
 Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
-  if (given.program.accelerator == nullptr || given.program.accelerator->product == npu::Product::u85) return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
+  if (given.program.accelerator == nullptr || given.program.accelerator->product == npu::Product::u85)
+    return Status(Code::unsupported, "compiles for Ethos-U55 and U65 only");
   Options options = given;
   options.program = npu::Program(given.program).options();
   std::map<int, std::string> refused;
@@ -263,7 +305,8 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
   if (options.block != Options::kWholeClips) {
     RUNNEL_ASSIGN(streams, GraphStreams::make(graph));
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (!frames_lie_together(graph, *streams, graph.nodes[n])) refused[static_cast<int>(n)] = "frames of a stream that do not lie behind each other";
+      if (!frames_lie_together(graph, *streams, graph.nodes[n]))
+        refused[static_cast<int>(n)] = "frames of a stream that do not lie behind each other";
     }
   }
   // Each round either ends or takes one node back to the CPU.
@@ -272,7 +315,8 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
     if (parts.parts.empty()) {
       Status status(Code::unsupported);
       status << "no operator can be computed by " << options.program.accelerator->name;
-      for (std::size_t n = 0; n < graph.nodes.size(); ++n) status << (n == 0 ? ": " : "; ") << name_of(graph, graph.nodes[n]) << ": " << parts.reasons[n];
+      for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+        status << (n == 0 ? ": " : "; ") << name_of(graph, graph.nodes[n]) << ": " << parts.reasons[n];
       return status;
     }
     std::vector<CompiledPart> compiled, blocks;
@@ -286,7 +330,10 @@ Result<CompiledGraph> compile(const Graph& graph, const Options& given) {
     for (const Part& part : parts.parts) {
       status = add(part, nullptr, compiled);
       if (status.ok() && streams != nullptr) {
-        RUNNEL_ASSIGN(const auto form, StreamForm::make(graph, streams, part, options.block == Options::kSmallestBlock ? streams->block_multiple() : options.block));
+        RUNNEL_ASSIGN(const auto form,
+                      StreamForm::make(graph, streams, part,
+                                       options.block == Options::kSmallestBlock ? streams->block_multiple()
+                                                                                : options.block));
         status = add(part, form.get(), blocks);
       }
       if (!status.ok()) break;

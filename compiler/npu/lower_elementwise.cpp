@@ -11,27 +11,38 @@ constexpr int kMostShift = 63, kMostGap = 15, kMultiplierBits = 31;
 
 npu::ElementwiseMode mode_of(fb::OpCode code) {
   switch (code) {
-    case fb::OpCode::add: return npu::ElementwiseMode::add;
-    case fb::OpCode::sub: return npu::ElementwiseMode::sub;
-    case fb::OpCode::mul: return npu::ElementwiseMode::mul;
-    case fb::OpCode::min: return npu::ElementwiseMode::min;
-    default: return npu::ElementwiseMode::max;
+    case fb::OpCode::add:
+      return npu::ElementwiseMode::add;
+    case fb::OpCode::sub:
+      return npu::ElementwiseMode::sub;
+    case fb::OpCode::mul:
+      return npu::ElementwiseMode::mul;
+    case fb::OpCode::min:
+      return npu::ElementwiseMode::min;
+    default:
+      return npu::ElementwiseMode::max;
   }
 }
 
 Result<npu::Scale> scale_of(const kernels::Multiplier& multiplier, int headroom = 0) {
   const int shift = kMultiplierBits + multiplier.shift - headroom;
-  if (multiplier.value != 0 && (shift < 0 || shift > kMostShift)) return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << kMostShift;
-  return npu::Scale{static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(std::clamp(shift, 0, kMostShift))};
+  if (multiplier.value != 0 && (shift < 0 || shift > kMostShift))
+    return Status(Code::unsupported) << "a shift of " << shift << ", expected 0 to " << kMostShift;
+  return npu::Scale{static_cast<std::uint32_t>(multiplier.value),
+                    static_cast<std::uint8_t>(std::clamp(shift, 0, kMostShift))};
 }
 // 2^-shift, rounded half up; nothing is rounded where the shift goes to the left.
 Result<npu::Scale> scale_of(int shift, kernels::Rounding rounding) {
-  if (shift > 0 && rounding != kernels::Rounding::half_up) return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
+  if (shift > 0 && rounding != kernels::Rounding::half_up)
+    return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
   if (shift < -kMultiplierBits) return Status(Code::unsupported) << "a shift of " << shift;
-  return shift <= 0 ? npu::Scale{1u << -shift, 0} : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+  return shift <= 0 ? npu::Scale{1u << -shift, 0}
+                    : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
 }
 
-kernels::Affine affine_of(const Tensor& tensor) { return {tensor.dtype, tensor.scales[0], tensor.zero_points.empty() ? 0 : tensor.zero_points[0]}; }
+kernels::Affine affine_of(const Tensor& tensor) {
+  return {tensor.dtype, tensor.scales[0], tensor.zero_points.empty() ? 0 : tensor.zero_points[0]};
+}
 
 bool covers(const Operand& operand, const Operand& y) {
   std::int64_t own = 1, all = 1;
@@ -42,11 +53,16 @@ bool covers(const Operand& operand, const Operand& y) {
 
 }  // namespace
 
-Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op) {
+Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const Operand& y,
+                     npu::Operation& op) {
   if (!y.affine()) {
-    const int least = std::min(a.exponent(), b.exponent()), first = a.exponent() - least, second = b.exponent() - least;
-    if (node.version == 1 && (first != second || least != y.exponent())) return refuse() << "operands that are rounded in front of their sum";
-    if (first > kMostGap || second > kMostGap) return refuse() << "scales " << std::max(first, second) << " powers of two apart, expected at most " << kMostGap;
+    const int least = std::min(a.exponent(), b.exponent()), first = a.exponent() - least,
+              second = b.exponent() - least;
+    if (node.version == 1 && (first != second || least != y.exponent()))
+      return refuse() << "operands that are rounded in front of their sum";
+    if (first > kMostGap || second > kMostGap)
+      return refuse() << "scales " << std::max(first, second) << " powers of two apart, expected at most "
+                      << kMostGap;
     op.opa_scale = {1u << first, 0};
     op.opb_scale = {1u << second, 0};
     RUNNEL_ASSIGN(op.ofm_scale, scale_of(y.exponent() - least, node.rounding));
@@ -66,7 +82,8 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
 }
 
 // Operands as the operation has them: changed over where op.reversed says so.
-Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op) {
+Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, const Operand& y,
+                        npu::Operation& op) {
   if (node.code == fb::OpCode::add || node.code == fb::OpCode::sub) {
     if (!op.reversed || !y.affine()) return sum(node, a, b, y, op);
     RUNNEL_TRY(sum(node, b, a, y, op));
@@ -74,7 +91,8 @@ Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, co
     return {};
   }
   if (node.code != fb::OpCode::mul) {
-    if (!same_scale(*a.tensor, *y.tensor) || !same_scale(*b.tensor, *y.tensor)) return refuse() << "operands of different scales";
+    if (!same_scale(*a.tensor, *y.tensor) || !same_scale(*b.tensor, *y.tensor))
+      return refuse() << "operands of different scales";
     op.opa_scale = op.opb_scale = op.ofm_scale = {1, 0};
     return {};
   }
@@ -86,7 +104,8 @@ Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, co
     op.rounding = npu::Rounding::tfl;
     return {};
   }
-  if (node.version == 1 && y.tensor->dtype != DType::int8) return refuse() << "products of int16 through float32";
+  if (node.version == 1 && y.tensor->dtype != DType::int8)
+    return refuse() << "products of int16 through float32";
   RUNNEL_ASSIGN(op.ofm_scale, scale_of(y.exponent() - a.exponent() - b.exponent(), node.rounding));
   op.rounding = npu::Rounding::natural;
   return {};
@@ -97,7 +116,8 @@ Status Lowering::binary(const Node& node) {
   const Operand y = output(node);
   const DType type = y.tensor->dtype;
   if ((type != DType::int8 && type != DType::int16) || a.tensor->dtype != type || b.tensor->dtype != type) {
-    return refuse() << "values of " << name_of(a.tensor->dtype) << " and " << name_of(b.tensor->dtype) << ", expected int8 or int16";
+    return refuse() << "values of " << name_of(a.tensor->dtype) << " and " << name_of(b.tensor->dtype)
+                    << ", expected int8 or int16";
   }
   npu::Step step;
   npu::Operation& op = step.op;
@@ -116,12 +136,17 @@ Status Lowering::binary(const Node& node) {
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&a, &b, &y}, maps));
   const npu::FeatureMap &first = maps[0], &second = maps[1], &out = maps[2];
-  if (first.height != out.height || first.width != out.width || first.depth != out.depth) return refuse() << "operands that are both broadcast";
+  if (first.height != out.height || first.width != out.width || first.depth != out.depth)
+    return refuse() << "operands that are both broadcast";
   op.ifm = first;
   op.ifm2 = second;
   op.ofm = out;
-  const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) { return own == 1 && full != 1 ? 1 << bit : 0; };
-  op.broadcast = static_cast<std::uint8_t>(broadcast(second.height, out.height, 0) | broadcast(second.width, out.width, 1) | broadcast(second.depth, out.depth, 2));
+  const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) {
+    return own == 1 && full != 1 ? 1 << bit : 0;
+  };
+  op.broadcast = static_cast<std::uint8_t>(broadcast(second.height, out.height, 0) |
+                                           broadcast(second.width, out.width, 1) |
+                                           broadcast(second.depth, out.depth, 2));
   step.ifm = a.place.buffer;
   step.ifm2 = b.place.buffer;
   step.ofm = y.place.buffer;

@@ -16,26 +16,32 @@ std::size_t axis_of(const Node& node, std::size_t rank) {
 // Elements in two places, axis by axis.
 struct Walk {
   struct Axis {
-    std::int64_t size = 1, from = 0, to = 0;               // strides in bytes
+    std::int64_t size = 1, from = 0, to = 0;  // strides in bytes
   };
-  std::vector<Axis> axes;                                  // the outermost one first
+  std::vector<Axis> axes;  // the outermost one first
 
   Walk(const Operand& from, const Operand& to) {
     for (std::size_t i = 0; i < from.shape.size(); ++i) {
       if (from.shape[i] == 1) continue;
       const Axis axis{from.shape[i], from.place.strides[i], to.place.strides[i]};
-      const bool follows = !axes.empty() && axes.back().from == axis.size * axis.from && axes.back().to == axis.size * axis.to && axes.back().size * axis.size <= kMostSize;
-      if (follows) axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
-      else axes.push_back(axis);
+      const bool follows = !axes.empty() && axes.back().from == axis.size * axis.from &&
+                           axes.back().to == axis.size * axis.to && axes.back().size * axis.size <= kMostSize;
+      if (follows)
+        axes.back() = {axes.back().size * axis.size, axis.from, axis.to};
+      else
+        axes.push_back(axis);
     }
   }
   // The axis that lies side by side in both places, or one of one element.
   Axis take_depth(std::int64_t element) {
-    const auto found = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.from == element && axis.to == element; });
+    const auto found = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) {
+      return axis.from == element && axis.to == element;
+    });
     return found == axes.end() ? Axis{1, element, element} : take(found);
   }
   Axis take_longest() {
-    const auto found = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.size < b.size; });
+    const auto found = std::max_element(axes.begin(), axes.end(),
+                                        [](const Axis& a, const Axis& b) { return a.size < b.size; });
     return found == axes.end() ? Axis() : take(found);
   }
 
@@ -57,7 +63,8 @@ bool is_dense(const Operand& operand) {
 
 }  // namespace
 
-void Lowering::plan_concatenations(const std::vector<const Node*>& nodes, const std::function<bool(TensorId)>& taken) {
+void Lowering::plan_concatenations(const std::vector<const Node*>& nodes,
+                                   const std::function<bool(TensorId)>& taken) {
   // The last one first: its parts may be concatenations, too.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Node& node = **it;
@@ -66,8 +73,10 @@ void Lowering::plan_concatenations(const std::vector<const Node*>& nodes, const 
       const TensorId x = node.inputs[0];
       const Place* const to = place_of(node.outputs[0]);
       const Tensor& y = at(node.outputs[0]);
-      const bool free = to != nullptr && places_.count(x) == 0 && !at(x).data && !taken(x) && history_of(x) == 0 && same_scale(at(x), y);
-      if (free && is_dense({&y, *to, shape_of(node.outputs[0])})) places_[x] = {to->buffer, to->offset, dense_strides(shape_of(x), size_of(y.dtype))};
+      const bool free = to != nullptr && places_.count(x) == 0 && !at(x).data && !taken(x) &&
+                        history_of(x) == 0 && same_scale(at(x), y);
+      if (free && is_dense({&y, *to, shape_of(node.outputs[0])}))
+        places_[x] = {to->buffer, to->offset, dense_strides(shape_of(x), size_of(y.dtype))};
       continue;
     }
     if (node.code != fb::OpCode::concat) continue;
@@ -77,7 +86,8 @@ void Lowering::plan_concatenations(const std::vector<const Node*>& nodes, const 
     std::int64_t at_byte = whole.offset;
     for (const TensorId id : node.inputs) {
       const Tensor& part = at(id);
-      const bool free = places_.count(id) == 0 && !part.data && !taken(id) && history_of(id) == 0 && same_scale(part, y);
+      const bool free =
+          places_.count(id) == 0 && !part.data && !taken(id) && history_of(id) == 0 && same_scale(part, y);
       if (free) places_[id] = {whole.buffer, at_byte, whole.strides};
       at_byte += shape_of(id)[axis] * whole.strides[axis];
     }
@@ -95,7 +105,8 @@ Status Lowering::concat(const Node& node) {
     part.place.offset += first * y.place.strides[axis];
     first += x.shape[axis];
     if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "parts of different scales";
-    const bool there = x.place.buffer == part.place.buffer && x.place.offset == part.place.offset && x.place.strides == part.place.strides;
+    const bool there = x.place.buffer == part.place.buffer && x.place.offset == part.place.offset &&
+                       x.place.strides == part.place.strides;
     if (!there) RUNNEL_TRY(copy(x, part));
   }
   return {};
@@ -105,13 +116,17 @@ Status Lowering::concat(const Node& node) {
 Status Lowering::move(const Operand& from, const Operand& to) {
   const auto element = static_cast<std::int64_t>(size_of(from.tensor->dtype));
   Walk walk(from, to);
-  const Walk::Axis depth = walk.take_depth(element), height = walk.take_longest(), width = walk.take_longest();
+  const Walk::Axis depth = walk.take_depth(element), height = walk.take_longest(),
+                   width = walk.take_longest();
   std::int64_t moves = 1;
   for (const Walk::Axis& axis : walk.axes) moves *= axis.size;
-  if (moves > kMostMoves) return refuse() << "a copy that takes " << moves << " operations, expected at most " << kMostMoves;
-  const Dims shape{static_cast<std::int32_t>(height.size), static_cast<std::int32_t>(width.size), static_cast<std::int32_t>(depth.size)};
+  if (moves > kMostMoves)
+    return refuse() << "a copy that takes " << moves << " operations, expected at most " << kMostMoves;
+  const Dims shape{static_cast<std::int32_t>(height.size), static_cast<std::int32_t>(width.size),
+                   static_cast<std::int32_t>(depth.size)};
   for (std::int64_t i = 0; i < moves; ++i) {
-    Operand source{from.tensor, {from.place.buffer, from.place.offset, {height.from, width.from, element}}, shape};
+    Operand source{
+        from.tensor, {from.place.buffer, from.place.offset, {height.from, width.from, element}}, shape};
     Operand target{to.tensor, {to.place.buffer, to.place.offset, {height.to, width.to, element}}, shape};
     std::int64_t rest = i;
     for (const Walk::Axis& axis : walk.axes) {
@@ -215,7 +230,8 @@ Status Lowering::reshape(const Node& node) {
   std::size_t next = 0;
   for (std::size_t axis = 0; axis < moved.shape.size(); ++axis) {
     if (moved.shape[axis] == 1) continue;
-    if (next == axes.size() || x.shape[axes[next]] != moved.shape[axis]) return refuse() << "a reshape of a part of a tensor";
+    if (next == axes.size() || x.shape[axes[next]] != moved.shape[axis])
+      return refuse() << "a reshape of a part of a tensor";
     moved.place.strides[axis] = x.place.strides[axes[next++]];
   }
   return take_view(id, moved);
@@ -223,7 +239,8 @@ Status Lowering::reshape(const Node& node) {
 
 bool Lowering::read_by_windows(TensorId id) const {
   return std::all_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
-    const bool window = node.code == fb::OpCode::conv || node.code == fb::OpCode::average_pool || node.code == fb::OpCode::max_pool;
+    const bool window = node.code == fb::OpCode::conv || node.code == fb::OpCode::average_pool ||
+                        node.code == fb::OpCode::max_pool;
     return window || std::count(node.inputs.begin(), node.inputs.end(), id) == 0;
   });
 }
@@ -234,7 +251,8 @@ Status Lowering::transpose(const Node& node) {
   if (!same_scale(at(id), *x.tensor)) return refuse() << "a transposition that changes its scale";
   const auto& perm = std::get<TransposeOptions>(node.options).perm;
   Operand moved{&at(id), x.place, shape_of(id)};
-  for (std::size_t axis = 0; axis < perm.size(); ++axis) moved.place.strides[axis] = x.place.strides[perm[axis]];
+  for (std::size_t axis = 0; axis < perm.size(); ++axis)
+    moved.place.strides[axis] = x.place.strides[perm[axis]];
   // Windows read rows and columns in any order; others want to have axes behind each other.
   if (perm.back() + std::size_t{1} == perm.size() && read_by_windows(id)) return take_view(id, moved);
   return copy(moved, output(node));

@@ -30,14 +30,19 @@ bool padded(const WindowAxis& axis, std::int32_t in, std::int32_t out) {
 Status Lowering::pool(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<PoolOptions>(node.options);
-  if (x.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  if (x.tensor->dtype != DType::int8)
+    return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   RUNNEL_ASSIGN(npu::FeatureMap out, spatial(y));
-  Window window{{o.kernel_height, o.stride_height, o.dilation_height, o.pad_top}, {o.kernel_width, o.stride_width, o.dilation_width, o.pad_left}};
-  if (o.global) window = {{in.height, 1, 1, 0}, {in.width, 1, 1, 0}};
-  else if (form_ != nullptr) form_->adapt_window(node, window);
+  Window window{{o.kernel_height, o.stride_height, o.dilation_height, o.pad_top},
+                {o.kernel_width, o.stride_width, o.dilation_width, o.pad_left}};
+  if (o.global)
+    window = {{in.height, 1, 1, 0}, {in.width, 1, 1, 0}};
+  else if (form_ != nullptr)
+    form_->adapt_window(node, window);
   if (window.rows.taps > kMostRows || window.rows.taps * window.columns.taps > kMostElements) {
-    return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps << ", expected at most " << kMostRows << " rows and " << kMostElements << " elements";
+    return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps
+                    << ", expected at most " << kMostRows << " rows and " << kMostElements << " elements";
   }
   if (node.code == fb::OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
@@ -51,7 +56,8 @@ Status Lowering::pool(const Node& node) {
   return this->window(std::move(step), in, out, window);
 }
 
-Status Lowering::average(const Node& node, const Operand& x, const Operand& y, const Window& window, const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding) {
+Status Lowering::average(const Node& node, const Operand& x, const Operand& y, const Window& window,
+                         const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding) {
   const std::int32_t elements = window.rows.taps * window.columns.taps;
   const bool pads = padded(window.rows, in.height, out.height) || padded(window.columns, in.width, out.width);
   const bool half_up = node.rounding == kernels::Rounding::half_up, integers = node.version == 3;
@@ -63,7 +69,8 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
     if (integers) return integer_mean(sum, count, half_up);
     // In float32, as kernels/pool.cpp has it.
     const float scale = kernels::power_of_two(x.exponent() - y.exponent()) / static_cast<float>(count);
-    return kernels::saturate<std::int8_t>(kernels::round_float(static_cast<float>(sum) * scale, node.rounding));
+    return kernels::saturate<std::int8_t>(
+        kernels::round_float(static_cast<float>(sum) * scale, node.rounding));
   };
   RUNNEL_ASSIGN(const AverageForm form, average_form(expected, counts_all ? elements : 1, elements, ratio));
   npu::Step step;
@@ -77,7 +84,8 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
   const bool dilated = window.rows.dilation > 1 || window.columns.dilation > 1;
   if ((pads && counts_all) || (dilated && counts_all)) {
     // Padding counts as zeros, or windows have gaps: sums with weights of one.
-    if (form.zero_point != 0 || window.rows.taps > kMostConvolved || window.columns.taps > kMostConvolved) return refuse() << "an average that counts padding or has gaps";
+    if (form.zero_point != 0 || window.rows.taps > kMostConvolved || window.columns.taps > kMostConvolved)
+      return refuse() << "an average that counts padding or has gaps";
     op.kind = npu::OperationKind::depthwise;
     step.weights.assign(static_cast<std::size_t>(out.depth) * static_cast<std::size_t>(elements), 1);
     step.scales.assign(static_cast<std::size_t>(out.depth), {0, form.scale.multiplier, form.scale.shift});
@@ -96,7 +104,8 @@ Status Lowering::reduce(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<ReduceOptions>(node.options);
   const bool mean = node.code == fb::OpCode::reduce_mean;
-  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8)
+    return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
   if (node.version != 1 && node.version != 3) return refuse() << "sums over windows of a stream";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   Window window;
@@ -104,15 +113,21 @@ Status Lowering::reduce(const Node& node) {
   const auto rank = static_cast<int>(x.shape.size());
   for (const std::uint8_t axis : o.axes) {
     if (x.shape[axis] == 1) continue;
-    if (axis == rank - 1) channels = true;
-    else if (axis == rank - 2) window.columns.taps = in.width;
-    else if (axis == rank - 3) window.rows.taps = in.height;
-    else return refuse() << "sums over axis " << int{axis} << " of " << rank;
+    if (axis == rank - 1)
+      channels = true;
+    else if (axis == rank - 2)
+      window.columns.taps = in.width;
+    else if (axis == rank - 3)
+      window.rows.taps = in.height;
+    else
+      return refuse() << "sums over axis " << int{axis} << " of " << rank;
   }
-  if (channels && window.rows.taps * window.columns.taps > 1) return refuse() << "sums over channels and positions";
+  if (channels && window.rows.taps * window.columns.taps > 1)
+    return refuse() << "sums over channels and positions";
   const std::int32_t elements = channels ? in.depth : window.rows.taps * window.columns.taps;
   if (window.rows.taps > kMostRows || elements > kMostElements) {
-    return refuse() << "sums over " << elements << " values in " << window.rows.taps << " rows, expected at most " << kMostElements << " and " << kMostRows;
+    return refuse() << "sums over " << elements << " values in " << window.rows.taps
+                    << " rows, expected at most " << kMostElements << " and " << kMostRows;
   }
   npu::FeatureMap out = in;
   out.height = out.height0 = out.height1 = in.height - window.rows.taps + 1;
@@ -121,7 +136,8 @@ Status Lowering::reduce(const Node& node) {
   out.base[0] = y.place.offset;
   // Axes that were summed are gone, or have one element.
   const bool gone = y.shape.size() != x.shape.size();
-  if (gone && y.shape.size() + o.axes.size() != x.shape.size()) return refuse() << "a result of rank " << y.shape.size();
+  if (gone && y.shape.size() + o.axes.size() != x.shape.size())
+    return refuse() << "a result of rank " << y.shape.size();
   std::size_t place = 0;
   for (int axis = 0; axis < rank; ++axis) {
     const bool summed = std::count(o.axes.begin(), o.axes.end(), axis) > 0;
@@ -129,7 +145,8 @@ Status Lowering::reduce(const Node& node) {
     const std::int64_t stride = y.place.strides[place++];
     if (axis == rank - 3) out.stride_y = stride;
     if (axis == rank - 2) out.stride_x = stride;
-    if (axis == rank - 1 && stride != out.element && out.depth != 1) return refuse() << "channels that are not side by side";
+    if (axis == rank - 1 && stride != out.element && out.depth != 1)
+      return refuse() << "channels that are not side by side";
   }
   npu::Step step;
   npu::Operation& op = step.op;
@@ -141,27 +158,36 @@ Status Lowering::reduce(const Node& node) {
   step.ofm = y.place.buffer;
   if (node.version == 3) {
     // The count of a mean is part of the multiplier, zero points are taken off in front.
-    if (node.rounding != kernels::Rounding::tflite_double) return refuse() << "another rounding than TensorFlow Lite's";
+    if (node.rounding != kernels::Rounding::tflite_double)
+      return refuse() << "another rounding than TensorFlow Lite's";
     out.zero_point = y.zero_point();
-    const kernels::Multiplier ratio = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) / static_cast<double>(y.tensor->scales[0]));
+    const kernels::Multiplier ratio = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) /
+                                                             static_cast<double>(y.tensor->scales[0]));
     const kernels::Multiplier multiplier = mean ? ops::mean_multiplier(ratio, elements) : ratio;
-    if (multiplier.shift < -31 || multiplier.shift > 32) return refuse() << "a shift of " << multiplier.shift << ", expected -31 to 32";
-    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(31 + multiplier.shift)};
+    if (multiplier.shift < -31 || multiplier.shift > 32)
+      return refuse() << "a shift of " << multiplier.shift << ", expected -31 to 32";
+    op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value),
+                    static_cast<std::uint8_t>(31 + multiplier.shift)};
     return this->window(std::move(step), in, out, window);
   }
   if (!mean) {
     const int shift = y.exponent() - x.exponent();
-    if (shift > 0 && node.rounding != kernels::Rounding::half_up) return refuse() << "rounds ties to even, which the NPU does not do";
+    if (shift > 0 && node.rounding != kernels::Rounding::half_up)
+      return refuse() << "rounds ties to even, which the NPU does not do";
     if (shift < -kMostLeft) return refuse() << "a shift of " << shift;
-    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0} : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
     op.rounding = npu::Rounding::natural;
     return this->window(std::move(step), in, out, window);
   }
   const ExpectedAverage expected = [&](std::int64_t sum, std::int64_t count) -> std::int64_t {
-    const float real = static_cast<float>(sum) * kernels::power_of_two(x.exponent()) / static_cast<float>(count);
-    return kernels::saturate<std::int8_t>(kernels::round_float(real * kernels::power_of_two(-y.exponent()), node.rounding));
+    const float real =
+        static_cast<float>(sum) * kernels::power_of_two(x.exponent()) / static_cast<float>(count);
+    return kernels::saturate<std::int8_t>(
+        kernels::round_float(real * kernels::power_of_two(-y.exponent()), node.rounding));
   };
-  RUNNEL_ASSIGN(const AverageForm form, average_form(expected, elements, elements, std::ldexp(1.0, x.exponent() - y.exponent())));
+  RUNNEL_ASSIGN(const AverageForm form,
+                average_form(expected, elements, elements, std::ldexp(1.0, x.exponent() - y.exponent())));
   op.rounding = form.rounding;
   op.ofm_scale = form.scale;
   in.zero_point = out.zero_point = form.zero_point;

@@ -1,4 +1,5 @@
-// Softmax of int8 in fixed point: the integers of kernels/affine_softmax.cpp, one operation for each of its steps.
+// Softmax of int8 in fixed point: the integers of kernels/affine_softmax.cpp, one operation for each of its
+// steps.
 #include "compiler/npu/lowering.h"
 #include "inference/ops/affine.h"
 #include "kernels/affine_softmax.h"
@@ -10,7 +11,8 @@ namespace {
 constexpr int kEntries = 256, kSumBits = 12, kProductShift = 31;
 // Sums of 2^19 each: below 2^31 of so many, and below 2^28, where int8 needs no limit of the last shift.
 constexpr std::int32_t kMostRows = 65536, kMostChannels = 511, kMostChannelsToInt16 = 4095;
-constexpr std::int32_t kFirst = 1515870810, kSlope = -1010580540, kOne = 1 << 29;   // 48/17, -32/17 and 1 in Q2
+constexpr std::int32_t kFirst = 1515870810, kSlope = -1010580540,
+                       kOne = 1 << 29;  // 48/17, -32/17 and 1 in Q2
 
 std::vector<std::byte> bytes_of(const std::vector<std::int32_t>& values) {
   const auto* const begin = reinterpret_cast<const std::byte*>(values.data());
@@ -22,7 +24,9 @@ std::vector<std::byte> powers(const kernels::AffineSoftmaxSpec& spec) {
   std::vector<std::int32_t> values;
   for (std::int32_t difference = 1 - kEntries; difference <= 0; ++difference) {
     const bool counts = difference >= spec.least_difference;
-    values.push_back(counts ? kernels::fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(difference)), 5) : 0);
+    values.push_back(
+        counts ? kernels::fixed::exp_of_negative(static_cast<std::int32_t>(spec.multiplier(difference)), 5)
+               : 0);
   }
   return bytes_of(values);
 }
@@ -37,12 +41,14 @@ class Words {
   Words(npu::Program& program, std::int32_t rows) : program_(program), rows_(rows) {}
 
   Value make(std::int32_t channels) {
-    return {map(rows_, channels), program_.buffer(sizeof(std::int32_t) * static_cast<std::size_t>(rows_) * static_cast<std::size_t>(channels))};
+    return {map(rows_, channels), program_.buffer(sizeof(std::int32_t) * static_cast<std::size_t>(rows_) *
+                                                  static_cast<std::size_t>(channels))};
   }
   Value constant(std::int32_t value) { return {map(1, 1), program_.constant(bytes_of({value}))}; }
 
   // Into `y`; with `changed` operands in the other order. `shift` is that of a product.
-  void apply(npu::ElementwiseMode mode, const Value& a, const Value& b, const Value& y, bool changed = false, int shift = 0) {
+  void apply(npu::ElementwiseMode mode, const Value& a, const Value& b, const Value& y, bool changed = false,
+             int shift = 0) {
     npu::Step step;
     npu::Operation& op = step.op;
     op.kind = npu::OperationKind::elementwise;
@@ -61,8 +67,11 @@ class Words {
     if (op.has_ifm2) {
       op.ifm2 = b.map;
       step.ifm2 = b.buffer;
-      const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) { return own == 1 && full != 1 ? 1 << bit : 0; };
-      op.broadcast = static_cast<std::uint8_t>(broadcast(b.map.height, a.map.height, 0) | broadcast(b.map.depth, a.map.depth, 2));
+      const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) {
+        return own == 1 && full != 1 ? 1 << bit : 0;
+      };
+      op.broadcast = static_cast<std::uint8_t>(broadcast(b.map.height, a.map.height, 0) |
+                                               broadcast(b.map.depth, a.map.depth, 2));
     }
     program_.add(std::move(step));
   }
@@ -89,15 +98,16 @@ class Words {
   std::int32_t rows_;
 };
 
-// 1 / (the denominator, from 1/2 to 1) by three steps of Newton's method. With the headroom taken off, sums are this denominator as they are: what the kernel
-// takes off them, it adds again.
+// 1 / (the denominator, from 1/2 to 1) by three steps of Newton's method. With the headroom taken off, sums
+// are this denominator as they are: what the kernel takes off them, it adds again.
 Words::Value reciprocal(Words& words, const Words::Value& denominator) {
   using Mode = npu::ElementwiseMode;
   const Words::Value one = words.constant(kOne);
   Words::Value x = words.of(Mode::mul, denominator, words.constant(kSlope), false, kProductShift);
   x = words.of(Mode::add, x, words.constant(kFirst));
   for (int i = 0; i < 3; ++i) {
-    Words::Value error = words.of(Mode::sub, words.of(Mode::mul, denominator, x, false, kProductShift), one, true);
+    Words::Value error =
+        words.of(Mode::sub, words.of(Mode::mul, denominator, x, false, kProductShift), one, true);
     error = words.of(Mode::mul, x, error, false, kProductShift);
     // Four times the error.
     error = words.of(Mode::add, error, error);
@@ -112,14 +122,16 @@ Words::Value reciprocal(Words& words, const Words::Value& denominator) {
 Status Lowering::softmax(const Node& node) {
   using Mode = npu::ElementwiseMode;
   const Operand x = input(node, 0), y = output(node);
-  if (node.version != 3 || x.tensor->dtype != DType::int8) return refuse() << "another arithmetic than TensorFlow Lite's of int8";
+  if (node.version != 3 || x.tensor->dtype != DType::int8)
+    return refuse() << "another arithmetic than TensorFlow Lite's of int8";
   const bool wide = y.tensor->dtype == DType::int16;
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&x, &y}, maps));
   npu::FeatureMap in = maps[0], out = maps[1];
   const std::int32_t most = wide ? kMostChannelsToInt16 : kMostChannels;
   if (in.depth > most) return refuse() << "rows of " << in.depth << " values, expected at most " << most;
-  if ((in.height != 1 && in.width != 1) || in.height * in.width > kMostRows) return refuse() << "rows that do not lie behind each other";
+  if ((in.height != 1 && in.width != 1) || in.height * in.width > kMostRows)
+    return refuse() << "rows that do not lie behind each other";
   if (in.depth != x.shape.back()) return refuse() << "one value in each row";
   kernels::AffineSoftmaxSpec spec;
   spec.from = DType::int8;
@@ -168,7 +180,8 @@ Status Lowering::softmax(const Node& node) {
   op.broadcast = in.depth > 1 ? 1 << 2 : 0;
   op.ofm = power.map;
   op.ofm.zero_point = kernels::highest(DType::int8);
-  op.activation = {npu::Activation::kFirstTable, 0, kernels::lowest(DType::int8), kernels::highest(DType::int8)};
+  op.activation = {npu::Activation::kFirstTable, 0, kernels::lowest(DType::int8),
+                   kernels::highest(DType::int8)};
   differences.table = powers(spec);
   differences.ifm = x.place.buffer;
   differences.ifm2 = largest.ofm;
@@ -190,9 +203,11 @@ Status Lowering::softmax(const Node& node) {
 
   // Each power times the reciprocal of the sum, whose highest bit is moved to the front.
   const Words::Value headroom = words.of(Mode::clz, sum, {});
-  const Words::Value shift = words.of(Mode::sub, headroom, words.constant(kSumBits + kProductShift - (wide ? 16 : 8)), true);
+  const Words::Value shift =
+      words.of(Mode::sub, headroom, words.constant(kSumBits + kProductShift - (wide ? 16 : 8)), true);
   const Words::Value denominator = words.of(Mode::shl, sum, words.of(Mode::sub, headroom, words.constant(1)));
-  const Words::Value product = words.of(Mode::mul, power, reciprocal(words, denominator), false, kProductShift);
+  const Words::Value product =
+      words.of(Mode::mul, power, reciprocal(words, denominator), false, kProductShift);
   words.apply(Mode::shr, product, shift, {out, y.place.buffer});
   return {};
 }

@@ -51,14 +51,16 @@ Status Lowering::look_up(const Operand& x, const Operand& y, std::vector<std::by
 }
 
 Status Lowering::copy(const Operand& from, const Operand& to) {
-  if (size_of(from.tensor->dtype) > 2) return refuse() << "copies values of " << name_of(from.tensor->dtype) << ", expected int8 or int16";
+  if (size_of(from.tensor->dtype) > 2)
+    return refuse() << "copies values of " << name_of(from.tensor->dtype) << ", expected int8 or int16";
   if (look_up(from, to, {}).ok()) return {};
   return move(from, to);
 }
 
 Status Lowering::table(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
-  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
+  if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8)
+    return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
   RUNNEL_ASSIGN(std::vector<std::byte> values, values_of(graph_, node));
   return look_up(x, y, std::move(values));
 }
@@ -66,7 +68,8 @@ Status Lowering::table(const Node& node) {
 Status Lowering::requantize(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto fits = [](DType type) { return type == DType::int8 || type == DType::int16; };
-  if (!fits(x.tensor->dtype) || !fits(y.tensor->dtype)) return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8 or int16";
+  if (!fits(x.tensor->dtype) || !fits(y.tensor->dtype))
+    return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8 or int16";
   npu::Step step;
   npu::Operation& op = step.op;
   op.kind = npu::OperationKind::pool;
@@ -75,7 +78,8 @@ Status Lowering::requantize(const Node& node) {
   set_limits(op, y, fb::Activation::none);
   if (x.affine() != y.affine()) return table(node);
   if (y.affine()) {
-    const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) / static_cast<double>(y.tensor->scales[0]));
+    const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) /
+                                                                  static_cast<double>(y.tensor->scales[0]));
     const int shift = kMultiplierBits + multiplier.shift;
     if (shift < 0 || shift > kMostShift) return table(node);
     op.ofm_scale = {static_cast<std::uint32_t>(multiplier.value), static_cast<std::uint8_t>(shift)};
@@ -83,8 +87,10 @@ Status Lowering::requantize(const Node& node) {
   } else {
     const int shift = y.exponent() - x.exponent();
     // Where ties would go elsewhere a table knows better.
-    if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -kMultiplierBits) return table(node);
-    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0} : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
+    if ((shift > 0 && node.rounding != kernels::Rounding::half_up) || shift < -kMultiplierBits)
+      return table(node);
+    op.ofm_scale = shift <= 0 ? npu::Scale{1u << -shift, 0}
+                              : npu::Scale{1, static_cast<std::uint8_t>(std::min(shift, kMostShift))};
     op.rounding = npu::Rounding::natural;
   }
   std::vector<npu::FeatureMap> maps;

@@ -21,10 +21,12 @@ std::int32_t integer_at(const Tensor& tensor, std::size_t i) {
 // How sums of one channel become integers of the output.
 class ChannelScales {
  public:
-  ChannelScales(const Graph& graph, const Node& node, const Tensor& x, const Tensor& w, const Tensor& y) : graph_(graph), node_(node), x_(x), w_(w), y_(y) {}
+  ChannelScales(const Graph& graph, const Node& node, const Tensor& x, const Tensor& w, const Tensor& y)
+      : graph_(graph), node_(node), x_(x), w_(w), y_(y) {}
 
   [[nodiscard]] Result<npu::Rounding> rounding() const {
-    if (!x_.scales.empty()) return node_.rounding == kernels::Rounding::single ? npu::Rounding::natural : npu::Rounding::tfl;
+    if (!x_.scales.empty())
+      return node_.rounding == kernels::Rounding::single ? npu::Rounding::natural : npu::Rounding::tfl;
     if (node_.rounding == kernels::Rounding::half_up) return npu::Rounding::natural;
     return Status(Code::unsupported) << "rounds ties to even, which the NPU does not do";
   }
@@ -47,45 +49,57 @@ class ChannelScales {
     } else {
       const std::size_t i = w_.scales.size() == 1 ? 0 : channel;
       const bool one_product = node_.code == fb::OpCode::fully_connected && w_.scales.size() == 1;
-      const double product = one_product ? static_cast<double>(x_.scales[0] * w_.scales[i]) : static_cast<double>(x_.scales[0]) * static_cast<double>(w_.scales[i]);
+      const double product = one_product
+                                 ? static_cast<double>(x_.scales[0] * w_.scales[i])
+                                 : static_cast<double>(x_.scales[0]) * static_cast<double>(w_.scales[i]);
       const kernels::Multiplier made = kernels::multiplier_of(product / static_cast<double>(y_.scales[0]));
       multiplier = node_.rounding == kernels::Rounding::single ? kernels::reduced(made.value) : made.value;
       shift = made.shift;
     }
     const int total = shift + kMultiplierBits;
-    if (multiplier != 0 && (total < 0 || total > kMostShift)) return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << kMostShift;
+    if (multiplier != 0 && (total < 0 || total > kMostShift))
+      return Status(Code::unsupported) << "a shift of " << total << ", expected 0 to " << kMostShift;
     record.multiplier = static_cast<std::uint32_t>(multiplier);
     record.shift = static_cast<std::uint8_t>(std::clamp(total, 0, kMostShift));
     return record;
   }
 
  private:
-  [[nodiscard]] const Tensor& tensor(std::size_t input) const { return graph_.tensors[static_cast<std::size_t>(node_.inputs[input])]; }
+  [[nodiscard]] const Tensor& tensor(std::size_t input) const {
+    return graph_.tensors[static_cast<std::size_t>(node_.inputs[input])];
+  }
 
   const Graph& graph_;
   const Node& node_;
   const Tensor &x_, &w_, &y_;
 };
 
-// Steps of the multipliers for one position and eight channels of input and output each: parts of 8 x 8 taps, four taps at a time.
+// Steps of the multipliers for one position and eight channels of input and output each: parts of 8 x 8 taps,
+// four taps at a time.
 std::int64_t steps_of(std::int32_t rows, std::int32_t columns, std::int32_t channels) {
   constexpr std::int32_t kPart = 8, kTaps = 4;
   std::int64_t steps = 0;
   for (std::int32_t y = 0; y < rows; y += kPart) {
-    for (std::int32_t x = 0; x < columns; x += kPart) steps += (std::min(rows - y, kPart) * std::min(columns - x, kPart) + kTaps - 1) / kTaps;
+    for (std::int32_t x = 0; x < columns; x += kPart)
+      steps += (std::min(rows - y, kPart) * std::min(columns - x, kPart) + kTaps - 1) / kTaps;
   }
   return steps * ((channels + kPart - 1) / kPart);
 }
 
-// Columns that a stride goes over together become channels of one column: few channels do not fill the multipliers. What is in front of the first tap and
-// behind the last one gets weights of 0.
+// Columns that a stride goes over together become channels of one column: few channels do not fill the
+// multipliers. What is in front of the first tap and behind the last one gets weights of 0.
 void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
   WindowAxis& columns = window.columns;
   const std::int32_t stride = columns.stride, channels = in.depth;
-  const bool behind_each_other = in.stride_x == std::int64_t{channels} * in.element && in.width % std::max(stride, 1) == 0;
-  if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMostNativeDilation) return;
-  const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad, taps = (lead + columns.taps + stride - 1) / stride;
-  if (steps_of(window.rows.taps, taps, channels * stride) >= steps_of(window.rows.taps, columns.taps, channels)) return;
+  const bool behind_each_other =
+      in.stride_x == std::int64_t{channels} * in.element && in.width % std::max(stride, 1) == 0;
+  if (stride < 2 || columns.dilation != 1 || !behind_each_other || window.rows.dilation > kMostNativeDilation)
+    return;
+  const std::int32_t pad = (columns.pad + stride - 1) / stride, lead = pad * stride - columns.pad,
+                     taps = (lead + columns.taps + stride - 1) / stride;
+  if (steps_of(window.rows.taps, taps, channels * stride) >=
+      steps_of(window.rows.taps, columns.taps, channels))
+    return;
   std::vector<std::int16_t> weights;
   const auto kernel_row = static_cast<std::ptrdiff_t>(columns.taps * channels);
   const auto folded_row = static_cast<std::size_t>(taps * stride * channels);
@@ -105,11 +119,14 @@ void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
 }  // namespace
 
 // Weights [channels][each], biases and scales into the step.
-Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step, std::int32_t channels, std::int32_t each) {
+Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step,
+                          std::int32_t channels, std::int32_t each) {
   const Tensor& w = at(node.inputs[1]);
-  if (node.version != 1 && node.version != 4) return refuse() << "version " << node.version << " of the operator";
+  if (node.version != 1 && node.version != 4)
+    return refuse() << "version " << node.version << " of the operator";
   if (x.tensor->dtype != DType::int8 || w.dtype != DType::int8 || y.tensor->dtype != DType::int8) {
-    return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(x.tensor->dtype) << ", expected int8";
+    return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(x.tensor->dtype)
+                    << ", expected int8";
   }
   if (!w.data) return refuse() << "weights that are computed";
   const ChannelScales scales(graph_, node, *x.tensor, w, *y.tensor);
@@ -121,11 +138,13 @@ Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, 
     if (has_bias) record.bias = integer_at(at(node.inputs[2]), static_cast<std::size_t>(channel));
     std::int64_t most = std::abs(record.bias);
     for (std::int32_t i = 0; i < each; ++i) {
-      const std::size_t index = static_cast<std::size_t>(channel) * static_cast<std::size_t>(each) + static_cast<std::size_t>(i);
+      const std::size_t index =
+          static_cast<std::size_t>(channel) * static_cast<std::size_t>(each) + static_cast<std::size_t>(i);
       step.weights[index] = std::to_integer<std::int8_t>((*w.data)[index]);
       most += 255 * std::abs(std::int64_t{step.weights[index]});
     }
-    if (most > INT32_MAX) return refuse() << "sums of channel " << channel << " that may not fit into 32 bits";
+    if (most > INT32_MAX)
+      return refuse() << "sums of channel " << channel << " that may not fit into 32 bits";
     step.scales.push_back(record);
   }
   step.ifm = x.place.buffer;
@@ -140,10 +159,13 @@ Status Lowering::convolution(const Node& node) {
   if (shape.size() != 4) return refuse() << "weights of rank " << shape.size() << ", expected 4";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   RUNNEL_ASSIGN(const npu::FeatureMap out, spatial(y));
-  Window window{{shape[1], o.stride_height, o.dilation_height, o.pad_top}, {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
+  Window window{{shape[1], o.stride_height, o.dilation_height, o.pad_top},
+                {shape[2], o.stride_width, o.dilation_width, o.pad_left}};
   if (form_ != nullptr) form_->adapt_window(node, window);
   const std::int32_t taps = shape[1] * shape[2];
-  if (shape[1] > kMostKernel || shape[2] > kMostKernel || taps > kMostTaps) return refuse() << "a kernel of " << shape[1] << " x " << shape[2] << ", expected at most " << kMostKernel << " each";
+  if (shape[1] > kMostKernel || shape[2] > kMostKernel || taps > kMostTaps)
+    return refuse() << "a kernel of " << shape[1] << " x " << shape[2] << ", expected at most " << kMostKernel
+                    << " each";
   npu::Step step;
   RUNNEL_TRY(weighted(node, x, y, step, shape[0], taps * shape[3]));
   set_limits(step.op, y, o.activation);
@@ -160,7 +182,8 @@ Status Lowering::convolution(const Node& node) {
   // Each group reads and writes channels of its own.
   for (std::int32_t group = 0; group < groups; ++group) {
     npu::Step part = step;
-    const auto from = static_cast<std::ptrdiff_t>(group * out_each), each = static_cast<std::ptrdiff_t>(taps * in_each);
+    const auto from = static_cast<std::ptrdiff_t>(group * out_each),
+               each = static_cast<std::ptrdiff_t>(taps * in_each);
     part.scales.assign(step.scales.begin() + from, step.scales.begin() + from + out_each);
     part.weights.assign(step.weights.begin() + from * each, step.weights.begin() + (from + out_each) * each);
     npu::FeatureMap read = in, written = out;
@@ -179,17 +202,22 @@ Status Lowering::fully_connected(const Node& node) {
   if (shape.size() != 2) return refuse() << "weights of rank " << shape.size() << ", expected 2";
   npu::Step step;
   RUNNEL_TRY(weighted(node, x, y, step, shape[0], shape[1]));
-  set_limits(step.op, y, std::get_if<FullyConnectedOptions>(&node.options) == nullptr ? fb::Activation::none : std::get<FullyConnectedOptions>(node.options).activation);
+  set_limits(step.op, y,
+             std::get_if<FullyConnectedOptions>(&node.options) == nullptr
+                 ? fb::Activation::none
+                 : std::get<FullyConnectedOptions>(node.options).activation);
   step.op.kind = npu::OperationKind::conv;
   // Rows of channels; all axes but the last one are rows.
   std::vector<npu::FeatureMap> in, out;
   RUNNEL_TRY(flatten({&x}, in));
   RUNNEL_TRY(flatten({&y}, out));
-  if (in[0].depth != shape[1] || out[0].depth != shape[0] || in[0].height != out[0].height || in[0].width != out[0].width) {
+  if (in[0].depth != shape[1] || out[0].depth != shape[0] || in[0].height != out[0].height ||
+      in[0].width != out[0].width) {
     // Rows of one channel look like channels of one row.
     RUNNEL_ASSIGN(in[0], spatial(x));
     RUNNEL_ASSIGN(out[0], spatial(y));
-    if (in[0].depth != shape[1] || in[0].height != out[0].height || in[0].width != out[0].width) return refuse() << "rows that do not lie behind each other";
+    if (in[0].depth != shape[1] || in[0].height != out[0].height || in[0].width != out[0].width)
+      return refuse() << "rows that do not lie behind each other";
   }
   return window(std::move(step), in[0], out[0], Window());
 }

@@ -5,7 +5,9 @@
 namespace runnel::compiler::ethos_u {
 
 bool same_scale(const Tensor& a, const Tensor& b) {
-  const auto zero = [](const Tensor& tensor) { return tensor.zero_points.empty() ? 0 : tensor.zero_points[0]; };
+  const auto zero = [](const Tensor& tensor) {
+    return tensor.zero_points.empty() ? 0 : tensor.zero_points[0];
+  };
   return a.dtype == b.dtype && a.exponents == b.exponents && a.scales == b.scales && zero(a) == zero(b);
 }
 
@@ -24,13 +26,15 @@ Place& Lowering::placed(TensorId id) {
   for (const std::int32_t size : shape) bytes *= size;
   if (tensor.data) return places_[id] = {program_.constant(*tensor.data), 0, std::move(strides)};
   const std::int64_t history = history_of(id);
-  if (history == 0) return places_[id] = {program_.buffer(static_cast<std::size_t>(bytes)), 0, std::move(strides)};
+  if (history == 0)
+    return places_[id] = {program_.buffer(static_cast<std::size_t>(bytes)), 0, std::move(strides)};
   // Copies need multiples of 16 bytes. In front of time there are only ones.
   const auto axis = static_cast<std::size_t>(form_->time_axis(id));
   constexpr std::int64_t kCopied = 16;
   const std::int64_t frame = (strides[axis] + kCopied - 1) / kCopied * kCopied;
   for (std::size_t i = 0; i <= axis; ++i) strides[i] = frame;
-  const npu::BufferId buffer = program_.buffer(static_cast<std::size_t>((history + shape[axis]) * frame), npu::Program::Lifetime::always);
+  const npu::BufferId buffer = program_.buffer(static_cast<std::size_t>((history + shape[axis]) * frame),
+                                               npu::Program::Lifetime::always);
   kept_[id] = buffer;
   return places_[id] = {buffer, history * frame, std::move(strides)};
 }
@@ -65,8 +69,12 @@ Status Lowering::mask(TensorId id, npu::BufferId mask) {
   RUNNEL_TRY(flatten({&x, &frames}, maps));
   op.ifm = op.ofm = maps[0];
   op.ifm2 = maps[1];
-  const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) { return own == 1 && full != 1 ? 1 << bit : 0; };
-  op.broadcast = static_cast<std::uint8_t>(broadcast(maps[1].height, maps[0].height, 0) | broadcast(maps[1].width, maps[0].width, 1) | broadcast(maps[1].depth, maps[0].depth, 2));
+  const auto broadcast = [](std::int32_t own, std::int32_t full, int bit) {
+    return own == 1 && full != 1 ? 1 << bit : 0;
+  };
+  op.broadcast = static_cast<std::uint8_t>(broadcast(maps[1].height, maps[0].height, 0) |
+                                           broadcast(maps[1].width, maps[0].width, 1) |
+                                           broadcast(maps[1].depth, maps[0].depth, 2));
   step.ifm = step.ofm = x.place.buffer;
   step.ifm2 = mask;
   program_.add(std::move(step));
@@ -74,7 +82,8 @@ Status Lowering::mask(TensorId id, npu::BufferId mask) {
 }
 
 void Lowering::step_histories() {
-  const auto copy_bytes = [&](npu::BufferId from, std::int64_t source, npu::BufferId to, std::int64_t target, std::int64_t bytes) {
+  const auto copy_bytes = [&](npu::BufferId from, std::int64_t source, npu::BufferId to, std::int64_t target,
+                              std::int64_t bytes) {
     npu::Step step;
     step.op.kind = npu::OperationKind::dma;
     step.op.dma.length = bytes;
@@ -86,7 +95,8 @@ void Lowering::step_histories() {
   };
   for (const auto& [id, buffer] : kept_) {
     const auto axis = static_cast<std::size_t>(form_->time_axis(id));
-    const std::int64_t frames = shape_of(id)[axis], history = history_of(id), frame = placed(id).strides[axis];
+    const std::int64_t frames = shape_of(id)[axis], history = history_of(id),
+                       frame = placed(id).strides[axis];
     if (frames >= history) {
       copy_bytes(buffer, frames * frame, buffer, 0, history * frame);
       continue;
@@ -100,32 +110,48 @@ void Lowering::step_histories() {
 
 Status Lowering::lower(const Node& node) {
   for (const TensorId id : node.inputs) {
-    if (id >= 0 && !at(id).data && at(id).exponents.size() + at(id).scales.size() != 1) return refuse() << "values without one scale";
+    if (id >= 0 && !at(id).data && at(id).exponents.size() + at(id).scales.size() != 1)
+      return refuse() << "values without one scale";
   }
   switch (node.code) {
-    case fb::OpCode::conv: return convolution(node);
-    case fb::OpCode::fully_connected: return fully_connected(node);
+    case fb::OpCode::conv:
+      return convolution(node);
+    case fb::OpCode::fully_connected:
+      return fully_connected(node);
     case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool: return pool(node);
+    case fb::OpCode::max_pool:
+      return pool(node);
     case fb::OpCode::reduce_mean:
-    case fb::OpCode::reduce_sum: return reduce(node);
-    case fb::OpCode::softmax: return softmax(node);
+    case fb::OpCode::reduce_sum:
+      return reduce(node);
+    case fb::OpCode::softmax:
+      return softmax(node);
     case fb::OpCode::add:
     case fb::OpCode::sub:
     case fb::OpCode::mul:
     case fb::OpCode::min:
-    case fb::OpCode::max: return binary(node);
-    case fb::OpCode::requantize: return requantize(node);
+    case fb::OpCode::max:
+      return binary(node);
+    case fb::OpCode::requantize:
+      return requantize(node);
     case fb::OpCode::lut:
     case fb::OpCode::relu:
-    case fb::OpCode::clip: return table(node);
-    case fb::OpCode::concat: return concat(node);
-    case fb::OpCode::split: return split(node);
-    case fb::OpCode::slice: return slice(node);
-    case fb::OpCode::reshape: return reshape(node);
-    case fb::OpCode::transpose: return transpose(node);
-    case fb::OpCode::pad: return pad(node);
-    default: break;
+    case fb::OpCode::clip:
+      return table(node);
+    case fb::OpCode::concat:
+      return concat(node);
+    case fb::OpCode::split:
+      return split(node);
+    case fb::OpCode::slice:
+      return slice(node);
+    case fb::OpCode::reshape:
+      return reshape(node);
+    case fb::OpCode::transpose:
+      return transpose(node);
+    case fb::OpCode::pad:
+      return pad(node);
+    default:
+      break;
   }
   if (is_function(node.code)) return table(node);
   return refuse() << "the compiler has no form of this operator for the NPU";

@@ -1,5 +1,5 @@
-// From nodes of a graph to operations of an Ethos-U, one node after the other. What cannot be computed there exactly as on the CPU is refused with
-// the reason.
+// From nodes of a graph to operations of an Ethos-U, one node after the other. What cannot be computed there
+// exactly as on the CPU is refused with the reason.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,9 @@ struct Operand {
   Place place;
   Dims shape;
 
-  [[nodiscard]] std::int32_t zero_point() const { return tensor->zero_points.empty() ? 0 : tensor->zero_points[0]; }
+  [[nodiscard]] std::int32_t zero_point() const {
+    return tensor->zero_points.empty() ? 0 : tensor->zero_points[0];
+  }
   [[nodiscard]] int exponent() const { return tensor->exponents.empty() ? 0 : tensor->exponents[0]; }
   [[nodiscard]] bool affine() const { return !tensor->scales.empty(); }
 };
@@ -64,19 +66,22 @@ class Form {
 class Lowering {
  public:
   // Graph and program live as long; `form` may be null.
-  Lowering(const Graph& graph, npu::Program& program, const Form* form = nullptr) : graph_(graph), program_(program), form_(form) {}
+  Lowering(const Graph& graph, npu::Program& program, const Form* form = nullptr)
+      : graph_(graph), program_(program), form_(form) {}
 
-  // Tensors that are brought from outside or wanted outside are placed first; others get their places with the node that computes them.
+  // Tensors that are brought from outside or wanted outside are placed first; others get their places with
+  // the node that computes them.
   void set_place(TensorId id, Place place) { places_[id] = std::move(place); }
   [[nodiscard]] const Place* place_of(TensorId id) const;
   // Buffers of `node`'s outputs, and operations. Errors: unsupported with the reason.
   Status lower(const Node& node);
-  // Decides which inputs of concatenations are computed in place. Before the first node, with all of them in order.
+  // Decides which inputs of concatenations are computed in place. Before the first node, with all of them in
+  // order.
   void plan_concatenations(const std::vector<const Node*>& nodes, const std::function<bool(TensorId)>& taken);
 
   Status copy(const Operand& from, const Operand& to);
-  // Streams: the place of a tensor's block, made when there is none; a block frame by frame times 0 or 1, one byte per frame in `mask`; and the step
-  // of all histories at the end of a call.
+  // Streams: the place of a tensor's block, made when there is none; a block frame by frame times 0 or 1, one
+  // byte per frame in `mask`; and the step of all histories at the end of a call.
   const Place& place(TensorId id) { return placed(id); }
   Status mask(TensorId id, npu::BufferId mask);
   void step_histories();
@@ -89,8 +94,12 @@ class Lowering {
   Operand input(const Node& node, std::size_t position);
   Operand output(const Node& node, std::size_t position = 0);
   Place& placed(TensorId id);
-  [[nodiscard]] Dims shape_of(TensorId id) const { return form_ != nullptr && !at(id).data ? form_->shape(id) : at(id).shape; }
-  [[nodiscard]] std::int64_t history_of(TensorId id) const { return form_ != nullptr && !at(id).data ? form_->history(id) : 0; }
+  [[nodiscard]] Dims shape_of(TensorId id) const {
+    return form_ != nullptr && !at(id).data ? form_->shape(id) : at(id).shape;
+  }
+  [[nodiscard]] std::int64_t history_of(TensorId id) const {
+    return form_ != nullptr && !at(id).data ? form_->history(id) : 0;
+  }
 
   // ---- maps (maps.cpp)
   // [leading ones, height, width, channels]; without height: one row.
@@ -104,11 +113,13 @@ class Lowering {
   // ---- kinds of nodes
   Status convolution(const Node& node);
   Status fully_connected(const Node& node);
-  Status weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step, std::int32_t channels, std::int32_t each);
+  Status weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step,
+                  std::int32_t channels, std::int32_t each);
   Status pool(const Node& node);
   Status reduce(const Node& node);
   Status softmax(const Node& node);
-  Status average(const Node& node, const Operand& x, const Operand& y, const Window& window, const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding);
+  Status average(const Node& node, const Operand& x, const Operand& y, const Window& window,
+                 const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding);
   Status binary(const Node& node);
   Status sum(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);
   Status scales(const Node& node, const Operand& a, const Operand& b, const Operand& y, npu::Operation& op);

@@ -11,17 +11,22 @@ namespace {
 const Tensor& tensor(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
 
 bool moves_only(const Node& node) {
-  return node.code == fb::OpCode::reshape || node.code == fb::OpCode::concat || node.code == fb::OpCode::split || node.code == fb::OpCode::slice;
+  return node.code == fb::OpCode::reshape || node.code == fb::OpCode::concat ||
+         node.code == fb::OpCode::split || node.code == fb::OpCode::slice;
 }
 
 bool is_named(const Graph& graph, const Node& node, const std::string& name) {
   if (node.name == name) return true;
-  return std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return id >= 0 && tensor(graph, id).name == name; });
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](TensorId id) { return id >= 0 && tensor(graph, id).name == name; });
 }
 
 // What the options say; empty: nothing against it.
-std::string forbidden(const Graph& graph, const Node& node, const Options& options, const std::vector<bool>& in_region, std::size_t index) {
-  if (std::count(options.forbidden_operators.begin(), options.forbidden_operators.end(), operator_name(node)) > 0) return "the operator is forbidden";
+std::string forbidden(const Graph& graph, const Node& node, const Options& options,
+                      const std::vector<bool>& in_region, std::size_t index) {
+  if (std::count(options.forbidden_operators.begin(), options.forbidden_operators.end(),
+                 operator_name(node)) > 0)
+    return "the operator is forbidden";
   for (const std::string& name : options.forbidden_names) {
     if (is_named(graph, node, name)) return "the name is forbidden";
   }
@@ -73,7 +78,8 @@ Partition partition(const Graph& graph, const Options& options, const std::map<i
     if (!reason.empty()) continue;
     // By itself, with operands that lie as they are.
     npu::Program program(options.program);
-    if (const Status status = Lowering(graph, program).lower(node); !status.ok()) reason = std::string(status.text());
+    if (const Status status = Lowering(graph, program).lower(node); !status.ok())
+      reason = std::string(status.text());
   }
   // Steps from one side to the other: even ones are on the CPU.
   std::vector<int> stage(count), producer(graph.tensors.size(), -1);
@@ -91,17 +97,24 @@ Partition partition(const Graph& graph, const Options& options, const std::map<i
     }
     out.order.push_back(static_cast<int>(n));
   }
-  std::stable_sort(out.order.begin(), out.order.end(), [&](int a, int b) { return stage[static_cast<std::size_t>(a)] < stage[static_cast<std::size_t>(b)]; });
+  std::stable_sort(out.order.begin(), out.order.end(), [&](int a, int b) {
+    return stage[static_cast<std::size_t>(a)] < stage[static_cast<std::size_t>(b)];
+  });
   out.part_of.assign(count, -1);
   std::map<int, std::vector<int>> by_stage;
   for (const int n : out.order) {
-    if (stage[static_cast<std::size_t>(n)] % 2 == 1) by_stage[stage[static_cast<std::size_t>(n)]].push_back(n);
+    if (stage[static_cast<std::size_t>(n)] % 2 == 1)
+      by_stage[stage[static_cast<std::size_t>(n)]].push_back(n);
   }
   for (auto& [number, nodes] : by_stage) {
-    const bool only_moves = std::all_of(nodes.begin(), nodes.end(), [&](int n) { return moves_only(graph.nodes[static_cast<std::size_t>(n)]); });
+    const bool only_moves = std::all_of(nodes.begin(), nodes.end(), [&](int n) {
+      return moves_only(graph.nodes[static_cast<std::size_t>(n)]);
+    });
     for (const int n : nodes) {
-      if (only_moves) out.reasons[static_cast<std::size_t>(n)] = "only moves what others compute";
-      else out.part_of[static_cast<std::size_t>(n)] = static_cast<int>(out.parts.size());
+      if (only_moves)
+        out.reasons[static_cast<std::size_t>(n)] = "only moves what others compute";
+      else
+        out.part_of[static_cast<std::size_t>(n)] = static_cast<int>(out.parts.size());
     }
     if (!only_moves) out.parts.push_back({std::move(nodes), {}, {}});
   }
@@ -114,7 +127,8 @@ Partition partition(const Graph& graph, const Options& options, const std::map<i
     }
     for (const int n : part.nodes) {
       for (const TensorId id : graph.nodes[static_cast<std::size_t>(n)].inputs) {
-        if (id >= 0 && inside.count(id) == 0 && !tensor(graph, id).data && seen.insert(id).second) part.inputs.push_back(id);
+        if (id >= 0 && inside.count(id) == 0 && !tensor(graph, id).data && seen.insert(id).second)
+          part.inputs.push_back(id);
       }
     }
     std::set<TensorId> wanted(graph.outputs.begin(), graph.outputs.end());

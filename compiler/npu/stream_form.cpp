@@ -13,7 +13,8 @@ namespace {
 // A node's window behind what stands in front of it.
 StreamWindow behind(const StreamWindow& front, const streaming::NodeRule& rule) {
   if (rule.kind != streaming::Kind::window) return front;
-  return {front.kernel + (rule.extent() - 1) * front.stride, front.stride * rule.stride, front.left + rule.left * front.stride, front.right + rule.right * front.stride};
+  return {front.kernel + (rule.extent() - 1) * front.stride, front.stride * rule.stride,
+          front.left + rule.left * front.stride, front.right + rule.right * front.stride};
 }
 
 // Two branches of one rate that meet.
@@ -47,14 +48,17 @@ Result<std::shared_ptr<const GraphStreams>> GraphStreams::make(const Graph& grap
   std::memcpy(memory, bytes.data(), bytes.size());
   RUNNEL_ASSIGN(Model model, Model::open({memory, bytes.size()}));
   out->model_ = std::make_unique<Model>(std::move(model));
-  for (std::size_t id = 0; id < graph.tensors.size(); ++id) out->index_.push_back(numbering.of(static_cast<TensorId>(id)));
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id)
+    out->index_.push_back(numbering.of(static_cast<TensorId>(id)));
   const auto count = static_cast<std::size_t>(out->model_->tensor_count());
   out->tensors_.resize(count);
   out->steps_.resize(graph.nodes.size());
   std::vector<std::int64_t> lengths(count);
   std::vector<std::int8_t> axes;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) axes.push_back(static_cast<std::int8_t>(i < graph.time_axes.size() ? graph.time_axes[i] : -1));
-  RUNNEL_TRY(plan_streams(*out->model_, all_operators(), axes, out->tensors_, out->steps_, lengths, out->multiple_));
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    axes.push_back(static_cast<std::int8_t>(i < graph.time_axes.size() ? graph.time_axes[i] : -1));
+  RUNNEL_TRY(
+      plan_streams(*out->model_, all_operators(), axes, out->tensors_, out->steps_, lengths, out->multiple_));
   return std::shared_ptr<const GraphStreams>(std::move(out));
 }
 
@@ -64,11 +68,16 @@ std::vector<std::int64_t> GraphStreams::lengths(std::int64_t source) const {
   return lengths;
 }
 
-Result<std::unique_ptr<StreamForm>> StreamForm::make(const Graph& graph, std::shared_ptr<const GraphStreams> streams, const Part& part, std::int64_t block) {
+Result<std::unique_ptr<StreamForm>> StreamForm::make(const Graph& graph,
+                                                     std::shared_ptr<const GraphStreams> streams,
+                                                     const Part& part, std::int64_t block) {
   if (part.inputs.size() != 1 || part.outputs.size() != 1) {
-    return Status(Code::unsupported) << "a segment of " << part.inputs.size() << " inputs and " << part.outputs.size() << " outputs, expected one stream in and one out";
+    return Status(Code::unsupported) << "a segment of " << part.inputs.size() << " inputs and "
+                                     << part.outputs.size() << " outputs, expected one stream in and one out";
   }
-  if (block % streams->block_multiple() != 0) return Status(Code::invalid_argument) << "blocks of " << block << " frames, expected a multiple of " << streams->block_multiple();
+  if (block % streams->block_multiple() != 0)
+    return Status(Code::invalid_argument)
+           << "blocks of " << block << " frames, expected a multiple of " << streams->block_multiple();
   auto out = std::unique_ptr<StreamForm>(new StreamForm(graph));
   out->streams_ = std::move(streams);
   out->block_ = block;
@@ -84,7 +93,8 @@ Result<std::unique_ptr<StreamForm>> StreamForm::make(const Graph& graph, std::sh
   for (const int n : part.nodes) {
     const Node& node = graph.nodes[static_cast<std::size_t>(n)];
     for (const TensorId id : node.outputs) {
-      if (id >= 0 && !begin(id)) return Status(Code::unsupported) << "\"" << name_of(graph, node) << "\" does not follow the stream";
+      if (id >= 0 && !begin(id))
+        return Status(Code::unsupported) << "\"" << name_of(graph, node) << "\" does not follow the stream";
     }
     RUNNEL_TRY(out->add(static_cast<std::size_t>(n)));
   }
@@ -98,11 +108,14 @@ Status StreamForm::add(std::size_t n) {
   const StreamStep& step = streams_->step(n);
   const streaming::NodeRule& rule = step.rule;
   const auto refuse = [&] { return Status(Code::unsupported) << "\"" << name_of(graph_, node) << "\": "; };
-  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise) return refuse() << "the NPU steps windows and what goes frame by frame only";
-  if (rule.kind == streaming::Kind::window && node.code != fb::OpCode::conv && node.code != fb::OpCode::average_pool && node.code != fb::OpCode::max_pool) {
+  if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise)
+    return refuse() << "the NPU steps windows and what goes frame by frame only";
+  if (rule.kind == streaming::Kind::window && node.code != fb::OpCode::conv &&
+      node.code != fb::OpCode::average_pool && node.code != fb::OpCode::max_pool) {
     return refuse() << "it moves frames along time";
   }
-  if (rule.padding == streaming::Padding::skipped && (rule.left > 0 || rule.right > 0)) return refuse() << "it pools over padding in time";
+  if (rule.padding == streaming::Padding::skipped && (rule.left > 0 || rule.right > 0))
+    return refuse() << "it pools over padding in time";
   const TensorId y = node.outputs[0];
   bool first = true;
   StreamWindow front;
@@ -112,8 +125,10 @@ Status StreamForm::add(std::size_t n) {
     OwnTensor& x = tensors_[static_cast<std::size_t>(id)];
     const std::int64_t from = delay(id), to = delay(y);
     x.history = std::max(x.history, step.back_frames(static_cast<int>(i), from, to));
-    // Behind a delay frames in front of the first one are computed, and behind the last one too; those also where a recording ends inside a block.
-    const bool reads_padding = rule.padding == streaming::Padding::zero_point && (rule.extent() > 1 || rule.left > 0 || rule.right > 0);
+    // Behind a delay frames in front of the first one are computed, and behind the last one too; those also
+    // where a recording ends inside a block.
+    const bool reads_padding = rule.padding == streaming::Padding::zero_point &&
+                               (rule.extent() > 1 || rule.left > 0 || rule.right > 0);
     x.masked = x.masked || (reads_padding && (from > 0 || to > 0 || rule.right > 0));
     front = first ? x.window : joined(front, x.window);
     first = false;
@@ -127,7 +142,9 @@ Status StreamForm::add(std::size_t n) {
 // The part seen as one window has the delay and the lengths that its nodes have.
 Status StreamForm::check(const Part& part) const {
   const TensorId x = part.inputs[0], y = part.outputs[0];
-  const auto refuse = [] { return Status(Code::unsupported, "its windows are no single one when they are joined: "); };
+  const auto refuse = [] {
+    return Status(Code::unsupported, "its windows are no single one when they are joined: ");
+  };
   streaming::NodeRule rule;
   rule.kind = streaming::Kind::window;
   const StreamWindow& window = at(y).window;
@@ -136,7 +153,8 @@ Status StreamForm::check(const Part& part) const {
   rule.left = window.left;
   rule.right = window.right;
   RUNNEL_ASSIGN(const streaming::NodePlan plan, streaming::plan_node(rule, streams_->tensor(x).stream));
-  if (plan.output != streams_->tensor(y).stream) return refuse() << "a delay of " << plan.output.delay << " frames, expected " << delay(y);
+  if (plan.output != streams_->tensor(y).stream)
+    return refuse() << "a delay of " << plan.output.delay << " frames, expected " << delay(y);
   constexpr std::int64_t kMore = 64;
   for (std::int64_t source = 1; source < 2 * window.kernel + kMore; ++source) {
     const std::vector<std::int64_t> lengths = streams_->lengths(source);
@@ -145,7 +163,9 @@ Status StreamForm::check(const Part& part) const {
       for (const TensorId id : graph_.nodes[static_cast<std::size_t>(n)].outputs) {
         if (id < 0 || (id != y && !masked(id))) continue;
         const std::int64_t found = length_of(at(id).window, frames), expected = streams_->length(lengths, id);
-        if (found != expected) return refuse() << found << " frames of " << graph_.tensors[static_cast<std::size_t>(id)].name << ", expected " << expected;
+        if (found != expected)
+          return refuse() << found << " frames of " << graph_.tensors[static_cast<std::size_t>(id)].name
+                          << ", expected " << expected;
       }
     }
   }
@@ -154,7 +174,8 @@ Status StreamForm::check(const Part& part) const {
 
 Dims StreamForm::shape(TensorId id) const {
   Dims shape = graph_.tensors[static_cast<std::size_t>(id)].shape;
-  if (at(id).axis >= 0) shape[static_cast<std::size_t>(at(id).axis)] = static_cast<std::int32_t>(at(id).frames);
+  if (at(id).axis >= 0)
+    shape[static_cast<std::size_t>(at(id).axis)] = static_cast<std::int32_t>(at(id).frames);
   return shape;
 }
 
@@ -163,8 +184,11 @@ void StreamForm::adapt_input(const Node& node, std::size_t position, Operand& op
   if (at(x).axis < 0) return;
   const StreamStep& step = streams_->step(index_of(node));
   const auto axis = static_cast<std::size_t>(at(x).axis);
-  operand.place.offset -= step.back_frames(static_cast<int>(position), delay(x), delay(y)) * operand.place.strides[axis];
-  const std::int64_t frames = step.rule.kind == streaming::Kind::window ? (at(y).frames - 1) * step.rule.stride + step.rule.extent() : at(y).frames;
+  operand.place.offset -=
+      step.back_frames(static_cast<int>(position), delay(x), delay(y)) * operand.place.strides[axis];
+  const std::int64_t frames = step.rule.kind == streaming::Kind::window
+                                  ? (at(y).frames - 1) * step.rule.stride + step.rule.extent()
+                                  : at(y).frames;
   // Reshapes may put frames together.
   if (node.code != fb::OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
 }

@@ -17,11 +17,15 @@ Value constant_value(Constant constant) {
 }
 
 Result<std::vector<std::int32_t>> shape_of(const Node& node, const Dims& dims, const Perm& perm) {
-  if (dims.size() > kMaxRank) return node.fail(Code::unsupported) << "a value of shape " << text_of(dims) << ", expected at most " << kMaxRank << " axes";
+  if (dims.size() > kMaxRank)
+    return node.fail(Code::unsupported)
+           << "a value of shape " << text_of(dims) << ", expected at most " << kMaxRank << " axes";
   std::vector<std::int32_t> shape;
   for (const int axis : perm) {
     const std::int64_t dim = dims[static_cast<std::size_t>(axis)];
-    if (dim < 1 || dim > kMaxElements) return node.fail(Code::unsupported) << "a value of shape " << text_of(dims) << ", expected dimensions of 1 or more";
+    if (dim < 1 || dim > kMaxElements)
+      return node.fail(Code::unsupported)
+             << "a value of shape " << text_of(dims) << ", expected dimensions of 1 or more";
     shape.push_back(static_cast<std::int32_t>(dim));
   }
   RUNNEL_TRY(node.named(checked_count(dims).status()));
@@ -38,7 +42,8 @@ const Value* Builder::find(const std::string& name) const {
 Result<Value> Builder::padded_value(const Node& node, std::size_t position) const {
   if (!node.has_input(position)) return node.fail() << "input " << position << " is absent";
   const Value* found = find(node.inputs[position]);
-  if (found == nullptr) return node.fail() << "reads \"" << node.inputs[position] << "\", which nothing in front of it defines";
+  if (found == nullptr)
+    return node.fail() << "reads \"" << node.inputs[position] << "\", which nothing in front of it defines";
   return *found;
 }
 
@@ -50,11 +55,14 @@ Result<Value> Builder::value(const Node& node, std::size_t position) {
 Result<ConstantPtr> Builder::constant(const Node& node, std::size_t position) const {
   if (!node.has_input(position)) return ConstantPtr();
   RUNNEL_ASSIGN(const Value found, padded_value(node, position));
-  if (found.constant == nullptr) return node.fail(Code::unsupported) << "input " << position << " (\"" << node.inputs[position] << "\") is computed at run time, expected a constant";
+  if (found.constant == nullptr)
+    return node.fail(Code::unsupported) << "input " << position << " (\"" << node.inputs[position]
+                                        << "\") is computed at run time, expected a constant";
   return found.constant;
 }
 
-Result<std::vector<std::int64_t>> Builder::integers(const Node& node, std::size_t position, std::string_view attribute) const {
+Result<std::vector<std::int64_t>> Builder::integers(const Node& node, std::size_t position,
+                                                    std::string_view attribute) const {
   RUNNEL_ASSIGN(const ConstantPtr given, constant(node, position));
   return given != nullptr ? integers_of(*given) : node.integers(attribute);
 }
@@ -82,7 +90,9 @@ Result<TensorId> Builder::stored(const Node& node, const Value& value, const Per
     auto& known = constants_[{value.constant.get(), value.dims}];
     known.first = value.constant;
     if (const auto found = known.second.find(perm); found != known.second.end()) return found->second;
-    const TensorId id = add_constant(transposed({value.dtype, value.dims, value.constant->data, value.constant->grid}, perm), node.name + ".constant");
+    const TensorId id =
+        add_constant(transposed({value.dtype, value.dims, value.constant->data, value.constant->grid}, perm),
+                     node.name + ".constant");
     known.second.emplace(perm, id);
     return id;
   }
@@ -102,7 +112,8 @@ Result<TensorId> Builder::stored(const Node& node, const Value& value, const Per
   }
   TensorId id = kAbsent;
   if (moves) {
-    RUNNEL_ASSIGN(id, emit(node, fb::OpCode::transpose, {value.id}, TransposeOptions{{order.begin(), order.end()}}));
+    RUNNEL_ASSIGN(
+        id, emit(node, fb::OpCode::transpose, {value.id}, TransposeOptions{{order.begin(), order.end()}}));
   } else if (shape == at(value.id).shape) {
     id = value.id;
   } else {
@@ -124,11 +135,13 @@ Result<Value> Builder::with_ones(const Node& node, const Value& value, const Dim
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] != 1) wide_to.push_back(static_cast<int>(i));
   }
-  if (wide_from.size() != wide_to.size()) return node.fail() << text_of(value.dims) << " and " << text_of(dims) << " differ in more than axes of 1";
+  if (wide_from.size() != wide_to.size())
+    return node.fail() << text_of(value.dims) << " and " << text_of(dims) << " differ in more than axes of 1";
   Perm perm;
   for (const int axis : value.perm) {
     const auto found = std::find(wide_from.begin(), wide_from.end(), axis);
-    if (found != wide_from.end()) perm.push_back(wide_to[static_cast<std::size_t>(found - wide_from.begin())]);
+    if (found != wide_from.end())
+      perm.push_back(wide_to[static_cast<std::size_t>(found - wide_from.begin())]);
   }
   for (int axis = 0; axis < static_cast<int>(dims.size()); ++axis) {
     if (dims[static_cast<std::size_t>(axis)] != 1) continue;
@@ -169,14 +182,17 @@ Result<Value> Builder::without_padding(const Node& node, const Value& value) {
   return computed(y, bare.perm);
 }
 
-Result<TensorId> Builder::emit(const Node& node, fb::OpCode code, std::vector<TensorId> inputs, Options options, std::vector<std::int32_t> shape, DType dtype,
-                               int version) {
-  RUNNEL_ASSIGN(const auto ids, emit_all(node, code, std::move(inputs), std::move(options), {std::move(shape)}, {dtype}, version));
+Result<TensorId> Builder::emit(const Node& node, fb::OpCode code, std::vector<TensorId> inputs,
+                               Options options, std::vector<std::int32_t> shape, DType dtype, int version) {
+  RUNNEL_ASSIGN(const auto ids, emit_all(node, code, std::move(inputs), std::move(options),
+                                         {std::move(shape)}, {dtype}, version));
   return ids[0];
 }
 
-Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode code, std::vector<TensorId> inputs, Options options,
-                                                const std::vector<std::vector<std::int32_t>>& shapes, const std::vector<DType>& dtypes, int version) {
+Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode code,
+                                                std::vector<TensorId> inputs, Options options,
+                                                const std::vector<std::vector<std::int32_t>>& shapes,
+                                                const std::vector<DType>& dtypes, int version) {
   compiler::Node made;
   made.name = node.name;
   made.code = code;
@@ -212,17 +228,21 @@ Value Builder::computed(TensorId id, Perm perm) {
   return value;
 }
 
-void Builder::result(const Node& node, TensorId id, Perm perm, std::size_t position) { result(node, computed(id, std::move(perm)), position); }
+void Builder::result(const Node& node, TensorId id, Perm perm, std::size_t position) {
+  result(node, computed(id, std::move(perm)), position);
+}
 
 void Builder::result(const Node& node, Value value, std::size_t position) {
   if (position >= node.outputs.size() || node.outputs[position].empty()) return;
   // The name that people know: of the first value that stands in a computed tensor.
-  if (value.constant == nullptr && value.id >= 0 && at(value.id).name.starts_with(node.name + ":")) at(value.id).name = node.outputs[position];
+  if (value.constant == nullptr && value.id >= 0 && at(value.id).name.starts_with(node.name + ":"))
+    at(value.id).name = node.outputs[position];
   define(node.outputs[position], std::move(value));
 }
 
 bool Builder::is_read(const Node& node, std::size_t position) const {
-  return position < node.outputs.size() && !node.outputs[position].empty() && readers_.contains(node.outputs[position]);
+  return position < node.outputs.size() && !node.outputs[position].empty() &&
+         readers_.contains(node.outputs[position]);
 }
 
 }  // namespace runnel::compiler::onnx_source

@@ -15,17 +15,20 @@ using fb::OpCode;
 using kernels::Rounding;
 
 bool is_quantized(const Tensor& tensor) {
-  return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.scales.size() == 1 && tensor.zero_points.size() == 1;
+  return (tensor.dtype == DType::int8 || tensor.dtype == DType::int16) && tensor.scales.size() == 1 &&
+         tensor.zero_points.size() == 1;
 }
 
 // Tensors that operators bring together: shifts for all of them, or multipliers for all.
 class Groups {
  public:
-  explicit Groups(const Graph& graph) : parent_(graph.tensors.size()), multipliers_(graph.tensors.size(), false) {
+  explicit Groups(const Graph& graph)
+      : parent_(graph.tensors.size()), multipliers_(graph.tensors.size(), false) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
       const Tensor& tensor = graph.tensors[i];
-      multipliers_[i] = is_quantized(tensor) && (tensor.zero_points[0] != 0 || !exponent_of(tensor.scales[0]));
+      multipliers_[i] =
+          is_quantized(tensor) && (tensor.zero_points[0] != 0 || !exponent_of(tensor.scales[0]));
     }
   }
   void join(TensorId a, TensorId b) {
@@ -49,14 +52,17 @@ class Groups {
 Groups groups_of(const Graph& graph, const std::vector<Plan>& plans) {
   Groups groups(graph);
   for (const Node& node : graph.nodes) {
-    if (!moves_data(node) || !is_quantized(graph.tensors[static_cast<std::size_t>(node.outputs[0])])) continue;
+    if (!moves_data(node) || !is_quantized(graph.tensors[static_cast<std::size_t>(node.outputs[0])]))
+      continue;
     for (std::size_t i = 0; i < moved_inputs(node); ++i) groups.join(node.inputs[i], node.outputs[0]);
     for (const TensorId id : node.outputs) groups.join(id, node.outputs[0]);
   }
   for (const Plan& plan : plans) {
     if (plan.kind == Plan::Kind::table) continue;
     for (const TensorId id : plan.inputs) groups.join(id, plan.output);
-    if (!std::all_of(plan.weights.scales.begin(), plan.weights.scales.end(), [](float scale) { return exponent_of(scale).has_value(); })) groups.need_multipliers(plan.output);
+    if (!std::all_of(plan.weights.scales.begin(), plan.weights.scales.end(),
+                     [](float scale) { return exponent_of(scale).has_value(); }))
+      groups.need_multipliers(plan.output);
   }
   return groups;
 }
@@ -96,7 +102,8 @@ class Writer {
     Tensor& numbers = tensor(id);
     if (multipliers) return;
     numbers.exponents.clear();
-    for (const float scale : numbers.scales) numbers.exponents.push_back(static_cast<std::int8_t>(*exponent_of(scale)));
+    for (const float scale : numbers.scales)
+      numbers.exponents.push_back(static_cast<std::int8_t>(*exponent_of(scale)));
     numbers.scales.clear();
     numbers.zero_points.clear();
   }
@@ -110,7 +117,8 @@ class Writer {
     made.data.reset();
     const auto id = static_cast<TensorId>(graph_.tensors.size());
     graph_.tensors.push_back(std::move(made));
-    const auto known = std::find_if(twins_.begin(), twins_.end(), [like](const auto& entry) { return entry.first == like; });
+    const auto known =
+        std::find_if(twins_.begin(), twins_.end(), [like](const auto& entry) { return entry.first == like; });
     twins_.emplace_back(id, known == twins_.end() ? like : known->second);
     return id;
   }
@@ -175,7 +183,9 @@ class Writer {
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
 
-  bool same_numbers(TensorId a, TensorId b) { return tensor(a).scales == tensor(b).scales && tensor(a).zero_points == tensor(b).zero_points; }
+  bool same_numbers(TensorId a, TensorId b) {
+    return tensor(a).scales == tensor(b).scales && tensor(a).zero_points == tensor(b).zero_points;
+  }
 
   // From one scale of int8 to another: what dequantize and quantize make of each integer.
   std::vector<std::byte> change_of_scale(TensorId x, TensorId y) {
@@ -183,8 +193,10 @@ class Writer {
     std::iota(every.begin(), every.end(), std::int8_t{-128});
     std::array<float, 256> values;
     std::vector<std::byte> results(256);
-    kernels::affine_dequantize({DType::int8, tensor(x).scales[0], tensor(x).zero_points[0]}, 256, every.data(), values.data());
-    kernels::affine_quantize({DType::int8, tensor(y).scales[0], tensor(y).zero_points[0]}, Rounding::half_even, 256, values.data(), results.data());
+    kernels::affine_dequantize({DType::int8, tensor(x).scales[0], tensor(x).zero_points[0]}, 256,
+                               every.data(), values.data());
+    kernels::affine_quantize({DType::int8, tensor(y).scales[0], tensor(y).zero_points[0]},
+                             Rounding::half_even, 256, values.data(), results.data());
     return results;
   }
   void rescale(const Node& node, TensorId x, TensorId y) {
@@ -201,7 +213,8 @@ class Writer {
     }
     const std::vector<std::byte> results = change_of_scale(x, like);
     tensor(y).data.emplace();
-    for (const std::byte value : *tensor(x).data) tensor(y).data->push_back(results[static_cast<std::uint8_t>(value ^ std::byte{0x80})]);
+    for (const std::byte value : *tensor(x).data)
+      tensor(y).data->push_back(results[static_cast<std::uint8_t>(value ^ std::byte{0x80})]);
     return y;
   }
 
@@ -213,18 +226,26 @@ class Writer {
     // A clip works on the integers, before or behind the rounding is the same.
     const TensorId y = plan.clip ? twin(plan.output) : plan.output;
     switch (plan.kind) {
-      case Plan::Kind::weighted: emit_weighted(plan, op, y); break;
+      case Plan::Kind::weighted:
+        emit_weighted(plan, op, y);
+        break;
       case Plan::Kind::concat:
-      case Plan::Kind::pair: emit_pair(plan, op, y); break;
-      default: emit_single(plan, op, y); break;
+      case Plan::Kind::pair:
+        emit_pair(plan, op, y);
+        break;
+      default:
+        emit_single(plan, op, y);
+        break;
     }
     if (!plan.clip) return {};
     const Node& clip = old[*plan.clip];
     const auto& limits = std::get<ClipOptions>(clip.options);
     const Tensor& numbers = tensor(plan.output);
     const auto integer = [&](float value) {
-      const std::int64_t nearest = kernels::to_integer(value, numbers.scales[0], numbers.zero_points[0], Rounding::half_even);
-      return static_cast<int>(std::clamp<std::int64_t>(nearest, kernels::lowest(numbers.dtype), kernels::highest(numbers.dtype)));
+      const std::int64_t nearest =
+          kernels::to_integer(value, numbers.scales[0], numbers.zero_points[0], Rounding::half_even);
+      return static_cast<int>(
+          std::clamp<std::int64_t>(nearest, kernels::lowest(numbers.dtype), kernels::highest(numbers.dtype)));
     };
     ClipOptions options = limits;
     options.low = integer(limits.low_value);
@@ -235,11 +256,13 @@ class Writer {
 
   Status emit_table(const Plan& plan, const Node& quantize) {
     const TensorId x = plan.inputs[0];
-    if (plan.piece.nodes.empty() && same_numbers(x, plan.output) && multipliers(x) == multipliers(plan.output)) {
+    if (plan.piece.nodes.empty() && same_numbers(x, plan.output) &&
+        multipliers(x) == multipliers(plan.output)) {
       add(quantize, OpCode::reshape, 1, {x}, plan.output);
       return {};
     }
-    RUNNEL_ASSIGN(std::vector<std::byte> values, table_of(graph_, plan.piece, x, plan.output, quantize.inputs[0]));
+    RUNNEL_ASSIGN(std::vector<std::byte> values,
+                  table_of(graph_, plan.piece, x, plan.output, quantize.inputs[0]));
     Node& node = add(quantize, OpCode::lut, 1, {x, table(quantize, std::move(values))}, plan.output);
     node.options = LutOptions{};
     if (!plan.piece.nodes.empty()) node.name = graph_.nodes[plan.piece.nodes.back()].name;
@@ -253,7 +276,12 @@ class Writer {
       if (alike && multipliers_now_) id = rescaled(op, id, y);
     }
     const int with_shifts = alike ? 1 : 2;
-    add(op, op.code, op.code == OpCode::concat ? 1 : multipliers_now_ ? 3 : with_shifts, std::move(inputs), y).options = op.options;
+    add(op, op.code,
+        op.code == OpCode::concat ? 1
+        : multipliers_now_        ? 3
+                                  : with_shifts,
+        std::move(inputs), y)
+        .options = op.options;
   }
 
   void emit_single(const Plan& plan, const Node& op, TensorId y) {
@@ -264,14 +292,16 @@ class Writer {
     if (pool) rescale(op, result, y);
   }
 
-  TensorId add_constant(const Node& op, const char* what, DType dtype, std::vector<std::int32_t> shape, const std::vector<std::int64_t>& values) {
+  TensorId add_constant(const Node& op, const char* what, DType dtype, std::vector<std::int32_t> shape,
+                        const std::vector<std::int64_t>& values) {
     Tensor made;
     made.name = op.name + what;
     made.dtype = dtype;
     made.shape = std::move(shape);
     const std::size_t size = size_of(dtype);
     made.data.emplace(values.size() * size);
-    for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(made.data->data() + i * size, &values[i], size);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      std::memcpy(made.data->data() + i * size, &values[i], size);
     graph_.tensors.push_back(std::move(made));
     return static_cast<TensorId>(graph_.tensors.size() - 1);
   }
@@ -280,14 +310,15 @@ class Writer {
     TensorId x = plan.inputs[0];
     const bool widened = plan.weights.wide && tensor(x).dtype == DType::int8;
     TensorId sum = y;
-    if (widened) {   // the same integers, 16 bits wide, without zero points
+    if (widened) {  // the same integers, 16 bits wide, without zero points
       const TensorId narrow = x;
       x = twin(narrow, DType::int16, 0);
       sum = twin(y, DType::int16, 0);
       add(op, OpCode::requantize, multipliers_now_ ? 3 : 1, {narrow}, x);
     }
     const DType dtype = tensor(x).dtype;
-    const TensorId weights = add_constant(op, ".weights", dtype, tensor(op.inputs[1]).shape, {plan.weights.values.begin(), plan.weights.values.end()});
+    const TensorId weights = add_constant(op, ".weights", dtype, tensor(op.inputs[1]).shape,
+                                          {plan.weights.values.begin(), plan.weights.values.end()});
     Tensor& made = tensor(weights);
     made.scales = plan.weights.scales;
     made.zero_points.assign(made.scales.size(), 0);
@@ -305,16 +336,18 @@ class Writer {
     for (std::size_t i = 0; i < values.size(); ++i) {
       float value = 0;
       std::memcpy(&value, data.data() + i * sizeof value, sizeof value);
-      const double unit = static_cast<double>(tensor(x).scales[0]) * static_cast<double>(plan.weights.scales[plan.weights.scales.size() == 1 ? 0 : i]);
+      const double unit = static_cast<double>(tensor(x).scales[0]) *
+                          static_cast<double>(plan.weights.scales[plan.weights.scales.size() == 1 ? 0 : i]);
       values[i] = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(value) / unit));
     }
-    return add_constant(op, ".bias", dtype == DType::int8 ? DType::int32 : DType::int64, {static_cast<std::int32_t>(values.size())}, values);
+    return add_constant(op, ".bias", dtype == DType::int8 ? DType::int32 : DType::int64,
+                        {static_cast<std::int32_t>(values.size())}, values);
   }
 
   Graph& graph_;
   Groups groups_;
   std::size_t known_ = graph_.tensors.size();
-  std::vector<std::pair<TensorId, TensorId>> twins_;   // new tensors, and one of their group
+  std::vector<std::pair<TensorId, TensorId>> twins_;  // new tensors, and one of their group
   std::vector<Node> made_;
   bool multipliers_now_ = false;
 };
@@ -325,7 +358,8 @@ Status compute_on_integers(Graph& graph, const Grids& grids) {
   std::vector<Plan> plans = find_plans(graph, grids);
   for (;;) {
     Groups groups = groups_of(graph, plans);
-    const std::size_t removed = std::erase_if(plans, [&](const Plan& plan) { return plan.powers_only && groups.multipliers(plan.output); });
+    const std::size_t removed = std::erase_if(
+        plans, [&](const Plan& plan) { return plan.powers_only && groups.multipliers(plan.output); });
     if (removed == 0) return Writer(graph, std::move(groups)).run(plans);
   }
 }

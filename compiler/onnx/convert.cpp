@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/fuse.h"
 #include "compiler/onnx/builder.h"
 #include "compiler/onnx/fold.h"
-#include "compiler/fuse.h"
 #include "compiler/onnx/inputs.h"
 #include "compiler/onnx/integer_form.h"
 
@@ -13,37 +13,76 @@ namespace runnel::compiler::onnx_source {
 namespace {
 
 using Conversion = Status (*)(Builder&, const Node&);
-constexpr int kMaxBranches = 32;   // of If in If
+constexpr int kMaxBranches = 32;  // of If in If
 
 const std::map<std::string, Conversion, std::less<>>& conversions() {
   static const std::map<std::string, Conversion, std::less<>> table = [] {
-    std::map<std::string, Conversion, std::less<>> all = {
-        {"Conv", convert_conv}, {"ConvTranspose", convert_transposed_conv}, {"AveragePool", convert_pool}, {"MaxPool", convert_pool},
-        {"GlobalAveragePool", convert_global_pool}, {"GlobalMaxPool", convert_global_pool}, {"Pad", convert_pad}, {"Gemm", convert_gemm},
-        {"MatMul", convert_matmul}, {"BatchNormalization", convert_batch_norm}, {"Pow", convert_power}, {"Reciprocal", convert_reciprocal},
-        {"Clip", convert_clip}, {"PRelu", convert_prelu}, {"Where", convert_where}, {"Cast", convert_cast}, {"Softmax", convert_softmax},
-        {"LogSoftmax", convert_softmax}, {"LayerNormalization", convert_layer_norm}, {"ArgMax", convert_arg_max}, {"ArgMin", convert_arg_max}, {"TopK", convert_top_k}, {"CumSum", convert_cumulative_sum},
-        {"InstanceNormalization", convert_group_norm}, {"GroupNormalization", convert_group_norm}, {"LpNormalization", convert_lp_norm},
-        {"Resize", convert_resize}, {"Upsample", convert_resize}, {"DepthToSpace", convert_blocks}, {"SpaceToDepth", convert_blocks},
-        {"Identity", convert_identity},
-        {"Dropout", convert_identity}, {"Reshape", convert_reshape}, {"Flatten", convert_reshape}, {"Squeeze", convert_reshape},
-        {"Unsqueeze", convert_reshape}, {"Transpose", convert_transpose}, {"Slice", convert_slice}, {"Concat", convert_concat},
-        {"Split", convert_split}, {"Gather", convert_gather}, {"ScatterND", convert_scatter}, {"Expand", convert_expand},
-        {"GRU", convert_recurrent}, {"LSTM", convert_recurrent}, {"DynamicQuantizeLinear", convert_dynamic_quantize}, {"QuantizeLinear", convert_quantize}, {"DequantizeLinear", convert_dequantize}};
-    for (const char* name : {"Selu", "Celu", "Softsign", "ThresholdedRelu", "Sign", "Floor", "Ceil", "Mean"}) all.emplace(name, convert_composed);
-    for (const char* name : {"QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool",
-                             "QLinearGlobalAveragePool", "QLinearConcat", "QGemm", "ConvInteger", "MatMulInteger"}) {
+    std::map<std::string, Conversion, std::less<>> all = {{"Conv", convert_conv},
+                                                          {"ConvTranspose", convert_transposed_conv},
+                                                          {"AveragePool", convert_pool},
+                                                          {"MaxPool", convert_pool},
+                                                          {"GlobalAveragePool", convert_global_pool},
+                                                          {"GlobalMaxPool", convert_global_pool},
+                                                          {"Pad", convert_pad},
+                                                          {"Gemm", convert_gemm},
+                                                          {"MatMul", convert_matmul},
+                                                          {"BatchNormalization", convert_batch_norm},
+                                                          {"Pow", convert_power},
+                                                          {"Reciprocal", convert_reciprocal},
+                                                          {"Clip", convert_clip},
+                                                          {"PRelu", convert_prelu},
+                                                          {"Where", convert_where},
+                                                          {"Cast", convert_cast},
+                                                          {"Softmax", convert_softmax},
+                                                          {"LogSoftmax", convert_softmax},
+                                                          {"LayerNormalization", convert_layer_norm},
+                                                          {"ArgMax", convert_arg_max},
+                                                          {"ArgMin", convert_arg_max},
+                                                          {"TopK", convert_top_k},
+                                                          {"CumSum", convert_cumulative_sum},
+                                                          {"InstanceNormalization", convert_group_norm},
+                                                          {"GroupNormalization", convert_group_norm},
+                                                          {"LpNormalization", convert_lp_norm},
+                                                          {"Resize", convert_resize},
+                                                          {"Upsample", convert_resize},
+                                                          {"DepthToSpace", convert_blocks},
+                                                          {"SpaceToDepth", convert_blocks},
+                                                          {"Identity", convert_identity},
+                                                          {"Dropout", convert_identity},
+                                                          {"Reshape", convert_reshape},
+                                                          {"Flatten", convert_reshape},
+                                                          {"Squeeze", convert_reshape},
+                                                          {"Unsqueeze", convert_reshape},
+                                                          {"Transpose", convert_transpose},
+                                                          {"Slice", convert_slice},
+                                                          {"Concat", convert_concat},
+                                                          {"Split", convert_split},
+                                                          {"Gather", convert_gather},
+                                                          {"ScatterND", convert_scatter},
+                                                          {"Expand", convert_expand},
+                                                          {"GRU", convert_recurrent},
+                                                          {"LSTM", convert_recurrent},
+                                                          {"DynamicQuantizeLinear", convert_dynamic_quantize},
+                                                          {"QuantizeLinear", convert_quantize},
+                                                          {"DequantizeLinear", convert_dequantize}};
+    for (const char* name : {"Selu", "Celu", "Softsign", "ThresholdedRelu", "Sign", "Floor", "Ceil", "Mean"})
+      all.emplace(name, convert_composed);
+    for (const char* name :
+         {"QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu",
+          "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearConcat", "QGemm",
+          "ConvInteger", "MatMulInteger"}) {
       all.emplace(name, convert_integer_operator);
     }
-    for (const char* name : {"Add", "Sum", "Sub", "Mul", "Div", "Max", "Min", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"}) {
+    for (const char* name : {"Add", "Sum", "Sub", "Mul", "Div", "Max", "Min", "Mod", "Equal", "Less",
+                             "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"}) {
       all.emplace(name, convert_binary);
     }
-    for (const char* name : {"Abs", "Neg", "Exp", "Log", "Sqrt", "Relu", "Sigmoid", "Tanh", "Erf", "Mish", "Softplus", "HardSigmoid", "HardSwish", "Elu", "LeakyRelu",
-                             "Gelu", "Not"}) {
+    for (const char* name : {"Abs", "Neg", "Exp", "Log", "Sqrt", "Relu", "Sigmoid", "Tanh", "Erf", "Mish",
+                             "Softplus", "HardSigmoid", "HardSwish", "Elu", "LeakyRelu", "Gelu", "Not"}) {
       all.emplace(name, convert_function);
     }
-    for (const char* name : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceLogSum", "ReduceLogSumExp",
-                             "ReduceSumSquare"}) {
+    for (const char* name : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
+                             "ReduceProd", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
       all.emplace(name, convert_reduce);
     }
     return all;
@@ -53,15 +92,33 @@ const std::map<std::string, Conversion, std::less<>>& conversions() {
 
 const std::map<std::string_view, std::string_view>& remarks() {
   static const std::map<std::string_view, std::string_view> table = {
-      {"Conv", "one or two axes, constant weights"}, {"ConvTranspose", "one or two axes, constant weights, padding in numbers"},
-      {"AveragePool", "one or two axes"}, {"MaxPool", "one or two axes, no indices"}, {"BatchNormalization", "constant parameters"},
-      {"LayerNormalization", "constant parameters, no statistics as outputs"}, {"InstanceNormalization", "constant parameters"},
-      {"GroupNormalization", "constant parameters"}, {"GRU", "all directions, initial states; own activations"}, {"LSTM", "all directions, initial states; own activations, no peepholes"},
-      {"Mod", "fmod"}, {"Resize", "constant scales or sizes; nearest in every way, linear by half_pixel, asymmetric or align_corners"}, {"Upsample", "constant scales; nearest or linear"},
-      {"TopK", "constant k; of equals the first"}, {"ArgMax", "the first of equals"}, {"ArgMin", "the first of equals"}, {"CumSum", "float32, up to 1024 elements"},
-      {"Pad", "constant, reflect or edge; constant pads"}, {"Slice", "constant limits"}, {"Reshape", "a constant shape"}, {"Expand", "a constant shape"},
-      {"DynamicQuantizeLinear", "the integers stay whole numbers in float32"}, {"QuantizeLinear", "one scale; int8, uint8 or int16"}, {"DequantizeLinear", "one scale; weights one per channel, too"},
-      {"ConvInteger", "in float32: exact up to 2^24"}, {"MatMulInteger", "in float32: exact up to 2^24"}};
+      {"Conv", "one or two axes, constant weights"},
+      {"ConvTranspose", "one or two axes, constant weights, padding in numbers"},
+      {"AveragePool", "one or two axes"},
+      {"MaxPool", "one or two axes, no indices"},
+      {"BatchNormalization", "constant parameters"},
+      {"LayerNormalization", "constant parameters, no statistics as outputs"},
+      {"InstanceNormalization", "constant parameters"},
+      {"GroupNormalization", "constant parameters"},
+      {"GRU", "all directions, initial states; own activations"},
+      {"LSTM", "all directions, initial states; own activations, no peepholes"},
+      {"Mod", "fmod"},
+      {"Resize",
+       "constant scales or sizes; nearest in every way, linear by half_pixel, asymmetric or align_corners"},
+      {"Upsample", "constant scales; nearest or linear"},
+      {"TopK", "constant k; of equals the first"},
+      {"ArgMax", "the first of equals"},
+      {"ArgMin", "the first of equals"},
+      {"CumSum", "float32, up to 1024 elements"},
+      {"Pad", "constant, reflect or edge; constant pads"},
+      {"Slice", "constant limits"},
+      {"Reshape", "a constant shape"},
+      {"Expand", "a constant shape"},
+      {"DynamicQuantizeLinear", "the integers stay whole numbers in float32"},
+      {"QuantizeLinear", "one scale; int8, uint8 or int16"},
+      {"DequantizeLinear", "one scale; weights one per channel, too"},
+      {"ConvInteger", "in float32: exact up to 2^24"},
+      {"MatMulInteger", "in float32: exact up to 2^24"}};
   return table;
 }
 
@@ -80,8 +137,10 @@ class Walk {
   Walk(Builder& builder, int opset) : builder_(builder), opset_(opset) {}
 
   Status run(const ::onnx::GraphProto& graph, int depth) {
-    if (depth > kMaxBranches) return Status(Code::unsupported) << "branches of If in more than " << kMaxBranches << " layers";
-    if (graph.sparse_initializer_size() > 0) return Status(Code::unsupported) << "sparse initializers, expected dense ones";
+    if (depth > kMaxBranches)
+      return Status(Code::unsupported) << "branches of If in more than " << kMaxBranches << " layers";
+    if (graph.sparse_initializer_size() > 0)
+      return Status(Code::unsupported) << "sparse initializers, expected dense ones";
     for (const auto& tensor : graph.initializer()) {
       RUNNEL_ASSIGN(Constant value, read_tensor(tensor));
       builder_.define(tensor.name(), constant_value(std::move(value)));
@@ -125,7 +184,8 @@ class Walk {
     std::vector<const Constant*> constants;
     for (const std::string& name : node.inputs) {
       const Value* value = name.empty() ? nullptr : builder_.find(name);
-      if (!name.empty() && value == nullptr) return node.fail() << "reads \"" << name << "\", which nothing in front of it defines";
+      if (!name.empty() && value == nullptr)
+        return node.fail() << "reads \"" << name << "\", which nothing in front of it defines";
       broken = broken || (value != nullptr && value->missing);
       known = known && (value == nullptr || (value->constant != nullptr && value->padding.empty()));
       constants.push_back(value != nullptr && known ? value->constant.get() : nullptr);
@@ -137,7 +197,8 @@ class Walk {
       auto folded = fold(node, constants);
       if (!folded.ok()) return refused(node, folded.status());
       if (*folded) {
-        for (std::size_t i = 0; i < (*folded)->size(); ++i) builder_.result(node, constant_value(std::move((**folded)[i])), i);
+        for (std::size_t i = 0; i < (*folded)->size(); ++i)
+          builder_.result(node, constant_value(std::move((**folded)[i])), i);
         return {};
       }
     }
@@ -168,15 +229,20 @@ class Walk {
     if (node.inputs.size() != 1) return node.fail() << node.inputs.size() << " inputs, expected 1";
     RUNNEL_ASSIGN(const Value x, builder_.padded_value(node, 0));
     Dims dims = x.dims;
-    for (std::size_t i = 0; i < dims.size() && !x.padding.empty(); ++i) dims[i] += x.padding[0].before[i] + x.padding[0].after[i];
+    for (std::size_t i = 0; i < dims.size() && !x.padding.empty(); ++i)
+      dims[i] += x.padding[0].before[i] + x.padding[0].after[i];
     if (node.op == "Size") {
       RUNNEL_ASSIGN(const std::int64_t count, checked_count(dims));
-      builder_.result(node, constant_value(make_integers(DType::int64, {}, std::vector<std::int64_t>{count})));
+      builder_.result(node,
+                      constant_value(make_integers(DType::int64, {}, std::vector<std::int64_t>{count})));
       return {};
     }
     const auto rank = static_cast<std::int64_t>(dims.size());
-    const auto inside = [rank](std::int64_t axis) { return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
-    const std::int64_t first = inside(node.integer("start", 0)), last = std::max(first, inside(node.integer("end", rank)));
+    const auto inside = [rank](std::int64_t axis) {
+      return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+    };
+    const std::int64_t first = inside(node.integer("start", 0)),
+                       last = std::max(first, inside(node.integer("end", rank)));
     const Dims part(dims.begin() + first, dims.begin() + last);
     builder_.result(node, constant_value(make_integers(DType::int64, {last - first}, part)));
     return {};
@@ -186,17 +252,23 @@ class Walk {
   Status branch(const Node& node, int depth) {
     RUNNEL_ASSIGN(const Value condition, builder_.padded_value(node, 0));
     if (condition.constant == nullptr || condition.constant->count() != 1) {
-      return node.fail(Code::unsupported) << "its condition is computed at run time, expected one that is known while importing; an input of integers that it depends on can "
-                                             "be fixed with a value";
+      return node.fail(Code::unsupported)
+             << "its condition is computed at run time, expected one that is known while importing; an input "
+                "of integers that it depends on can "
+                "be fixed with a value";
     }
-    const auto* taken = node.attribute(integers_of(*condition.constant)[0] != 0 ? "then_branch" : "else_branch");
-    if (taken == nullptr || !taken->has_g() || taken->g().output_size() != static_cast<int>(node.outputs.size())) return node.fail() << "a branch without graph, or with other outputs";
+    const auto* taken =
+        node.attribute(integers_of(*condition.constant)[0] != 0 ? "then_branch" : "else_branch");
+    if (taken == nullptr || !taken->has_g() ||
+        taken->g().output_size() != static_cast<int>(node.outputs.size()))
+      return node.fail() << "a branch without graph, or with other outputs";
     builder_.enter();
     Status status = run(taken->g(), depth + 1);
     std::vector<Value> values;
     for (const auto& output : taken->g().output()) {
       const Value* value = builder_.find(output.name());
-      if (status.ok() && value == nullptr) status = node.fail() << "nothing defines the output \"" << output.name() << "\" of its branch";
+      if (status.ok() && value == nullptr)
+        status = node.fail() << "nothing defines the output \"" << output.name() << "\" of its branch";
       values.push_back(value == nullptr ? Value() : *value);
     }
     builder_.leave();
@@ -207,26 +279,29 @@ class Walk {
 
   Builder& builder_;
   int opset_;
-  std::map<std::string, std::vector<std::string>> missing_;   // names of nodes by kind
+  std::map<std::string, std::vector<std::string>> missing_;  // names of nodes by kind
   std::vector<std::string> refused_;
 };
 
-// Whether what reads an input [1, A, B] takes A for time: it turns it to [1, B, A], as networks do before a convolution, or to [A, 1, B], as before a
-// recurrent layer, or multiplies it with a matrix. A convolution of the input itself takes B for time; other operators say nothing.
+// Whether what reads an input [1, A, B] takes A for time: it turns it to [1, B, A], as networks do before a
+// convolution, or to [A, 1, B], as before a recurrent layer, or multiplies it with a matrix. A convolution of
+// the input itself takes B for time; other operators say nothing.
 bool features_are_last(const ::onnx::GraphProto& graph, const std::string& name) {
   bool said = false;
   for (const auto& node : graph.node()) {
     if (node.input_size() == 0 || node.input(0) != name) continue;
     if (node.op_type() == "Conv" || node.op_type() == "ConvTranspose") return false;
     if (node.op_type() == "MatMul") said = true;
-    if (node.op_type() != "Transpose" || node.attribute_size() != 1 || node.attribute(0).ints_size() != 3) continue;
+    if (node.op_type() != "Transpose" || node.attribute_size() != 1 || node.attribute(0).ints_size() != 3)
+      continue;
     const auto& perm = node.attribute(0).ints();
     said = said || (perm[0] == 0 && perm[1] == 2) || (perm[0] == 1 && perm[1] == 0);
   }
   return said;
 }
 
-// Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and channels.
+// Where time is: the axis that the file leaves open, else for a single input the first axis behind batch and
+// channels.
 int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool single) {
   if (input.open_axis >= 0) return input.open_axis;
   if (!single || input.dims.empty()) return -1;
@@ -237,7 +312,8 @@ int time_axis_of(const ::onnx::GraphProto& graph, const Input& input, bool singl
 }
 
 Status add_inputs(const ::onnx::GraphProto& graph, const std::vector<Input>& inputs, Builder& builder) {
-  const auto single = std::count_if(inputs.begin(), inputs.end(), [](const Input& input) { return !input.fixed; }) == 1;
+  const auto single =
+      std::count_if(inputs.begin(), inputs.end(), [](const Input& input) { return !input.fixed; }) == 1;
   Node node;
   for (const Input& input : inputs) {
     if (input.fixed) {
@@ -268,7 +344,9 @@ Status add_outputs(const ::onnx::GraphProto& graph, Builder& builder) {
     node.inputs = node.outputs = {output.name()};
     RUNNEL_ASSIGN(const Value value, builder.value(node, 0));
     RUNNEL_ASSIGN(TensorId id, builder.plain(node, value));
-    if (taken.contains(id) || builder.at(id).data) { RUNNEL_ASSIGN(id, builder.emit(node, fb::OpCode::reshape, {id}, {}, builder.at(id).shape)); }
+    if (taken.contains(id) || builder.at(id).data) {
+      RUNNEL_ASSIGN(id, builder.emit(node, fb::OpCode::reshape, {id}, {}, builder.at(id).shape));
+    }
     taken.insert(id);
     builder.at(id).name = output.name();
     builder.graph.outputs.push_back(id);
@@ -277,7 +355,8 @@ Status add_outputs(const ::onnx::GraphProto& graph, Builder& builder) {
   for (std::size_t i = 0; i < builder.graph.tensors.size(); ++i) {
     Tensor& tensor = builder.graph.tensors[i];
     if (taken.contains(static_cast<TensorId>(i))) continue;
-    const bool clash = std::any_of(taken.begin(), taken.end(), [&](TensorId id) { return builder.at(id).name == tensor.name; });
+    const bool clash = std::any_of(taken.begin(), taken.end(),
+                                   [&](TensorId id) { return builder.at(id).name == tensor.name; });
     if (clash) tensor.name += ".stored";
   }
   return {};
@@ -285,7 +364,8 @@ Status add_outputs(const ::onnx::GraphProto& graph, Builder& builder) {
 
 }  // namespace
 
-Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& options, std::int64_t otherwise) {
+Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& options,
+                          std::int64_t otherwise) {
   const ::onnx::GraphProto& graph = model.graph();
   if (graph.output_size() == 0) return Status(Code::invalid_data) << "a graph without outputs";
   Converted out;
@@ -304,11 +384,14 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
   out.graph.metadata.emplace_back("source.format", "onnx");
   for (const Input& input : inputs) {
     std::string values;
-    for (const std::int64_t value : input.values) values += (values.empty() ? "" : ",") + std::to_string(value);
+    for (const std::int64_t value : input.values)
+      values += (values.empty() ? "" : ",") + std::to_string(value);
     if (input.fixed) out.graph.metadata.emplace_back("onnx.fixed." + input.name, values);
   }
-  if (!model.producer_name().empty()) out.graph.metadata.emplace_back("onnx.producer", model.producer_name() + " " + model.producer_version());
-  for (const auto& entry : model.metadata_props()) out.graph.metadata.emplace_back(entry.key(), entry.value());
+  if (!model.producer_name().empty())
+    out.graph.metadata.emplace_back("onnx.producer", model.producer_name() + " " + model.producer_version());
+  for (const auto& entry : model.metadata_props())
+    out.graph.metadata.emplace_back(entry.key(), entry.value());
   return out;
 }
 

@@ -15,8 +15,10 @@ struct Converted {
   Graph graph;
   std::vector<std::string> notes;
 };
-// `otherwise`: the length of axes whose size nothing tells. Errors: invalid_data of the conversions, naming the node; unsupported
-// naming the opset, all operators that are missing with their nodes, and all that others cannot do.
-Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& options, std::int64_t otherwise);
+// `otherwise`: the length of axes whose size nothing tells. Errors: invalid_data of the conversions, naming
+// the node; unsupported naming the opset, all operators that are missing with their nodes, and all that
+// others cannot do.
+Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& options,
+                          std::int64_t otherwise);
 
 }  // namespace runnel::compiler::onnx_source

@@ -13,27 +13,50 @@ using fb::OpCode;
 
 const std::map<std::string, OpCode, std::less<>>& binary_codes() {
   static const std::map<std::string, OpCode, std::less<>> table = {
-      {"Add", OpCode::add},     {"Sum", OpCode::add},     {"Sub", OpCode::sub},           {"Mul", OpCode::mul},
-      {"Div", OpCode::div},     {"Max", OpCode::max},     {"Min", OpCode::min},           {"Mod", OpCode::mod},
-      {"Equal", OpCode::equal}, {"Less", OpCode::less},   {"Greater", OpCode::greater},   {"LessOrEqual", OpCode::less_or_equal},
-      {"GreaterOrEqual", OpCode::greater_or_equal},       {"And", OpCode::logical_and},   {"Or", OpCode::logical_or},
+      {"Add", OpCode::add},
+      {"Sum", OpCode::add},
+      {"Sub", OpCode::sub},
+      {"Mul", OpCode::mul},
+      {"Div", OpCode::div},
+      {"Max", OpCode::max},
+      {"Min", OpCode::min},
+      {"Mod", OpCode::mod},
+      {"Equal", OpCode::equal},
+      {"Less", OpCode::less},
+      {"Greater", OpCode::greater},
+      {"LessOrEqual", OpCode::less_or_equal},
+      {"GreaterOrEqual", OpCode::greater_or_equal},
+      {"And", OpCode::logical_and},
+      {"Or", OpCode::logical_or},
       {"Xor", OpCode::logical_xor}};
   return table;
 }
 bool is_boolean(OpCode code) { return code >= OpCode::equal && code <= OpCode::logical_xor; }
 
 const std::map<std::string, OpCode, std::less<>>& function_codes() {
-  static const std::map<std::string, OpCode, std::less<>> table = {
-      {"Abs", OpCode::abs},         {"Neg", OpCode::neg},   {"Exp", OpCode::exp},          {"Log", OpCode::log},
-      {"Sqrt", OpCode::sqrt},       {"Relu", OpCode::relu}, {"Sigmoid", OpCode::sigmoid},  {"Tanh", OpCode::tanh},
-      {"Erf", OpCode::erf},         {"Mish", OpCode::mish}, {"Softplus", OpCode::softplus}, {"HardSigmoid", OpCode::hard_sigmoid},
-      {"HardSwish", OpCode::hard_swish}, {"Elu", OpCode::elu}, {"LeakyRelu", OpCode::leaky_relu}, {"Gelu", OpCode::gelu},
-      {"Not", OpCode::logical_not}};
+  static const std::map<std::string, OpCode, std::less<>> table = {{"Abs", OpCode::abs},
+                                                                   {"Neg", OpCode::neg},
+                                                                   {"Exp", OpCode::exp},
+                                                                   {"Log", OpCode::log},
+                                                                   {"Sqrt", OpCode::sqrt},
+                                                                   {"Relu", OpCode::relu},
+                                                                   {"Sigmoid", OpCode::sigmoid},
+                                                                   {"Tanh", OpCode::tanh},
+                                                                   {"Erf", OpCode::erf},
+                                                                   {"Mish", OpCode::mish},
+                                                                   {"Softplus", OpCode::softplus},
+                                                                   {"HardSigmoid", OpCode::hard_sigmoid},
+                                                                   {"HardSwish", OpCode::hard_swish},
+                                                                   {"Elu", OpCode::elu},
+                                                                   {"LeakyRelu", OpCode::leaky_relu},
+                                                                   {"Gelu", OpCode::gelu},
+                                                                   {"Not", OpCode::logical_not}};
   return table;
 }
 
 // A limit of Clip: an input, or the attribute of older opsets; nothing when there is none.
-Result<std::optional<Value>> limit(Builder& builder, const Node& node, std::size_t position, std::string_view attribute) {
+Result<std::optional<Value>> limit(Builder& builder, const Node& node, std::size_t position,
+                                   std::string_view attribute) {
   if (!node.has_input(position)) {
     const auto* given = node.attribute(attribute);
     return given == nullptr ? std::optional<Value>() : std::optional(scalar(static_cast<double>(given->f())));
@@ -46,7 +69,9 @@ Result<std::optional<Value>> limit(Builder& builder, const Node& node, std::size
 
 }  // namespace
 
-Value scalar(double value) { return constant_value(make_reals(DType::float32, {}, std::vector<double>{value})); }
+Value scalar(double value) {
+  return constant_value(make_reals(DType::float32, {}, std::vector<double>{value}));
+}
 
 Result<Aligned> aligned(Builder& builder, const Node& node, const std::vector<Value>& operands) {
   std::size_t rank = 0;
@@ -72,7 +97,8 @@ Result<Aligned> aligned(Builder& builder, const Node& node, const std::vector<Va
   return out;
 }
 
-Result<Value> binary(Builder& builder, const Node& node, OpCode code, const Value& a, const Value& b, DType dtype) {
+Result<Value> binary(Builder& builder, const Node& node, OpCode code, const Value& a, const Value& b,
+                     DType dtype) {
   RUNNEL_ASSIGN(const Aligned both, aligned(builder, node, {a, b}));
   Options options;
   if (!is_boolean(code)) options = BinaryOptions{};
@@ -90,10 +116,12 @@ Result<Value> unary(Builder& builder, const Node& node, OpCode code, const Value
 Status convert_binary(Builder& builder, const Node& node) {
   const OpCode code = binary_codes().at(node.op);
   RUNNEL_ASSIGN(Value sum, builder.value(node, 0));
-  if (node.op == "Mod" && node.has_input(1) && node.integer("fmod", 0) == 0 && sum.dtype == DType::float32) return node.fail() << "fmod 0 for float32";
+  if (node.op == "Mod" && node.has_input(1) && node.integer("fmod", 0) == 0 && sum.dtype == DType::float32)
+    return node.fail() << "fmod 0 for float32";
   for (std::size_t i = 1; i < node.inputs.size(); ++i) {
     RUNNEL_ASSIGN(const Value next, builder.value(node, i));
-    RUNNEL_ASSIGN(sum, binary(builder, node, code, sum, next, is_boolean(code) ? DType::boolean : DType::none));
+    RUNNEL_ASSIGN(sum,
+                  binary(builder, node, code, sum, next, is_boolean(code) ? DType::boolean : DType::none));
   }
   builder.result(node, std::move(sum));
   return {};
@@ -127,7 +155,8 @@ Status convert_power(Builder& builder, const Node& node) {
   if (exponent.constant != nullptr && exponent.dtype != DType::float32) {
     exponent = constant_value(make_reals(DType::float32, exponent.dims, reals_of(*exponent.constant)));
   }
-  const bool single = exponent.constant != nullptr && exponent.constant->count() == 1 && exponent.rank() <= x.rank();
+  const bool single =
+      exponent.constant != nullptr && exponent.constant->count() == 1 && exponent.rank() <= x.rank();
   const double power = single ? reals_of(*exponent.constant)[0] : 0;
   if (single && power == 2) {
     RUNNEL_ASSIGN(y, binary(builder, node, OpCode::mul, x, x));
@@ -150,7 +179,9 @@ Status convert_reciprocal(Builder& builder, const Node& node) {
 // Functions that there is no operator for, put together from others.
 Status convert_composed(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
-  const auto pair = [&](OpCode code, const Value& a, const Value& b) { return binary(builder, node, code, a, b); };
+  const auto pair = [&](OpCode code, const Value& a, const Value& b) {
+    return binary(builder, node, code, a, b);
+  };
   const auto elu = [&](const Value& from, double alpha) {
     FunctionOptions options;
     options.alpha = static_cast<float>(alpha);
@@ -159,22 +190,26 @@ Status convert_composed(Builder& builder, const Node& node) {
   // x - (x mod 1), with the sign of 1.
   const auto floor = [&](const Value& from) -> Result<Value> {
     RUNNEL_ASSIGN(const Aligned both, aligned(builder, node, {from, scalar(1)}));
-    RUNNEL_ASSIGN(const TensorId rest, builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {}, DType::none, 2));
+    RUNNEL_ASSIGN(const TensorId rest,
+                  builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {}, DType::none, 2));
     return pair(OpCode::sub, from, builder.computed(rest, both.perm));
   };
   const auto truth = [&](OpCode code) -> Result<Value> {
     RUNNEL_ASSIGN(const Value which, binary(builder, node, code, x, scalar(0), DType::boolean));
-    RUNNEL_ASSIGN(const TensorId number, builder.emit(node, OpCode::cast, {which.id}, {}, {}, DType::float32));
+    RUNNEL_ASSIGN(const TensorId number,
+                  builder.emit(node, OpCode::cast, {which.id}, {}, {}, DType::float32));
     return builder.computed(number, which.perm);
   };
-  if (x.dtype != DType::float32) return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
+  if (x.dtype != DType::float32)
+    return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
   Value y;
   if (node.op == "Selu") {
     RUNNEL_ASSIGN(y, elu(x, static_cast<double>(node.real("alpha", 1.67326319f))));
     RUNNEL_ASSIGN(y, pair(OpCode::mul, y, scalar(static_cast<double>(node.real("gamma", 1.05070102f)))));
-  } else if (node.op == "Celu") {   // alpha elu(x / alpha)
+  } else if (node.op == "Celu") {  // alpha elu(x / alpha)
     const auto alpha = static_cast<double>(node.real("alpha", 1));
-    if (!(alpha > 0)) return node.fail(Code::unsupported) << "alpha " << std::to_string(alpha) << ", expected more than 0";
+    if (!(alpha > 0))
+      return node.fail(Code::unsupported) << "alpha " << std::to_string(alpha) << ", expected more than 0";
     RUNNEL_ASSIGN(y, pair(OpCode::div, x, scalar(alpha)));
     RUNNEL_ASSIGN(y, elu(y, 1));
     RUNNEL_ASSIGN(y, pair(OpCode::mul, y, scalar(alpha)));
@@ -183,7 +218,9 @@ Status convert_composed(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(y, pair(OpCode::add, y, scalar(1)));
     RUNNEL_ASSIGN(y, pair(OpCode::div, x, y));
   } else if (node.op == "ThresholdedRelu") {
-    RUNNEL_ASSIGN(const Value above, binary(builder, node, OpCode::greater, x, scalar(static_cast<double>(node.real("alpha", 1))), DType::boolean));
+    RUNNEL_ASSIGN(const Value above,
+                  binary(builder, node, OpCode::greater, x,
+                         scalar(static_cast<double>(node.real("alpha", 1))), DType::boolean));
     RUNNEL_ASSIGN(const Aligned all, aligned(builder, node, {above, x, scalar(0)}));
     RUNNEL_ASSIGN(const TensorId id, builder.emit(node, OpCode::where, all.ids, {}, {}, DType::float32));
     y = builder.computed(id, all.perm);
@@ -197,7 +234,7 @@ Status convert_composed(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(y, unary(builder, node, OpCode::neg, y));
   } else if (node.op == "Floor") {
     RUNNEL_ASSIGN(y, floor(x));
-  } else {   // Mean
+  } else {  // Mean
     y = x;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) {
       RUNNEL_ASSIGN(const Value next, builder.value(node, i));
@@ -221,8 +258,12 @@ Status convert_clip(Builder& builder, const Node& node) {
     options.high_value = high ? static_cast<float>(reals_of(*high->constant)[0]) : kMost;
     RUNNEL_ASSIGN(y, unary(builder, node, OpCode::clip, y, options));
   } else {
-    if (low) { RUNNEL_ASSIGN(y, binary(builder, node, OpCode::max, y, *low)); }
-    if (high) { RUNNEL_ASSIGN(y, binary(builder, node, OpCode::min, y, *high)); }
+    if (low) {
+      RUNNEL_ASSIGN(y, binary(builder, node, OpCode::max, y, *low));
+    }
+    if (high) {
+      RUNNEL_ASSIGN(y, binary(builder, node, OpCode::min, y, *high));
+    }
   }
   builder.result(node, std::move(y));
   return {};
@@ -231,7 +272,8 @@ Status convert_clip(Builder& builder, const Node& node) {
 Status convert_prelu(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const Value slopes, builder.value(node, 1));
-  if (slopes.rank() > x.rank()) return node.fail() << "slopes of " << text_of(slopes.dims) << " for an input of " << text_of(x.dims);
+  if (slopes.rank() > x.rank())
+    return node.fail() << "slopes of " << text_of(slopes.dims) << " for an input of " << text_of(x.dims);
   RUNNEL_ASSIGN(const Value wide, builder.widened(node, slopes, x.rank()));
   const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
@@ -254,8 +296,9 @@ Status convert_where(Builder& builder, const Node& node) {
 Status convert_cast(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   DType to = dtype_of(node.integer("to", 0));
-  if (to == DType::none) return node.fail(Code::unsupported) << "to type " << node.integer("to", 0) << " of ONNX";
-  if (to == DType::float64) to = DType::float32;   // the runtime computes in float32
+  if (to == DType::none)
+    return node.fail(Code::unsupported) << "to type " << node.integer("to", 0) << " of ONNX";
+  if (to == DType::float64) to = DType::float32;  // the runtime computes in float32
   if (to == x.dtype) {
     builder.result(node, x);
     return {};

@@ -17,7 +17,9 @@ Dims without_ones(const Dims& dims) {
 }
 
 Result<Value> boxed(Builder& builder, const Node& node, const Value& x, const SliceBox& box) {
-  if (box.count == x.dims && std::all_of(box.step.begin(), box.step.end(), [](std::int64_t step) { return step == 1; })) return x;
+  if (box.count == x.dims &&
+      std::all_of(box.step.begin(), box.step.end(), [](std::int64_t step) { return step == 1; }))
+    return x;
   const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
   SliceOptions options;
@@ -40,7 +42,8 @@ Result<Dims> wanted_dims(const Builder& builder, const Node& node, const Value& 
     const std::int64_t axis = node.integer("axis", 1), rank = static_cast<std::int64_t>(x.rank());
     if (axis < -rank || axis > rank) return node.fail() << "axis " << axis << " of a value of rank " << rank;
     Dims dims = {1, 1};
-    for (std::int64_t i = 0; i < rank; ++i) dims[i < (axis < 0 ? axis + rank : axis) ? 0 : 1] *= x.dims[static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < rank; ++i)
+      dims[i < (axis < 0 ? axis + rank : axis) ? 0 : 1] *= x.dims[static_cast<std::size_t>(i)];
     return dims;
   }
   RUNNEL_ASSIGN(const std::vector<std::int64_t> axes, builder.integers(node, 1, "axes"));
@@ -49,7 +52,8 @@ Result<Dims> wanted_dims(const Builder& builder, const Node& node, const Value& 
 
 }  // namespace
 
-Result<Value> part_of(Builder& builder, const Node& node, const Value& x, int axis, std::int64_t begin, std::int64_t count) {
+Result<Value> part_of(Builder& builder, const Node& node, const Value& x, int axis, std::int64_t begin,
+                      std::int64_t count) {
   SliceBox box{std::vector<std::int64_t>(x.rank(), 0), std::vector<std::int64_t>(x.rank(), 1), x.dims};
   box.begin[static_cast<std::size_t>(axis)] = begin;
   box.count[static_cast<std::size_t>(axis)] = count;
@@ -101,7 +105,8 @@ Status convert_transpose(Builder& builder, const Node& node) {
   if (order.empty()) {
     for (std::size_t i = x.rank(); i-- > 0;) order.push_back(static_cast<int>(i));
   }
-  if (order.size() != x.rank()) return node.fail() << "an order of " << order.size() << " axes for rank " << x.rank();
+  if (order.size() != x.rank())
+    return node.fail() << "an order of " << order.size() << " axes for rank " << x.rank();
   Value y = x;
   const Perm fresh = inverse(order);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -129,7 +134,8 @@ Status convert_concat(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     RUNNEL_ASSIGN(Value part, builder.value(node, i));
     RUNNEL_ASSIGN(const std::int64_t count, checked_count(part.dims));
-    if (count > 0) parts.push_back(std::move(part));   // an empty part, as of a state of no frames, adds nothing
+    if (count > 0)
+      parts.push_back(std::move(part));  // an empty part, as of a state of no frames, adds nothing
   }
   if (parts.empty()) return node.fail() << "nothing to put together";
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), parts[0].rank()));
@@ -152,7 +158,10 @@ Status convert_split(Builder& builder, const Node& node) {
     shapes.push_back(std::move(shape));
   }
   const std::vector<DType> types(sizes.size(), DType::none);
-  RUNNEL_ASSIGN(const auto parts, builder.emit_all(node, fb::OpCode::split, {id}, AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, shapes, types));
+  RUNNEL_ASSIGN(
+      const auto parts,
+      builder.emit_all(node, fb::OpCode::split, {id},
+                       AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, shapes, types));
   for (std::size_t i = 0; i < parts.size(); ++i) builder.result(node, parts[i], x.perm, i);
   return {};
 }
@@ -163,7 +172,7 @@ Status convert_gather(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), x.rank()));
   const std::int64_t size = x.dims[static_cast<std::size_t>(axis)];
   Value y;
-  if (indices.constant != nullptr && indices.constant->count() == 1) {   // one index is a slice
+  if (indices.constant != nullptr && indices.constant->count() == 1) {  // one index is a slice
     std::int64_t index = integers_of(*indices.constant)[0];
     if (index < 0) index += size;
     if (index < 0 || index >= size) return node.fail() << "index " << index << " of " << size;
@@ -175,7 +184,8 @@ Status convert_gather(Builder& builder, const Node& node) {
   } else {
     RUNNEL_ASSIGN(const TensorId from, builder.plain(node, x));
     RUNNEL_ASSIGN(const TensorId which, builder.plain(node, indices));
-    RUNNEL_ASSIGN(const TensorId picked, builder.emit(node, fb::OpCode::gather, {from, which}, AxisOptions{axis}));
+    RUNNEL_ASSIGN(const TensorId picked,
+                  builder.emit(node, fb::OpCode::gather, {from, which}, AxisOptions{axis}));
     y = builder.computed(picked, identity_perm(builder.at(picked).shape.size()));
   }
   builder.result(node, std::move(y));
@@ -191,11 +201,16 @@ Status convert_scatter(Builder& builder, const Node& node) {
   }
   ScatterOptions options;
   const std::string reduction = node.text("reduction", "none");
-  if (reduction == "add") options.reduction = fb::ScatterReduction::add;
-  else if (reduction == "mul") options.reduction = fb::ScatterReduction::mul;
-  else if (reduction == "max") options.reduction = fb::ScatterReduction::max;
-  else if (reduction == "min") options.reduction = fb::ScatterReduction::min;
-  else if (reduction != "none") return node.fail() << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
+  if (reduction == "add")
+    options.reduction = fb::ScatterReduction::add;
+  else if (reduction == "mul")
+    options.reduction = fb::ScatterReduction::mul;
+  else if (reduction == "max")
+    options.reduction = fb::ScatterReduction::max;
+  else if (reduction == "min")
+    options.reduction = fb::ScatterReduction::min;
+  else if (reduction != "none")
+    return node.fail() << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
   RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::scatter_nd, inputs, options));
   builder.result(node, y, identity_perm(builder.at(y).shape.size()));
   return {};

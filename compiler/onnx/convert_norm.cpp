@@ -14,10 +14,13 @@ Result<Value> standardized(Builder& builder, const Node& node, const Value& x) {
   NormOptions options;
   options.axis = static_cast<int>(x.rank()) - 1;
   options.epsilon = node.real("epsilon", 1e-5f);
-  constexpr std::int64_t kMost = 1 << 22;   // elements that are normalized together: each has a factor
+  constexpr std::int64_t kMost = 1 << 22;  // elements that are normalized together: each has a factor
   const std::int64_t length = x.dims.back();
-  if (length > kMost) return node.fail(Code::unsupported) << length << " elements in a group, expected at most " << kMost;
-  const TensorId ones = builder.add_constant(make_reals(DType::float32, {length}, std::vector<double>(static_cast<std::size_t>(length), 1.0)), node.name + ".ones");
+  if (length > kMost)
+    return node.fail(Code::unsupported) << length << " elements in a group, expected at most " << kMost;
+  const TensorId ones = builder.add_constant(
+      make_reals(DType::float32, {length}, std::vector<double>(static_cast<std::size_t>(length), 1.0)),
+      node.name + ".ones");
   RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::layer_norm, {id, ones}, options));
   return builder.computed(y, identity_perm(x.rank()));
 }
@@ -31,23 +34,34 @@ Result<Value> reshaped(Builder& builder, const Node& node, const Value& x, const
 
 }  // namespace
 
-// InstanceNormalization: a group is a channel. Scale and bias are one per channel, or (GroupNormalization up to opset 20) one per group.
+// InstanceNormalization: a group is a channel. Scale and bias are one per channel, or (GroupNormalization up
+// to opset 20) one per group.
 Status convert_group_norm(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const ConstantPtr scale, builder.constant(node, 1));
   RUNNEL_ASSIGN(const ConstantPtr bias, builder.constant(node, 2));
-  if (x.rank() < 3 || x.constant != nullptr) return node.fail() << "an input of " << text_of(x.dims) << ", expected computed data behind batch and channels";
-  const std::int64_t channels = x.dims[1], groups = node.op == "InstanceNormalization" ? channels : node.integer("num_groups", 0);
-  if (groups < 1 || channels % groups != 0) return node.fail() << groups << " groups of " << channels << " channels";
+  if (x.rank() < 3 || x.constant != nullptr)
+    return node.fail() << "an input of " << text_of(x.dims)
+                       << ", expected computed data behind batch and channels";
+  const std::int64_t channels = x.dims[1],
+                     groups = node.op == "InstanceNormalization" ? channels : node.integer("num_groups", 0);
+  if (groups < 1 || channels % groups != 0)
+    return node.fail() << groups << " groups of " << channels << " channels";
   RUNNEL_ASSIGN(const std::int64_t count, checked_count(x.dims));
-  const auto fits = [&](const ConstantPtr& given) { return given != nullptr && given->dtype == DType::float32 && (given->count() == channels || given->count() == groups); };
-  if (!fits(scale) || !fits(bias) || scale->count() != bias->count()) return node.fail() << "scale or bias that are not one number for each of " << channels << " channels";
+  const auto fits = [&](const ConstantPtr& given) {
+    return given != nullptr && given->dtype == DType::float32 &&
+           (given->count() == channels || given->count() == groups);
+  };
+  if (!fits(scale) || !fits(bias) || scale->count() != bias->count())
+    return node.fail() << "scale or bias that are not one number for each of " << channels << " channels";
   RUNNEL_ASSIGN(Value y, reshaped(builder, node, x, {x.dims[0], groups, count / (x.dims[0] * groups)}));
   RUNNEL_ASSIGN(y, standardized(builder, node, y));
   const std::int64_t each = scale->count();
   RUNNEL_ASSIGN(y, reshaped(builder, node, y, {x.dims[0], each, count / (x.dims[0] * each)}));
-  RUNNEL_ASSIGN(y, binary(builder, node, OpCode::mul, y, constant_value({DType::float32, {each, 1}, scale->data})));
-  RUNNEL_ASSIGN(y, binary(builder, node, OpCode::add, y, constant_value({DType::float32, {each, 1}, bias->data})));
+  RUNNEL_ASSIGN(
+      y, binary(builder, node, OpCode::mul, y, constant_value({DType::float32, {each, 1}, scale->data})));
+  RUNNEL_ASSIGN(
+      y, binary(builder, node, OpCode::add, y, constant_value({DType::float32, {each, 1}, bias->data})));
   RUNNEL_ASSIGN(y, reshaped(builder, node, y, x.dims));
   builder.result(node, std::move(y));
   return {};

@@ -1,4 +1,5 @@
-// QuantizeLinear, DequantizeLinear, and operators that are float ones between them (integer_form.h makes integer ones of both).
+// QuantizeLinear, DequantizeLinear, and operators that are float ones between them (integer_form.h makes
+// integer ones of both).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,17 +25,25 @@ struct Numbers {
 Result<Numbers> numbers_of(const Builder& builder, const Node& node, std::size_t position, DType otherwise) {
   RUNNEL_ASSIGN(const ConstantPtr scale, builder.constant(node, position));
   RUNNEL_ASSIGN(const ConstantPtr zero, builder.constant(node, position + 1));
-  if (scale == nullptr || !is_real(scale->dtype) || scale->count() != 1 || (zero != nullptr && zero->count() != 1)) {
-    return node.fail(Code::unsupported) << "input " << position << ": activations with " << (scale == nullptr ? 0 : scale->count()) << " scales, expected one for the whole tensor; only constants can have one per channel";
+  if (scale == nullptr || !is_real(scale->dtype) || scale->count() != 1 ||
+      (zero != nullptr && zero->count() != 1)) {
+    return node.fail(Code::unsupported)
+           << "input " << position << ": activations with " << (scale == nullptr ? 0 : scale->count())
+           << " scales, expected one for the whole tensor; only constants can have one per channel";
   }
   Numbers out{zero != nullptr ? zero->dtype : otherwise, static_cast<float>(reals_of(*scale)[0])};
-  if (!(out.scale > 0) || !std::isfinite(out.scale)) return node.fail() << "a scale of " << std::to_string(out.scale) << ", expected a positive number";
+  if (!(out.scale > 0) || !std::isfinite(out.scale))
+    return node.fail() << "a scale of " << std::to_string(out.scale) << ", expected a positive number";
   const std::int64_t value = zero != nullptr ? integers_of(*zero)[0] : 0;
-  if (out.dtype != DType::int8 && out.dtype != DType::uint8 && out.dtype != DType::int16 && out.dtype != DType::int32) {
-    return node.fail(Code::unsupported) << "activations of " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
+  if (out.dtype != DType::int8 && out.dtype != DType::uint8 && out.dtype != DType::int16 &&
+      out.dtype != DType::int32) {
+    return node.fail(Code::unsupported)
+           << "activations of " << name_of(out.dtype) << ", expected int8, uint8, int16 or int32";
   }
-  out.zero_point = static_cast<std::int32_t>(std::clamp<std::int64_t>(value, kernels::lowest(out.dtype), kernels::highest(out.dtype)));
-  if (out.dtype == DType::int32 && out.zero_point != 0) return node.fail(Code::unsupported) << "int32 with zero point " << out.zero_point << ", expected 0";
+  out.zero_point = static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(value, kernels::lowest(out.dtype), kernels::highest(out.dtype)));
+  if (out.dtype == DType::int32 && out.zero_point != 0)
+    return node.fail(Code::unsupported) << "int32 with zero point " << out.zero_point << ", expected 0";
   return out;
 }
 
@@ -47,8 +56,10 @@ Status tag(Builder& builder, const Node& node, TensorId id, const Numbers& numbe
     Tensor& tensor = builder.at(next);
     if (!tensor.scales.empty()) {
       if (tensor.scales[0] == numbers.scale && tensor.zero_points[0] == numbers.zero_point) continue;
-      return node.fail(Code::unsupported) << "reads \"" << tensor.name << "\" with scale " << std::to_string(numbers.scale) << " and zero point " << numbers.zero_point << ", it has "
-                                          << std::to_string(tensor.scales[0]) << " and " << tensor.zero_points[0];
+      return node.fail(Code::unsupported)
+             << "reads \"" << tensor.name << "\" with scale " << std::to_string(numbers.scale)
+             << " and zero point " << numbers.zero_point << ", it has " << std::to_string(tensor.scales[0])
+             << " and " << tensor.zero_points[0];
     }
     tensor.scales = {numbers.scale};
     tensor.zero_points = {numbers.zero_point};
@@ -65,7 +76,8 @@ Status tag(Builder& builder, const Node& node, TensorId id, const Numbers& numbe
 }
 
 Result<Value> quantized(Builder& builder, const Node& node, const Value& x, const Numbers& numbers) {
-  if (x.dtype != DType::float32) return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
+  if (x.dtype != DType::float32)
+    return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
   const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
   RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::quantize, {id}, {}, {}, numbers.dtype, 3));
@@ -76,16 +88,19 @@ Result<Value> quantized(Builder& builder, const Node& node, const Value& x, cons
 }
 
 Result<Value> dequantized(Builder& builder, const Node& node, const Value& x, const Numbers& numbers) {
-  if (x.dtype != numbers.dtype) return node.fail() << name_of(x.dtype) << " with a zero point of " << name_of(numbers.dtype);
+  if (x.dtype != numbers.dtype)
+    return node.fail() << name_of(x.dtype) << " with a zero point of " << name_of(numbers.dtype);
   RUNNEL_TRY(tag(builder, node, x.id, numbers));
   RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::dequantize, {x.id}, {}, {}, DType::float32, 3));
   return builder.computed(y, x.perm);
 }
 
-// Input `position` with its scale and zero point behind it, as float32: a constant with a grid, or a tensor. `scale` none: 1.
-Result<Value> dequantized(Builder& builder, const Node& node, std::size_t position, std::optional<std::size_t> scale, std::size_t zero, std::int64_t axis) {
+// Input `position` with its scale and zero point behind it, as float32: a constant with a grid, or a tensor.
+// `scale` none: 1.
+Result<Value> dequantized(Builder& builder, const Node& node, std::size_t position,
+                          std::optional<std::size_t> scale, std::size_t zero, std::int64_t axis) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, position));
-  Node part = node;   // as DequantizeLinear would see it
+  Node part = node;  // as DequantizeLinear would see it
   part.op = "DequantizeLinear";
   ::onnx::NodeProto proto;
   auto* const along = proto.add_attribute();
@@ -107,16 +122,22 @@ Result<Value> dequantized(Builder& builder, const Node& node, std::size_t positi
   return dequantized(builder, node, x, numbers);
 }
 
-// What an operator on integers is made of: operands with scale and zero point behind each, then those of the result.
+// What an operator on integers is made of: operands with scale and zero point behind each, then those of the
+// result.
 struct Form {
-  std::string_view name, plain;   // and the float operator that it is
+  std::string_view name, plain;  // and the float operator that it is
   std::size_t operands = 1;
 };
-constexpr std::array kForms = {
-    Form{"QLinearConv", "Conv", 2},         Form{"QLinearMatMul", "MatMul", 2},       Form{"QGemm", "Gemm", 2},
-    Form{"QLinearAdd", "Add", 2},           Form{"QLinearMul", "Mul", 2},             Form{"QLinearSigmoid", "Sigmoid", 1},
-    Form{"QLinearLeakyRelu", "LeakyRelu", 1}, Form{"QLinearSoftmax", "Softmax", 1},   Form{"QLinearAveragePool", "AveragePool", 1},
-    Form{"QLinearGlobalAveragePool", "GlobalAveragePool", 1}};
+constexpr std::array kForms = {Form{"QLinearConv", "Conv", 2},
+                               Form{"QLinearMatMul", "MatMul", 2},
+                               Form{"QGemm", "Gemm", 2},
+                               Form{"QLinearAdd", "Add", 2},
+                               Form{"QLinearMul", "Mul", 2},
+                               Form{"QLinearSigmoid", "Sigmoid", 1},
+                               Form{"QLinearLeakyRelu", "LeakyRelu", 1},
+                               Form{"QLinearSoftmax", "Softmax", 1},
+                               Form{"QLinearAveragePool", "AveragePool", 1},
+                               Form{"QLinearGlobalAveragePool", "GlobalAveragePool", 1}};
 
 Status convert_plain(Builder& builder, const Node& plain) {
   if (plain.op == "Conv") return convert_conv(builder, plain);
@@ -130,14 +151,17 @@ Status convert_plain(Builder& builder, const Node& plain) {
 }
 
 // A bias of int32 on the grid of the products.
-Result<Value> dequantized_bias(const Builder& builder, const Node& node, std::size_t position, std::size_t x_scale, std::size_t w_scale) {
+Result<Value> dequantized_bias(const Builder& builder, const Node& node, std::size_t position,
+                               std::size_t x_scale, std::size_t w_scale) {
   RUNNEL_ASSIGN(const ConstantPtr bias, builder.constant(node, position));
   RUNNEL_ASSIGN(const ConstantPtr x, builder.constant(node, x_scale));
   RUNNEL_ASSIGN(const ConstantPtr w, builder.constant(node, w_scale));
-  if (x == nullptr || w == nullptr || x->count() != 1 || (w->count() != 1 && w->count() != bias->count())) return node.fail() << "a bias of " << bias->count() << " elements beside other scales";
+  if (x == nullptr || w == nullptr || x->count() != 1 || (w->count() != 1 && w->count() != bias->count()))
+    return node.fail() << "a bias of " << bias->count() << " elements beside other scales";
   const std::vector<double> unit = reals_of(*w);
   std::vector<double> values = reals_of(*bias);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= reals_of(*x)[0] * unit[unit.size() == 1 ? 0 : i];
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] *= reals_of(*x)[0] * unit[unit.size() == 1 ? 0 : i];
   return constant_value(make_reals(DType::float32, bias->dims, values));
 }
 
@@ -160,7 +184,8 @@ Result<Value> extreme(Builder& builder, const Node& node, const Value& x, bool l
   ReduceOptions options;
   for (std::size_t i = 0; i < x.rank(); ++i) options.axes.push_back(static_cast<std::uint8_t>(i));
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, x.perm));
-  RUNNEL_ASSIGN(const TensorId found, builder.emit(node, largest ? OpCode::reduce_max : OpCode::reduce_min, {id}, options));
+  RUNNEL_ASSIGN(const TensorId found,
+                builder.emit(node, largest ? OpCode::reduce_max : OpCode::reduce_min, {id}, options));
   RUNNEL_ASSIGN(const Value one, builder.with_ones(node, builder.computed(found, x.perm), {}));
   return binary(builder, node, largest ? OpCode::max : OpCode::min, one, scalar(0));
 }
@@ -168,7 +193,9 @@ Result<Value> extreme(Builder& builder, const Node& node, const Value& x, bool l
 Result<Value> centred(Builder& builder, const Node& node, const Value& x, std::size_t zero) {
   if (!node.has_input(zero)) return x;
   RUNNEL_ASSIGN(const Value at, builder.value(node, zero));
-  if (!is_dynamic(at)) return node.fail(Code::unsupported) << "a zero point of " << name_of(at.dtype) << " beside a scale that is computed at run time";
+  if (!is_dynamic(at))
+    return node.fail(Code::unsupported)
+           << "a zero point of " << name_of(at.dtype) << " beside a scale that is computed at run time";
   return binary(builder, node, OpCode::sub, x, at);
 }
 
@@ -176,12 +203,15 @@ Result<Value> centred(Builder& builder, const Node& node, const Value& x, std::s
 
 Status convert_dynamic_quantize(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
-  if (!is_dynamic(x)) return node.fail(Code::unsupported) << "of a constant or of " << name_of(x.dtype) << ", expected float32 that is computed";
+  if (!is_dynamic(x))
+    return node.fail(Code::unsupported)
+           << "of a constant or of " << name_of(x.dtype) << ", expected float32 that is computed";
   RUNNEL_ASSIGN(const Value high, extreme(builder, node, x, true));
   RUNNEL_ASSIGN(const Value low, extreme(builder, node, x, false));
   RUNNEL_ASSIGN(const Value range, binary(builder, node, OpCode::sub, high, low));
   RUNNEL_ASSIGN(const Value step, binary(builder, node, OpCode::div, range, scalar(255)));
-  RUNNEL_ASSIGN(const Value scale, binary(builder, node, OpCode::max, step, scalar(1e-30)));   // nothing but zeros
+  RUNNEL_ASSIGN(const Value scale,
+                binary(builder, node, OpCode::max, step, scalar(1e-30)));  // nothing but zeros
   RUNNEL_ASSIGN(const Value below, unary(builder, node, OpCode::neg, low));
   RUNNEL_ASSIGN(const Value steps_below, binary(builder, node, OpCode::div, below, scale));
   RUNNEL_ASSIGN(const Value bounded, as_byte(builder, node, steps_below));
@@ -199,8 +229,10 @@ Status convert_dynamic_quantize(Builder& builder, const Node& node) {
 Status convert_quantize(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   const DType wanted = dtype_of(node.integer("output_dtype", 0));
-  RUNNEL_ASSIGN(const Numbers numbers, numbers_of(builder, node, 1, wanted != DType::none ? wanted : DType::uint8));
-  if (numbers.dtype == DType::int32) return node.fail(Code::unsupported) << "to int32, expected int8, uint8 or int16";
+  RUNNEL_ASSIGN(const Numbers numbers,
+                numbers_of(builder, node, 1, wanted != DType::none ? wanted : DType::uint8));
+  if (numbers.dtype == DType::int32)
+    return node.fail(Code::unsupported) << "to int32, expected int8, uint8 or int16";
   RUNNEL_ASSIGN(Value y, quantized(builder, node, x, numbers));
   builder.result(node, std::move(y));
   return {};
@@ -238,13 +270,15 @@ Status convert_integer_operator(Builder& builder, const Node& node) {
       if (is_dynamic(operand)) {
         RUNNEL_ASSIGN(operand, centred(builder, node, operand, i + 2));
       } else {
-        RUNNEL_ASSIGN(operand, dequantized(builder, node, i, std::nullopt, i + 2, i == 1 && plain.op == "Conv" ? 0 : 1));
+        RUNNEL_ASSIGN(operand, dequantized(builder, node, i, std::nullopt, i + 2,
+                                           i == 1 && plain.op == "Conv" ? 0 : 1));
       }
       plain.inputs.push_back(give(i, std::move(operand)));
     }
     RUNNEL_TRY(convert_plain(builder, plain));
     const Value* const product = builder.find(plain.outputs[0]);
-    if (product == nullptr || product->constant != nullptr) return node.fail(Code::unsupported) << "of constants alone";
+    if (product == nullptr || product->constant != nullptr)
+      return node.fail(Code::unsupported) << "of constants alone";
     RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::cast, {product->id}, {}, {}, DType::int32));
     builder.result(node, y, product->perm);
     return {};
@@ -256,10 +290,12 @@ Status convert_integer_operator(Builder& builder, const Node& node) {
       plain.inputs.push_back(give(i, std::move(operand)));
     }
   } else {
-    const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&](const Form& entry) { return entry.name == node.op; });
+    const auto* const form =
+        std::find_if(kForms.begin(), kForms.end(), [&](const Form& entry) { return entry.name == node.op; });
     plain.op = form->plain;
     for (std::size_t i = 0; i < form->operands; ++i) {
-      RUNNEL_ASSIGN(Value operand, dequantized(builder, node, 3 * i, 3 * i + 1, 3 * i + 2, i == 1 && plain.op == "Conv" ? 0 : 1));
+      RUNNEL_ASSIGN(Value operand, dequantized(builder, node, 3 * i, 3 * i + 1, 3 * i + 2,
+                                               i == 1 && plain.op == "Conv" ? 0 : 1));
       plain.inputs.push_back(give(i, std::move(operand)));
     }
     scale_of_result = 3 * form->operands;
@@ -272,7 +308,7 @@ Status convert_integer_operator(Builder& builder, const Node& node) {
     }
   }
   RUNNEL_TRY(convert_plain(builder, plain));
-  plain.inputs = plain.outputs;   // read it
+  plain.inputs = plain.outputs;  // read it
   RUNNEL_ASSIGN(Value y, builder.value(plain, 0));
   if (node.has_input(scale_of_result)) {
     RUNNEL_ASSIGN(const Numbers numbers, numbers_of(builder, node, scale_of_result, DType::uint8));

@@ -1,5 +1,5 @@
-// GRU and LSTM. The runtime has them for a batch of one, and the GRU with its reset gate behind the product with the state; the rest is
-// written out, step by step, when there are few steps.
+// GRU and LSTM. The runtime has them for a batch of one, and the GRU with its reset gate behind the product
+// with the state; the rest is written out, step by step, when there are few steps.
 #include <algorithm>
 
 #include "compiler/onnx/builder.h"
@@ -9,16 +9,18 @@ namespace {
 
 using fb::OpCode;
 
-constexpr std::int64_t kMostSteps = 64;   // that are written out
+constexpr std::int64_t kMostSteps = 64;  // that are written out
 
 struct Recurrence {
   bool lstm = false, reset_last = true;
   std::int64_t directions = 1, hidden = 0, gates = 3;
   fb::Direction direction = fb::Direction::forward;
-  Value x, h, c;                       // x [T, B, I]; h and c [D, B, H]; without constant and tensor: absent, zero
+  Value x, h, c;  // x [T, B, I]; h and c [D, B, H]; without constant and tensor: absent, zero
   ConstantPtr weights, hidden_weights, bias;
 
-  [[nodiscard]] static bool given(const Value& value) { return value.constant != nullptr || value.id != kAbsent; }
+  [[nodiscard]] static bool given(const Value& value) {
+    return value.constant != nullptr || value.id != kAbsent;
+  }
 };
 
 Status check_activations(const Node& node, bool lstm) {
@@ -27,22 +29,28 @@ Status check_activations(const Node& node, bool lstm) {
     for (int i = 0; i < given->strings_size(); ++i) {
       const bool inner = i % (lstm ? 3 : 2) == 0;
       if (given->strings(i) != (inner ? "Sigmoid" : "Tanh")) {
-        return node.fail(Code::unsupported) << "activation \"" << given->strings(i) << "\", expected " << (inner ? "Sigmoid" : "Tanh");
+        return node.fail(Code::unsupported)
+               << "activation \"" << given->strings(i) << "\", expected " << (inner ? "Sigmoid" : "Tanh");
       }
     }
   }
   for (const char* refused : {"clip", "input_forget"}) {
     const auto* other = node.attribute(refused);
-    if (other != nullptr && (other->f() != 0 || other->i() != 0)) return node.fail(Code::unsupported) << "attribute \"" << refused << "\"";
+    if (other != nullptr && (other->f() != 0 || other->i() != 0))
+      return node.fail(Code::unsupported) << "attribute \"" << refused << "\"";
   }
-  if (node.integer("layout", 0) != 0) return node.fail(Code::unsupported) << "layout 1, expected 0 (time first)";
+  if (node.integer("layout", 0) != 0)
+    return node.fail(Code::unsupported) << "layout 1, expected 0 (time first)";
   return {};
 }
 
-Result<ConstantPtr> weights_of(const Builder& builder, const Node& node, std::size_t position, const Dims& dims) {
+Result<ConstantPtr> weights_of(const Builder& builder, const Node& node, std::size_t position,
+                               const Dims& dims) {
   RUNNEL_ASSIGN(ConstantPtr given, builder.constant(node, position));
   if (given == nullptr || given->dims != dims || given->dtype != DType::float32) {
-    return node.fail() << "input " << position << " of " << (given == nullptr ? "nothing" : text_of(given->dims)) << ", expected float32 of " << text_of(dims);
+    return node.fail() << "input " << position << " of "
+                       << (given == nullptr ? "nothing" : text_of(given->dims)) << ", expected float32 of "
+                       << text_of(dims);
   }
   return given;
 }
@@ -54,22 +62,31 @@ Result<Recurrence> read(Builder& builder, const Node& node) {
   RUNNEL_TRY(check_activations(node, r.lstm));
   r.reset_last = r.lstm || node.integer("linear_before_reset", 0) != 0;
   const std::string direction = node.text("direction", "forward");
-  if (direction == "reverse") r.direction = fb::Direction::reverse;
-  else if (direction == "bidirectional") r.direction = fb::Direction::bidirectional;
-  else if (direction != "forward") return node.fail() << "direction \"" << direction << "\", expected forward, reverse or bidirectional";
+  if (direction == "reverse")
+    r.direction = fb::Direction::reverse;
+  else if (direction == "bidirectional")
+    r.direction = fb::Direction::bidirectional;
+  else if (direction != "forward")
+    return node.fail() << "direction \"" << direction << "\", expected forward, reverse or bidirectional";
   r.directions = r.direction == fb::Direction::bidirectional ? 2 : 1;
   RUNNEL_ASSIGN(r.x, builder.value(node, 0));
-  if (r.x.rank() != 3) return node.fail() << "an input of " << text_of(r.x.dims) << ", expected [time, batch, features]";
+  if (r.x.rank() != 3)
+    return node.fail() << "an input of " << text_of(r.x.dims) << ", expected [time, batch, features]";
   RUNNEL_ASSIGN(const ConstantPtr hidden, builder.constant(node, 2));
-  if (hidden == nullptr || hidden->dims.size() != 3) return node.fail() << "hidden weights that are not of rank 3";
+  if (hidden == nullptr || hidden->dims.size() != 3)
+    return node.fail() << "hidden weights that are not of rank 3";
   r.hidden = hidden->dims[2];
   RUNNEL_ASSIGN(r.weights, weights_of(builder, node, 1, {r.directions, r.gates * r.hidden, r.x.dims[2]}));
   RUNNEL_ASSIGN(r.hidden_weights, weights_of(builder, node, 2, {r.directions, r.gates * r.hidden, r.hidden}));
-  if (node.has_input(3)) { RUNNEL_ASSIGN(r.bias, weights_of(builder, node, 3, {r.directions, 2 * r.gates * r.hidden})); }
+  if (node.has_input(3)) {
+    RUNNEL_ASSIGN(r.bias, weights_of(builder, node, 3, {r.directions, 2 * r.gates * r.hidden}));
+  }
   if (node.has_input(4)) {
     RUNNEL_ASSIGN(const ConstantPtr lengths, builder.constant(node, 4));
     for (const std::int64_t length : integers_of(*lengths)) {
-      if (length != r.x.dims[0]) return node.fail(Code::unsupported) << "a sequence of " << length << " of " << r.x.dims[0] << " steps, expected all";
+      if (length != r.x.dims[0])
+        return node.fail(Code::unsupported)
+               << "a sequence of " << length << " of " << r.x.dims[0] << " steps, expected all";
     }
   }
   if (r.lstm && node.has_input(7)) return node.fail(Code::unsupported) << "peepholes (input 7)";
@@ -78,7 +95,8 @@ Result<Recurrence> read(Builder& builder, const Node& node) {
     if (!node.has_input(position)) continue;
     if (position == 6 && !r.lstm) return node.fail() << "a cell state of a GRU";
     RUNNEL_ASSIGN(Value value, builder.value(node, position));
-    if (value.dims != state) return node.fail() << "an initial state of " << text_of(value.dims) << ", expected " << text_of(state);
+    if (value.dims != state)
+      return node.fail() << "an initial state of " << text_of(value.dims) << ", expected " << text_of(state);
     (position == 5 ? r.h : r.c) = std::move(value);
   }
   return r;
@@ -94,7 +112,9 @@ Status emit_operator(Builder& builder, const Node& node, const Recurrence& r) {
   for (const Value* state : {&r.h, &r.c}) {
     if (state == &r.c && !r.lstm) continue;
     TensorId id = kAbsent;
-    if (Recurrence::given(*state)) { RUNNEL_ASSIGN(id, builder.plain(node, *state)); }
+    if (Recurrence::given(*state)) {
+      RUNNEL_ASSIGN(id, builder.plain(node, *state));
+    }
     inputs.push_back(id);
   }
   // Only what something reads: the last state has no time axis.
@@ -107,13 +127,16 @@ Status emit_operator(Builder& builder, const Node& node, const Recurrence& r) {
     options.outputs |= 1 << position;
     positions.push_back(position);
   }
-  if ((options.outputs & 3) == 0) {   // the cell alone: h is computed anyway
+  if ((options.outputs & 3) == 0) {  // the cell alone: h is computed anyway
     options.outputs |= 2;
     positions.insert(positions.begin(), 1);
   }
-  RUNNEL_ASSIGN(const auto outputs, builder.emit_all(node, r.lstm ? OpCode::lstm : OpCode::gru, inputs, options,
-                                                     std::vector<std::vector<std::int32_t>>(positions.size()), std::vector<DType>(positions.size(), DType::none)));
-  for (std::size_t i = 0; i < outputs.size(); ++i) builder.result(node, outputs[i], identity_perm(builder.at(outputs[i]).shape.size()), positions[i]);
+  RUNNEL_ASSIGN(const auto outputs,
+                builder.emit_all(node, r.lstm ? OpCode::lstm : OpCode::gru, inputs, options,
+                                 std::vector<std::vector<std::int32_t>>(positions.size()),
+                                 std::vector<DType>(positions.size(), DType::none)));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    builder.result(node, outputs[i], identity_perm(builder.at(outputs[i]).shape.size()), positions[i]);
   return {};
 }
 
@@ -129,22 +152,27 @@ Constant rows_of(const Constant& all, std::int64_t direction, std::int64_t first
 
 class Written {
  public:
-  Written(Builder& builder, const Node& node, const Recurrence& r, std::int64_t direction) : builder_(builder), node_(node), r_(r), direction_(direction) {}
+  Written(Builder& builder, const Node& node, const Recurrence& r, std::int64_t direction)
+      : builder_(builder), node_(node), r_(r), direction_(direction) {}
 
   // [B, rows] of x times the weights of some gates.
   Result<Value> product(const Value& x, bool hidden, std::int64_t first, std::int64_t gates) {
-    const Constant weights = rows_of(hidden ? *r_.hidden_weights : *r_.weights, direction_, first * r_.hidden, gates * r_.hidden);
+    const Constant weights =
+        rows_of(hidden ? *r_.hidden_weights : *r_.weights, direction_, first * r_.hidden, gates * r_.hidden);
     if (r_.bias == nullptr) return dense(builder_, node_, x, weights, nullptr);
-    const Constant bias = rows_of(*r_.bias, direction_, ((hidden ? r_.gates : 0) + first) * r_.hidden, gates * r_.hidden);
+    const Constant bias =
+        rows_of(*r_.bias, direction_, ((hidden ? r_.gates : 0) + first) * r_.hidden, gates * r_.hidden);
     return dense(builder_, node_, x, weights, &bias);
   }
   Result<Value> add(const Value& a, const Value& b) { return binary(builder_, node_, OpCode::add, a, b); }
   Result<Value> mul(const Value& a, const Value& b) { return binary(builder_, node_, OpCode::mul, a, b); }
   Result<Value> sigmoid(const Value& x) { return unary(builder_, node_, OpCode::sigmoid, x); }
   Result<Value> tanh(const Value& x) { return unary(builder_, node_, OpCode::tanh, x); }
-  Result<Value> gate(const Value& all, std::int64_t index) { return part_of(builder_, node_, all, 1, index * r_.hidden, r_.hidden); }
+  Result<Value> gate(const Value& all, std::int64_t index) {
+    return part_of(builder_, node_, all, 1, index * r_.hidden, r_.hidden);
+  }
 
-  Status lstm_step(const Value& x, Value& h, Value& c) {   // gates: input, output, forget, cell
+  Status lstm_step(const Value& x, Value& h, Value& c) {  // gates: input, output, forget, cell
     RUNNEL_ASSIGN(const Value wx, product(x, false, 0, 4));
     RUNNEL_ASSIGN(const Value rh, product(h, true, 0, 4));
     RUNNEL_ASSIGN(const Value all, add(wx, rh));
@@ -161,7 +189,7 @@ class Written {
     return {};
   }
 
-  Status gru_step(const Value& x, Value& h) {   // gates: update, reset, hidden
+  Status gru_step(const Value& x, Value& h) {  // gates: update, reset, hidden
     RUNNEL_ASSIGN(const Value wx, product(x, false, 0, 3));
     RUNNEL_ASSIGN(const Value rh, product(h, true, 0, r_.reset_last ? 3 : 2));
     Value gates[2];
@@ -197,17 +225,20 @@ class Written {
 };
 
 // State of one direction as [B, H].
-Result<Value> initial(Builder& builder, const Node& node, const Recurrence& r, const Value& state, std::int64_t direction) {
+Result<Value> initial(Builder& builder, const Node& node, const Recurrence& r, const Value& state,
+                      std::int64_t direction) {
   const Dims dims = {r.x.dims[1], r.hidden};
-  if (!Recurrence::given(state)) return constant_value(make_reals(DType::float32, dims, std::vector<double>(static_cast<std::size_t>(dims[0] * dims[1]), 0)));
+  if (!Recurrence::given(state))
+    return constant_value(make_reals(DType::float32, dims,
+                                     std::vector<double>(static_cast<std::size_t>(dims[0] * dims[1]), 0)));
   RUNNEL_ASSIGN(const Value part, part_of(builder, node, state, 0, direction, 1));
   return builder.with_ones(node, part, dims);
 }
 
 Status write_out(Builder& builder, const Node& node, const Recurrence& r) {
   const std::int64_t steps = r.x.dims[0], batch = r.x.dims[1];
-  std::vector<std::vector<Value>> every(static_cast<std::size_t>(steps));   // [T][D] of [1, 1, B, H]
-  std::vector<Value> last_h, last_c;                                        // [D] of [1, B, H]
+  std::vector<std::vector<Value>> every(static_cast<std::size_t>(steps));  // [T][D] of [1, 1, B, H]
+  std::vector<Value> last_h, last_c;                                       // [D] of [1, B, H]
   for (std::int64_t d = 0; d < r.directions; ++d) {
     Written written(builder, node, r, d);
     RUNNEL_ASSIGN(Value h, initial(builder, node, r, r.h, d));
@@ -253,10 +284,14 @@ Status convert_recurrent(Builder& builder, const Node& node) {
   if (r.x.dims[1] == 1 && r.reset_last) return emit_operator(builder, node, r);
   if (r.x.dims[0] <= kMostSteps) return write_out(builder, node, r);
   if (!r.reset_last) {
-    return node.fail(Code::unsupported) << "linear_before_reset 0 over " << r.x.dims[0] << " steps, expected 1 (the reset gate behind the product with the state) or at most "
-                                        << kMostSteps << " steps";
+    return node.fail(Code::unsupported)
+           << "linear_before_reset 0 over " << r.x.dims[0]
+           << " steps, expected 1 (the reset gate behind the product with the state) or at most "
+           << kMostSteps << " steps";
   }
-  return node.fail(Code::unsupported) << "a batch of " << r.x.dims[1] << " over " << r.x.dims[0] << " steps, expected a batch of 1 or at most " << kMostSteps << " steps";
+  return node.fail(Code::unsupported)
+         << "a batch of " << r.x.dims[1] << " over " << r.x.dims[0]
+         << " steps, expected a batch of 1 or at most " << kMostSteps << " steps";
 }
 
 }  // namespace runnel::compiler::onnx_source

@@ -11,9 +11,16 @@ using fb::OpCode;
 
 const std::map<std::string, OpCode, std::less<>>& reduction_codes() {
   static const std::map<std::string, OpCode, std::less<>> table = {
-      {"ReduceMean", OpCode::reduce_mean}, {"ReduceSum", OpCode::reduce_sum}, {"ReduceMax", OpCode::reduce_max}, {"ReduceMin", OpCode::reduce_min},
-      {"ReduceL1", OpCode::reduce_l1},     {"ReduceL2", OpCode::reduce_l2},   {"ReduceProd", OpCode::reduce_prod},
-      {"ReduceLogSum", OpCode::reduce_log_sum}, {"ReduceLogSumExp", OpCode::reduce_log_sum_exp}, {"ReduceSumSquare", OpCode::reduce_sum_square}};
+      {"ReduceMean", OpCode::reduce_mean},
+      {"ReduceSum", OpCode::reduce_sum},
+      {"ReduceMax", OpCode::reduce_max},
+      {"ReduceMin", OpCode::reduce_min},
+      {"ReduceL1", OpCode::reduce_l1},
+      {"ReduceL2", OpCode::reduce_l2},
+      {"ReduceProd", OpCode::reduce_prod},
+      {"ReduceLogSum", OpCode::reduce_log_sum},
+      {"ReduceLogSumExp", OpCode::reduce_log_sum_exp},
+      {"ReduceSumSquare", OpCode::reduce_sum_square}};
   return table;
 }
 
@@ -36,7 +43,8 @@ Status convert_reduce(Builder& builder, const Node& node) {
   std::vector<bool> gone(x.rank(), false);
   for (const std::int64_t entry : axes) {
     RUNNEL_ASSIGN(const int axis, axis_of(node, entry, x.rank()));
-    if (!gone[static_cast<std::size_t>(axis)]) options.axes.push_back(static_cast<std::uint8_t>(at[static_cast<std::size_t>(axis)]));
+    if (!gone[static_cast<std::size_t>(axis)])
+      options.axes.push_back(static_cast<std::uint8_t>(at[static_cast<std::size_t>(axis)]));
     gone[static_cast<std::size_t>(axis)] = true;
   }
   std::sort(options.axes.begin(), options.axes.end());
@@ -75,7 +83,8 @@ Status convert_softmax(Builder& builder, const Node& node) {
     return {};
   }
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, code, {id}, AxisOptions{inverse(perm)[static_cast<std::size_t>(axis)]}));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, code, {id}, AxisOptions{inverse(perm)[static_cast<std::size_t>(axis)]}));
   builder.result(node, y, perm);
   return {};
 }
@@ -86,10 +95,13 @@ Status convert_layer_norm(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const ConstantPtr scale, builder.constant(node, 1));
   RUNNEL_ASSIGN(const ConstantPtr bias, builder.constant(node, 2));
   if (scale == nullptr) return node.fail() << "no scale";
-  if (builder.is_read(node, 1) || builder.is_read(node, 2)) return node.fail(Code::unsupported) << "mean or deviation as outputs";
+  if (builder.is_read(node, 1) || builder.is_read(node, 2))
+    return node.fail(Code::unsupported) << "mean or deviation as outputs";
   const Dims over(x.dims.begin() + axis, x.dims.end());
   for (const ConstantPtr& given : {scale, bias}) {
-    if (given != nullptr && (given->dims != over || given->dtype != DType::float32)) return node.fail(Code::unsupported) << "scale or bias of " << text_of(given->dims) << ", expected " << text_of(over);
+    if (given != nullptr && (given->dims != over || given->dtype != DType::float32))
+      return node.fail(Code::unsupported)
+             << "scale or bias of " << text_of(given->dims) << ", expected " << text_of(over);
   }
   RUNNEL_ASSIGN(const TensorId id, builder.plain(node, x));
   NormOptions options;
@@ -105,10 +117,15 @@ Status convert_layer_norm(Builder& builder, const Node& node) {
 Status convert_arg_max(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(const int axis, axis_of(node, node.integer("axis", 0), x.rank()));
-  if (node.integer("select_last_index", 0) != 0) return node.fail(Code::unsupported) << "the last of equal elements, expected the first";
+  if (node.integer("select_last_index", 0) != 0)
+    return node.fail(Code::unsupported) << "the last of equal elements, expected the first";
   RUNNEL_ASSIGN(TensorId id, builder.stored(node, x, x.perm));
-  if (node.op == "ArgMin") { RUNNEL_ASSIGN(id, builder.emit(node, OpCode::neg, {id})); }
-  RUNNEL_ASSIGN(const TensorId largest, builder.emit(node, OpCode::arg_max, {id}, AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, {}, DType::int64));
+  if (node.op == "ArgMin") {
+    RUNNEL_ASSIGN(id, builder.emit(node, OpCode::neg, {id}));
+  }
+  RUNNEL_ASSIGN(const TensorId largest,
+                builder.emit(node, OpCode::arg_max, {id},
+                             AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, {}, DType::int64));
   Value y = builder.computed(largest, x.perm);
   if (node.integer("keepdims", 1) == 0) {
     Dims dims = y.dims;
@@ -129,14 +146,16 @@ Status convert_top_k(Builder& builder, const Node& node) {
     k = integers_of(*given)[0];
   }
   Dims dims = x.dims;
-  if (k < 1 || k > dims[static_cast<std::size_t>(axis)]) return node.fail() << k << " of " << dims[static_cast<std::size_t>(axis)] << " elements";
+  if (k < 1 || k > dims[static_cast<std::size_t>(axis)])
+    return node.fail() << k << " of " << dims[static_cast<std::size_t>(axis)] << " elements";
   dims[static_cast<std::size_t>(axis)] = k;
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, x.perm));
   RUNNEL_ASSIGN(const auto shape, shape_of(node, dims, x.perm));
   TopKOptions options;
   options.axis = inverse(x.perm)[static_cast<std::size_t>(axis)];
   options.smallest = node.integer("largest", 1) == 0;
-  RUNNEL_ASSIGN(const auto both, builder.emit_all(node, OpCode::top_k, {id}, options, {shape, shape}, {DType::none, DType::int64}));
+  RUNNEL_ASSIGN(const auto both, builder.emit_all(node, OpCode::top_k, {id}, options, {shape, shape},
+                                                  {DType::none, DType::int64}));
   for (std::size_t i = 0; i < 2; ++i) builder.result(node, both[i], x.perm, i);
   return {};
 }
@@ -149,7 +168,9 @@ Status convert_cumulative_sum(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const int axis, axis_of(node, given[0], x.rank()));
   constexpr std::int64_t kMost = 1024;
   const std::int64_t length = x.dims[static_cast<std::size_t>(axis)];
-  if (length > kMost || x.dtype != DType::float32) return node.fail(Code::unsupported) << length << " elements of " << name_of(x.dtype) << ", expected float32 and at most " << kMost;
+  if (length > kMost || x.dtype != DType::float32)
+    return node.fail(Code::unsupported)
+           << length << " elements of " << name_of(x.dtype) << ", expected float32 and at most " << kMost;
   const bool exclusive = node.integer("exclusive", 0) != 0, backwards = node.integer("reverse", 0) != 0;
   std::vector<double> ones;
   for (std::int64_t to = 0; to < length; ++to) {
@@ -170,7 +191,8 @@ Status convert_cumulative_sum(Builder& builder, const Node& node) {
     for (int& entry : value.perm) entry = entry == axis ? last : entry == last ? axis : entry;
     return value;
   };
-  RUNNEL_ASSIGN(Value y, dense(builder, node, swapped(x), make_reals(DType::float32, {length, length}, ones), nullptr));
+  RUNNEL_ASSIGN(
+      Value y, dense(builder, node, swapped(x), make_reals(DType::float32, {length, length}, ones), nullptr));
   builder.result(node, swapped(y));
   return {};
 }

@@ -7,7 +7,7 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-constexpr std::int64_t kMaxWindow = 1 << 16;   // kernels, strides, dilations, padding
+constexpr std::int64_t kMaxWindow = 1 << 16;  // kernels, strides, dilations, padding
 
 // The window of a convolution or pool along its one or two axes.
 struct Window {
@@ -16,15 +16,18 @@ struct Window {
   [[nodiscard]] std::int64_t extent(std::size_t i) const { return (kernel[i] - 1) * dilation[i] + 1; }
 };
 
-Status check_range(const Node& node, std::string_view what, const std::vector<std::int64_t>& values, std::int64_t least) {
+Status check_range(const Node& node, std::string_view what, const std::vector<std::int64_t>& values,
+                   std::int64_t least) {
   for (const std::int64_t value : values) {
-    if (value < least || value > kMaxWindow) return node.fail() << what << ' ' << value << ", expected " << least << " to " << kMaxWindow;
+    if (value < least || value > kMaxWindow)
+      return node.fail() << what << ' ' << value << ", expected " << least << " to " << kMaxWindow;
   }
   return {};
 }
 
 // `size`: of the input along the axes (with padding of an earlier Pad), for automatic padding.
-Result<Window> read_window(const Node& node, std::vector<std::int64_t> kernel, const std::vector<std::int64_t>& size) {
+Result<Window> read_window(const Node& node, std::vector<std::int64_t> kernel,
+                           const std::vector<std::int64_t>& size) {
   const std::size_t axes = kernel.size();
   Window window;
   window.kernel = std::move(kernel);
@@ -37,7 +40,8 @@ Result<Window> read_window(const Node& node, std::vector<std::int64_t> kernel, c
   window.dilation = list("dilations", axes, 1);
   const std::vector<std::int64_t> pads = list("pads", 2 * axes, 0);
   if (window.stride.size() != axes || window.dilation.size() != axes || pads.size() != 2 * axes) {
-    return node.fail() << window.stride.size() << " strides, " << window.dilation.size() << " dilations and " << pads.size() << " pads for a window over " << axes << " axes";
+    return node.fail() << window.stride.size() << " strides, " << window.dilation.size() << " dilations and "
+                       << pads.size() << " pads for a window over " << axes << " axes";
   }
   RUNNEL_TRY(check_range(node, "kernel", window.kernel, 1));
   RUNNEL_TRY(check_range(node, "stride", window.stride, 1));
@@ -49,7 +53,8 @@ Result<Window> read_window(const Node& node, std::vector<std::int64_t> kernel, c
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t outputs = (size[i] + window.stride[i] - 1) / window.stride[i];
-      const std::int64_t total = std::max<std::int64_t>(0, (outputs - 1) * window.stride[i] + window.extent(i) - size[i]);
+      const std::int64_t total =
+          std::max<std::int64_t>(0, (outputs - 1) * window.stride[i] + window.extent(i) - size[i]);
       window.before[i] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       window.after[i] = total - window.before[i];
     }
@@ -57,7 +62,8 @@ Result<Window> read_window(const Node& node, std::vector<std::int64_t> kernel, c
     window.before.assign(axes, 0);
     window.after.assign(axes, 0);
   } else if (automatic != "NOTSET" && !automatic.empty()) {
-    return node.fail() << "auto_pad \"" << automatic << "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER";
+    return node.fail() << "auto_pad \"" << automatic
+                       << "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER";
   }
   return window;
 }
@@ -79,7 +85,8 @@ void set_window(const Window& window, Options& options) {
 
 Status check_rank(const Node& node, std::size_t rank) {
   if (rank == 3 || rank == 4) return {};
-  return node.fail(Code::unsupported) << "an input of rank " << rank << ", expected 3 (one axis) or 4 (two axes)";
+  return node.fail(Code::unsupported)
+         << "an input of rank " << rank << ", expected 3 (one axis) or 4 (two axes)";
 }
 
 // Constant weights of rank 3 or 4 beside an input of the same rank; one bias per output channel or none.
@@ -88,10 +95,13 @@ Result<ConstantPtr> weights_of(const Builder& builder, const Node& node, const V
   RUNNEL_ASSIGN(const ConstantPtr weights, builder.constant(node, 1));
   if (weights == nullptr) return node.fail() << "input 1 is absent";
   if (weights->dims.size() != x.rank() || weights->dtype != DType::float32 || weights->count() == 0) {
-    return node.fail(Code::unsupported) << "weights of " << text_of(weights->dims) << " and type " << name_of(weights->dtype) << " for an input of " << text_of(x.dims);
+    return node.fail(Code::unsupported) << "weights of " << text_of(weights->dims) << " and type "
+                                        << name_of(weights->dtype) << " for an input of " << text_of(x.dims);
   }
-  if (const auto kernel = node.integers("kernel_shape"); !kernel.empty() && kernel != Dims(weights->dims.begin() + 2, weights->dims.end())) {
-    return node.fail() << "kernel_shape " << text_of(kernel) << ", the weights have " << text_of(weights->dims);
+  if (const auto kernel = node.integers("kernel_shape");
+      !kernel.empty() && kernel != Dims(weights->dims.begin() + 2, weights->dims.end())) {
+    return node.fail() << "kernel_shape " << text_of(kernel) << ", the weights have "
+                       << text_of(weights->dims);
   }
   return weights;
 }
@@ -99,7 +109,8 @@ Result<ConstantPtr> weights_of(const Builder& builder, const Node& node, const V
 Result<TensorId> bias_of(Builder& builder, const Node& node, std::int64_t outputs) {
   RUNNEL_ASSIGN(const ConstantPtr bias, builder.constant(node, 2));
   if (bias == nullptr) return kAbsent;
-  if (bias->count() != outputs || bias->dtype != DType::float32) return node.fail() << "a bias of " << bias->count() << " elements, expected " << outputs << " float32";
+  if (bias->count() != outputs || bias->dtype != DType::float32)
+    return node.fail() << "a bias of " << bias->count() << " elements, expected " << outputs << " float32";
   return builder.add_constant({bias->dtype, {outputs}, bias->data}, node.name + ".bias");
 }
 
@@ -112,14 +123,17 @@ TensorId add_kernel(Builder& builder, const Node& node, const Constant& weights)
 
 // [C][M/g][k..] of a transposed convolution as [M][C/g][k..] of a convolution, the kernel turned round.
 Constant turned_round(const Constant& weights, std::int64_t groups) {
-  const std::int64_t channels = weights.dims[0], each = weights.dims[1], taps = weights.count() / (channels * each), in_group = channels / groups;
+  const std::int64_t channels = weights.dims[0], each = weights.dims[1],
+                     taps = weights.count() / (channels * each), in_group = channels / groups;
   Constant out{weights.dtype, weights.dims, std::vector<std::byte>(weights.data.size()), weights.grid};
   out.dims[0] = each * groups;
   out.dims[1] = in_group;
   for (std::int64_t c = 0; c < channels; ++c) {
     for (std::int64_t m = 0; m < each; ++m) {
-      const std::int64_t to = ((c / in_group * each + m) * in_group + c % in_group) * taps, from = (c * each + m) * taps;
-      for (std::int64_t tap = 0; tap < taps; ++tap) std::memcpy(out.data.data() + 4 * (to + taps - 1 - tap), weights.data.data() + 4 * (from + tap), 4);
+      const std::int64_t to = ((c / in_group * each + m) * in_group + c % in_group) * taps,
+                         from = (c * each + m) * taps;
+      for (std::int64_t tap = 0; tap < taps; ++tap)
+        std::memcpy(out.data.data() + 4 * (to + taps - 1 - tap), weights.data.data() + 4 * (from + tap), 4);
     }
   }
   return out;
@@ -129,7 +143,8 @@ Constant turned_round(const Constant& weights, std::int64_t groups) {
 
 Status convert_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(Value x, builder.padded_value(node, 0));
-  // Zeros in front and behind along the axes of the window are the window's own padding; anything else is computed first.
+  // Zeros in front and behind along the axes of the window are the window's own padding; anything else is
+  // computed first.
   Padding padding;
   if (!x.padding.empty()) padding = x.padding[0];
   bool ours = padding.mode == fb::PadMode::zero && padding.value == 0 && x.constant == nullptr;
@@ -142,11 +157,14 @@ Status convert_conv(Builder& builder, const Node& node) {
   }
   RUNNEL_ASSIGN(const ConstantPtr weights, weights_of(builder, node, x));
   const std::int64_t groups = node.integer("group", 1), outputs = weights->dims[0];
-  if (groups < 1 || groups > kMaxWindow || x.dims[1] % groups != 0 || weights->dims[1] != x.dims[1] / groups || outputs % groups != 0) {
-    return node.fail() << "weights of " << text_of(weights->dims) << " in " << groups << " groups for an input of " << text_of(x.dims);
+  if (groups < 1 || groups > kMaxWindow || x.dims[1] % groups != 0 ||
+      weights->dims[1] != x.dims[1] / groups || outputs % groups != 0) {
+    return node.fail() << "weights of " << text_of(weights->dims) << " in " << groups
+                       << " groups for an input of " << text_of(x.dims);
   }
   std::vector<std::int64_t> size(x.dims.begin() + 2, x.dims.end());
-  for (std::size_t i = 0; i < size.size() && !padding.before.empty(); ++i) size[i] += padding.before[i + 2] + padding.after[i + 2];
+  for (std::size_t i = 0; i < size.size() && !padding.before.empty(); ++i)
+    size[i] += padding.before[i + 2] + padding.after[i + 2];
   RUNNEL_ASSIGN(Window window, read_window(node, {weights->dims.begin() + 2, weights->dims.end()}, size));
   for (std::size_t i = 0; i < size.size() && !padding.before.empty(); ++i) {
     window.before[i] += padding.before[i + 2];
@@ -171,26 +189,33 @@ Status convert_transposed_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const ConstantPtr weights, weights_of(builder, node, x));
   const std::int64_t groups = node.integer("group", 1);
   if (groups < 1 || groups > kMaxWindow || weights->dims[0] != x.dims[1] || x.dims[1] % groups != 0) {
-    return node.fail() << "weights of " << text_of(weights->dims) << " in " << groups << " groups for an input of " << text_of(x.dims);
+    return node.fail() << "weights of " << text_of(weights->dims) << " in " << groups
+                       << " groups for an input of " << text_of(x.dims);
   }
   const std::size_t axes = x.rank() - 2;
   const std::string automatic = node.text("auto_pad", "NOTSET");
-  if ((automatic != "NOTSET" && automatic != "VALID" && !automatic.empty()) || !node.integers("output_shape").empty()) {
-    return node.fail(Code::unsupported) << "auto_pad \"" << automatic << "\" or an output_shape, expected padding in numbers";
+  if ((automatic != "NOTSET" && automatic != "VALID" && !automatic.empty()) ||
+      !node.integers("output_shape").empty()) {
+    return node.fail(Code::unsupported)
+           << "auto_pad \"" << automatic << "\" or an output_shape, expected padding in numbers";
   }
-  RUNNEL_ASSIGN(Window window, read_window(node, {weights->dims.begin() + 2, weights->dims.end()}, {x.dims.begin() + 2, x.dims.end()}));
+  RUNNEL_ASSIGN(Window window, read_window(node, {weights->dims.begin() + 2, weights->dims.end()},
+                                           {x.dims.begin() + 2, x.dims.end()}));
   std::vector<std::int64_t> more = node.integers("output_padding");
   if (more.empty()) more.assign(axes, 0);
-  if (more.size() != axes) return node.fail() << "output_padding for " << more.size() << " axes, expected " << axes;
+  if (more.size() != axes)
+    return node.fail() << "output_padding for " << more.size() << " axes, expected " << axes;
   RUNNEL_TRY(check_range(node, "output_padding", more, 0));
   for (std::size_t i = 0; i < axes; ++i) {
     window.before[i] = window.extent(i) - 1 - window.before[i];
     window.after[i] = window.extent(i) - 1 - window.after[i] + more[i];
-    if (window.before[i] < 0 || window.after[i] < 0) return node.fail(Code::unsupported) << "padding of more than the kernel";
+    if (window.before[i] < 0 || window.after[i] < 0)
+      return node.fail(Code::unsupported) << "padding of more than the kernel";
   }
   const Perm perm = channels_last_perm(x.rank());
   RUNNEL_ASSIGN(TensorId input, builder.stored(node, x, perm));
-  if (std::any_of(window.stride.begin(), window.stride.end(), [](std::int64_t stride) { return stride != 1; })) {
+  if (std::any_of(window.stride.begin(), window.stride.end(),
+                  [](std::int64_t stride) { return stride != 1; })) {
     InsertZerosOptions zeros;
     zeros.stride_width = static_cast<int>(window.stride[axes - 1]);
     if (axes == 2) zeros.stride_height = static_cast<int>(window.stride[0]);
@@ -212,19 +237,23 @@ Status convert_pool(Builder& builder, const Node& node) {
   RUNNEL_TRY(check_rank(node, x.rank()));
   if (builder.is_read(node, 1)) return node.fail(Code::unsupported) << "indices of the largest elements";
   const std::size_t axes = x.rank() - 2;
-  const std::vector<std::int64_t> kernel = node.integers("kernel_shape"), size(x.dims.begin() + 2, x.dims.end());
-  if (kernel.size() != axes) return node.fail() << "kernel_shape " << text_of(kernel) << " for an input of " << text_of(x.dims);
+  const std::vector<std::int64_t> kernel = node.integers("kernel_shape"),
+                                  size(x.dims.begin() + 2, x.dims.end());
+  if (kernel.size() != axes)
+    return node.fail() << "kernel_shape " << text_of(kernel) << " for an input of " << text_of(x.dims);
   RUNNEL_ASSIGN(Window window, read_window(node, kernel, size));
   PoolOptions options;
   options.count_padding = node.integer("count_include_pad", 0) != 0;
   if (node.integer("ceil_mode", 0) != 0) {
     for (std::size_t i = 0; i < axes; ++i) {
-      const std::int64_t room = size[i] + window.before[i] + window.after[i] - window.extent(i), stride = window.stride[i];
+      const std::int64_t room = size[i] + window.before[i] + window.after[i] - window.extent(i),
+                         stride = window.stride[i];
       // A window that would begin in the padding behind does not count.
       std::int64_t outputs = (std::max<std::int64_t>(room, 0) + stride - 1) / stride + 1;
       if ((outputs - 1) * stride >= size[i] + window.before[i]) --outputs;
       const std::int64_t missing = std::max<std::int64_t>(0, (outputs - 1) * stride - room);
-      if (missing > 0 && options.count_padding && node.op == "AveragePool") return node.fail(Code::unsupported) << "ceil_mode together with count_include_pad";
+      if (missing > 0 && options.count_padding && node.op == "AveragePool")
+        return node.fail(Code::unsupported) << "ceil_mode together with count_include_pad";
       window.after[i] += missing;
     }
   }
@@ -233,7 +262,9 @@ Status convert_pool(Builder& builder, const Node& node) {
   if (axes == 2) options.kernel_height = static_cast<int>(kernel[0]);
   const Perm perm = channels_last_perm(x.rank());
   RUNNEL_ASSIGN(const TensorId input, builder.stored(node, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, node.op == "MaxPool" ? fb::OpCode::max_pool : fb::OpCode::average_pool, {input}, options));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, node.op == "MaxPool" ? fb::OpCode::max_pool : fb::OpCode::average_pool,
+                             {input}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -245,7 +276,10 @@ Status convert_global_pool(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.stored(node, x, perm));
   ReduceOptions options;
   for (std::size_t i = 1; i + 1 < x.rank(); ++i) options.axes.push_back(static_cast<std::uint8_t>(i));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, node.op == "GlobalMaxPool" ? fb::OpCode::reduce_max : fb::OpCode::reduce_mean, {input}, options));
+  RUNNEL_ASSIGN(
+      const TensorId y,
+      builder.emit(node, node.op == "GlobalMaxPool" ? fb::OpCode::reduce_max : fb::OpCode::reduce_mean,
+                   {input}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -258,23 +292,34 @@ Status convert_pad(Builder& builder, const Node& node) {
   if (axes.empty()) {
     for (std::size_t i = 0; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   }
-  if (pads.size() != 2 * axes.size()) return node.fail() << pads.size() << " pads for " << axes.size() << " axes";
+  if (pads.size() != 2 * axes.size())
+    return node.fail() << pads.size() << " pads for " << axes.size() << " axes";
   Padding padding{std::vector<std::int64_t>(x.rank(), 0), std::vector<std::int64_t>(x.rank(), 0)};
   const std::string mode = node.text("mode", "constant");
-  if (mode == "reflect") padding.mode = fb::PadMode::reflect;
-  else if (mode == "edge") padding.mode = fb::PadMode::edge;
-  else if (mode != "constant") return node.fail(Code::unsupported) << "mode \"" << mode << "\", expected constant, reflect or edge";
-  if (value != nullptr && value->count() != 1) return node.fail() << "a value of " << value->count() << " elements, expected 1";
+  if (mode == "reflect")
+    padding.mode = fb::PadMode::reflect;
+  else if (mode == "edge")
+    padding.mode = fb::PadMode::edge;
+  else if (mode != "constant")
+    return node.fail(Code::unsupported) << "mode \"" << mode << "\", expected constant, reflect or edge";
+  if (value != nullptr && value->count() != 1)
+    return node.fail() << "a value of " << value->count() << " elements, expected 1";
   padding.value = value != nullptr ? static_cast<float>(reals_of(*value)[0]) : node.real("value", 0);
   bool any = false;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     RUNNEL_ASSIGN(const int axis, axis_of(node, axes[i], x.rank()));
-    const std::int64_t before = pads[i], after = pads[i + axes.size()], size = x.dims[static_cast<std::size_t>(axis)];
-    if (before > kMaxWindow || after > kMaxWindow) return node.fail() << "padding of " << std::max(before, after) << ", expected at most " << kMaxWindow;
+    const std::int64_t before = pads[i], after = pads[i + axes.size()],
+                       size = x.dims[static_cast<std::size_t>(axis)];
+    if (before > kMaxWindow || after > kMaxWindow)
+      return node.fail() << "padding of " << std::max(before, after) << ", expected at most " << kMaxWindow;
     // Less than nothing is a slice.
-    const std::int64_t cut_before = std::max<std::int64_t>(0, -before), cut_after = std::max<std::int64_t>(0, -after);
-    if (before < -size || after < -size || cut_before + cut_after >= size) return node.fail() << "cuts " << cut_before << " and " << cut_after << " of " << size << " elements";
-    if (cut_before + cut_after > 0) { RUNNEL_ASSIGN(x, part_of(builder, node, x, axis, cut_before, size - cut_before - cut_after)); }
+    const std::int64_t cut_before = std::max<std::int64_t>(0, -before),
+                       cut_after = std::max<std::int64_t>(0, -after);
+    if (before < -size || after < -size || cut_before + cut_after >= size)
+      return node.fail() << "cuts " << cut_before << " and " << cut_after << " of " << size << " elements";
+    if (cut_before + cut_after > 0) {
+      RUNNEL_ASSIGN(x, part_of(builder, node, x, axis, cut_before, size - cut_before - cut_after));
+    }
     padding.before[static_cast<std::size_t>(axis)] = std::max<std::int64_t>(0, before);
     padding.after[static_cast<std::size_t>(axis)] = std::max<std::int64_t>(0, after);
     any = any || before > 0 || after > 0;

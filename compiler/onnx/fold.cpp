@@ -11,41 +11,53 @@ Result<Constant> constant_node(const Node& node) {
     if (!read.ok()) return node.named(read.status());
     return read;
   }
-  if (const auto* value = node.attribute("value_float"); value != nullptr) return make_reals(DType::float32, {}, std::vector<double>{value->f()});
-  if (const auto* value = node.attribute("value_int"); value != nullptr) return make_integers(DType::int64, {}, std::vector<std::int64_t>{value->i()});
+  if (const auto* value = node.attribute("value_float"); value != nullptr)
+    return make_reals(DType::float32, {}, std::vector<double>{value->f()});
+  if (const auto* value = node.attribute("value_int"); value != nullptr)
+    return make_integers(DType::int64, {}, std::vector<std::int64_t>{value->i()});
   if (const auto* value = node.attribute("value_floats"); value != nullptr) {
-    return make_reals(DType::float32, {value->floats_size()}, std::vector<double>(value->floats().begin(), value->floats().end()));
+    return make_reals(DType::float32, {value->floats_size()},
+                      std::vector<double>(value->floats().begin(), value->floats().end()));
   }
   if (const auto* value = node.attribute("value_ints"); value != nullptr) {
-    return make_integers(DType::int64, {value->ints_size()}, std::vector<std::int64_t>(value->ints().begin(), value->ints().end()));
+    return make_integers(DType::int64, {value->ints_size()},
+                         std::vector<std::int64_t>(value->ints().begin(), value->ints().end()));
   }
   return node.fail(Code::unsupported) << "a constant that is neither a tensor nor numbers";
 }
 
 }  // namespace
 
-std::vector<std::int64_t> list_of(const Node& node, const std::vector<const Constant*>& inputs, std::size_t position, std::string_view attribute) {
+std::vector<std::int64_t> list_of(const Node& node, const std::vector<const Constant*>& inputs,
+                                  std::size_t position, std::string_view attribute) {
   if (position < inputs.size() && inputs[position] != nullptr) return integers_of(*inputs[position]);
   return node.integers(attribute);
 }
 
-Result<SliceBox> slice_box(const Node& node, const Dims& dims, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& ends,
-                           const std::vector<std::int64_t>& axes, const std::vector<std::int64_t>& steps) {
-  if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) || (!steps.empty() && steps.size() != starts.size()) ||
-      starts.size() > dims.size()) {
-    return node.fail() << starts.size() << " starts, " << ends.size() << " ends, " << axes.size() << " axes and " << steps.size() << " steps for rank " << dims.size();
+Result<SliceBox> slice_box(const Node& node, const Dims& dims, const std::vector<std::int64_t>& starts,
+                           const std::vector<std::int64_t>& ends, const std::vector<std::int64_t>& axes,
+                           const std::vector<std::int64_t>& steps) {
+  if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
+      (!steps.empty() && steps.size() != starts.size()) || starts.size() > dims.size()) {
+    return node.fail() << starts.size() << " starts, " << ends.size() << " ends, " << axes.size()
+                       << " axes and " << steps.size() << " steps for rank " << dims.size();
   }
   SliceBox box{std::vector<std::int64_t>(dims.size(), 0), std::vector<std::int64_t>(dims.size(), 1), dims};
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    RUNNEL_ASSIGN(const int axis, axis_of(node, axes.empty() ? static_cast<std::int64_t>(i) : axes[i], dims.size()));
+    RUNNEL_ASSIGN(const int axis,
+                  axis_of(node, axes.empty() ? static_cast<std::int64_t>(i) : axes[i], dims.size()));
     const auto at = static_cast<std::size_t>(axis);
     const std::int64_t size = dims[at], step = steps.empty() ? 1 : steps[i];
     if (step == 0 || step < -kMaxElements) return node.fail() << "step " << step << " on axis " << axis;
-    const auto from_end = [size](std::int64_t value) { return value < 0 ? std::max<std::int64_t>(value, -size - 1) + size : std::min(value, size); };
+    const auto from_end = [size](std::int64_t value) {
+      return value < 0 ? std::max<std::int64_t>(value, -size - 1) + size : std::min(value, size);
+    };
     const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-    const std::int64_t begin = std::clamp(from_end(starts[i]), step > 0 ? 0 : std::min<std::int64_t>(0, high), high);
+    const std::int64_t begin =
+        std::clamp(from_end(starts[i]), step > 0 ? 0 : std::min<std::int64_t>(0, high), high);
     const std::int64_t end = std::clamp(from_end(ends[i]), low, size);
-    const std::int64_t span = step > 0 ? end - begin : begin - end, stride = std::min(step > 0 ? step : -step, kMaxElements);
+    const std::int64_t span = step > 0 ? end - begin : begin - end,
+                       stride = std::min(step > 0 ? step : -step, kMaxElements);
     box.begin[at] = begin;
     box.step[at] = step > 0 ? stride : -stride;
     box.count[at] = span <= 0 ? 0 : (span - 1) / stride + 1;
@@ -53,7 +65,8 @@ Result<SliceBox> slice_box(const Node& node, const Dims& dims, const std::vector
   return box;
 }
 
-Result<Dims> reshaped_dims(const Node& node, const Dims& from, const std::vector<std::int64_t>& wanted, bool zero_is_zero) {
+Result<Dims> reshaped_dims(const Node& node, const Dims& from, const std::vector<std::int64_t>& wanted,
+                           bool zero_is_zero) {
   RUNNEL_ASSIGN(const std::int64_t total, checked_count(from));
   Dims dims = wanted;
   std::int64_t known = 1;
@@ -68,12 +81,15 @@ Result<Dims> reshaped_dims(const Node& node, const Dims& from, const std::vector
       open = static_cast<int>(i);
       continue;
     }
-    if (dims[i] < 0 || dims[i] > kMaxElements || (dims[i] > 0 && known > kMaxElements / dims[i])) return node.fail() << "to the shape " << text_of(wanted);
+    if (dims[i] < 0 || dims[i] > kMaxElements || (dims[i] > 0 && known > kMaxElements / dims[i]))
+      return node.fail() << "to the shape " << text_of(wanted);
     known *= dims[i];
   }
   if (open >= 0) dims[static_cast<std::size_t>(open)] = known == 0 ? 0 : total / known;
   RUNNEL_ASSIGN(const std::int64_t count, checked_count(dims));
-  if (count != total) return node.fail() << "from " << text_of(from) << " to " << text_of(wanted) << ", which is another number of elements";
+  if (count != total)
+    return node.fail() << "from " << text_of(from) << " to " << text_of(wanted)
+                       << ", which is another number of elements";
   return dims;
 }
 
@@ -82,7 +98,8 @@ Result<Dims> squeezed_dims(const Node& node, const Dims& dims, const std::vector
   for (std::size_t i = 0; axes.empty() && i < dims.size(); ++i) gone[i] = dims[i] == 1;
   for (const std::int64_t axis : axes) {
     RUNNEL_ASSIGN(const int at, axis_of(node, axis, dims.size()));
-    if (dims[static_cast<std::size_t>(at)] != 1) return node.fail() << "axis " << at << " of " << text_of(dims) << " is not 1";
+    if (dims[static_cast<std::size_t>(at)] != 1)
+      return node.fail() << "axis " << at << " of " << text_of(dims) << " is not 1";
     gone[static_cast<std::size_t>(at)] = true;
   }
   Dims out;
@@ -107,7 +124,8 @@ Result<Dims> unsqueezed_dims(const Node& node, const Dims& dims, const std::vect
   return out;
 }
 
-Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t size, const std::vector<std::int64_t>& asked) {
+Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t size,
+                                              const std::vector<std::int64_t>& asked) {
   std::vector<std::int64_t> sizes = asked;
   if (sizes.empty()) {
     const auto parts = static_cast<std::int64_t>(node.outputs.size());
@@ -119,11 +137,14 @@ Result<std::vector<std::int64_t>> split_sizes(const Node& node, std::int64_t siz
     if (part < 0 || part > size) return node.fail() << "a part of " << part << " of " << size;
     sum += part;
   }
-  if (sizes.size() != node.outputs.size() || sum != size) return node.fail() << "parts of " << sum << " elements in " << node.outputs.size() << " outputs from " << size;
+  if (sizes.size() != node.outputs.size() || sum != size)
+    return node.fail() << "parts of " << sum << " elements in " << node.outputs.size() << " outputs from "
+                       << size;
   return sizes;
 }
 
-Result<std::optional<std::vector<Constant>>> fold(const Node& node, const std::vector<const Constant*>& inputs) {
+Result<std::optional<std::vector<Constant>>> fold(const Node& node,
+                                                  const std::vector<const Constant*>& inputs) {
   if (node.op == "Constant") {
     RUNNEL_ASSIGN(Constant value, constant_node(node));
     return std::optional(std::vector<Constant>{std::move(value)});

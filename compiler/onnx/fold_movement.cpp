@@ -10,14 +10,17 @@ namespace {
 
 using Inputs = std::vector<const Constant*>;
 
-bool given(const Inputs& inputs, std::size_t position) { return position < inputs.size() && inputs[position] != nullptr; }
+bool given(const Inputs& inputs, std::size_t position) {
+  return position < inputs.size() && inputs[position] != nullptr;
+}
 
 Constant with_dims(const Constant& x, Dims dims) { return {x.dtype, std::move(dims), x.data}; }
 
 Result<Constant> slice(const Node& node, const Inputs& inputs) {
   const Constant& x = *inputs[0];
-  RUNNEL_ASSIGN(const SliceBox box, slice_box(node, x.dims, list_of(node, inputs, 1, "starts"), list_of(node, inputs, 2, "ends"),
-                                              list_of(node, inputs, 3, "axes"), list_of(node, inputs, 4, "steps")));
+  RUNNEL_ASSIGN(const SliceBox box,
+                slice_box(node, x.dims, list_of(node, inputs, 1, "starts"), list_of(node, inputs, 2, "ends"),
+                          list_of(node, inputs, 3, "axes"), list_of(node, inputs, 4, "steps")));
   std::vector<std::int64_t> strides = dense_strides(x.dims);
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -44,7 +47,8 @@ Result<Constant> gather(const Node& node, const Inputs& inputs) {
     for (std::int64_t index : picked) {
       if (index < 0) index += x.dims[at];
       if (index < 0 || index >= x.dims[at]) return node.fail() << "index " << index << " of " << x.dims[at];
-      const auto from = x.data.begin() + static_cast<std::ptrdiff_t>((row * length + static_cast<std::size_t>(index)) * slice_bytes);
+      const auto from = x.data.begin() + static_cast<std::ptrdiff_t>(
+                                             (row * length + static_cast<std::size_t>(index)) * slice_bytes);
       out.data.insert(out.data.end(), from, from + static_cast<std::ptrdiff_t>(slice_bytes));
     }
   }
@@ -60,8 +64,11 @@ Result<Constant> concat(const Node& node, const Inputs& inputs) {
   for (const Constant* part : inputs) {
     if (part == nullptr) return node.fail() << "an absent input";
     bool fits = part->dtype == first.dtype && part->dims.size() == first.dims.size();
-    for (std::size_t i = 0; fits && i < part->dims.size(); ++i) fits = i == at || part->dims[i] == first.dims[i];
-    if (!fits) return node.fail() << text_of(first.dims) << " and " << text_of(part->dims) << " do not fit on axis " << axis;
+    for (std::size_t i = 0; fits && i < part->dims.size(); ++i)
+      fits = i == at || part->dims[i] == first.dims[i];
+    if (!fits)
+      return node.fail() << text_of(first.dims) << " and " << text_of(part->dims) << " do not fit on axis "
+                         << axis;
     out.dims[at] += part->dims[at];
   }
   RUNNEL_TRY(node.named(checked_count(out.dims).status()));
@@ -70,7 +77,8 @@ Result<Constant> concat(const Node& node, const Inputs& inputs) {
   for (std::size_t row = 0; row < outer; ++row) {
     for (const Constant* part : inputs) {
       const std::size_t bytes = part->data.size() / outer;
-      out.data.insert(out.data.end(), part->data.begin() + static_cast<std::ptrdiff_t>(row * bytes), part->data.begin() + static_cast<std::ptrdiff_t>((row + 1) * bytes));
+      out.data.insert(out.data.end(), part->data.begin() + static_cast<std::ptrdiff_t>(row * bytes),
+                      part->data.begin() + static_cast<std::ptrdiff_t>((row + 1) * bytes));
     }
   }
   return out;
@@ -105,7 +113,8 @@ Result<Constant> transpose(const Node& node, const Constant& x) {
   if (perm.empty()) {
     for (std::size_t i = x.dims.size(); i-- > 0;) perm.push_back(static_cast<int>(i));
   }
-  if (perm.size() != x.dims.size()) return node.fail() << "an order of " << perm.size() << " axes for rank " << x.dims.size();
+  if (perm.size() != x.dims.size())
+    return node.fail() << "an order of " << perm.size() << " axes for rank " << x.dims.size();
   return transposed(x, perm);
 }
 
@@ -130,7 +139,8 @@ Result<Constant> expand(const Node& node, const Inputs& inputs) {
 Result<Constant> tile(const Node& node, const Inputs& inputs) {
   const Constant& x = *inputs[0];
   const std::vector<std::int64_t> repeats = integers_of(*inputs[1]);
-  if (repeats.size() != x.dims.size() || 2 * repeats.size() > kMaxAxes) return node.fail() << repeats.size() << " repeats for rank " << x.dims.size();
+  if (repeats.size() != x.dims.size() || 2 * repeats.size() > kMaxAxes)
+    return node.fail() << repeats.size() << " repeats for rank " << x.dims.size();
   const std::vector<std::int64_t> from = dense_strides(x.dims);
   Dims wide, dims;
   std::vector<std::int64_t> strides;
@@ -156,8 +166,10 @@ Result<std::optional<Constant>> single(const Node& node, const Inputs& inputs) {
     return std::optional(with_dims(x, std::move(dims).value()));
   };
   if (op == "Identity" || op == "Dropout") return std::optional(x);
-  if (op == "Shape") return known(make_integers(DType::int64, {static_cast<std::int64_t>(x.dims.size())}, x.dims));
-  if (op == "Reshape" && given(inputs, 1)) return shaped(reshaped_dims(node, x.dims, integers_of(*inputs[1]), node.integer("allowzero", 0) != 0));
+  if (op == "Shape")
+    return known(make_integers(DType::int64, {static_cast<std::int64_t>(x.dims.size())}, x.dims));
+  if (op == "Reshape" && given(inputs, 1))
+    return shaped(reshaped_dims(node, x.dims, integers_of(*inputs[1]), node.integer("allowzero", 0) != 0));
   if (op == "Squeeze") return shaped(squeezed_dims(node, x.dims, list_of(node, inputs, 1, "axes")));
   if (op == "Unsqueeze") return shaped(unsqueezed_dims(node, x.dims, list_of(node, inputs, 1, "axes")));
   if (op == "Slice") return known(slice(node, inputs));

@@ -11,8 +11,9 @@
 
 namespace runnel::compiler {
 
-// value = (integer - zero_point) * scale; one entry, or one per channel. What operators made of the constant since then is not known here:
-// whoever wants the integers computes them from the values and checks that they give these values again.
+// value = (integer - zero_point) * scale; one entry, or one per channel. What operators made of the constant
+// since then is not known here: whoever wants the integers computes them from the values and checks that they
+// give these values again.
 struct Grid {
   DType dtype = DType::none;
   std::vector<float> scales;

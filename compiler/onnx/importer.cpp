@@ -7,7 +7,8 @@
 namespace runnel::compiler {
 namespace {
 
-// Lengths to try for axes whose size nothing tells: short ones do not fit every model, and some fit one length only.
+// Lengths to try for axes whose size nothing tells: short ones do not fit every model, and some fit one
+// length only.
 
 Result<OnnxImport> import_model(std::span<const std::byte> bytes, const OnnxOptions& options) {
   RUNNEL_ASSIGN(const auto model, onnx_source::read_model(bytes));

@@ -13,7 +13,8 @@ Uses::Uses(const Graph& graph) : maker(graph.tensors.size(), -1), readers(graph.
     for (const TensorId id : graph.nodes[i].inputs) {
       if (id >= 0) ++readers[static_cast<std::size_t>(id)];
     }
-    for (const TensorId id : graph.nodes[i].outputs) maker[static_cast<std::size_t>(id)] = static_cast<int>(i);
+    for (const TensorId id : graph.nodes[i].outputs)
+      maker[static_cast<std::size_t>(id)] = static_cast<int>(i);
   }
   for (const TensorId id : graph.outputs) ++readers[static_cast<std::size_t>(id)];
 }
@@ -30,8 +31,10 @@ bool moves_data(const Node& node) {
     case OpCode::gather:
     case OpCode::depth_to_space:
     case OpCode::space_to_depth:
-    case OpCode::max_pool: return true;
-    default: return false;
+    case OpCode::max_pool:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -42,7 +45,9 @@ void drop_unread(Graph& graph) {
   for (const TensorId id : graph.outputs) read[static_cast<std::size_t>(id)] = true;
   std::vector<Node> kept;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (std::none_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) { return read[static_cast<std::size_t>(id)]; })) continue;
+    if (std::none_of(node->outputs.begin(), node->outputs.end(),
+                     [&](TensorId id) { return read[static_cast<std::size_t>(id)]; }))
+      continue;
     for (const TensorId id : node->inputs) {
       if (id >= 0) read[static_cast<std::size_t>(id)] = true;
     }
@@ -54,9 +59,13 @@ void drop_unread(Graph& graph) {
 
 void to_signed(Graph& graph) {
   constexpr int kShift = 128;
-  const auto shifted = [](const Tensor& tensor) { return tensor.dtype == DType::uint8 && tensor.scales.size() == 1 && tensor.zero_points.size() == 1; };
+  const auto shifted = [](const Tensor& tensor) {
+    return tensor.dtype == DType::uint8 && tensor.scales.size() == 1 && tensor.zero_points.size() == 1;
+  };
   const std::size_t count = graph.tensors.size();
-  const auto replace = [](std::vector<TensorId>& ids, TensorId from, TensorId to) { std::replace(ids.begin(), ids.end(), from, to); };
+  const auto replace = [](std::vector<TensorId>& ids, TensorId from, TensorId to) {
+    std::replace(ids.begin(), ids.end(), from, to);
+  };
   // Inputs and outputs stay: a twin does what is inside.
   std::vector<Node> in_front, behind;
   const auto twin = [&](TensorId id) {
@@ -92,7 +101,8 @@ void to_signed(Graph& graph) {
   }
   for (Node& node : graph.nodes) {
     auto* const pad = std::get_if<PadOptions>(&node.options);
-    if (pad != nullptr && shifted(graph.tensors[static_cast<std::size_t>(node.outputs[0])])) pad->value -= kShift;
+    if (pad != nullptr && shifted(graph.tensors[static_cast<std::size_t>(node.outputs[0])]))
+      pad->value -= kShift;
   }
   stays.resize(graph.tensors.size(), false);
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -108,7 +118,9 @@ void to_signed(Graph& graph) {
 }
 
 Status to_integers(Graph& graph, const Grids& grids) {
-  const auto quantized = [](const Node& node) { return node.code == OpCode::quantize || node.code == OpCode::dequantize; };
+  const auto quantized = [](const Node& node) {
+    return node.code == OpCode::quantize || node.code == OpCode::dequantize;
+  };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), quantized)) return {};
   to_signed(graph);
   move_integers(graph);

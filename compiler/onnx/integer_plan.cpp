@@ -26,10 +26,13 @@ bool has_power_form(const Node& node) {
     case OpCode::resize:
     case OpCode::reduce_sum:
     case OpCode::reduce_max:
-    case OpCode::reduce_min: return true;
+    case OpCode::reduce_min:
+      return true;
     // int16, which no table does; int8 functions are tables.
-    case OpCode::relu: return true;
-    default: return is_function(node.code);
+    case OpCode::relu:
+      return true;
+    default:
+      return is_function(node.code);
   }
 }
 
@@ -52,13 +55,15 @@ class Planner {
   Tensor& tensor(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
 
   Node* maker(TensorId id) {
-    const int made = id < static_cast<TensorId>(uses_.maker.size()) ? uses_.maker[static_cast<std::size_t>(id)] : -1;
+    const int made =
+        id < static_cast<TensorId>(uses_.maker.size()) ? uses_.maker[static_cast<std::size_t>(id)] : -1;
     return made < 0 ? nullptr : &graph_.nodes[static_cast<std::size_t>(made)];
   }
   // The integers behind a dequantized tensor of this type.
   TensorId integers(TensorId floats, DType dtype) {
     const Node* const made = maker(floats);
-    if (made == nullptr || made->code != OpCode::dequantize || tensor(made->inputs[0]).dtype != dtype) return kAbsent;
+    if (made == nullptr || made->code != OpCode::dequantize || tensor(made->inputs[0]).dtype != dtype)
+      return kAbsent;
     return made->inputs[0];
   }
 
@@ -69,7 +74,8 @@ class Planner {
     plan.output = graph_.nodes[quantize].outputs[0];
     const DType dtype = tensor(plan.output).dtype;
     if (dtype == DType::int8) {
-      if (auto piece = find_pointwise(graph_, uses_.maker, floats); piece && integers(piece->x, dtype) != kAbsent) {
+      if (auto piece = find_pointwise(graph_, uses_.maker, floats);
+          piece && integers(piece->x, dtype) != kAbsent) {
         plan.inputs = {integers(piece->x, dtype)};
         plan.piece = std::move(*piece);
         return plan;
@@ -79,17 +85,21 @@ class Planner {
     if (op == nullptr || uses_.readers[static_cast<std::size_t>(floats)] != 1) return std::nullopt;
     if (op->code == OpCode::clip) {
       const TensorId between = op->inputs[0];
-      if (maker(between) == nullptr || uses_.readers[static_cast<std::size_t>(between)] != 1) return std::nullopt;
+      if (maker(between) == nullptr || uses_.readers[static_cast<std::size_t>(between)] != 1)
+        return std::nullopt;
       plan.clip = static_cast<std::size_t>(op - graph_.nodes.data());
       op = maker(between);
     }
     plan.op = static_cast<std::size_t>(op - graph_.nodes.data());
     switch (op->code) {
       case OpCode::conv:
-      case OpCode::fully_connected: return weighted(std::move(plan), *op, dtype);
+      case OpCode::fully_connected:
+        return weighted(std::move(plan), *op, dtype);
       case OpCode::add:
       case OpCode::sub:
-      case OpCode::mul: plan.kind = Plan::Kind::pair; return operands(std::move(plan), *op, dtype);
+      case OpCode::mul:
+        plan.kind = Plan::Kind::pair;
+        return operands(std::move(plan), *op, dtype);
       case OpCode::max:
       case OpCode::min:
         plan.kind = Plan::Kind::pair;
@@ -106,13 +116,21 @@ class Planner {
         if (!pool) return std::nullopt;
         // With multipliers the pool rounds to the input's scale first: no coarser than the result's.
         const auto* const options = std::get_if<PoolOptions>(&op->options);
-        const bool padded = options != nullptr && options->count_padding && (options->pad_top | options->pad_left | options->pad_bottom | options->pad_right) != 0;
+        const bool padded =
+            options != nullptr && options->count_padding &&
+            (options->pad_top | options->pad_left | options->pad_bottom | options->pad_right) != 0;
         const Tensor &x = tensor(pool->inputs[0]), &y = tensor(pool->output);
-        pool->powers_only = padded || x.scales[0] > y.scales[0] || (dtype != DType::int8 && (x.scales != y.scales || x.zero_points != y.zero_points));
+        pool->powers_only =
+            padded || x.scales[0] > y.scales[0] ||
+            (dtype != DType::int8 && (x.scales != y.scales || x.zero_points != y.zero_points));
         return pool;
       }
-      case OpCode::reduce_mean: plan.kind = Plan::Kind::single; return operands(std::move(plan), *op, dtype);
-      case OpCode::matmul: plan.kind = Plan::Kind::single; return operands(std::move(plan), *op, dtype);
+      case OpCode::reduce_mean:
+        plan.kind = Plan::Kind::single;
+        return operands(std::move(plan), *op, dtype);
+      case OpCode::matmul:
+        plan.kind = Plan::Kind::single;
+        return operands(std::move(plan), *op, dtype);
       case OpCode::softmax: {
         plan.kind = Plan::Kind::single;
         auto softmax = operands(std::move(plan), *op, dtype);
@@ -127,7 +145,8 @@ class Planner {
     }
   }
 
-  // With multipliers a softmax goes along the last axis, and gives fractions of 256, or of 32768 from int16 with zero point 0.
+  // With multipliers a softmax goes along the last axis, and gives fractions of 256, or of 32768 from int16
+  // with zero point 0.
   bool gives_fractions(const Node& op, const Plan& plan) {
     const Tensor &x = tensor(plan.inputs[0]), &y = tensor(plan.output);
     const auto* const axis = std::get_if<AxisOptions>(&op.options);
@@ -150,10 +169,14 @@ class Planner {
   // A constant on a grid of one scale as integers.
   TensorId twin(TensorId id, DType dtype) {
     const auto grid = grids_.find(id);
-    if (grid == grids_.end() || grid->second == nullptr || grid->second->scales.size() != 1 || tensor(id).dtype != DType::float32) return kAbsent;
+    if (grid == grids_.end() || grid->second == nullptr || grid->second->scales.size() != 1 ||
+        tensor(id).dtype != DType::float32)
+      return kAbsent;
     std::int32_t zero = grid->second->zero_points.empty() ? 0 : grid->second->zero_points[0];
-    if (grid->second->dtype == DType::uint8) zero -= 128;
-    else if (grid->second->dtype != dtype) return kAbsent;
+    if (grid->second->dtype == DType::uint8)
+      zero -= 128;
+    else if (grid->second->dtype != dtype)
+      return kAbsent;
     if (zero < kernels::lowest(dtype) || zero > kernels::highest(dtype)) return kAbsent;
     const float scale = grid->second->scales[0];
     const std::vector<float> values = floats_of(tensor(id));
@@ -165,7 +188,9 @@ class Planner {
     made.data.emplace(values.size() * size_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t value = kernels::to_integer(values[i], scale, zero);
-      if (value < kernels::lowest(dtype) || value > kernels::highest(dtype) || static_cast<float>(value - zero) * scale != values[i]) return kAbsent;
+      if (value < kernels::lowest(dtype) || value > kernels::highest(dtype) ||
+          static_cast<float>(value - zero) * scale != values[i])
+        return kAbsent;
       kernels::store(dtype, made.data->data(), i, value);
     }
     graph_.tensors.push_back(std::move(made));
@@ -188,12 +213,14 @@ class Planner {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const float scale = scales[scales.size() == 1 ? 0 : i / row];
       const std::int64_t value = kernels::to_integer(values[i], scale, 0);
-      if (value < -kMost || value > kMost || static_cast<float>(value) * scale != values[i]) return std::nullopt;
+      if (value < -kMost || value > kMost || static_cast<float>(value) * scale != values[i])
+        return std::nullopt;
       plan.weights.wide = plan.weights.wide || value < -128 || value > 127;
       plan.weights.values.push_back(static_cast<std::int32_t>(value));
     }
     plan.weights.scales = scales;
-    if (op.inputs.size() > 2 && op.inputs[2] >= 0 && !bias_fits(plan, tensor(op.inputs[2]), row)) return std::nullopt;
+    if (op.inputs.size() > 2 && op.inputs[2] >= 0 && !bias_fits(plan, tensor(op.inputs[2]), row))
+      return std::nullopt;
     return plan;
   }
 
@@ -202,9 +229,12 @@ class Planner {
     if (!bias.data || bias.dtype != DType::float32) return false;
     const std::vector<float> values = floats_of(bias);
     const Tensor& x = tensor(plan.inputs[0]);
-    const double limit = x.dtype == DType::int8 && !plan.weights.wide ? 2147483647.0 - 255.0 * 128.0 * static_cast<double>(row) : 1e15;
+    const double limit = x.dtype == DType::int8 && !plan.weights.wide
+                             ? 2147483647.0 - 255.0 * 128.0 * static_cast<double>(row)
+                             : 1e15;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const double unit = static_cast<double>(x.scales[0]) * static_cast<double>(plan.weights.scales[plan.weights.scales.size() == 1 ? 0 : i]);
+      const double unit = static_cast<double>(x.scales[0]) *
+                          static_cast<double>(plan.weights.scales[plan.weights.scales.size() == 1 ? 0 : i]);
       if (!(std::abs(static_cast<double>(values[i]) / unit) <= limit)) return false;
     }
     return true;
@@ -219,7 +249,8 @@ class Planner {
 
 std::optional<int> exponent_of(float scale) {
   int exponent = 0;
-  if (!(scale > 0) || std::frexp(scale, &exponent) != 0.5f || exponent - 1 < -100 || exponent - 1 > 100) return std::nullopt;
+  if (!(scale > 0) || std::frexp(scale, &exponent) != 0.5f || exponent - 1 < -100 || exponent - 1 > 100)
+    return std::nullopt;
   return exponent - 1;
 }
 

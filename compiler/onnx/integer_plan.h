@@ -13,20 +13,20 @@ namespace runnel::compiler {
 struct IntegerWeights {
   std::vector<std::int32_t> values;
   std::vector<float> scales;
-  bool wide = false;   // not all within int8: one zero point for weights of 8 bits is not in the middle
+  bool wide = false;  // not all within int8: one zero point for weights of 8 bits is not in the middle
 };
 
 // A float operator between dequantize and quantize.
 struct Plan {
   enum class Kind { table, weighted, pair, single, concat };
   Kind kind = Kind::table;
-  std::size_t quantize = 0, op = 0;    // nodes; op: not of tables
-  std::optional<std::size_t> clip;     // a clip between the two
-  std::vector<TensorId> inputs;        // integers; constants are there, too
-  TensorId output = kAbsent;           // integers
-  bool powers_only = false;            // has no form with multipliers
-  IntegerWeights weights;              // weighted
-  Pointwise piece;                     // table
+  std::size_t quantize = 0, op = 0;  // nodes; op: not of tables
+  std::optional<std::size_t> clip;   // a clip between the two
+  std::vector<TensorId> inputs;      // integers; constants are there, too
+  TensorId output = kAbsent;         // integers
+  bool powers_only = false;          // has no form with multipliers
+  IntegerWeights weights;            // weighted
+  Pointwise piece;                   // table
 };
 
 // Plans for all quantize nodes that have one. Constant operands with a grid get integer twins in `graph`.

@@ -26,7 +26,8 @@ class Movement {
  private:
   Tensor& tensor(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
   bool same_scale(TensorId a, TensorId b) {
-    return tensor(a).dtype == tensor(b).dtype && tensor(a).scales == tensor(b).scales && tensor(a).zero_points == tensor(b).zero_points;
+    return tensor(a).dtype == tensor(b).dtype && tensor(a).scales == tensor(b).scales &&
+           tensor(a).zero_points == tensor(b).zero_points;
   }
   TensorId like(TensorId shape, TensorId numbers, const char* suffix) {
     Tensor made = tensor(numbers);
@@ -47,20 +48,26 @@ class Movement {
       }
       if (node.code != OpCode::quantize) continue;
       const TensorId y = node.outputs[0];
-      const auto [place, fresh] = known.emplace(std::tuple(node.inputs[0], tensor(y).dtype, tensor(y).scales[0], tensor(y).zero_points[0]), y);
-      const bool is_output = std::find(graph_.outputs.begin(), graph_.outputs.end(), y) != graph_.outputs.end();
+      const auto [place, fresh] = known.emplace(
+          std::tuple(node.inputs[0], tensor(y).dtype, tensor(y).scales[0], tensor(y).zero_points[0]), y);
+      const bool is_output =
+          std::find(graph_.outputs.begin(), graph_.outputs.end(), y) != graph_.outputs.end();
       if (!fresh && !is_output) instead[y] = place->second;
     }
   }
 
-  // The integer that pads; nothing where the operator's zero is no integer of this scale (`exact`) or the pad is none.
+  // The integer that pads; nothing where the operator's zero is no integer of this scale (`exact`) or the pad
+  // is none.
   bool set_padding(Node& node, TensorId integers, bool exact) {
     auto* const pad = std::get_if<PadOptions>(&node.options);
     if (pad == nullptr) return true;
     const Tensor& to = tensor(integers);
-    const std::int64_t nearest = kernels::to_integer(pad->real_value, to.scales[0], to.zero_points[0], kernels::Rounding::half_even);
-    const std::int64_t value = std::clamp<std::int64_t>(nearest, kernels::lowest(to.dtype), kernels::highest(to.dtype));
-    if (exact && static_cast<float>(value - to.zero_points[0]) * to.scales[0] != pad->real_value) return false;
+    const std::int64_t nearest =
+        kernels::to_integer(pad->real_value, to.scales[0], to.zero_points[0], kernels::Rounding::half_even);
+    const std::int64_t value =
+        std::clamp<std::int64_t>(nearest, kernels::lowest(to.dtype), kernels::highest(to.dtype));
+    if (exact && static_cast<float>(value - to.zero_points[0]) * to.scales[0] != pad->real_value)
+      return false;
     pad->value = static_cast<int>(value);
     return true;
   }
@@ -69,14 +76,19 @@ class Movement {
   void quantize_in_front() {
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       const OpCode code = graph_.nodes[i].code;
-      if (code != OpCode::reshape && code != OpCode::transpose && code != OpCode::expand && code != OpCode::pad && code != OpCode::slice) continue;
+      if (code != OpCode::reshape && code != OpCode::transpose && code != OpCode::expand &&
+          code != OpCode::pad && code != OpCode::slice)
+        continue;
       const Uses uses(graph_);
       const TensorId moved = graph_.nodes[i].outputs[0], x = graph_.nodes[i].inputs[0];
-      if (uses.readers[static_cast<std::size_t>(moved)] != 1 || tensor(x).data || tensor(x).dtype != DType::float32) continue;
+      if (uses.readers[static_cast<std::size_t>(moved)] != 1 || tensor(x).data ||
+          tensor(x).dtype != DType::float32)
+        continue;
       // Where others read x in float32, or it is dequantized already, nothing is gained.
       if (uses.readers[static_cast<std::size_t>(x)] != 1) continue;
-      const auto behind = std::find_if(graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i), graph_.nodes.end(),
-                                       [&](const Node& node) { return node.code == OpCode::quantize && node.inputs[0] == moved; });
+      const auto behind = std::find_if(
+          graph_.nodes.begin() + static_cast<std::ptrdiff_t>(i), graph_.nodes.end(),
+          [&](const Node& node) { return node.code == OpCode::quantize && node.inputs[0] == moved; });
       if (behind == graph_.nodes.end()) continue;
       Node quantize = *behind, move = graph_.nodes[i];
       const TensorId y = quantize.outputs[0];
@@ -94,7 +106,7 @@ class Movement {
 
   // dequantize -> move: move -> dequantize.
   void dequantize_behind() {
-    std::map<TensorId, TensorId> integers;   // behind floats
+    std::map<TensorId, TensorId> integers;  // behind floats
     std::vector<Node> nodes;
     for (Node& node : graph_.nodes) {
       if (node.code == OpCode::dequantize) integers[node.outputs[0]] = node.inputs[0];
@@ -128,7 +140,9 @@ class Movement {
     Node moved = node;
     for (std::size_t i = 0; i < moved_inputs(node); ++i) {
       const auto found = integers.find(node.inputs[i]);
-      if (found == integers.end() || tensor(found->second).dtype == DType::int32 || !same_scale(found->second, integers.at(node.inputs[0]))) return false;
+      if (found == integers.end() || tensor(found->second).dtype == DType::int32 ||
+          !same_scale(found->second, integers.at(node.inputs[0])))
+        return false;
       moved.inputs[i] = found->second;
     }
     if (!set_padding(moved, moved.inputs[0], true)) return false;

@@ -14,7 +14,7 @@ namespace {
 using ::onnx::AttributeProto;
 using ::onnx::TensorProto;
 
-constexpr int kMaxNesting = 64;   // of messages in messages
+constexpr int kMaxNesting = 64;  // of messages in messages
 
 float from_half(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16;
@@ -41,16 +41,25 @@ void append(const List& list, std::vector<std::byte>& data) {
 // Elements that stand in the list of their type instead of raw_data.
 void read_list(const TensorProto& tensor, DType type, std::vector<std::byte>& data) {
   switch (type) {
-    case DType::float32: return append<float>(tensor.float_data(), data);
-    case DType::float64: return append<double>(tensor.double_data(), data);
-    case DType::int64: return append<std::int64_t>(tensor.int64_data(), data);
-    case DType::int32: return append<std::int32_t>(tensor.int32_data(), data);
-    case DType::int16: return append<std::int16_t>(tensor.int32_data(), data);
-    case DType::uint16: return append<std::uint16_t>(tensor.int32_data(), data);
-    case DType::int8: return append<std::int8_t>(tensor.int32_data(), data);
+    case DType::float32:
+      return append<float>(tensor.float_data(), data);
+    case DType::float64:
+      return append<double>(tensor.double_data(), data);
+    case DType::int64:
+      return append<std::int64_t>(tensor.int64_data(), data);
+    case DType::int32:
+      return append<std::int32_t>(tensor.int32_data(), data);
+    case DType::int16:
+      return append<std::int16_t>(tensor.int32_data(), data);
+    case DType::uint16:
+      return append<std::uint16_t>(tensor.int32_data(), data);
+    case DType::int8:
+      return append<std::int8_t>(tensor.int32_data(), data);
     case DType::uint8:
-    case DType::boolean: return append<std::uint8_t>(tensor.int32_data(), data);
-    case DType::none: break;
+    case DType::boolean:
+      return append<std::uint8_t>(tensor.int32_data(), data);
+    case DType::none:
+      break;
   }
 }
 
@@ -60,20 +69,58 @@ struct TypedName {
 };
 // The attributes that are read, with their types; others are not looked at.
 constexpr std::array kAttributes = {
-    TypedName{"alpha", AttributeProto::FLOAT}, TypedName{"antialias", AttributeProto::INT}, TypedName{"approximate", AttributeProto::STRING}, TypedName{"auto_pad", AttributeProto::STRING},
-    TypedName{"axes", AttributeProto::INTS}, TypedName{"axis", AttributeProto::INT}, TypedName{"beta", AttributeProto::FLOAT},
-    TypedName{"block_size", AttributeProto::INT}, TypedName{"blocksize", AttributeProto::INT}, TypedName{"ceil_mode", AttributeProto::INT}, TypedName{"coordinate_transformation_mode", AttributeProto::STRING}, TypedName{"count_include_pad", AttributeProto::INT},
-    TypedName{"dilations", AttributeProto::INTS}, TypedName{"direction", AttributeProto::STRING}, TypedName{"else_branch", AttributeProto::GRAPH},
-    TypedName{"end", AttributeProto::INT}, TypedName{"ends", AttributeProto::INTS}, TypedName{"epsilon", AttributeProto::FLOAT},
-    TypedName{"exclusive", AttributeProto::INT}, TypedName{"gamma", AttributeProto::FLOAT}, TypedName{"group", AttributeProto::INT}, TypedName{"hidden_size", AttributeProto::INT}, TypedName{"k", AttributeProto::INT}, TypedName{"keepdims", AttributeProto::INT},
-    TypedName{"kernel_shape", AttributeProto::INTS}, TypedName{"largest", AttributeProto::INT}, TypedName{"layout", AttributeProto::INT},
-    TypedName{"linear_before_reset", AttributeProto::INT}, TypedName{"max", AttributeProto::FLOAT}, TypedName{"min", AttributeProto::FLOAT},
-    TypedName{"mode", AttributeProto::STRING}, TypedName{"nearest_mode", AttributeProto::STRING}, TypedName{"noop_with_empty_axes", AttributeProto::INT}, TypedName{"num_groups", AttributeProto::INT}, TypedName{"num_outputs", AttributeProto::INT},
-    TypedName{"output_dtype", AttributeProto::INT}, TypedName{"output_padding", AttributeProto::INTS}, TypedName{"output_shape", AttributeProto::INTS}, TypedName{"p", AttributeProto::INT}, TypedName{"pads", AttributeProto::INTS},
-    TypedName{"perm", AttributeProto::INTS}, TypedName{"reduction", AttributeProto::STRING}, TypedName{"reverse", AttributeProto::INT}, TypedName{"select_last_index", AttributeProto::INT},
-    TypedName{"split", AttributeProto::INTS}, TypedName{"start", AttributeProto::INT}, TypedName{"starts", AttributeProto::INTS},
-    TypedName{"strides", AttributeProto::INTS}, TypedName{"then_branch", AttributeProto::GRAPH}, TypedName{"to", AttributeProto::INT},
-    TypedName{"transA", AttributeProto::INT}, TypedName{"transB", AttributeProto::INT},
+    TypedName{"alpha", AttributeProto::FLOAT},
+    TypedName{"antialias", AttributeProto::INT},
+    TypedName{"approximate", AttributeProto::STRING},
+    TypedName{"auto_pad", AttributeProto::STRING},
+    TypedName{"axes", AttributeProto::INTS},
+    TypedName{"axis", AttributeProto::INT},
+    TypedName{"beta", AttributeProto::FLOAT},
+    TypedName{"block_size", AttributeProto::INT},
+    TypedName{"blocksize", AttributeProto::INT},
+    TypedName{"ceil_mode", AttributeProto::INT},
+    TypedName{"coordinate_transformation_mode", AttributeProto::STRING},
+    TypedName{"count_include_pad", AttributeProto::INT},
+    TypedName{"dilations", AttributeProto::INTS},
+    TypedName{"direction", AttributeProto::STRING},
+    TypedName{"else_branch", AttributeProto::GRAPH},
+    TypedName{"end", AttributeProto::INT},
+    TypedName{"ends", AttributeProto::INTS},
+    TypedName{"epsilon", AttributeProto::FLOAT},
+    TypedName{"exclusive", AttributeProto::INT},
+    TypedName{"gamma", AttributeProto::FLOAT},
+    TypedName{"group", AttributeProto::INT},
+    TypedName{"hidden_size", AttributeProto::INT},
+    TypedName{"k", AttributeProto::INT},
+    TypedName{"keepdims", AttributeProto::INT},
+    TypedName{"kernel_shape", AttributeProto::INTS},
+    TypedName{"largest", AttributeProto::INT},
+    TypedName{"layout", AttributeProto::INT},
+    TypedName{"linear_before_reset", AttributeProto::INT},
+    TypedName{"max", AttributeProto::FLOAT},
+    TypedName{"min", AttributeProto::FLOAT},
+    TypedName{"mode", AttributeProto::STRING},
+    TypedName{"nearest_mode", AttributeProto::STRING},
+    TypedName{"noop_with_empty_axes", AttributeProto::INT},
+    TypedName{"num_groups", AttributeProto::INT},
+    TypedName{"num_outputs", AttributeProto::INT},
+    TypedName{"output_dtype", AttributeProto::INT},
+    TypedName{"output_padding", AttributeProto::INTS},
+    TypedName{"output_shape", AttributeProto::INTS},
+    TypedName{"p", AttributeProto::INT},
+    TypedName{"pads", AttributeProto::INTS},
+    TypedName{"perm", AttributeProto::INTS},
+    TypedName{"reduction", AttributeProto::STRING},
+    TypedName{"reverse", AttributeProto::INT},
+    TypedName{"select_last_index", AttributeProto::INT},
+    TypedName{"split", AttributeProto::INTS},
+    TypedName{"start", AttributeProto::INT},
+    TypedName{"starts", AttributeProto::INTS},
+    TypedName{"strides", AttributeProto::INTS},
+    TypedName{"then_branch", AttributeProto::GRAPH},
+    TypedName{"to", AttributeProto::INT},
+    TypedName{"transA", AttributeProto::INT},
+    TypedName{"transB", AttributeProto::INT},
 };
 
 }  // namespace
@@ -81,16 +128,26 @@ constexpr std::array kAttributes = {
 DType dtype_of(std::int64_t onnx_type) {
   switch (onnx_type) {
     case TensorProto::FLOAT:
-    case TensorProto::FLOAT16: return DType::float32;
-    case TensorProto::DOUBLE: return DType::float64;
-    case TensorProto::UINT8: return DType::uint8;
-    case TensorProto::INT8: return DType::int8;
-    case TensorProto::UINT16: return DType::uint16;
-    case TensorProto::INT16: return DType::int16;
-    case TensorProto::INT32: return DType::int32;
-    case TensorProto::INT64: return DType::int64;
-    case TensorProto::BOOL: return DType::boolean;
-    default: return DType::none;
+    case TensorProto::FLOAT16:
+      return DType::float32;
+    case TensorProto::DOUBLE:
+      return DType::float64;
+    case TensorProto::UINT8:
+      return DType::uint8;
+    case TensorProto::INT8:
+      return DType::int8;
+    case TensorProto::UINT16:
+      return DType::uint16;
+    case TensorProto::INT16:
+      return DType::int16;
+    case TensorProto::INT32:
+      return DType::int32;
+    case TensorProto::INT64:
+      return DType::int64;
+    case TensorProto::BOOL:
+      return DType::boolean;
+    default:
+      return DType::none;
   }
 }
 
@@ -103,7 +160,8 @@ int opset_of(const ::onnx::ModelProto& model) {
 
 Result<std::unique_ptr<::onnx::ModelProto>> read_model(std::span<const std::byte> bytes) {
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    return Status(Code::unsupported) << bytes.size() << " bytes, expected fewer than 2^31: protobuf reads no larger messages";
+    return Status(Code::unsupported) << bytes.size()
+                                     << " bytes, expected fewer than 2^31: protobuf reads no larger messages";
   }
   auto model = std::make_unique<::onnx::ModelProto>();
   google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
@@ -112,26 +170,35 @@ Result<std::unique_ptr<::onnx::ModelProto>> read_model(std::span<const std::byte
   if (!model->ParsePartialFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return Status(Code::invalid_data) << "not an ONNX model: the protobuf message ends early or is damaged";
   }
-  if (!model->has_graph() || model->opset_import_size() == 0) return Status(Code::invalid_data) << "not an ONNX model: without a graph or opset";
+  if (!model->has_graph() || model->opset_import_size() == 0)
+    return Status(Code::invalid_data) << "not an ONNX model: without a graph or opset";
   for (const auto& import : model->opset_import()) {
     if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
     if (import.version() < kOldestOpset || import.version() > kNewestOpset) {
-      return Status(Code::unsupported) << "opset " << import.version() << ", expected " << kOldestOpset << " to " << kNewestOpset;
+      return Status(Code::unsupported)
+             << "opset " << import.version() << ", expected " << kOldestOpset << " to " << kNewestOpset;
     }
   }
-  if (opset_of(*model) == 0) return Status(Code::unsupported) << "no operators of ONNX itself, expected opset " << kOldestOpset << " to " << kNewestOpset;
-  if (model->functions_size() > 0) return Status(Code::unsupported) << "model functions (\"" << model->functions(0).name() << "\"), expected a plain graph";
+  if (opset_of(*model) == 0)
+    return Status(Code::unsupported) << "no operators of ONNX itself, expected opset " << kOldestOpset
+                                     << " to " << kNewestOpset;
+  if (model->functions_size() > 0)
+    return Status(Code::unsupported) << "model functions (\"" << model->functions(0).name()
+                                     << "\"), expected a plain graph";
   return model;
 }
 
 Result<Constant> read_tensor(const TensorProto& tensor) {
-  const auto fail = [&](Code code = Code::invalid_data) { return Status(code) << "tensor \"" << tensor.name() << "\": "; };
+  const auto fail = [&](Code code = Code::invalid_data) {
+    return Status(code) << "tensor \"" << tensor.name() << "\": ";
+  };
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     std::string file;
     for (const auto& entry : tensor.external_data()) {
       if (entry.key() == "location") file = entry.value();
     }
-    return fail(Code::unsupported) << "its data is in another file (\"" << file << "\"); save the model as one file";
+    return fail(Code::unsupported) << "its data is in another file (\"" << file
+                                   << "\"); save the model as one file";
   }
   if (tensor.has_segment()) return fail(Code::unsupported) << "stored in segments";
   Constant out;
@@ -150,7 +217,9 @@ Result<Constant> read_tensor(const TensorProto& tensor) {
     read_list(tensor, half ? DType::uint16 : out.dtype, data);
   }
   const std::size_t expected = static_cast<std::size_t>(count.value()) * (half ? 2 : size_of(out.dtype));
-  if (data.size() != expected) return fail() << data.size() << " bytes for shape " << text_of(out.dims) << " of " << name_of(out.dtype) << ", expected " << expected;
+  if (data.size() != expected)
+    return fail() << data.size() << " bytes for shape " << text_of(out.dims) << " of " << name_of(out.dtype)
+                  << ", expected " << expected;
   if (half) {
     out.data.resize(data.size() * 2);
     for (std::size_t i = 0; i < data.size() / 2; ++i) {
@@ -192,17 +261,22 @@ std::vector<std::int64_t> Node::integers(std::string_view wanted) const {
 Result<Node> read_node(const ::onnx::NodeProto& proto, int opset) {
   Node node;
   node.proto = &proto;
-  node.op = proto.domain().empty() || proto.domain() == "ai.onnx" ? proto.op_type() : proto.domain() + "." + proto.op_type();
+  node.op = proto.domain().empty() || proto.domain() == "ai.onnx" ? proto.op_type()
+                                                                  : proto.domain() + "." + proto.op_type();
   node.inputs.assign(proto.input().begin(), proto.input().end());
   node.outputs.assign(proto.output().begin(), proto.output().end());
   node.name = !proto.name().empty() ? proto.name() : node.outputs.empty() ? "" : node.outputs[0];
   node.opset = opset;
   if (node.outputs.empty()) return node.fail() << "no outputs";
   for (const auto& attribute : proto.attribute()) {
-    if (!attribute.ref_attr_name().empty()) return node.fail(Code::unsupported) << "attribute \"" << attribute.name() << "\" refers to a function's attribute";
+    if (!attribute.ref_attr_name().empty())
+      return node.fail(Code::unsupported)
+             << "attribute \"" << attribute.name() << "\" refers to a function's attribute";
     for (const TypedName& known : kAttributes) {
       if (attribute.name() != known.name || attribute.type() == known.type) continue;
-      return node.fail() << "attribute \"" << attribute.name() << "\" of type " << static_cast<int>(attribute.type()) << ", expected " << static_cast<int>(known.type);
+      return node.fail() << "attribute \"" << attribute.name() << "\" of type "
+                         << static_cast<int>(attribute.type()) << ", expected "
+                         << static_cast<int>(known.type);
     }
   }
   return node;

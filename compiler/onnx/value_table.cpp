@@ -12,7 +12,9 @@ namespace {
 using fb::OpCode;
 constexpr std::size_t kMostNodes = 32;
 
-const Tensor& tensor_of(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
+const Tensor& tensor_of(const Graph& graph, TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)];
+}
 
 std::int64_t elements(const Tensor& tensor) {
   std::int64_t count = 1;
@@ -23,8 +25,10 @@ std::int64_t elements(const Tensor& tensor) {
 bool is_pointwise(const Node& node) {
   switch (node.code) {
     case OpCode::relu:
-    case OpCode::clip: return true;
-    default: return is_function(node.code) || is_pair(node.code);
+    case OpCode::clip:
+      return true;
+    default:
+      return is_function(node.code) || is_pair(node.code);
   }
 }
 
@@ -44,7 +48,9 @@ class Search {
       found.x = id;
       return true;
     }
-    if (std::find(found.nodes.begin(), found.nodes.end(), static_cast<std::size_t>(maker)) != found.nodes.end()) return true;
+    if (std::find(found.nodes.begin(), found.nodes.end(), static_cast<std::size_t>(maker)) !=
+        found.nodes.end())
+      return true;
     if (!is_pointwise(node) || found.nodes.size() >= kMostNodes) return false;
     for (const TensorId input : node.inputs) {
       if (input < 0 || !visit(input)) return false;
@@ -69,7 +75,8 @@ std::optional<Pointwise> find_pointwise(const Graph& graph, const std::vector<in
   return search.found;
 }
 
-Result<std::vector<std::byte>> table_of(const Graph& graph, const Pointwise& piece, TensorId from, TensorId to, TensorId y) {
+Result<std::vector<std::byte>> table_of(const Graph& graph, const Pointwise& piece, TensorId from,
+                                        TensorId to, TensorId y) {
   Graph small;
   std::map<TensorId, TensorId> ids;
   const auto id_of = [&](TensorId id) {
@@ -95,7 +102,7 @@ Result<std::vector<std::byte>> table_of(const Graph& graph, const Pointwise& pie
     small.nodes.push_back(std::move(node));
   }
   last.inputs = {id_of(y)};
-  small.tensors.push_back(tensor_of(graph, to));   // `to` may be `from`'s tensor as well
+  small.tensors.push_back(tensor_of(graph, to));  // `to` may be `from`'s tensor as well
   small.tensors.back().shape = {256};
   last.outputs = {static_cast<TensorId>(small.tensors.size() - 1)};
   small.nodes.push_back(last);

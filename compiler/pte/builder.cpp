@@ -11,7 +11,7 @@
 namespace runnel::compiler::pte_source {
 namespace {
 
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;   // of one computed tensor
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of one computed tensor
 
 std::string text_of(const Dims& dims) {
   std::string text = "[";
@@ -25,11 +25,17 @@ Perm perm_of(const Tensor& tensor) { return {tensor.dim_order.begin(), tensor.di
 Status check_shape(const Call& call, const Dims& dims) {
   std::int64_t count = 1;
   for (const std::int32_t dim : dims) {
-    if (dim < 1) return call.fail(Code::unsupported) << "a tensor of " << text_of(dims) << ", expected dimensions of 1 or more";
+    if (dim < 1)
+      return call.fail(Code::unsupported)
+             << "a tensor of " << text_of(dims) << ", expected dimensions of 1 or more";
     count = std::min(count * dim, kMaxElements + 1);
   }
-  if (dims.size() > runnel::kMaxRank) return call.fail(Code::unsupported) << "a tensor of " << dims.size() << " axes, expected at most " << runnel::kMaxRank;
-  if (count > kMaxElements) return call.fail(Code::unsupported) << "a tensor of " << text_of(dims) << ", expected at most " << kMaxElements << " elements";
+  if (dims.size() > runnel::kMaxRank)
+    return call.fail(Code::unsupported)
+           << "a tensor of " << dims.size() << " axes, expected at most " << runnel::kMaxRank;
+  if (count > kMaxElements)
+    return call.fail(Code::unsupported)
+           << "a tensor of " << text_of(dims) << ", expected at most " << kMaxElements << " elements";
   return {};
 }
 
@@ -43,17 +49,21 @@ Operand constant_operand(Constant constant) {
   return out;
 }
 
-Builder::Builder(const Method& method, std::size_t file_bytes) : method_(method), held_(method.values.size()), budget_(16 * file_bytes + (std::size_t{1} << 24)) {}
+Builder::Builder(const Method& method, std::size_t file_bytes)
+    : method_(method), held_(method.values.size()), budget_(16 * file_bytes + (std::size_t{1} << 24)) {}
 
 Status Builder::spend(const Call& call, std::size_t bytes) {
-  if (bytes > budget_) return call.fail(Code::unsupported) << "more constants than a file of this size should have";
+  if (bytes > budget_)
+    return call.fail(Code::unsupported) << "more constants than a file of this size should have";
   budget_ -= bytes;
   return {};
 }
 
 // ---- operands of a call
 
-bool Builder::is_none(const Call& call, std::size_t position) const { return std::holds_alternative<std::monostate>(value(call, position)); }
+bool Builder::is_none(const Call& call, std::size_t position) const {
+  return std::holds_alternative<std::monostate>(value(call, position));
+}
 
 Result<const Tensor*> Builder::tensor(const Call& call, std::size_t position) const {
   const auto* found = std::get_if<Tensor>(&value(call, position));
@@ -69,7 +79,9 @@ Result<Operand> Builder::operand(const Call& call, std::size_t position) {
 Result<ConstantPtr> Builder::constant(const Call& call, std::size_t position) {
   if (is_none(call, position)) return ConstantPtr();
   RUNNEL_ASSIGN(const Operand found, operand(call, position));
-  if (found.constant == nullptr) return call.fail(Code::unsupported) << "operand " << position << " is computed at run time, expected a constant";
+  if (found.constant == nullptr)
+    return call.fail(Code::unsupported)
+           << "operand " << position << " is computed at run time, expected a constant";
   return found.constant;
 }
 
@@ -79,19 +91,24 @@ Result<std::int64_t> Builder::integer(const Call& call, std::size_t position) co
   return *found;
 }
 
-Result<std::int64_t> Builder::integer(const Call& call, std::size_t position, std::int64_t low, std::int64_t high) const {
+Result<std::int64_t> Builder::integer(const Call& call, std::size_t position, std::int64_t low,
+                                      std::int64_t high) const {
   RUNNEL_ASSIGN(const std::int64_t found, integer(call, position));
-  if (found < low || found > high) return call.fail() << "operand " << position << " is " << found << ", expected " << low << " to " << high;
+  if (found < low || found > high)
+    return call.fail() << "operand " << position << " is " << found << ", expected " << low << " to " << high;
   return found;
 }
 
 Result<double> Builder::number(const Call& call, std::size_t position) const {
   if (const auto* found = std::get_if<double>(&value(call, position))) {
-    const bool fits = std::isinf(*found) || std::abs(*found) <= static_cast<double>(std::numeric_limits<float>::max());
-    if (!fits) return call.fail(Code::unsupported) << "operand " << position << " is no number that float32 can hold";
+    const bool fits =
+        std::isinf(*found) || std::abs(*found) <= static_cast<double>(std::numeric_limits<float>::max());
+    if (!fits)
+      return call.fail(Code::unsupported) << "operand " << position << " is no number that float32 can hold";
     return *found;
   }
-  if (const auto* found = std::get_if<std::int64_t>(&value(call, position))) return static_cast<double>(*found);
+  if (const auto* found = std::get_if<std::int64_t>(&value(call, position)))
+    return static_cast<double>(*found);
   return call.fail() << "operand " << position << " is no number";
 }
 
@@ -126,7 +143,8 @@ Result<ConstantPtr> Builder::load(const Call& call, std::int32_t index) {
   if (known != nullptr) return known;
   const Tensor& tensor = std::get<Tensor>(method_.values[static_cast<std::size_t>(index)]);
   RUNNEL_TRY(spend(call, tensor.bytes));
-  Constant stored{tensor.dtype, permuted(tensor.sizes, perm_of(tensor)), {tensor.data->begin(), tensor.data->end()}};
+  Constant stored{
+      tensor.dtype, permuted(tensor.sizes, perm_of(tensor)), {tensor.data->begin(), tensor.data->end()}};
   known = std::make_shared<const Constant>(transposed(stored, inverse(perm_of(tensor))));
   return known;
 }
@@ -134,7 +152,8 @@ Result<ConstantPtr> Builder::load(const Call& call, std::int32_t index) {
 Result<Operand> Builder::read(const Call& call, std::int32_t index) {
   const auto* tensor = std::get_if<Tensor>(&method_.values[static_cast<std::size_t>(index)]);
   if (tensor == nullptr) return call.fail() << "value " << index << " is no tensor";
-  if (tensor->dtype == DType::none) return call.fail(Code::unsupported) << "value " << index << " has a type that nothing here computes with";
+  if (tensor->dtype == DType::none)
+    return call.fail(Code::unsupported) << "value " << index << " has a type that nothing here computes with";
   if (tensor->constant()) {
     RUNNEL_ASSIGN(const ConstantPtr loaded, load(call, index));
     return Operand{loaded, kAbsent, tensor->dtype, tensor->sizes, {}};
@@ -147,7 +166,8 @@ Result<Operand> Builder::read(const Call& call, std::int32_t index) {
   const Memory& memory = memories_[tensor->memory];
   const auto region = memory.find(tensor->offset);
   if (region == memory.end() || region->second.end != tensor->offset + tensor->bytes) {
-    return call.fail() << "value " << index << " is " << tensor->bytes << " bytes of memory that nothing wrote, or that something else has overwritten";
+    return call.fail() << "value " << index << " is " << tensor->bytes
+                       << " bytes of memory that nothing wrote, or that something else has overwritten";
   }
   if (region->second.value == index) return *held;
   return reinterpreted(call, region->second.value, index);
@@ -155,8 +175,11 @@ Result<Operand> Builder::read(const Call& call, std::int32_t index) {
 
 // The bytes of one tensor as another one.
 Result<Operand> Builder::reinterpreted(const Call& call, std::int32_t from, std::int32_t to) {
-  const Tensor &x = std::get<Tensor>(method_.values[static_cast<std::size_t>(from)]), &y = std::get<Tensor>(method_.values[static_cast<std::size_t>(to)]);
-  if (x.dtype != y.dtype) return call.fail(Code::unsupported) << "value " << to << " is the memory of value " << from << ", of another type";
+  const Tensor &x = std::get<Tensor>(method_.values[static_cast<std::size_t>(from)]),
+               &y = std::get<Tensor>(method_.values[static_cast<std::size_t>(to)]);
+  if (x.dtype != y.dtype)
+    return call.fail(Code::unsupported)
+           << "value " << to << " is the memory of value " << from << ", of another type";
   const Operand operand = *held_[static_cast<std::size_t>(from)];
   const Dims shape = permuted(y.sizes, perm_of(y));
   if (operand.constant != nullptr) {
@@ -167,7 +190,9 @@ Result<Operand> Builder::reinterpreted(const Call& call, std::int32_t from, std:
   }
   RUNNEL_ASSIGN(TensorId id, stored(call, operand, perm_of(x)));
   RUNNEL_TRY(check_shape(call, shape));
-  if (at(id).shape != shape) { RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt})); }
+  if (at(id).shape != shape) {
+    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
+  }
   return computed(id, perm_of(y));
 }
 
@@ -186,7 +211,9 @@ Status Builder::write(const Call& call, std::int32_t index, Operand operand) {
   if (tensor == nullptr) return call.fail() << "writes value " << index << ", which is no tensor";
   if (tensor->constant()) return call.fail() << "writes value " << index << ", which is a constant";
   if (operand.dims != tensor->sizes || operand.dtype != tensor->dtype) {
-    return call.fail() << "computes " << name_of(operand.dtype) << ' ' << text_of(operand.dims) << ", but the program says " << name_of(tensor->dtype) << ' ' << text_of(tensor->sizes);
+    return call.fail() << "computes " << name_of(operand.dtype) << ' ' << text_of(operand.dims)
+                       << ", but the program says " << name_of(tensor->dtype) << ' '
+                       << text_of(tensor->sizes);
   }
   if (is_variable(index)) return assign(call, index, operand);
   held_[static_cast<std::size_t>(index)] = std::move(operand);
@@ -195,7 +222,8 @@ Status Builder::write(const Call& call, std::int32_t index, Operand operand) {
 }
 
 Status Builder::result(const Call& call, Operand operand) {
-  if (call.args.size() < 2 || call.args.back() != call.args[call.args.size() - 2]) return call.fail() << "its output is not named twice";
+  if (call.args.size() < 2 || call.args.back() != call.args[call.args.size() - 2])
+    return call.fail() << "its output is not named twice";
   return write(call, call.args.back(), std::move(operand));
 }
 
@@ -203,8 +231,10 @@ Status Builder::add_input(std::int32_t index, const std::string& name) {
   const Call call{name, 0, {}};
   const auto* tensor = std::get_if<Tensor>(&method_.values[static_cast<std::size_t>(index)]);
   if (tensor == nullptr) return Status(Code::unsupported) << "input \"" << name << "\" is no tensor";
-  if (tensor->constant() || held_[static_cast<std::size_t>(index)]) return Status(Code::invalid_data) << "input \"" << name << "\" is there twice or a constant";
-  if (tensor->dtype == DType::none) return Status(Code::unsupported) << "input \"" << name << "\" has a type that nothing here computes with";
+  if (tensor->constant() || held_[static_cast<std::size_t>(index)])
+    return Status(Code::invalid_data) << "input \"" << name << "\" is there twice or a constant";
+  if (tensor->dtype == DType::none)
+    return Status(Code::unsupported) << "input \"" << name << "\" has a type that nothing here computes with";
   compiler::Tensor made;
   made.name = name;
   made.dtype = tensor->dtype;
@@ -233,16 +263,21 @@ Status Builder::add_variables() {
   std::set<std::int32_t> written(method_.inputs.begin(), method_.inputs.end());
   for (const Instruction& instruction : method_.instructions) {
     if (instruction.kind != Instruction::Kind::kernel || instruction.args.empty()) continue;
-    const bool copies = method_.operators[instruction.which].starts_with("aten::copy_") && !written.contains(instruction.args[0]);
+    const bool copies = method_.operators[instruction.which].starts_with("aten::copy_") &&
+                        !written.contains(instruction.args[0]);
     const auto* tensor = std::get_if<Tensor>(&method_.values[static_cast<std::size_t>(instruction.args[0])]);
-    if (copies && tensor != nullptr && tensor->planned) found.insert(instruction.args[0]);
-    else written.insert(instruction.args.back());
+    if (copies && tensor != nullptr && tensor->planned)
+      found.insert(instruction.args[0]);
+    else
+      written.insert(instruction.args.back());
   }
   for (const std::int32_t index : found) {
     const Tensor& tensor = std::get<Tensor>(method_.values[static_cast<std::size_t>(index)]);
     const int number = static_cast<int>(variables_.size());
     const Call call{tensor.name.empty() ? "mutable buffer " + std::to_string(number) : tensor.name, 0, {}};
-    if (tensor.dtype == DType::none || held_[static_cast<std::size_t>(index)]) return call.fail(Code::unsupported) << "of a type that nothing here computes with, or an input at the same time";
+    if (tensor.dtype == DType::none || held_[static_cast<std::size_t>(index)])
+      return call.fail(Code::unsupported)
+             << "of a type that nothing here computes with, or an input at the same time";
     Dims shape = permuted(tensor.sizes, perm_of(tensor));
     if (shape.empty()) shape = {1};
     RUNNEL_TRY(check_shape(call, shape));
@@ -251,10 +286,13 @@ Status Builder::add_variables() {
     if (const Scale* known = scale_of(index)) scale = *known;
     if (tensor.data) {
       RUNNEL_TRY(spend(call, tensor.bytes));
-      RUNNEL_ASSIGN(const TensorId id, add_constant(call, {tensor.dtype, shape, {tensor.data->begin(), tensor.data->end()}}, "first"));
+      RUNNEL_ASSIGN(
+          const TensorId id,
+          add_constant(call, {tensor.dtype, shape, {tensor.data->begin(), tensor.data->end()}}, "first"));
       first.push_back(id);
     }
-    RUNNEL_ASSIGN(const TensorId id, emit(call, fb::OpCode::read_variable, first, VariableOptions{number}, {shape, tensor.dtype, scale}));
+    RUNNEL_ASSIGN(const TensorId id, emit(call, fb::OpCode::read_variable, first, VariableOptions{number},
+                                          {shape, tensor.dtype, scale}));
     variables_[index] = {number, shape};
     Operand operand{nullptr, id, tensor.dtype, tensor.sizes, perm_of(tensor)};
     held_[static_cast<std::size_t>(index)] = std::move(operand);
@@ -266,9 +304,12 @@ Status Builder::add_variables() {
 Status Builder::assign(const Call& call, std::int32_t index, const Operand& operand) {
   const Variable& variable = variables_.at(index);
   const Tensor& tensor = std::get<Tensor>(method_.values[static_cast<std::size_t>(index)]);
-  if (operand.dims != tensor.sizes || operand.dtype != tensor.dtype) return call.fail() << "assigns " << text_of(operand.dims) << " to a mutable buffer of " << text_of(tensor.sizes);
+  if (operand.dims != tensor.sizes || operand.dtype != tensor.dtype)
+    return call.fail() << "assigns " << text_of(operand.dims) << " to a mutable buffer of "
+                       << text_of(tensor.sizes);
   RUNNEL_ASSIGN(const TensorId x, stored(call, operand, perm_of(tensor)));
-  RUNNEL_ASSIGN(const TensorId y, emit(call, fb::OpCode::assign_variable, {x}, VariableOptions{variable.number}, {}));
+  RUNNEL_ASSIGN(const TensorId y,
+                emit(call, fb::OpCode::assign_variable, {x}, VariableOptions{variable.number}, {}));
   Operand held{nullptr, y, tensor.dtype, tensor.sizes, perm_of(tensor)};
   held_[static_cast<std::size_t>(index)] = std::move(held);
   occupy(tensor, index);
@@ -303,7 +344,9 @@ Result<TensorId> Builder::stored(const Call& call, const Operand& operand, const
   if (operand.constant != nullptr) {
     auto& known = constants_[{operand.constant.get(), perm}];
     if (known.first != nullptr) return known.second;
-    RUNNEL_ASSIGN(const TensorId id, add_constant(call, transposed({operand.dtype, operand.dims, operand.constant->data}, perm), "constant"));
+    RUNNEL_ASSIGN(const TensorId id,
+                  add_constant(call, transposed({operand.dtype, operand.dims, operand.constant->data}, perm),
+                               "constant"));
     known = {operand.constant, id};
     return id;
   }
@@ -324,7 +367,8 @@ Result<TensorId> Builder::stored(const Call& call, const Operand& operand, const
   }
   TensorId id = operand.id;
   if (moves) {
-    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::transpose, {operand.id}, TransposeOptions{{order.begin(), order.end()}}, {}));
+    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::transpose, {operand.id},
+                           TransposeOptions{{order.begin(), order.end()}}, {}));
   } else if (shape != at(id).shape) {
     RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {operand.id}, {}, {shape, DType::none, std::nullopt}));
   }
@@ -340,8 +384,10 @@ Result<Operand> Builder::reshaped(const Call& call, const Operand& operand, cons
   RUNNEL_TRY(check_shape(call, dims));
   // Axes of 1 that come and go do not change the order in which the others are stored.
   Dims wide_from, wide_to;
-  std::copy_if(operand.dims.begin(), operand.dims.end(), std::back_inserter(wide_from), [](std::int32_t dim) { return dim != 1; });
-  std::copy_if(dims.begin(), dims.end(), std::back_inserter(wide_to), [](std::int32_t dim) { return dim != 1; });
+  std::copy_if(operand.dims.begin(), operand.dims.end(), std::back_inserter(wide_from),
+               [](std::int32_t dim) { return dim != 1; });
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(wide_to),
+               [](std::int32_t dim) { return dim != 1; });
   Perm perm;
   if (wide_from == wide_to) {
     std::vector<int> to, place(operand.dims.size(), -1);
@@ -369,19 +415,25 @@ Result<Operand> Builder::reshaped(const Call& call, const Operand& operand, cons
   }
   Dims shape = permuted(dims, perm);
   if (shape.empty()) shape = {1};
-  if (at(id).shape != shape) { RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt})); }
+  if (at(id).shape != shape) {
+    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
+  }
   return Operand{nullptr, id, operand.dtype, dims, perm};
 }
 
 // ---- nodes
 
-Result<TensorId> Builder::emit(const Call& call, fb::OpCode code, std::vector<TensorId> inputs, Options options, Made made, int version, kernels::Rounding rounding) {
-  RUNNEL_ASSIGN(const auto ids, emit_all(call, code, std::move(inputs), std::move(options), {std::move(made)}, version, rounding));
+Result<TensorId> Builder::emit(const Call& call, fb::OpCode code, std::vector<TensorId> inputs,
+                               Options options, Made made, int version, kernels::Rounding rounding) {
+  RUNNEL_ASSIGN(const auto ids, emit_all(call, code, std::move(inputs), std::move(options), {std::move(made)},
+                                         version, rounding));
   return ids[0];
 }
 
-Result<std::vector<TensorId>> Builder::emit_all(const Call& call, fb::OpCode code, std::vector<TensorId> inputs, Options options, const std::vector<Made>& made,
-                                                int version, kernels::Rounding rounding) {
+Result<std::vector<TensorId>> Builder::emit_all(const Call& call, fb::OpCode code,
+                                                std::vector<TensorId> inputs, Options options,
+                                                const std::vector<Made>& made, int version,
+                                                kernels::Rounding rounding) {
   Node node;
   node.name = call.name + " " + std::to_string(call.index);
   node.code = code;

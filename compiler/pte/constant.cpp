@@ -44,12 +44,23 @@ Result<std::vector<std::int64_t>> integers_of(const Constant& x) {
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < x.count(); ++i) {
     switch (x.dtype) {
-      case DType::int8: out.push_back(x.at<std::int8_t>(i)); break;
-      case DType::uint8: out.push_back(x.at<std::uint8_t>(i)); break;
-      case DType::int16: out.push_back(x.at<std::int16_t>(i)); break;
-      case DType::int32: out.push_back(x.at<std::int32_t>(i)); break;
-      case DType::int64: out.push_back(x.at<std::int64_t>(i)); break;
-      default: return Status(Code::unsupported) << "a constant of " << name_of(x.dtype) << ", expected integers";
+      case DType::int8:
+        out.push_back(x.at<std::int8_t>(i));
+        break;
+      case DType::uint8:
+        out.push_back(x.at<std::uint8_t>(i));
+        break;
+      case DType::int16:
+        out.push_back(x.at<std::int16_t>(i));
+        break;
+      case DType::int32:
+        out.push_back(x.at<std::int32_t>(i));
+        break;
+      case DType::int64:
+        out.push_back(x.at<std::int64_t>(i));
+        break;
+      default:
+        return Status(Code::unsupported) << "a constant of " << name_of(x.dtype) << ", expected integers";
     }
   }
   return out;
@@ -59,9 +70,15 @@ Result<std::vector<double>> numbers_of(const Constant& x) {
   std::vector<double> out;
   for (std::size_t i = 0; i < x.count(); ++i) {
     switch (x.dtype) {
-      case DType::float32: out.push_back(static_cast<double>(x.at<float>(i))); break;
-      case DType::float64: out.push_back(x.at<double>(i)); break;
-      default: return Status(Code::unsupported) << "a constant of " << name_of(x.dtype) << ", expected float32 or float64";
+      case DType::float32:
+        out.push_back(static_cast<double>(x.at<float>(i)));
+        break;
+      case DType::float64:
+        out.push_back(x.at<double>(i));
+        break;
+      default:
+        return Status(Code::unsupported)
+               << "a constant of " << name_of(x.dtype) << ", expected float32 or float64";
     }
   }
   return out;

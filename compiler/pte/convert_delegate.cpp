@@ -21,21 +21,27 @@ std::vector<std::int64_t> offsets_of(const std::vector<npu::VelaTensor>& tensors
 }
 
 // The sizes that the payload says are those of the program: whoever copies them need not look again.
-Status check_sizes(Builder& builder, const Call& call, const std::vector<npu::VelaTensor>& said, std::size_t first) {
+Status check_sizes(Builder& builder, const Call& call, const std::vector<npu::VelaTensor>& said,
+                   std::size_t first) {
   for (std::size_t i = 0; i < said.size(); ++i) {
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, first + i));
-    if (tensor->bytes != said[i].bytes || size_of(tensor->dtype) != static_cast<std::size_t>(said[i].element)) {
-      return call.fail() << "operand " << first + i << " has " << tensor->bytes << " bytes, but the payload says " << said[i].bytes << " in elements of " << said[i].element;
+    if (tensor->bytes != said[i].bytes ||
+        size_of(tensor->dtype) != static_cast<std::size_t>(said[i].element)) {
+      return call.fail() << "operand " << first + i << " has " << tensor->bytes
+                         << " bytes, but the payload says " << said[i].bytes << " in elements of "
+                         << said[i].element;
     }
   }
   return {};
 }
 
-Result<Segment> read_ethos_u(Builder& builder, const Call& call, const Delegate& delegate, std::span<const NamedData> named_data) {
+Result<Segment> read_ethos_u(Builder& builder, const Call& call, const Delegate& delegate,
+                             std::span<const NamedData> named_data) {
   auto stream = npu::read_vela_stream(delegate.payload, named_data);
   if (!stream.ok()) return call.named(stream.status());
   if (stream->inputs.size() + stream->outputs.size() != call.args.size()) {
-    return call.fail() << call.args.size() << " operands, but the payload has " << stream->inputs.size() << " inputs and " << stream->outputs.size() << " outputs";
+    return call.fail() << call.args.size() << " operands, but the payload has " << stream->inputs.size()
+                       << " inputs and " << stream->outputs.size() << " outputs";
   }
   RUNNEL_TRY(check_sizes(builder, call, stream->inputs, 0));
   RUNNEL_TRY(check_sizes(builder, call, stream->outputs, stream->inputs.size()));
@@ -72,10 +78,13 @@ Result<Segment> read_unknown(Builder& builder, const Call& call, const Delegate&
 
 }  // namespace
 
-Status convert_delegate(Builder& builder, const Call& call, const Delegate& delegate, std::span<const NamedData> named_data) {
-  if (delegate.id.empty() || delegate.id.size() > 256) return call.fail() << "a name of " << delegate.id.size() << " bytes, expected 1 to 256";
+Status convert_delegate(Builder& builder, const Call& call, const Delegate& delegate,
+                        std::span<const NamedData> named_data) {
+  if (delegate.id.empty() || delegate.id.size() > 256)
+    return call.fail() << "a name of " << delegate.id.size() << " bytes, expected 1 to 256";
   const bool ethos_u = delegate.id == "EthosUBackend";
-  auto read = ethos_u ? read_ethos_u(builder, call, delegate, named_data) : read_unknown(builder, call, delegate);
+  auto read =
+      ethos_u ? read_ethos_u(builder, call, delegate, named_data) : read_unknown(builder, call, delegate);
   if (!read.ok()) return read.status();
   Segment& segment = *read;
   if (segment.inputs == call.args.size()) return call.fail() << "no outputs";
@@ -84,12 +93,16 @@ Status convert_delegate(Builder& builder, const Call& call, const Delegate& dele
   }
   std::vector<TensorId> inputs;
   for (std::size_t i = 0; i < segment.parts.size(); ++i) {
-    const Constant part{DType::uint8, {static_cast<std::int32_t>(segment.parts[i].size())}, {segment.parts[i].begin(), segment.parts[i].end()}};
+    const Constant part{DType::uint8,
+                        {static_cast<std::int32_t>(segment.parts[i].size())},
+                        {segment.parts[i].begin(), segment.parts[i].end()}};
     RUNNEL_ASSIGN(const TensorId id, builder.add_constant(call, part, segment.options.parts[i]));
     inputs.push_back(id);
   }
   // Back ends see tensors as they lie in memory.
-  const auto order_of = [](const Tensor& tensor) { return Perm(tensor.dim_order.begin(), tensor.dim_order.end()); };
+  const auto order_of = [](const Tensor& tensor) {
+    return Perm(tensor.dim_order.begin(), tensor.dim_order.end());
+  };
   for (std::size_t i = 0; i < segment.inputs; ++i) {
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, i));
     RUNNEL_ASSIGN(const Operand x, builder.operand(call, i));
@@ -99,12 +112,15 @@ Status convert_delegate(Builder& builder, const Call& call, const Delegate& dele
   std::vector<Builder::Made> made;
   for (std::size_t i = segment.inputs; i < call.args.size(); ++i) {
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, i));
-    if (tensor->dtype == DType::none || tensor->sizes.empty()) return call.fail(Code::unsupported) << "operand " << i << " has no axes, or a type that nothing here computes with";
+    if (tensor->dtype == DType::none || tensor->sizes.empty())
+      return call.fail(Code::unsupported)
+             << "operand " << i << " has no axes, or a type that nothing here computes with";
     Builder::Made wanted{permuted(tensor->sizes, order_of(*tensor)), tensor->dtype, std::nullopt};
     if (const Scale* scale = builder.scale_of(call.args[i])) wanted.scale = *scale;
     made.push_back(std::move(wanted));
   }
-  RUNNEL_ASSIGN(const auto outputs, builder.emit_all(call, fb::OpCode::delegate, inputs, segment.options, made));
+  RUNNEL_ASSIGN(const auto outputs,
+                builder.emit_all(call, fb::OpCode::delegate, inputs, segment.options, made));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::size_t position = segment.inputs + i;
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, position));

@@ -22,13 +22,16 @@ Result<Operand> widened(Builder& builder, const Call& call, const Operand& x, st
 
 fb::OpCode code_of(const Call& call) {
   constexpr std::pair<std::string_view, fb::OpCode> kCodes[] = {
-      {"aten::add.out", fb::OpCode::add},         {"aten::sub.out", fb::OpCode::sub},   {"aten::mul.out", fb::OpCode::mul},
-      {"aten::div.out", fb::OpCode::div},         {"aten::maximum.out", fb::OpCode::max}, {"aten::minimum.out", fb::OpCode::min},
-      {"aten::relu.out", fb::OpCode::relu},       {"aten::sigmoid.out", fb::OpCode::sigmoid}, {"aten::tanh.out", fb::OpCode::tanh},
-      {"aten::exp.out", fb::OpCode::exp},         {"aten::log.out", fb::OpCode::log},   {"aten::sqrt.out", fb::OpCode::sqrt},
-      {"aten::abs.out", fb::OpCode::abs},         {"aten::neg.out", fb::OpCode::neg},
+      {"aten::add.out", fb::OpCode::add},          {"aten::sub.out", fb::OpCode::sub},
+      {"aten::mul.out", fb::OpCode::mul},          {"aten::div.out", fb::OpCode::div},
+      {"aten::maximum.out", fb::OpCode::max},      {"aten::minimum.out", fb::OpCode::min},
+      {"aten::relu.out", fb::OpCode::relu},        {"aten::sigmoid.out", fb::OpCode::sigmoid},
+      {"aten::tanh.out", fb::OpCode::tanh},        {"aten::exp.out", fb::OpCode::exp},
+      {"aten::log.out", fb::OpCode::log},          {"aten::sqrt.out", fb::OpCode::sqrt},
+      {"aten::abs.out", fb::OpCode::abs},          {"aten::neg.out", fb::OpCode::neg},
       {"aten::_softmax.out", fb::OpCode::softmax}, {"aten::_log_softmax.out", fb::OpCode::log_softmax}};
-  const auto* const found = std::ranges::find(kCodes, std::string_view(call.name), &std::pair<std::string_view, fb::OpCode>::first);
+  const auto* const found =
+      std::ranges::find(kCodes, std::string_view(call.name), &std::pair<std::string_view, fb::OpCode>::first);
   return found == std::end(kCodes) ? fb::OpCode::none : found->second;
 }
 
@@ -36,14 +39,19 @@ fb::OpCode code_of(const Call& call) {
 
 Operand scalar(float value) { return constant_operand(floats({1}, std::span(&value, 1))); }
 
-Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a, const Operand& b) {
-  if (a.dtype != b.dtype || (a.dtype != DType::float32 && (a.dtype != DType::int32 || code == fb::OpCode::div))) {
-    return call.fail(Code::unsupported) << "of " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", expected float32 or int32 on both sides";
+Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a,
+                       const Operand& b) {
+  if (a.dtype != b.dtype ||
+      (a.dtype != DType::float32 && (a.dtype != DType::int32 || code == fb::OpCode::div))) {
+    return call.fail(Code::unsupported) << "of " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                        << ", expected float32 or int32 on both sides";
   }
   const std::size_t rank = std::max(a.dims.size(), b.dims.size());
   RUNNEL_ASSIGN(const Operand left, widened(builder, call, a, rank));
   RUNNEL_ASSIGN(const Operand right, widened(builder, call, b, rank));
-  const Perm perm = left.constant == nullptr ? left.perm : right.constant == nullptr ? right.perm : identity_perm(rank);
+  const Perm perm = left.constant == nullptr    ? left.perm
+                    : right.constant == nullptr ? right.perm
+                                                : identity_perm(rank);
   RUNNEL_ASSIGN(const TensorId x, builder.stored(call, left, perm));
   RUNNEL_ASSIGN(const TensorId y, builder.stored(call, right, perm));
   RUNNEL_ASSIGN(const TensorId out, builder.emit(call, code, {x, y}, BinaryOptions{}, {}));
@@ -79,8 +87,14 @@ Status convert_clip(Builder& builder, const Call& call) {
   ClipOptions options;
   options.low_value = std::numeric_limits<float>::lowest();
   options.high_value = std::numeric_limits<float>::max();
-  if (!builder.is_none(call, 1)) { RUNNEL_ASSIGN(const double low, builder.number(call, 1)); options.low_value = std::max(options.low_value, static_cast<float>(low)); }
-  if (!builder.is_none(call, 2)) { RUNNEL_ASSIGN(const double high, builder.number(call, 2)); options.high_value = std::min(options.high_value, static_cast<float>(high)); }
+  if (!builder.is_none(call, 1)) {
+    RUNNEL_ASSIGN(const double low, builder.number(call, 1));
+    options.low_value = std::max(options.low_value, static_cast<float>(low));
+  }
+  if (!builder.is_none(call, 2)) {
+    RUNNEL_ASSIGN(const double high, builder.number(call, 2));
+    options.high_value = std::min(options.high_value, static_cast<float>(high));
+  }
   // Where the limits cross, ExecuTorch gives the higher one, as min(max(x, low), high) does.
   options.low_value = std::min(options.low_value, options.high_value);
   const Perm perm = x.constant == nullptr ? x.perm : identity_perm(x.dims.size());
@@ -107,12 +121,15 @@ Status convert_mean(Builder& builder, const Call& call) {
   const auto rank = static_cast<std::int64_t>(x.dims.size());
   std::vector<bool> gone(x.dims.size(), false);
   std::vector<std::int64_t> axes;
-  if (!builder.is_none(call, 1)) { RUNNEL_ASSIGN(axes, builder.integers(call, 1)); }
+  if (!builder.is_none(call, 1)) {
+    RUNNEL_ASSIGN(axes, builder.integers(call, 1));
+  }
   for (const std::int64_t axis : axes) {
-    if (axis < -rank || axis >= rank) return call.fail() << "axis " << axis << " of a tensor of rank " << rank;
+    if (axis < -rank || axis >= rank)
+      return call.fail() << "axis " << axis << " of a tensor of rank " << rank;
     gone[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = true;
   }
-  if (axes.empty()) gone.assign(x.dims.size(), true);   // over everything
+  if (axes.empty()) gone.assign(x.dims.size(), true);  // over everything
   if (gone.empty()) return call.fail(Code::unsupported) << "over a single number";
   const Perm perm = x.constant == nullptr ? x.perm : identity_perm(x.dims.size());
   ReduceOptions options;
@@ -140,12 +157,15 @@ Status convert_product(Builder& builder, const Call& call) {
   RUNNEL_TRY(expect_float(call, a));
   RUNNEL_TRY(expect_float(call, b));
   if (a.dims.size() != rank || b.dims.size() != rank || a.dims[rank - 1] != b.dims[rank - 2]) {
-    return call.fail() << "matrices of rank " << a.dims.size() << " and " << b.dims.size() << " that do not fit, expected rank " << rank;
+    return call.fail() << "matrices of rank " << a.dims.size() << " and " << b.dims.size()
+                       << " that do not fit, expected rank " << rank;
   }
   if (sum) {
     RUNNEL_ASSIGN(const double beta, builder.number(call, 3));
     RUNNEL_ASSIGN(const double alpha, builder.number(call, 4));
-    if (beta != 1 || alpha != 1) return call.fail(Code::unsupported) << "factors of " << shortest_text(beta).view() << " and " << shortest_text(alpha).view() << ", expected 1";
+    if (beta != 1 || alpha != 1)
+      return call.fail(Code::unsupported) << "factors of " << shortest_text(beta).view() << " and "
+                                          << shortest_text(alpha).view() << ", expected 1";
   }
   RUNNEL_ASSIGN(const TensorId x, builder.plain(call, a));
   const Perm perm = identity_perm(rank);
@@ -167,7 +187,9 @@ Status convert_product(Builder& builder, const Call& call) {
     inputs.push_back(y);
   }
   const bool dense = b.constant != nullptr && rank == 2;
-  RUNNEL_ASSIGN(const TensorId product, builder.emit(call, dense ? fb::OpCode::fully_connected : fb::OpCode::matmul, inputs, dense ? Options(FullyConnectedOptions{}) : Options(), {}));
+  RUNNEL_ASSIGN(const TensorId product,
+                builder.emit(call, dense ? fb::OpCode::fully_connected : fb::OpCode::matmul, inputs,
+                             dense ? Options(FullyConnectedOptions{}) : Options(), {}));
   Operand y = builder.computed(product, perm);
   if (!added) {
     RUNNEL_ASSIGN(const Operand summand, builder.operand(call, 0));

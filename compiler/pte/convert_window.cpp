@@ -1,4 +1,5 @@
-// Convolutions, pools and batch normalization of float32. A program has the channels in front of the window's axes; here they are stored behind.
+// Convolutions, pools and batch normalization of float32. A program has the channels in front of the window's
+// axes; here they are stored behind.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +29,9 @@ Result<PoolOptions> read_pool_window(Builder& builder, const Call& call, bool di
   RUNNEL_ASSIGN(const Pair kernel, read_pair(builder, call, 1, 1));
   RUNNEL_ASSIGN(steps.stride, read_pair(builder, call, 2, 1, &kernel));
   RUNNEL_ASSIGN(steps.pad, read_pair(builder, call, 3, 0));
-  if (dilated) { RUNNEL_ASSIGN(steps.dilation, read_pair(builder, call, 4, 1)); }
+  if (dilated) {
+    RUNNEL_ASSIGN(steps.dilation, read_pair(builder, call, 4, 1));
+  }
   options.kernel_height = kernel.height;
   options.kernel_width = kernel.width;
   steps.apply_to(options);
@@ -43,7 +46,9 @@ Status convert_conv(Builder& builder, const Call& call) {
   RUNNEL_TRY(expect_float(call, x.dtype));
   RUNNEL_TRY(expect_float(call, w->dtype));
   const std::size_t rank = x.dims.size();
-  if ((rank != 3 && rank != 4) || w->dims.size() != rank) return call.fail(Code::unsupported) << "input rank " << rank << ", weights rank " << w->dims.size() << ", expected 3 or 4 on both sides";
+  if ((rank != 3 && rank != 4) || w->dims.size() != rank)
+    return call.fail(Code::unsupported) << "input rank " << rank << ", weights rank " << w->dims.size()
+                                        << ", expected 3 or 4 on both sides";
   RUNNEL_ASSIGN(const bool is_transposed, builder.boolean(call, 6));
   if (is_transposed) return call.fail(Code::unsupported) << "transposed";
   RUNNEL_ASSIGN(Steps steps, read_steps(builder, call));
@@ -70,20 +75,24 @@ Status convert_conv(Builder& builder, const Call& call) {
 namespace {
 
 // The outputs that a ceiling adds are made by padding behind the input.
-Result<PoolOptions> read_pool(Builder& builder, const Call& call, const Dims& dims, std::size_t ceiling, bool dilated) {
+Result<PoolOptions> read_pool(Builder& builder, const Call& call, const Dims& dims, std::size_t ceiling,
+                              bool dilated) {
   if (dims.size() != 4) return call.fail(Code::unsupported) << "input rank " << dims.size() << ", expected 4";
   RUNNEL_ASSIGN(PoolOptions options, read_pool_window(builder, call, dilated));
   RUNNEL_ASSIGN(const bool ceil, builder.boolean(call, ceiling));
   if (ceil) {
     // One window more where one begins inside of the input but does not end there.
     const auto more = [](std::int64_t size, int kernel_size, int step, int padding, int spread) {
-      const std::int64_t extent = std::int64_t{kernel_size - 1} * spread + 1, room = size + 2 * padding - extent;
+      const std::int64_t extent = std::int64_t{kernel_size - 1} * spread + 1,
+                         room = size + 2 * padding - extent;
       if (room < 0 || room % step == 0) return 0;
       const std::int64_t begin = (room / step + 1) * step;
       return begin < size + padding ? static_cast<int>(begin - room) : 0;
     };
-    options.pad_bottom += more(dims[2], options.kernel_height, options.stride_height, options.pad_top, options.dilation_height);
-    options.pad_right += more(dims[3], options.kernel_width, options.stride_width, options.pad_left, options.dilation_width);
+    options.pad_bottom +=
+        more(dims[2], options.kernel_height, options.stride_height, options.pad_top, options.dilation_height);
+    options.pad_right +=
+        more(dims[3], options.kernel_width, options.stride_width, options.pad_left, options.dilation_width);
   }
   return options;
 }
@@ -109,7 +118,8 @@ Status convert_average_pool(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(options.count_padding, builder.boolean(call, 5));
   if (!builder.is_none(call, 6)) return call.fail(Code::unsupported) << "a divisor of its own";
   if (options.pad_bottom != options.pad_top || options.pad_right != options.pad_left) {
-    if (options.count_padding) return call.fail(Code::unsupported) << "a ceiling that adds windows, with padding counted";
+    if (options.count_padding)
+      return call.fail(Code::unsupported) << "a ceiling that adds windows, with padding counted";
   }
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
@@ -117,7 +127,8 @@ Status convert_average_pool(Builder& builder, const Call& call) {
   return builder.result(call, builder.computed(y, perm));
 }
 
-// (x - mean) / sqrt(variance + eps) * weight + bias, per channel: one factor and one summand, which a convolution in front takes over.
+// (x - mean) / sqrt(variance + eps) * weight + bias, per channel: one factor and one summand, which a
+// convolution in front takes over.
 Status convert_batch_norm(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
   RUNNEL_TRY(expect_float(call, x.dtype));
@@ -128,7 +139,8 @@ Status convert_batch_norm(Builder& builder, const Call& call) {
     if (given == nullptr) return std::vector<double>(channels, otherwise);
     auto values = numbers_of(*given);
     if (!values.ok()) return call.named(values.status());
-    if (values->size() != channels) return call.fail() << values->size() << " numbers for " << channels << " channels";
+    if (values->size() != channels)
+      return call.fail() << values->size() << " numbers for " << channels << " channels";
     return values;
   };
   RUNNEL_ASSIGN(const auto weight, numbers(1, 1));
@@ -139,7 +151,8 @@ Status convert_batch_norm(Builder& builder, const Call& call) {
   std::vector<float> factor, summand;
   for (std::size_t c = 0; c < channels; ++c) {
     const double scale = weight[c] / std::sqrt(variance[c] + epsilon);
-    if (!std::isfinite(scale) || std::abs(scale) > 1e30) return call.fail() << "a variance of " << variance[c] << " in channel " << c;
+    if (!std::isfinite(scale) || std::abs(scale) > 1e30)
+      return call.fail() << "a variance of " << variance[c] << " in channel " << c;
     factor.push_back(static_cast<float>(scale));
     summand.push_back(static_cast<float>(std::clamp(bias[c] - mean[c] * scale, -3e38, 3e38)));
   }
@@ -148,8 +161,10 @@ Status convert_batch_norm(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
   RUNNEL_ASSIGN(const TensorId factors, builder.add_constant(call, floats(shape, factor), "factors"));
   RUNNEL_ASSIGN(const TensorId summands, builder.add_constant(call, floats(shape, summand), "summands"));
-  RUNNEL_ASSIGN(const TensorId scaled, builder.emit(call, fb::OpCode::mul, {input, factors}, BinaryOptions{}, {}));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::add, {scaled, summands}, BinaryOptions{}, {}));
+  RUNNEL_ASSIGN(const TensorId scaled,
+                builder.emit(call, fb::OpCode::mul, {input, factors}, BinaryOptions{}, {}));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(call, fb::OpCode::add, {scaled, summands}, BinaryOptions{}, {}));
   return builder.write(call, call.args[7], builder.computed(y, perm));
 }
 

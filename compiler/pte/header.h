@@ -10,9 +10,9 @@
 namespace runnel::compiler::pte_source {
 
 struct Layout {
-  std::size_t program_bytes = 0;   // of the FlatBuffer, from byte 0
-  std::size_t segment_base = 0;    // 0: no segments
-  std::size_t segment_bytes = 0;   // from the base on
+  std::size_t program_bytes = 0;  // of the FlatBuffer, from byte 0
+  std::size_t segment_base = 0;   // 0: no segments
+  std::size_t segment_bytes = 0;  // from the base on
 };
 
 // Errors: invalid_data naming the field, when a size or offset reaches beyond the file.

@@ -16,14 +16,18 @@ namespace runnel::compiler {
 namespace pte_source {
 namespace {
 
-bool has_identifier(std::span<const std::byte> bytes, const char* identifier) { return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, identifier, 4) == 0; }
+bool has_identifier(std::span<const std::byte> bytes, const char* identifier) {
+  return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, identifier, 4) == 0;
+}
 
 // Kernels that are not known and instructions that are not taken, all at once.
 Status check_instructions(const Method& method) {
   std::map<std::string, int> obstacles;
   for (const Instruction& instruction : method.instructions) {
     if (instruction.kind == Instruction::Kind::jump) ++obstacles["jumps (control flow)"];
-    if (instruction.kind != Instruction::Kind::kernel || find_kernel(method.operators[instruction.which]) != nullptr) continue;
+    if (instruction.kind != Instruction::Kind::kernel ||
+        find_kernel(method.operators[instruction.which]) != nullptr)
+      continue;
     ++obstacles[method.operators[instruction.which]];
   }
   return obstacle_status(obstacles, "kernels", "times");
@@ -35,7 +39,8 @@ Status convert(Builder& builder, const Program& program, std::size_t index) {
   Call call{"", index, instruction.args};
   switch (instruction.kind) {
     case Instruction::Kind::free:
-    case Instruction::Kind::jump: return {};
+    case Instruction::Kind::jump:
+      return {};
     case Instruction::Kind::move: {
       call.name = "move";
       RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
@@ -46,12 +51,15 @@ Status convert(Builder& builder, const Program& program, std::size_t index) {
       call.name = "delegate " + delegate.id;
       return convert_delegate(builder, call, delegate, program.named_data);
     }
-    case Instruction::Kind::kernel: break;
+    case Instruction::Kind::kernel:
+      break;
   }
   call.name = method.operators[instruction.which];
   const Kernel& kernel = *find_kernel(call.name);
   if (call.args.size() < kernel.least || call.args.size() > kernel.most) {
-    return call.fail() << call.args.size() << " operands, expected " << kernel.least << (kernel.most > kernel.least ? " or more" : "") << "; another version of ExecuTorch may have others";
+    return call.fail() << call.args.size() << " operands, expected " << kernel.least
+                       << (kernel.most > kernel.least ? " or more" : "")
+                       << "; another version of ExecuTorch may have others";
   }
   return kernel.convert(builder, call);
 }
@@ -66,10 +74,13 @@ std::string name_of(const Method& method, std::int32_t value, const char* what, 
 Status add_output(Builder& builder, const Method& method, std::size_t index) {
   const std::int32_t value = method.outputs[index];
   const Call call{name_of(method, value, "output", index), method.instructions.size(), {}};
-  if (!std::holds_alternative<Tensor>(method.values[static_cast<std::size_t>(value)])) return Status(Code::unsupported) << "output \"" << call.name << "\" is no tensor";
+  if (!std::holds_alternative<Tensor>(method.values[static_cast<std::size_t>(value)]))
+    return Status(Code::unsupported) << "output \"" << call.name << "\" is no tensor";
   RUNNEL_ASSIGN(const Operand held, builder.read(call, value));
   RUNNEL_ASSIGN(TensorId id, builder.plain(call, held));
-  const auto taken = [&](const std::vector<TensorId>& list) { return std::ranges::find(list, id) != list.end(); };
+  const auto taken = [&](const std::vector<TensorId>& list) {
+    return std::ranges::find(list, id) != list.end();
+  };
   if (taken(builder.graph.inputs) || taken(builder.graph.outputs) || builder.at(id).data) {
     const std::vector<std::int32_t> shape = builder.at(id).shape;
     RUNNEL_ASSIGN(id, builder.emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
@@ -82,7 +93,7 @@ Status add_output(Builder& builder, const Method& method, std::size_t index) {
 Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable operators) {
   PteImport out;
   const bool bundled = has_identifier(file, "BP08");
-  std::vector<std::byte> inner;                        // aligned, wherever it lies in the bundle
+  std::vector<std::byte> inner;  // aligned, wherever it lies in the bundle
   if (bundled) {
     RUNNEL_ASSIGN(const auto program, bundled_program(file));
     inner.assign(program.begin(), program.end());
@@ -94,10 +105,14 @@ Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable 
   RUNNEL_TRY(check_instructions(method));
   Builder builder(method, bytes.size());
   builder.set_scales(scales_of(method));
-  for (std::size_t i = 0; i < method.inputs.size(); ++i) RUNNEL_TRY(builder.add_input(method.inputs[i], name_of(method, method.inputs[i], "input", i)));
+  for (std::size_t i = 0; i < method.inputs.size(); ++i)
+    RUNNEL_TRY(builder.add_input(method.inputs[i], name_of(method, method.inputs[i], "input", i)));
   RUNNEL_TRY(builder.add_variables());
   for (std::size_t i = 0; i < method.instructions.size(); ++i) RUNNEL_TRY(convert(builder, program, i));
-  if (method.outputs.empty() || method.inputs.empty()) return Status(Code::unsupported) << "method \"" << method.name << "\" has " << method.inputs.size() << " inputs and " << method.outputs.size() << " outputs, expected 1 or more of each";
+  if (method.outputs.empty() || method.inputs.empty())
+    return Status(Code::unsupported) << "method \"" << method.name << "\" has " << method.inputs.size()
+                                     << " inputs and " << method.outputs.size()
+                                     << " outputs, expected 1 or more of each";
   for (std::size_t i = 0; i < method.outputs.size(); ++i) RUNNEL_TRY(add_output(builder, method, i));
   // Time is behind batch and channels, where there is one input.
   for (const TensorId id : builder.graph.inputs) {
@@ -114,14 +129,18 @@ Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable 
     out.notes.push_back("method \"" + method.name + "\" is taken; left out: " + names);
   }
   if (bundled) RUNNEL_TRY(add_test_cases(file, method.name, out.graph, out.notes));
-  out.graph.pipeline.usage = builder.stateful() ? fb::Usage::step : can_stream(out.graph, operators) ? fb::Usage::stream : fb::Usage::whole;
+  out.graph.pipeline.usage = builder.stateful()                 ? fb::Usage::step
+                             : can_stream(out.graph, operators) ? fb::Usage::stream
+                                                                : fb::Usage::whole;
   return out;
 }
 
 }  // namespace
 }  // namespace pte_source
 
-bool is_pte(std::span<const std::byte> bytes) { return pte_source::has_identifier(bytes, "ET12") || pte_source::has_identifier(bytes, "BP08"); }
+bool is_pte(std::span<const std::byte> bytes) {
+  return pte_source::has_identifier(bytes, "ET12") || pte_source::has_identifier(bytes, "BP08");
+}
 
 Result<PteImport> import_pte(std::span<const std::byte> bytes, OperatorTable operators) {
   return catching_bad_alloc("importing the model", [&]() -> Result<PteImport> {

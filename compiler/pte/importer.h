@@ -23,9 +23,10 @@ struct PteImport {
 // Whether the bytes say that they are a program (ET12 at byte 4) or one with test cases (BP08).
 bool is_pte(std::span<const std::byte> bytes);
 
-// `bytes`: the whole file. Takes the first method. Inputs and outputs have the program's order of axes. Mutable buffers make the graph one of
-// usage `step`; otherwise `operators` tells whether it can be streamed, and without a stream it is of usage `whole`. Calls of delegates become
-// operators of the code `delegate`. Test cases of a .bpte file become vectors. Errors: invalid_data with value or instruction, expected and
+// `bytes`: the whole file. Takes the first method. Inputs and outputs have the program's order of axes.
+// Mutable buffers make the graph one of usage `step`; otherwise `operators` tells whether it can be streamed,
+// and without a stream it is of usage `whole`. Calls of delegates become operators of the code `delegate`.
+// Test cases of a .bpte file become vectors. Errors: invalid_data with value or instruction, expected and
 // found; unsupported naming every kernel that is not known, all at once.
 Result<PteImport> import_pte(std::span<const std::byte> bytes, OperatorTable operators = all_operators());
 

@@ -10,12 +10,17 @@ constexpr std::string_view kFloats = "float32", kNumbers = "float32 and int32 (w
 
 constexpr std::array kKernels = {
     // portable
-    Kernel{"aten::convolution.out", 11, 11, convert_conv, "one or two axes, constant weights, not transposed"},
-    Kernel{"aten::max_pool2d_with_indices.out", 9, 9, convert_max_pool, "the places of the maxima must not be read"},
+    Kernel{"aten::convolution.out", 11, 11, convert_conv,
+           "one or two axes, constant weights, not transposed"},
+    Kernel{"aten::max_pool2d_with_indices.out", 9, 9, convert_max_pool,
+           "the places of the maxima must not be read"},
     Kernel{"aten::avg_pool2d.out", 9, 9, convert_average_pool, "no divisor of its own"},
-    Kernel{"aten::_native_batch_norm_legit_no_training.out", 11, 11, convert_batch_norm, "becomes part of the convolution in front"},
-    Kernel{"aten::add.out", 5, 5, convert_binary, "float32 and int32 (wraps round); `alpha` other than 1: float32"},
-    Kernel{"aten::sub.out", 5, 5, convert_binary, "float32 and int32 (wraps round); `alpha` other than 1: float32"},
+    Kernel{"aten::_native_batch_norm_legit_no_training.out", 11, 11, convert_batch_norm,
+           "becomes part of the convolution in front"},
+    Kernel{"aten::add.out", 5, 5, convert_binary,
+           "float32 and int32 (wraps round); `alpha` other than 1: float32"},
+    Kernel{"aten::sub.out", 5, 5, convert_binary,
+           "float32 and int32 (wraps round); `alpha` other than 1: float32"},
     Kernel{"aten::mul.out", 4, 4, convert_binary, kNumbers},
     Kernel{"aten::div.out", 4, 4, convert_binary, kFloats},
     Kernel{"aten::maximum.out", 4, 4, convert_binary, kNumbers},
@@ -56,7 +61,8 @@ constexpr std::array kKernels = {
     // quantized_decomposed: newer ones have the type of the output as one more operand
     Kernel{"quantized_decomposed::quantize_per_tensor.out", 8, 8, convert_quantize},
     Kernel{"quantized_decomposed::dequantize_per_tensor.out", 8, 9, convert_dequantize},
-    Kernel{"quantized_decomposed::quantize_per_channel.out", 9, 9, convert_quantize_channels, "one zero point for all"},
+    Kernel{"quantized_decomposed::quantize_per_channel.out", 9, 9, convert_quantize_channels,
+           "one zero point for all"},
     Kernel{"quantized_decomposed::dequantize_per_channel.out", 9, 10, convert_dequantize_channels},
     // cortex_m
     Kernel{"cortex_m::quantize_per_tensor.out", 8, 8, convert_quantize},
@@ -79,13 +85,17 @@ const Kernel* find_kernel(std::string_view name) {
   return found == kKernels.end() ? nullptr : found;
 }
 
-Result<Pair> read_pair(Builder& builder, const Call& call, std::size_t position, std::int64_t low, const Pair* otherwise) {
+Result<Pair> read_pair(Builder& builder, const Call& call, std::size_t position, std::int64_t low,
+                       const Pair* otherwise) {
   RUNNEL_ASSIGN(const auto numbers, builder.integers(call, position));
   if (numbers.empty() && otherwise != nullptr) return *otherwise;
-  if (numbers.empty() || numbers.size() > 2) return call.fail() << "operand " << position << " has " << numbers.size() << " numbers, expected 1 or 2";
+  if (numbers.empty() || numbers.size() > 2)
+    return call.fail() << "operand " << position << " has " << numbers.size() << " numbers, expected 1 or 2";
   constexpr std::int64_t kMost = 1 << 16;
   for (const std::int64_t number : numbers) {
-    if (number < low || number > kMost) return call.fail() << "operand " << position << " has " << number << ", expected " << low << " to " << kMost;
+    if (number < low || number > kMost)
+      return call.fail() << "operand " << position << " has " << number << ", expected " << low << " to "
+                         << kMost;
   }
   return Pair{static_cast<int>(numbers.front()), static_cast<int>(numbers.back())};
 }

@@ -9,11 +9,11 @@
 namespace runnel::compiler::pte_source {
 
 struct Kernel {
-  std::string_view name;               // "aten::add.out"
+  std::string_view name;  // "aten::add.out"
   // Operands, outputs included; a later version of a kernel may have more.
   std::size_t least = 0, most = 0;
   Status (*convert)(Builder& builder, const Call& call) = nullptr;
-  std::string_view remarks = {};       // what is asked of it; docs/formats.md is made of it
+  std::string_view remarks = {};  // what is asked of it; docs/formats.md is made of it
 };
 
 // Null when there is none of that name.
@@ -56,7 +56,8 @@ Status convert_quantized_max_pool(Builder& builder, const Call& call);
 Status convert_quantized_pad(Builder& builder, const Call& call);
 
 // A call of a delegate: a segment of the graph that stays opaque.
-Status convert_delegate(Builder& builder, const Call& call, const Delegate& delegate, std::span<const NamedData> named_data);
+Status convert_delegate(Builder& builder, const Call& call, const Delegate& delegate,
+                        std::span<const NamedData> named_data);
 
 // Scales and zero points of the int8 tensors of a method, as far as its kernels say them.
 std::map<std::int32_t, Scale> scales_of(const Method& method);
@@ -66,7 +67,8 @@ std::map<std::int32_t, Scale> scales_of(const Method& method);
 struct Pair {
   int height = 1, width = 1;
 };
-Result<Pair> read_pair(Builder& builder, const Call& call, std::size_t position, std::int64_t low, const Pair* otherwise = nullptr);
+Result<Pair> read_pair(Builder& builder, const Call& call, std::size_t position, std::int64_t low,
+                       const Pair* otherwise = nullptr);
 // Strides, paddings and dilations of convolutions and pools.
 struct Steps {
   Pair stride, pad, dilation;
@@ -86,7 +88,8 @@ Result<Steps> read_steps(Builder& builder, const Call& call);
 // Of a pool: kernel, stride, padding and, where it has one, dilation are operands 1 to 4.
 Result<PoolOptions> read_pool_window(Builder& builder, const Call& call, bool dilated);
 // a op b in float32 or plain int32, broadcast.
-Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a, const Operand& b);
+Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a,
+                       const Operand& b);
 Operand scalar(float value);
 
 }  // namespace runnel::compiler::pte_source

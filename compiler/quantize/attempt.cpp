@@ -11,11 +11,12 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr std::size_t kSearched = 40;   // clips that ranges are searched with
+constexpr std::size_t kSearched = 40;  // clips that ranges are searched with
 
 }  // namespace
 
-Result<Quantized> Attempt::run(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& which) const {
+Result<Quantized> Attempt::run(const Methods& methods, const std::vector<std::size_t>& all,
+                               const std::vector<std::size_t>& which) const {
   Quantized made;
   made.methods = methods;
   made.real = given_;
@@ -29,7 +30,8 @@ Result<Quantized> Attempt::run(const Methods& methods, const std::vector<std::si
   return made;
 }
 
-Result<std::optional<Quantized>> Attempt::with_sums(const Quantized& before, double slack, const std::vector<std::size_t>& which) const {
+Result<std::optional<Quantized>> Attempt::with_sums(const Quantized& before, double slack,
+                                                    const std::vector<std::size_t>& which) const {
   Quantized made = before;
   made.methods.sums = true;
   made.methods.sum_slack = slack;
@@ -40,7 +42,8 @@ Result<std::optional<Quantized>> Attempt::with_sums(const Quantized& before, dou
   return std::optional<Quantized>(std::move(made));
 }
 
-Result<Quantized> Attempt::with_training(const Quantized& before, bool scales, const std::vector<std::size_t>& which) const {
+Result<Quantized> Attempt::with_training(const Quantized& before, bool scales,
+                                         const std::vector<std::size_t>& which) const {
   Quantized made = before;
   (scales ? made.methods.tqt : made.methods.blocks) = true;
   RUNNEL_ASSIGN(const Yardstick yardstick, quick(made, which));
@@ -50,7 +53,8 @@ Result<Quantized> Attempt::with_training(const Quantized& before, bool scales, c
 }
 
 // Ranges as the calibration has them.
-Result<Plan> Attempt::planned(const Graph& graph, const std::vector<std::size_t>& which, const Options& options) const {
+Result<Plan> Attempt::planned(const Graph& graph, const std::vector<std::size_t>& which,
+                              const Options& options) const {
   RUNNEL_ASSIGN(Plan plan, make_plan(graph, options));
   RUNNEL_ASSIGN(const std::vector<Histogram> histograms, observe(graph, plan, clips_, which, options));
   set_ranges(graph, histograms, options.calibration, tensor_types(graph, plan), plan);
@@ -58,7 +62,8 @@ Result<Plan> Attempt::planned(const Graph& graph, const std::vector<std::size_t>
   return plan;
 }
 
-Status Attempt::prepare(const Methods& methods, const std::vector<std::size_t>& all, const std::vector<std::size_t>& searched, Quantized& made) const {
+Status Attempt::prepare(const Methods& methods, const std::vector<std::size_t>& all,
+                        const std::vector<std::size_t>& searched, Quantized& made) const {
   if (methods.split) split_layers(made.real, options_);
   if (!methods.equalize) return {};
   const LouderClips louder(clips_, kLouder);
@@ -74,7 +79,8 @@ Status Attempt::prepare(const Methods& methods, const std::vector<std::size_t>& 
   return {};
 }
 
-Status Attempt::improve(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
+Status Attempt::improve(const Methods& methods, const Yardstick& yardstick,
+                        const std::vector<std::size_t>& which, Quantized& made) const {
   const auto search = [&]() -> Status {
     if (!methods.search) return {};
     return search_ranges(made.real, yardstick, 1, options_.progress, made.plan).status();
@@ -85,12 +91,14 @@ Status Attempt::improve(const Methods& methods, const Yardstick& yardstick, cons
     RUNNEL_TRY(search());
   }
   if (methods.sums) RUNNEL_TRY(tie(methods, yardstick, which, made));
-  if (methods.blocks || methods.tqt) RUNNEL_TRY(train_blocks(made.real, clips_, which, yardstick, methods, options_, made.plan));
+  if (methods.blocks || methods.tqt)
+    RUNNEL_TRY(train_blocks(made.real, clips_, which, yardstick, methods, options_, made.plan));
   return {};
 }
 
 // Layers were chosen for other scales: they are chosen anew.
-Status Attempt::tie(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which, Quantized& made) const {
+Status Attempt::tie(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which,
+                    Quantized& made) const {
   const std::vector<TensorId> before = made.plan.groups;
   RUNNEL_TRY(tie_sums(made.real, yardstick, methods.sum_slack, options_.progress, made.plan).status());
   if (made.plan.groups == before) return {};

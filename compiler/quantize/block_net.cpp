@@ -11,7 +11,8 @@ namespace {
 
 using fb::OpCode;
 
-// Adam moves a parameter by about its rate per step: weights by a fiftieth of their integers' step, logarithms by a hundredth.
+// Adam moves a parameter by about its rate per step: weights by a fiftieth of their integers' step,
+// logarithms by a hundredth.
 constexpr float kWeightRate = 0.02f, kScaleRate = 0.01f, kBiasRate = 0.02f;
 
 std::size_t elements(const std::vector<std::int32_t>& shape) {
@@ -20,7 +21,8 @@ std::size_t elements(const std::vector<std::int32_t>& shape) {
   return count;
 }
 
-// log2 of the largest magnitude on a grid of this exponent, from values up to `largest`: in (bits - 1 + exponent - 1, bits - 1 + exponent].
+// log2 of the largest magnitude on a grid of this exponent, from values up to `largest`: in (bits - 1 +
+// exponent - 1, bits - 1 + exponent].
 double reach_of(int exponent, int bits, double largest) {
   const double high = exponent + bits - 1;
   return largest > 0 ? std::clamp(std::log2(largest), high - 0.95, high - 0.05) : high - 0.5;
@@ -30,8 +32,10 @@ int bits_of(DType type) { return type == DType::int8 ? 8 : 16; }
 
 bool has_windows(const Graph& graph, const Node& node) {
   const auto& x = graph.tensors[static_cast<std::size_t>(node.inputs[0])].shape;
-  if (node.code == OpCode::average_pool || node.code == OpCode::max_pool) return x.size() == 3 || x.size() == 4;
-  return node.code == OpCode::reshape || node.code == OpCode::transpose || (node.code == OpCode::reduce_mean && node.version == 1);
+  if (node.code == OpCode::average_pool || node.code == OpCode::max_pool)
+    return x.size() == 3 || x.size() == 4;
+  return node.code == OpCode::reshape || node.code == OpCode::transpose ||
+         (node.code == OpCode::reduce_mean && node.version == 1);
 }
 
 }  // namespace
@@ -39,20 +43,28 @@ bool has_windows(const Graph& graph, const Node& node) {
 bool BlockNet::supports(const Graph& graph, const Plan& plan, std::size_t node) {
   const Node& op = graph.nodes[node];
   if (plan.types[node] == DType::float32 || op.outputs.size() != 1) return false;
-  const auto computed = [&](std::size_t i) { return op.inputs[i] >= 0 && !graph.tensors[static_cast<std::size_t>(op.inputs[i])].data; };
+  const auto computed = [&](std::size_t i) {
+    return op.inputs[i] >= 0 && !graph.tensors[static_cast<std::size_t>(op.inputs[i])].data;
+  };
   switch (op.code) {
     case OpCode::conv:
-    case OpCode::fully_connected: return plan.roles[node] == Role::weighted;
+    case OpCode::fully_connected:
+      return plan.roles[node] == Role::weighted;
     case OpCode::add:
     case OpCode::sub:
     case OpCode::mul: {
       const auto& y = graph.tensors[static_cast<std::size_t>(op.outputs[0])].shape;
-      const auto like = [&](std::size_t i) { return computed(i) && graph.tensors[static_cast<std::size_t>(op.inputs[i])].shape == y; };
+      const auto like = [&](std::size_t i) {
+        return computed(i) && graph.tensors[static_cast<std::size_t>(op.inputs[i])].shape == y;
+      };
       return plan.roles[node] == Role::pair && like(0) && like(1);
     }
     case OpCode::relu:
-    case OpCode::clip: return plan.roles[node] == Role::value && computed(0);
-    default: return computed(0) && ((plan.roles[node] == Role::function && function_of(op).has_value()) || has_windows(graph, op));
+    case OpCode::clip:
+      return plan.roles[node] == Role::value && computed(0);
+    default:
+      return computed(0) &&
+             ((plan.roles[node] == Role::function && function_of(op).has_value()) || has_windows(graph, op));
   }
 }
 
@@ -79,9 +91,13 @@ int BlockNet::grid_for(TensorId id, DType type) {
   }
   // Free is what nothing in front of the block has, and no output of the graph: those are never cut.
   bool free = free_scales_;
-  const auto in_group = [&](TensorId other) { return other >= 0 && plan_.groups[static_cast<std::size_t>(other)] == group; };
-  free = free && std::none_of(graph_.outputs.begin(), graph_.outputs.end(), in_group) && std::none_of(graph_.inputs.begin(), graph_.inputs.end(), in_group);
-  for (std::size_t n = 0; n < block_.first; ++n) free = free && std::none_of(graph_.nodes[n].outputs.begin(), graph_.nodes[n].outputs.end(), in_group);
+  const auto in_group = [&](TensorId other) {
+    return other >= 0 && plan_.groups[static_cast<std::size_t>(other)] == group;
+  };
+  free = free && std::none_of(graph_.outputs.begin(), graph_.outputs.end(), in_group) &&
+         std::none_of(graph_.inputs.begin(), graph_.inputs.end(), in_group);
+  for (std::size_t n = 0; n < block_.first; ++n)
+    free = free && std::none_of(graph_.nodes[n].outputs.begin(), graph_.nodes[n].outputs.end(), in_group);
   grids_.push_back({group, plan_.grid(id, type), free ? 0 : -1});
   return static_cast<int>(grids_.size()) - 1;
 }
@@ -94,18 +110,22 @@ void BlockNet::add_step(std::size_t n) {
   step.a = tensor(node.inputs[0]);
   if (plan_.roles[n] == Role::pair) step.b = tensor(node.inputs[1]);
   step.y = tensor(node.outputs[0]);
-  if (plan_.roles[n] != Role::passive || node.code == OpCode::average_pool) step.grid = grid_for(node.outputs[0], type);
+  if (plan_.roles[n] != Role::passive || node.code == OpCode::average_pool)
+    step.grid = grid_for(node.outputs[0], type);
   switch (node.code) {
     case OpCode::conv:
     case OpCode::fully_connected: {
       step.kind = Kind::layer;
       step.layer = static_cast<int>(layers_.size());
       if (const auto* conv = std::get_if<ConvOptions>(&node.options)) step.activation = conv->activation;
-      if (const auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) step.activation = dense->activation;
+      if (const auto* dense = std::get_if<FullyConnectedOptions>(&node.options))
+        step.activation = dense->activation;
       LayerPlace place;
       place.node = n;
       const auto decided = plan_.layers.find(static_cast<int>(n));
-      place.start = decided != plan_.layers.end() ? decided->second : nearest_layer(graph_, node, plan_, plan_.grid(node.inputs[0], type));
+      place.start = decided != plan_.layers.end()
+                        ? decided->second
+                        : nearest_layer(graph_, node, plan_, plan_.grid(node.inputs[0], type));
       place.count = place.start.integers.size();
       place.entries = place.start.steps.size();
       place.channels = static_cast<std::size_t>(shape(node.inputs[1])[0]);
@@ -121,10 +141,15 @@ void BlockNet::add_step(std::size_t n) {
     case OpCode::sub:
     case OpCode::mul:
       step.kind = Kind::binary;
-      if (const auto* binary = std::get_if<BinaryOptions>(&node.options)) step.activation = binary->activation;
+      if (const auto* binary = std::get_if<BinaryOptions>(&node.options))
+        step.activation = binary->activation;
       break;
-    case OpCode::relu: step.kind = Kind::relu; break;
-    case OpCode::clip: step.kind = Kind::clip; break;
+    case OpCode::relu:
+      step.kind = Kind::relu;
+      break;
+    case OpCode::clip:
+      step.kind = Kind::clip;
+      break;
     default:
       if (plan_.roles[n] == Role::function) {
         step.kind = Kind::function;
@@ -158,7 +183,8 @@ void BlockNet::windows(const Node& node, Step& step) const {
     const auto& perm = std::get<TransposeOptions>(node.options).perm;
     for (std::size_t i = 0; i < elements(y); ++i) {
       std::size_t rest = i, at = 0;
-      for (std::size_t axis = y.size(); axis-- > 0; rest /= static_cast<std::size_t>(y[axis])) at += rest % static_cast<std::size_t>(y[axis]) * stride[perm[axis]];
+      for (std::size_t axis = y.size(); axis-- > 0; rest /= static_cast<std::size_t>(y[axis]))
+        at += rest % static_cast<std::size_t>(y[axis]) * stride[perm[axis]];
       step.from.push_back(number(at));
       finish(1);
     }
@@ -166,12 +192,15 @@ void BlockNet::windows(const Node& node, Step& step) const {
   }
   if (node.code == OpCode::reduce_mean) {
     const auto& axes = std::get<ReduceOptions>(node.options).axes;
-    const auto reduced = [&](std::size_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+    const auto reduced = [&](std::size_t axis) {
+      return std::find(axes.begin(), axes.end(), axis) != axes.end();
+    };
     std::vector<std::vector<std::uint32_t>> members(elements(y));
     for (std::size_t i = 0; i < elements(x); ++i) {
       std::size_t to = 0;
       for (std::size_t axis = 0; axis < x.size(); ++axis) {
-        if (!reduced(axis)) to = to * static_cast<std::size_t>(x[axis]) + i / stride[axis] % static_cast<std::size_t>(x[axis]);
+        if (!reduced(axis))
+          to = to * static_cast<std::size_t>(x[axis]) + i / stride[axis] % static_cast<std::size_t>(x[axis]);
       }
       members[to].push_back(number(i));
     }
@@ -183,8 +212,12 @@ void BlockNet::windows(const Node& node, Step& step) const {
   }
   const auto& o = std::get<PoolOptions>(node.options);
   const bool flat = x.size() == 3;
-  const int height = flat ? 1 : x[1], width = flat ? x[1] : x[2], channels = x.back(), out_height = flat ? 1 : y[1], out_width = flat ? y[1] : y[2];
-  const int kernel_height = o.global ? height : flat ? 1 : o.kernel_height, kernel_width = o.global ? width : o.kernel_width;
+  const int height = flat ? 1 : x[1], width = flat ? x[1] : x[2], channels = x.back(),
+            out_height = flat ? 1 : y[1], out_width = flat ? y[1] : y[2];
+  const int kernel_height = o.global ? height
+                            : flat   ? 1
+                                     : o.kernel_height,
+            kernel_width = o.global ? width : o.kernel_width;
   for (int b = 0; b < x[0]; ++b) {
     for (int oy = 0; oy < out_height; ++oy) {
       for (int ox = 0; ox < out_width; ++ox) {
@@ -192,13 +225,17 @@ void BlockNet::windows(const Node& node, Step& step) const {
           std::size_t found = 0;
           for (int ky = 0; ky < kernel_height; ++ky) {
             for (int kx = 0; kx < kernel_width; ++kx) {
-              const int iy = oy * o.stride_height + ky * o.dilation_height - (flat ? 0 : o.pad_top), ix = ox * o.stride_width + kx * o.dilation_width - o.pad_left;
+              const int iy = oy * o.stride_height + ky * o.dilation_height - (flat ? 0 : o.pad_top),
+                        ix = ox * o.stride_width + kx * o.dilation_width - o.pad_left;
               if (iy < 0 || ix < 0 || iy >= height || ix >= width) continue;
-              step.from.push_back(static_cast<std::uint32_t>(((b * height + iy) * width + ix) * channels + c));
+              step.from.push_back(
+                  static_cast<std::uint32_t>(((b * height + iy) * width + ix) * channels + c));
               ++found;
             }
           }
-          finish(1.0 / static_cast<double>(o.count_padding ? static_cast<std::size_t>(kernel_height * kernel_width) : std::max<std::size_t>(found, 1)));
+          finish(1.0 / static_cast<double>(o.count_padding
+                                               ? static_cast<std::size_t>(kernel_height * kernel_width)
+                                               : std::max<std::size_t>(found, 1)));
         }
       }
     }
@@ -216,12 +253,16 @@ std::vector<float> BlockNet::parameters() const {
       largest[entry] = std::max(largest[entry], std::abs(value));
       all[place.weights + i] = static_cast<float>(value);
     }
-    for (std::size_t e = 0; e < place.entries && !place.start.exponents.empty(); ++e) all[place.steps + e] = static_cast<float>(reach_of(place.start.exponents[e], bits, largest[e]));
-    for (std::size_t c = 0; c < place.start.bias.size(); ++c) all[place.bias + c] = static_cast<float>(place.start.bias[c]);
+    for (std::size_t e = 0; e < place.entries && !place.start.exponents.empty(); ++e)
+      all[place.steps + e] = static_cast<float>(reach_of(place.start.exponents[e], bits, largest[e]));
+    for (std::size_t c = 0; c < place.start.bias.size(); ++c)
+      all[place.bias + c] = static_cast<float>(place.start.bias[c]);
   }
   for (const GridPlace& grid : grids_) {
     const Range& range = plan_.ranges[static_cast<std::size_t>(grid.group)];
-    if (grid.place >= 0) all[static_cast<std::size_t>(grid.place)] = static_cast<float>(reach_of(grid.start.exponent, bits_of(grid.start.dtype), std::max(-range.low, range.high)));
+    if (grid.place >= 0)
+      all[static_cast<std::size_t>(grid.place)] = static_cast<float>(
+          reach_of(grid.start.exponent, bits_of(grid.start.dtype), std::max(-range.low, range.high)));
   }
   return all;
 }
@@ -229,9 +270,12 @@ std::vector<float> BlockNet::parameters() const {
 std::vector<float> BlockNet::rates() const {
   std::vector<float> all(count_, kScaleRate);
   for (const LayerPlace& place : layers_) {
-    for (std::size_t i = 0; i < place.count; ++i) all[place.weights + i] = kWeightRate * static_cast<float>(place.start.steps[i / (place.count / place.entries)]);
+    for (std::size_t i = 0; i < place.count; ++i)
+      all[place.weights + i] =
+          kWeightRate * static_cast<float>(place.start.steps[i / (place.count / place.entries)]);
     for (std::size_t e = 0; e < place.entries && !free_scales_; ++e) all[place.steps + e] = 0;
-    for (std::size_t c = 0; c < place.channels; ++c) all[place.bias + c] = kBiasRate * static_cast<float>(place.result_step);
+    for (std::size_t c = 0; c < place.channels; ++c)
+      all[place.bias + c] = kBiasRate * static_cast<float>(place.result_step);
   }
   return all;
 }
@@ -243,37 +287,51 @@ BlockNet::Ready BlockNet::ready(std::span<const float> parameters) const {
     const double low = kernels::lowest(type), high = kernels::highest(type);
     Ready::Weights weights;
     weights.steps = place.start.steps;
-    for (std::size_t e = 0; e < place.entries && free_scales_; ++e) weights.steps[e] = std::ldexp(1.0, exponent_of(static_cast<double>(parameters[place.steps + e]), bits_of(type)));
+    for (std::size_t e = 0; e < place.entries && free_scales_; ++e)
+      weights.steps[e] =
+          std::ldexp(1.0, exponent_of(static_cast<double>(parameters[place.steps + e]), bits_of(type)));
     const std::size_t row = place.count / place.channels;
     weights.rows.resize(place.count);
     weights.columns.resize(place.count);
     for (std::size_t i = 0; i < place.count; ++i) {
       const double step = weights.steps[i / (place.count / place.entries)];
-      weights.rows[i] = static_cast<float>(std::clamp(std::nearbyint(static_cast<double>(parameters[place.weights + i]) / step), low, high) * step);
+      weights.rows[i] = static_cast<float>(
+          std::clamp(std::nearbyint(static_cast<double>(parameters[place.weights + i]) / step), low, high) *
+          step);
       weights.columns[i % row * place.channels + i / row] = weights.rows[i];
     }
     made.layers.push_back(std::move(weights));
   }
   for (const GridPlace& grid : grids_) {
-    made.grids.push_back(grid.place < 0 ? grid.start
-                                        : grid_of_exponent(exponent_of(static_cast<double>(parameters[static_cast<std::size_t>(grid.place)]), bits_of(grid.start.dtype)), grid.start.dtype));
+    made.grids.push_back(
+        grid.place < 0
+            ? grid.start
+            : grid_of_exponent(
+                  exponent_of(static_cast<double>(parameters[static_cast<std::size_t>(grid.place)]),
+                              bits_of(grid.start.dtype)),
+                  grid.start.dtype));
   }
   return made;
 }
 
-void BlockNet::pass_rounding(const Ready& ready, std::span<const float> parameters, std::vector<float>& gradient) const {
+void BlockNet::pass_rounding(const Ready& ready, std::span<const float> parameters,
+                             std::vector<float>& gradient) const {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const LayerPlace& place = layers_[l];
     const DType type = plan_.types[place.node];
     const double low = kernels::lowest(type), high = kernels::highest(type);
     for (std::size_t i = 0; i < place.count; ++i) {
       const std::size_t entry = i / (place.count / place.entries);
-      const double step = ready.layers[l].steps[entry], scaled = static_cast<double>(parameters[place.weights + i]) / step;
+      const double step = ready.layers[l].steps[entry],
+                   scaled = static_cast<double>(parameters[place.weights + i]) / step;
       float& own = gradient[place.weights + i];
       const bool cut = scaled < low - 0.5 || scaled > high + 0.5;
-      // d(step * integer) / d log2(step): the rounding error of what is not cut, the integer itself of what is.
+      // d(step * integer) / d log2(step): the rounding error of what is not cut, the integer itself of what
+      // is.
       const double integer = std::clamp(std::nearbyint(scaled), low, high);
-      if (free_scales_) gradient[place.steps + entry] += own * static_cast<float>(std::log(2.0) * step * (cut ? integer : integer - scaled));
+      if (free_scales_)
+        gradient[place.steps + entry] +=
+            own * static_cast<float>(std::log(2.0) * step * (cut ? integer : integer - scaled));
       if (cut) own = 0;
     }
   }
@@ -286,10 +344,14 @@ void BlockNet::store(std::span<const float> parameters, Plan& plan) const {
     Layer layer = place.start;
     layer.steps = now.layers[l].steps;
     for (std::size_t e = 0; e < layer.exponents.size() && free_scales_; ++e) {
-      layer.exponents[e] = exponent_of(static_cast<double>(parameters[place.steps + e]), bits_of(plan_.types[place.node]));
+      layer.exponents[e] =
+          exponent_of(static_cast<double>(parameters[place.steps + e]), bits_of(plan_.types[place.node]));
     }
-    for (std::size_t i = 0; i < place.count; ++i) layer.integers[i] = static_cast<std::int32_t>(std::lround(static_cast<double>(now.layers[l].rows[i]) / layer.steps[i / (place.count / place.entries)]));
-    layer.bias.assign(parameters.begin() + static_cast<std::ptrdiff_t>(place.bias), parameters.begin() + static_cast<std::ptrdiff_t>(place.bias + place.channels));
+    for (std::size_t i = 0; i < place.count; ++i)
+      layer.integers[i] = static_cast<std::int32_t>(std::lround(
+          static_cast<double>(now.layers[l].rows[i]) / layer.steps[i / (place.count / place.entries)]));
+    layer.bias.assign(parameters.begin() + static_cast<std::ptrdiff_t>(place.bias),
+                      parameters.begin() + static_cast<std::ptrdiff_t>(place.bias + place.channels));
     plan.layers[static_cast<int>(place.node)] = std::move(layer);
   }
   for (std::size_t g = 0; g < grids_.size(); ++g) {

@@ -16,16 +16,19 @@ std::size_t from_end(const std::vector<std::int32_t>& shape, std::size_t back) {
   return shape.size() > back ? static_cast<std::size_t>(shape[shape.size() - 1 - back]) : 1;
 }
 
-// Where a layer's results and what they are made of lie; a dense layer is a convolution of one tap over its rows.
+// Where a layer's results and what they are made of lie; a dense layer is a convolution of one tap over its
+// rows.
 struct Places {
-  std::size_t batch = 1, height = 1, width = 1, channels = 1;   // of x
+  std::size_t batch = 1, height = 1, width = 1, channels = 1;  // of x
   std::size_t out_height = 1, out_width = 1;
-  std::size_t groups = 1, depth = 1, results = 1;               // input channels of a group; output channels of all
+  std::size_t groups = 1, depth = 1, results = 1;  // input channels of a group; output channels of all
   ConvOptions options;
   std::size_t kernel_height = 1, kernel_width = 1;
 
   static Places of(const Graph& graph, const Node& node) {
-    const auto shape = [&](TensorId id) -> const std::vector<std::int32_t>& { return graph.tensors[static_cast<std::size_t>(id)].shape; };
+    const auto shape = [&](TensorId id) -> const std::vector<std::int32_t>& {
+      return graph.tensors[static_cast<std::size_t>(id)].shape;
+    };
     const auto &x = shape(node.inputs[0]), &w = shape(node.inputs[1]), &y = shape(node.outputs[0]);
     Places p;
     p.results = static_cast<std::size_t>(w[0]);
@@ -41,7 +44,7 @@ struct Places {
     p.height = from_end(x, 2);
     p.out_width = from_end(y, 1);
     p.out_height = from_end(y, 2);
-    if (x.size() == 3) {   // one-dimensional: [batch, width, channels]
+    if (x.size() == 3) {  // one-dimensional: [batch, width, channels]
       p.height = p.out_height = 1;
       p.batch = static_cast<std::size_t>(x[0]);
     } else if (x.size() == 4) {
@@ -61,12 +64,16 @@ struct Places {
       for (std::size_t oy = 0; oy < out_height; ++oy) {
         for (std::size_t ox = 0; ox < out_width; ++ox) {
           for (std::size_t ky = 0; ky < kernel_height; ++ky) {
-            const auto iy = static_cast<std::ptrdiff_t>(oy) * options.stride_height + static_cast<std::ptrdiff_t>(ky) * options.dilation_height - options.pad_top;
+            const auto iy = static_cast<std::ptrdiff_t>(oy) * options.stride_height +
+                            static_cast<std::ptrdiff_t>(ky) * options.dilation_height - options.pad_top;
             if (iy < 0 || iy >= static_cast<std::ptrdiff_t>(height)) continue;
             for (std::size_t kx = 0; kx < kernel_width; ++kx) {
-              const auto ix = static_cast<std::ptrdiff_t>(ox) * options.stride_width + static_cast<std::ptrdiff_t>(kx) * options.dilation_width - options.pad_left;
+              const auto ix = static_cast<std::ptrdiff_t>(ox) * options.stride_width +
+                              static_cast<std::ptrdiff_t>(kx) * options.dilation_width - options.pad_left;
               if (ix < 0 || ix >= static_cast<std::ptrdiff_t>(width)) continue;
-              visit((b * out_height + oy) * out_width + ox, (b * height + static_cast<std::size_t>(iy)) * width + static_cast<std::size_t>(ix), ky * kernel_width + kx);
+              visit((b * out_height + oy) * out_width + ox,
+                    (b * height + static_cast<std::size_t>(iy)) * width + static_cast<std::size_t>(ix),
+                    ky * kernel_width + kx);
             }
           }
         }
@@ -82,7 +89,8 @@ void add_scaled(float factor, const float* from, std::size_t count, float* to) {
 
 }  // namespace
 
-void BlockNet::forward_layer(const Step& step, const Ready& ready, std::span<const float> parameters, Work& work) const {
+void BlockNet::forward_layer(const Step& step, const Ready& ready, std::span<const float> parameters,
+                             Work& work) const {
   const Places p = Places::of(graph_, graph_.nodes[step.node]);
   const LayerPlace& place = layers_[static_cast<std::size_t>(step.layer)];
   const float* const columns = ready.layers[static_cast<std::size_t>(step.layer)].columns.data();
@@ -101,17 +109,21 @@ void BlockNet::forward_layer(const Step& step, const Ready& ready, std::span<con
     for (std::size_t g = 0; g < p.groups; ++g) {
       for (std::size_t c = 0; c < p.depth; ++c) {
         const float value = in[g * p.depth + c];
-        if (value != 0) add_scaled(value, columns + (tap * p.depth + c) * p.results + g * per_group, per_group, out + g * per_group);
+        if (value != 0)
+          add_scaled(value, columns + (tap * p.depth + c) * p.results + g * per_group, per_group,
+                     out + g * per_group);
       }
     }
   });
 }
 
-void BlockNet::backward_layer(const Step& step, const Ready& ready, Work& work, std::vector<float>& gradient) const {
+void BlockNet::backward_layer(const Step& step, const Ready& ready, Work& work,
+                              std::vector<float>& gradient) const {
   const Places p = Places::of(graph_, graph_.nodes[step.node]);
   const LayerPlace& place = layers_[static_cast<std::size_t>(step.layer)];
   const float* const rows = ready.layers[static_cast<std::size_t>(step.layer)].rows.data();
-  const std::vector<float>&x = work.value[static_cast<std::size_t>(step.a)], &dy = work.slope[static_cast<std::size_t>(step.y)];
+  const std::vector<float>&x = work.value[static_cast<std::size_t>(step.a)],
+        &dy = work.slope[static_cast<std::size_t>(step.y)];
   std::vector<float>& dx = work.slope[static_cast<std::size_t>(step.a)];
   for (std::size_t i = 0; i < dy.size(); ++i) gradient[place.bias + i % p.results] += dy[i];
   const std::size_t row = place.count / p.results, per_group = p.results / p.groups;
@@ -126,18 +138,24 @@ void BlockNet::backward_layer(const Step& step, const Ready& ready, Work& work, 
   });
 }
 
-void BlockNet::forward(const Step& step, const Ready& ready, std::span<const float> parameters, Work& work) const {
+void BlockNet::forward(const Step& step, const Ready& ready, std::span<const float> parameters,
+                       Work& work) const {
   const Node& node = graph_.nodes[step.node];
   const std::vector<float>& a = work.value[static_cast<std::size_t>(step.a)];
-  std::vector<float>&y = work.exact[static_cast<std::size_t>(step.y)], &value = work.value[static_cast<std::size_t>(step.y)];
+  std::vector<float>&y = work.exact[static_cast<std::size_t>(step.y)],
+  &value = work.value[static_cast<std::size_t>(step.y)];
   switch (step.kind) {
-    case Kind::layer: forward_layer(step, ready, parameters, work); break;
+    case Kind::layer:
+      forward_layer(step, ready, parameters, work);
+      break;
     case Kind::binary: {
       const std::vector<float>& b = work.value[static_cast<std::size_t>(step.b)];
       const Grid& grid = ready.grids[static_cast<std::size_t>(step.grid)];
       // ESP-DL brings operands of sums to the result's scale first.
       const bool first = plan_.target.esp_dl && node.code != OpCode::mul;
-      const auto brought = [&](float x) { return first ? static_cast<float>(rounded(grid, plan_.target.rounding, static_cast<double>(x))) : x; };
+      const auto brought = [&](float x) {
+        return first ? static_cast<float>(rounded(grid, plan_.target.rounding, static_cast<double>(x))) : x;
+      };
       for (std::size_t i = 0; i < y.size(); ++i) {
         const float p = brought(a[i]), q = brought(b[i]);
         y[i] = node.code == OpCode::add ? p + q : node.code == OpCode::sub ? p - q : p * q;
@@ -167,7 +185,8 @@ void BlockNet::forward(const Step& step, const Ready& ready, std::span<const flo
     case Kind::most:
       for (std::size_t i = 0; i < y.size(); ++i) {
         float most = step.first[i] < step.first[i + 1] ? a[step.from[step.first[i]]] : 0.0f;
-        for (std::uint32_t k = step.first[i]; k < step.first[i + 1]; ++k) most = std::max(most, a[step.from[k]]);
+        for (std::uint32_t k = step.first[i]; k < step.first[i + 1]; ++k)
+          most = std::max(most, a[step.from[k]]);
         y[i] = most;
       }
       break;
@@ -180,17 +199,23 @@ void BlockNet::forward(const Step& step, const Ready& ready, std::span<const flo
     return;
   }
   const Grid& grid = ready.grids[static_cast<std::size_t>(step.grid)];
-  for (std::size_t i = 0; i < y.size(); ++i) value[i] = static_cast<float>(rounded(grid, plan_.target.rounding, static_cast<double>(y[i])));
+  for (std::size_t i = 0; i < y.size(); ++i)
+    value[i] = static_cast<float>(rounded(grid, plan_.target.rounding, static_cast<double>(y[i])));
 }
 
-void BlockNet::backward(const Step& step, const Ready& ready, Work& work, std::vector<float>& gradient) const {
+void BlockNet::backward(const Step& step, const Ready& ready, Work& work,
+                        std::vector<float>& gradient) const {
   const Node& node = graph_.nodes[step.node];
-  const std::vector<float>&a = work.value[static_cast<std::size_t>(step.a)], &y = work.exact[static_cast<std::size_t>(step.y)], &value = work.value[static_cast<std::size_t>(step.y)];
-  std::vector<float>&da = work.slope[static_cast<std::size_t>(step.a)], &dy = work.slope[static_cast<std::size_t>(step.y)];
+  const std::vector<float>&a = work.value[static_cast<std::size_t>(step.a)],
+        &y = work.exact[static_cast<std::size_t>(step.y)],
+        &value = work.value[static_cast<std::size_t>(step.y)];
+  std::vector<float>&da = work.slope[static_cast<std::size_t>(step.a)],
+  &dy = work.slope[static_cast<std::size_t>(step.y)];
   if (step.grid >= 0) {
     const Grid& grid = ready.grids[static_cast<std::size_t>(step.grid)];
     const std::ptrdiff_t place = grids_[static_cast<std::size_t>(step.grid)].place;
-    const double low = (kernels::lowest(grid.dtype) - 0.5 - grid.zero) * grid.step, high = (kernels::highest(grid.dtype) + 0.5 - grid.zero) * grid.step;
+    const double low = (kernels::lowest(grid.dtype) - 0.5 - grid.zero) * grid.step,
+                 high = (kernels::highest(grid.dtype) + 0.5 - grid.zero) * grid.step;
     double reach = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
       const bool cut = static_cast<double>(y[i]) < low || static_cast<double>(y[i]) > high;
@@ -203,7 +228,9 @@ void BlockNet::backward(const Step& step, const Ready& ready, Work& work, std::v
     for (std::size_t i = 0; i < y.size(); ++i) dy[i] = y[i] > 0 ? dy[i] : 0.0f;
   }
   switch (step.kind) {
-    case Kind::layer: backward_layer(step, ready, work, gradient); break;
+    case Kind::layer:
+      backward_layer(step, ready, work, gradient);
+      break;
     case Kind::binary: {
       const std::vector<float>& b = work.value[static_cast<std::size_t>(step.b)];
       std::vector<float>& db = work.slope[static_cast<std::size_t>(step.b)];
@@ -218,7 +245,8 @@ void BlockNet::backward(const Step& step, const Ready& ready, Work& work, std::v
       for (std::size_t i = 0; i < y.size(); ++i) {
         if (dy[i] == 0) continue;
         const float width = 1e-3f * std::max(1.0f, std::abs(a[i]));
-        const float slope = (kernels::evaluate(spec, a[i] + width) - kernels::evaluate(spec, a[i] - width)) / (2 * width);
+        const float slope =
+            (kernels::evaluate(spec, a[i] + width) - kernels::evaluate(spec, a[i] - width)) / (2 * width);
         if (std::isfinite(slope)) da[i] += dy[i] * slope;
       }
       break;
@@ -228,12 +256,14 @@ void BlockNet::backward(const Step& step, const Ready& ready, Work& work, std::v
       break;
     case Kind::clip: {
       const auto& clip = std::get<ClipOptions>(node.options);
-      for (std::size_t i = 0; i < y.size(); ++i) da[i] += a[i] > clip.low_value && a[i] < clip.high_value ? dy[i] : 0.0f;
+      for (std::size_t i = 0; i < y.size(); ++i)
+        da[i] += a[i] > clip.low_value && a[i] < clip.high_value ? dy[i] : 0.0f;
       break;
     }
     case Kind::mean:
       for (std::size_t i = 0; i < y.size(); ++i) {
-        for (std::uint32_t k = step.first[i]; k < step.first[i + 1]; ++k) da[step.from[k]] += dy[i] * step.share[i];
+        for (std::uint32_t k = step.first[i]; k < step.first[i + 1]; ++k)
+          da[step.from[k]] += dy[i] * step.share[i];
       }
       break;
     case Kind::most:
@@ -248,7 +278,8 @@ void BlockNet::backward(const Step& step, const Ready& ready, Work& work, std::v
   }
 }
 
-double BlockNet::run(const Ready& ready, std::span<const float> parameters, std::span<const float> x, std::span<const float> wanted, Work& work, std::vector<float>* gradient) const {
+double BlockNet::run(const Ready& ready, std::span<const float> parameters, std::span<const float> x,
+                     std::span<const float> wanted, Work& work, std::vector<float>* gradient) const {
   work.exact.resize(sizes_.size());
   work.value.resize(sizes_.size());
   work.slope.resize(sizes_.size());

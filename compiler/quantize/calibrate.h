@@ -18,16 +18,22 @@ struct Histogram {
   std::uint64_t count = 0;
   std::vector<std::uint64_t> bins;
 
-  [[nodiscard]] double centre(std::size_t bin) const { return range.low + (range.high - range.low) * (static_cast<double>(bin) + 0.5) / kBins; }
+  [[nodiscard]] double centre(std::size_t bin) const {
+    return range.low + (range.high - range.low) * (static_cast<double>(bin) + 0.5) / kBins;
+  }
 };
 
-// Histograms of the groups of tensors (Plan::groups), at the place of the group; the others are empty. Two passes over the clips, memory does not depend on
-// how many there are. Errors: those of the clips; invalid_data for tensors that become infinite or NaN.
-Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, const Clips& clips, std::span<const std::size_t> which, const Options& options);
+// Histograms of the groups of tensors (Plan::groups), at the place of the group; the others are empty. Two
+// passes over the clips, memory does not depend on how many there are. Errors: those of the clips;
+// invalid_data for tensors that become infinite or NaN.
+Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, const Clips& clips,
+                                       std::span<const std::size_t> which, const Options& options);
 
 // The range that a method makes of a histogram, for a tensor of this type.
 Range range_of(const Histogram& histogram, Calibration calibration, DType dtype, Scheme scheme);
-// Sets the ranges of all groups. `types`: of the tensors. Outputs of the graph are never clipped: what decides is at their ends.
-void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Calibration calibration, std::span<const DType> types, Plan& plan);
+// Sets the ranges of all groups. `types`: of the tensors. Outputs of the graph are never clipped: what
+// decides is at their ends.
+void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Calibration calibration,
+                std::span<const DType> types, Plan& plan);
 
 }  // namespace runnel::compiler::quantizer

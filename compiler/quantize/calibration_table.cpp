@@ -29,7 +29,8 @@ std::uint32_t checksum_of(const Graph& graph) {
     const auto code = static_cast<std::uint32_t>(node.code);
     sum = crc32c(std::as_bytes(std::span(&code, 1)), sum);
     for (const TensorId id : node.inputs) {
-      if (id >= 0 && graph.tensors[static_cast<std::size_t>(id)].data) sum = crc32c(*graph.tensors[static_cast<std::size_t>(id)].data, sum);
+      if (id >= 0 && graph.tensors[static_cast<std::size_t>(id)].data)
+        sum = crc32c(*graph.tensors[static_cast<std::size_t>(id)].data, sum);
     }
   }
   return sum;
@@ -61,18 +62,22 @@ Status check_names(const Graph& graph, const Plan& plan) {
   std::set<std::string> names;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (plan.roles[n] == Role::weighted && !names.insert(graph.nodes[n].name).second) {
-      return Status(Code::unsupported) << "a calibration table of a model with several layers \"" << graph.nodes[n].name << "\"";
+      return Status(Code::unsupported)
+             << "a calibration table of a model with several layers \"" << graph.nodes[n].name << "\"";
     }
   }
   return {};
 }
 
 // The nearest integers to weights with these steps.
-std::vector<std::int32_t> nearest(const std::vector<float>& weights, const std::vector<double>& steps, DType type) {
+std::vector<std::int32_t> nearest(const std::vector<float>& weights, const std::vector<double>& steps,
+                                  DType type) {
   std::vector<std::int32_t> integers(weights.size());
   const std::size_t share = weights.size() / steps.size();
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    integers[i] = static_cast<std::int32_t>(std::clamp<double>(std::nearbyint(static_cast<double>(weights[i]) / steps[i / share]), kernels::lowest(type), kernels::highest(type)));
+    integers[i] = static_cast<std::int32_t>(
+        std::clamp<double>(std::nearbyint(static_cast<double>(weights[i]) / steps[i / share]),
+                           kernels::lowest(type), kernels::highest(type)));
   }
   return integers;
 }
@@ -81,12 +86,17 @@ std::vector<std::int32_t> nearest(const std::vector<float>& weights, const std::
 Json json_of(const Graph& graph, const Plan& plan, int number, std::size_t input, const Layer& layer) {
   const Node& node = graph.nodes[static_cast<std::size_t>(number)];
   Json json;
-  if (plan.scheme == Scheme::pow2) json["exponents"] = layer.exponents;
-  else json["steps"] = layer.steps;
+  if (plan.scheme == Scheme::pow2)
+    json["exponents"] = layer.exponents;
+  else
+    json["steps"] = layer.steps;
   if (!layer.bias.empty()) json["bias"] = layer.bias;
-  std::vector<std::int32_t> offsets = nearest(floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[input])]), layer.steps, plan.types[static_cast<std::size_t>(number)]);
+  std::vector<std::int32_t> offsets =
+      nearest(floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[input])]), layer.steps,
+              plan.types[static_cast<std::size_t>(number)]);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = layer.integers[i] - offsets[i];
-  if (std::any_of(offsets.begin(), offsets.end(), [](std::int32_t offset) { return offset != 0; })) json["weights"] = offsets;
+  if (std::any_of(offsets.begin(), offsets.end(), [](std::int32_t offset) { return offset != 0; }))
+    json["weights"] = offsets;
   return json;
 }
 
@@ -94,10 +104,13 @@ Json json_of(const Graph& graph, const Plan& plan, int number, std::size_t input
 class Reader {
  public:
   Reader(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
-  [[nodiscard]] Status wrong(std::string_view expected) const { return Status(Code::invalid_data) << "calibration table: " << place_ << ": expected " << expected; }
+  [[nodiscard]] Status wrong(std::string_view expected) const {
+    return Status(Code::invalid_data) << "calibration table: " << place_ << ": expected " << expected;
+  }
   [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
   [[nodiscard]] Result<Reader> operator[](const char* key) const {
-    if (!has(key)) return Status(Code::invalid_data) << "calibration table: " << place_ << ": no \"" << key << "\"";
+    if (!has(key))
+      return Status(Code::invalid_data) << "calibration table: " << place_ << ": no \"" << key << "\"";
     return Reader(json_[key], place_ + "/" + key);
   }
   [[nodiscard]] Result<double> number(double most = kLargest) const {
@@ -105,7 +118,8 @@ class Reader {
     return json_.get<double>();
   }
   [[nodiscard]] Result<int> integer(int low, int high) const {
-    if (!json_.is_number_integer() || json_ < low || json_ > high) return wrong("an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    if (!json_.is_number_integer() || json_ < low || json_ > high)
+      return wrong("an integer from " + std::to_string(low) + " to " + std::to_string(high));
     return json_.get<int>();
   }
   [[nodiscard]] Result<std::string> text() const {
@@ -115,7 +129,8 @@ class Reader {
   [[nodiscard]] Result<std::vector<Reader>> list() const {
     if (!json_.is_array()) return wrong("a list");
     std::vector<Reader> all;
-    for (std::size_t i = 0; i < json_.size(); ++i) all.emplace_back(json_[i], place_ + "/" + std::to_string(i));
+    for (std::size_t i = 0; i < json_.size(); ++i)
+      all.emplace_back(json_[i], place_ + "/" + std::to_string(i));
     return all;
   }
   [[nodiscard]] Result<std::vector<std::pair<std::string, Reader>>> entries() const {
@@ -168,7 +183,8 @@ Result<DType> type_of(const Reader& reader) {
 
 }  // namespace
 
-Result<std::string> table_text(const Graph& given, const Quantized& quantized, const Options& options, std::string_view front_end, std::size_t clips) {
+Result<std::string> table_text(const Graph& given, const Quantized& quantized, const Options& options,
+                               std::string_view front_end, std::size_t clips) {
   const Graph& real = quantized.real;
   const Plan& plan = quantized.plan;
   RUNNEL_TRY(check_names(real, plan));
@@ -177,7 +193,9 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
   json["format"] = kFormat;
   json["version"] = kVersion;
   json["model"] = checksum_of(given);
-  for (const TensorId id : given.inputs) json["inputs"][given.tensors[static_cast<std::size_t>(id)].name] = given.tensors[static_cast<std::size_t>(id)].shape;
+  for (const TensorId id : given.inputs)
+    json["inputs"][given.tensors[static_cast<std::size_t>(id)].name] =
+        given.tensors[static_cast<std::size_t>(id)].shape;
   json["front_end"] = front_end;
   json["clips"] = clips;
   json["target"] = options.target.name;
@@ -186,17 +204,26 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
   json["error"] = quantized.error;
   json["types"] = json["factors"] = json["ranges"] = json["gates"] = json["layers"] = Json::object();
   json["factors"] = Json::array();
-  for (std::size_t n = 0; n < real.nodes.size(); ++n) json["types"][nodes[n]] = runnel::name_of(plan.types[n]);
-  for (const Scaling& scaling : quantized.scalings) json["factors"].push_back({{"makers", scaling.makers}, {"readers", scaling.readers}, {"factors", scaling.factors}});
+  for (std::size_t n = 0; n < real.nodes.size(); ++n)
+    json["types"][nodes[n]] = runnel::name_of(plan.types[n]);
+  for (const Scaling& scaling : quantized.scalings)
+    json["factors"].push_back(
+        {{"makers", scaling.makers}, {"readers", scaling.readers}, {"factors", scaling.factors}});
   // Per group as make_plan has them: sums may have brought several together.
   RUNNEL_ASSIGN(const Plan plain, make_plan(real, options));
   for (std::size_t id = 0; id < plan.ranges.size(); ++id) {
     const Range& range = plan.range(static_cast<TensorId>(id));
-    if (plain.groups[id] == static_cast<TensorId>(id) && range.high > range.low) json["ranges"][tensors[id]] = {range.low, range.high};
+    if (plain.groups[id] == static_cast<TensorId>(id) && range.high > range.low)
+      json["ranges"][tensors[id]] = {range.low, range.high};
   }
-  for (const auto& gate : plan.gate_exponents) json["gates"][nodes[static_cast<std::size_t>(gate.first)]] = gate.second;
-  for (const auto& layer : plan.layers) json["layers"][nodes[static_cast<std::size_t>(layer.first)]] = json_of(real, plan, layer.first, 1, layer.second);
-  for (const auto& [place, layer] : plan.matrices) json["matrices"][nodes[static_cast<std::size_t>(place.first)]][std::to_string(place.second)] = json_of(real, plan, place.first, static_cast<std::size_t>(place.second), layer);
+  for (const auto& gate : plan.gate_exponents)
+    json["gates"][nodes[static_cast<std::size_t>(gate.first)]] = gate.second;
+  for (const auto& layer : plan.layers)
+    json["layers"][nodes[static_cast<std::size_t>(layer.first)]] =
+        json_of(real, plan, layer.first, 1, layer.second);
+  for (const auto& [place, layer] : plan.matrices)
+    json["matrices"][nodes[static_cast<std::size_t>(place.first)]][std::to_string(place.second)] =
+        json_of(real, plan, place.first, static_cast<std::size_t>(place.second), layer);
   // One line for each entry, so that changes can be read.
   std::string text = "{\n";
   for (const auto& [key, value] : json.items()) {
@@ -217,7 +244,9 @@ Result<std::string> table_text(const Graph& given, const Quantized& quantized, c
 }
 
 Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
-  if (text.size() > kMostBytes) return Status(Code::invalid_data) << "calibration table: " << text.size() << " bytes, expected " << kMostBytes << " or fewer";
+  if (text.size() > kMostBytes)
+    return Status(Code::invalid_data)
+           << "calibration table: " << text.size() << " bytes, expected " << kMostBytes << " or fewer";
   const Json json = Json::parse(text, nullptr, false);
   const Reader root(json, "/");
   if (json.is_discarded()) return root.wrong("JSON");
@@ -234,7 +263,9 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   table.checksum_ = static_cast<std::uint32_t>(checksum);
   RUNNEL_ASSIGN(const Reader inputs, root["inputs"]);
   RUNNEL_ASSIGN(const auto shapes, inputs.entries());
-  for (const auto& entry : shapes) { RUNNEL_ASSIGN(table.shapes_[entry.first], entry.second.integers<std::int64_t>(1, 1 << 30)); }
+  for (const auto& entry : shapes) {
+    RUNNEL_ASSIGN(table.shapes_[entry.first], entry.second.integers<std::int64_t>(1, 1 << 30));
+  }
   RUNNEL_ASSIGN(const Reader front_end, root["front_end"]);
   RUNNEL_ASSIGN(table.front_end_, front_end.text());
   RUNNEL_ASSIGN(const Reader target, root["target"]);
@@ -251,7 +282,9 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   RUNNEL_ASSIGN(table.error_, error.number());
   RUNNEL_ASSIGN(const Reader types, root["types"]);
   RUNNEL_ASSIGN(const auto type_entries, types.entries());
-  for (const auto& entry : type_entries) { RUNNEL_ASSIGN(table.types_[entry.first], type_of(entry.second)); }
+  for (const auto& entry : type_entries) {
+    RUNNEL_ASSIGN(table.types_[entry.first], type_of(entry.second));
+  }
   RUNNEL_ASSIGN(const Reader factors, root["factors"]);
   RUNNEL_ASSIGN(const auto factor_entries, factors.list());
   for (const Reader& entry : factor_entries) {
@@ -268,12 +301,15 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   RUNNEL_ASSIGN(const auto range_entries, ranges.entries());
   for (const auto& entry : range_entries) {
     RUNNEL_ASSIGN(const std::vector<double> ends, entry.second.numbers());
-    if (ends.size() != 2 || !(ends[0] <= 0 && ends[1] >= 0)) return entry.second.wrong("a lower end of 0 or less and an upper one of 0 or more");
+    if (ends.size() != 2 || !(ends[0] <= 0 && ends[1] >= 0))
+      return entry.second.wrong("a lower end of 0 or less and an upper one of 0 or more");
     table.ranges_[entry.first] = {ends[0], ends[1]};
   }
   RUNNEL_ASSIGN(const Reader gates, root["gates"]);
   RUNNEL_ASSIGN(const auto gate_entries, gates.entries());
-  for (const auto& entry : gate_entries) { RUNNEL_ASSIGN(table.gates_[entry.first], entry.second.integer(-30, 0)); }
+  for (const auto& entry : gate_entries) {
+    RUNNEL_ASSIGN(table.gates_[entry.first], entry.second.integer(-30, 0));
+  }
   const auto read_layer = [&](const Reader& reader) -> Result<LayerEntry> {
     LayerEntry layer;
     if (table.options_.scheme == Scheme::pow2) {
@@ -283,7 +319,8 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
     } else {
       RUNNEL_ASSIGN(const Reader steps, reader["steps"]);
       RUNNEL_ASSIGN(layer.steps, steps.numbers());
-      if (std::any_of(layer.steps.begin(), layer.steps.end(), [](double step) { return !(step > 1e-30); })) return steps.wrong("positive steps");
+      if (std::any_of(layer.steps.begin(), layer.steps.end(), [](double step) { return !(step > 1e-30); }))
+        return steps.wrong("positive steps");
     }
     if (reader.has("bias")) {
       RUNNEL_ASSIGN(const Reader bias, reader["bias"]);
@@ -297,7 +334,9 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   };
   RUNNEL_ASSIGN(const Reader layers, root["layers"]);
   RUNNEL_ASSIGN(const auto layer_entries, layers.entries());
-  for (const auto& entry : layer_entries) { RUNNEL_ASSIGN(table.layers_[entry.first], read_layer(entry.second)); }
+  for (const auto& entry : layer_entries) {
+    RUNNEL_ASSIGN(table.layers_[entry.first], read_layer(entry.second));
+  }
   // Tables of models without recurrent operators have none.
   if (!root.has("matrices")) return table;
   RUNNEL_ASSIGN(const Reader matrices, root["matrices"]);
@@ -312,33 +351,47 @@ Result<CalibrationTable> CalibrationTable::from_text(std::string_view text) {
   return table;
 }
 
-Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry& entry, Role role, std::size_t input, const Graph& graph, std::size_t number, Plan& plan) {
-  if (plan.roles[number] != role || plan.types[number] == DType::float32) return Status(Code::mismatch) << "calibration table: \"" << name << "\" is no quantized layer";
+Status CalibrationTable::decide_layer(const std::string& name, const LayerEntry& entry, Role role,
+                                      std::size_t input, const Graph& graph, std::size_t number, Plan& plan) {
+  if (plan.roles[number] != role || plan.types[number] == DType::float32)
+    return Status(Code::mismatch) << "calibration table: \"" << name << "\" is no quantized layer";
   const Node& node = graph.nodes[number];
   const Tensor& weights = graph.tensors[static_cast<std::size_t>(node.inputs[input])];
   const std::vector<float> values = floats_of(weights);
   // A matrix of a recurrent operator has one scale and no bias.
   const std::size_t channels = role == Role::weighted ? static_cast<std::size_t>(weights.shape[0]) : 1;
-  const auto fits = [&](std::size_t found, std::size_t one, std::size_t other) { return found == one || found == other; };
-  if (!fits(entry.steps.size(), 1, channels) || !fits(entry.bias.size(), 0, role == Role::weighted ? channels : 0) || !fits(entry.offsets.size(), 0, values.size())) {
-    return Status(Code::mismatch) << "calibration table: layer \"" << name << "\" has " << channels << " channels and " << values.size() << " weights, found " << entry.steps.size()
-                                  << " scales, " << entry.bias.size() << " biases and " << entry.offsets.size() << " weights";
+  const auto fits = [&](std::size_t found, std::size_t one, std::size_t other) {
+    return found == one || found == other;
+  };
+  if (!fits(entry.steps.size(), 1, channels) ||
+      !fits(entry.bias.size(), 0, role == Role::weighted ? channels : 0) ||
+      !fits(entry.offsets.size(), 0, values.size())) {
+    return Status(Code::mismatch) << "calibration table: layer \"" << name << "\" has " << channels
+                                  << " channels and " << values.size() << " weights, found "
+                                  << entry.steps.size() << " scales, " << entry.bias.size() << " biases and "
+                                  << entry.offsets.size() << " weights";
   }
   const DType type = plan.types[number];
   Layer layer{entry.steps, entry.exponents, nearest(values, entry.steps, type), entry.bias};
   for (std::size_t i = 0; i < entry.offsets.size(); ++i) {
     layer.integers[i] += entry.offsets[i];
     if (layer.integers[i] < kernels::lowest(type) || layer.integers[i] > kernels::highest(type)) {
-      return Status(Code::mismatch) << "calibration table: weight " << i << " of layer \"" << name << "\" becomes " << layer.integers[i] << ", which is no " << runnel::name_of(type);
+      return Status(Code::mismatch) << "calibration table: weight " << i << " of layer \"" << name
+                                    << "\" becomes " << layer.integers[i] << ", which is no "
+                                    << runnel::name_of(type);
     }
   }
-  if (role == Role::weighted) plan.layers[static_cast<int>(number)] = std::move(layer);
-  else plan.matrices[{static_cast<int>(number), static_cast<int>(input)}] = std::move(layer);
+  if (role == Role::weighted)
+    plan.layers[static_cast<int>(number)] = std::move(layer);
+  else
+    plan.matrices[{static_cast<int>(number), static_cast<int>(input)}] = std::move(layer);
   return {};
 }
 
 Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
-  if (checksum_of(graph) != checksum_) return Status(Code::mismatch) << "calibration table: made of another model (checksum " << checksum_ << ", expected " << checksum_of(graph) << ")";
+  if (checksum_of(graph) != checksum_)
+    return Status(Code::mismatch) << "calibration table: made of another model (checksum " << checksum_
+                                  << ", expected " << checksum_of(graph) << ")";
   Quantized made;
   made.real = graph;
   made.methods = methods_;
@@ -356,17 +409,20 @@ Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
     numbers[nodes[n]] = n;
     const auto type = types_.find(nodes[n]);
     if (type == types_.end() || (plan.roles[n] == Role::real && type->second != DType::float32)) {
-      return Status(Code::mismatch) << "calibration table: no type that operator \"" << nodes[n] << "\" can have";
+      return Status(Code::mismatch) << "calibration table: no type that operator \"" << nodes[n]
+                                    << "\" can have";
     }
     plan.types[n] = type->second;
   }
   for (std::size_t id = 0; id < tensors.size(); ++id) {
     const auto range = ranges_.find(tensors[id]);
-    if (range != ranges_.end() && plan.groups[id] == static_cast<TensorId>(id)) plan.ranges[id] = range->second;
+    if (range != ranges_.end() && plan.groups[id] == static_cast<TensorId>(id))
+      plan.ranges[id] = range->second;
   }
   const auto number_of = [&](const std::string& name) -> Result<std::size_t> {
     const auto found = numbers.find(name);
-    if (found == numbers.end()) return Status(Code::mismatch) << "calibration table: there is no operator \"" << name << "\"";
+    if (found == numbers.end())
+      return Status(Code::mismatch) << "calibration table: there is no operator \"" << name << "\"";
     return found->second;
   };
   for (const auto& gate : gates_) {
@@ -379,7 +435,9 @@ Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
   }
   for (const auto& [name, inputs] : matrices_) {
     RUNNEL_ASSIGN(const std::size_t number, number_of(name));
-    for (const auto& entry : inputs) RUNNEL_TRY(decide_layer(name, entry.second, Role::recurrent, static_cast<std::size_t>(entry.first), made.real, number, plan));
+    for (const auto& entry : inputs)
+      RUNNEL_TRY(decide_layer(name, entry.second, Role::recurrent, static_cast<std::size_t>(entry.first),
+                              made.real, number, plan));
   }
   RUNNEL_ASSIGN(made.graph, emit(made.real, plan));
   return made;
@@ -391,9 +449,11 @@ Clip noise_clip(const Quantized& quantized, std::uint32_t seed) {
   for (const TensorId id : quantized.real.inputs) {
     const Range range = quantized.plan.range(id);
     std::size_t count = 1;
-    for (const std::int32_t dim : quantized.real.tensors[static_cast<std::size_t>(id)].shape) count *= static_cast<std::size_t>(dim);
+    for (const std::int32_t dim : quantized.real.tensors[static_cast<std::size_t>(id)].shape)
+      count *= static_cast<std::size_t>(dim);
     std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(range.low + (range.high - range.low) * random.uniform());
+    for (float& value : values)
+      value = static_cast<float>(range.low + (range.high - range.low) * random.uniform());
     clip.push_back(std::move(values));
   }
   return clip;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHolds[] = {0.02, 0.05, 0.1, 0.2, 0.4, 0.8};
 constexpr double kSumSlacks[] = {1e30, 0.1, 0.02};
-constexpr std::size_t kFewest = 8;   // clips that can be divided into some to fit and some to hold back
+constexpr std::size_t kFewest = 8;  // clips that can be divided into some to fit and some to hold back
 
 // What is allowed, without the methods that are tried one by one.
 Methods usual_of(const Methods& offered) {
@@ -39,7 +39,8 @@ std::vector<Methods> sets_to_try(const Methods& offered, DType type) {
 
 class Choice {
  public:
-  Choice(const Attempt& attempt, const Clips& clips, const std::vector<std::size_t>& which, const Options& options, std::vector<Trial>& trials)
+  Choice(const Attempt& attempt, const Clips& clips, const std::vector<std::size_t>& which,
+         const Options& options, std::vector<Trial>& trials)
       : attempt_(attempt), clips_(clips), louder_(clips, kLouder), options_(options), trials_(trials) {
     for (std::size_t i = 0; i < which.size(); ++i) (i % 4 == 3 ? held_ : fit_).push_back(which[i]);
   }
@@ -74,11 +75,11 @@ class Choice {
     return judge(std::move(tried));
   }
   Status try_split() {
-    if (options_.target.per_channel) return {};   // nothing to split for
+    if (options_.target.per_channel) return {};  // nothing to split for
     Methods methods = best_.methods;
     methods.split = true;
     RUNNEL_ASSIGN(Quantized tried, attempt_.run(methods, fit_, fit_));
-    if (tried.real.nodes.size() == best_.real.nodes.size()) return {};   // no layer needs it
+    if (tried.real.nodes.size() == best_.real.nodes.size()) return {};  // no layer needs it
     return judge(std::move(tried));
   }
   // How strongly rounding holds weights.
@@ -128,7 +129,9 @@ class Choice {
 
 }  // namespace
 
-Result<Methods> choose_methods(const Attempt& attempt, const Clips& clips, const std::vector<std::size_t>& which, const Options& options, std::vector<Trial>& trials) {
+Result<Methods> choose_methods(const Attempt& attempt, const Clips& clips,
+                               const std::vector<std::size_t>& which, const Options& options,
+                               std::vector<Trial>& trials) {
   if (which.size() < kFewest) return usual_of(options.offered);
   return Choice(attempt, clips, which, options, trials).run();
 }

@@ -20,23 +20,33 @@ std::size_t elements_of(const Tensor& tensor) {
   return count;
 }
 
-bool is_raw(const fs::path& path) { return path.extension() == ".bin" || path.extension() == ".f32" || path.extension() == ".raw"; }
-bool is_known(const fs::path& path) { return is_raw(path) || path.extension() == ".npy" || path.extension() == ".csv"; }
+bool is_raw(const fs::path& path) {
+  return path.extension() == ".bin" || path.extension() == ".f32" || path.extension() == ".raw";
+}
+bool is_known(const fs::path& path) {
+  return is_raw(path) || path.extension() == ".npy" || path.extension() == ".csv";
+}
 
 bool is_archive(const fs::path& path) { return path.extension() == ".npz"; }
-Status archive_status(const fs::path& path) { return Status(Code::unsupported) << path.string() << ": an archive of arrays; expected the .npy files in it, as unzip takes them out"; }
+Status archive_status(const fs::path& path) {
+  return Status(Code::unsupported)
+         << path.string() << ": an archive of arrays; expected the .npy files in it, as unzip takes them out";
+}
 
 std::string text_of(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(shape[i]);
   return text + "]";
 }
-std::string text_of(const std::vector<std::int32_t>& shape) { return text_of(std::vector<std::int64_t>(shape.begin(), shape.end())); }
+std::string text_of(const std::vector<std::int32_t>& shape) {
+  return text_of(std::vector<std::int64_t>(shape.begin(), shape.end()));
+}
 
 Result<std::vector<float>> floats_of_npy(const fs::path& path, std::vector<std::int64_t>& shape) {
   RUNNEL_ASSIGN(const NpyArray array, read_npy(path));
   if (array.dtype != DType::float32 && array.dtype != DType::float64) {
-    return Status(Code::mismatch) << path.string() << ": " << runnel::name_of(array.dtype) << ", expected float32";
+    return Status(Code::mismatch) << path.string() << ": " << runnel::name_of(array.dtype)
+                                  << ", expected float32";
   }
   shape = array.shape;
   std::vector<float> values(array.data.size() / size_of(array.dtype));
@@ -75,7 +85,8 @@ Result<std::vector<float>> floats_of_csv(const fs::path& path) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     const bool lacks = has_empty_cell(line);
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == ',' || c == ';' || c == '\t' || c == '\r'; }, ' ');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == ',' || c == ';' || c == '\t' || c == '\r'; }, ' ');
     std::istringstream words(line);
     const std::size_t before = values.size();
     for (std::string word; words >> word;) {
@@ -86,9 +97,12 @@ Result<std::vector<float>> floats_of_csv(const fs::path& path) {
         continue;
       }
       if (number == 1 && values.size() == before) break;
-      return Status(Code::invalid_data) << path.string() << ": line " << number << ": \"" << word << "\" is no number";
+      return Status(Code::invalid_data)
+             << path.string() << ": line " << number << ": \"" << word << "\" is no number";
     }
-    if (lacks && values.size() > before) return Status(Code::invalid_data) << path.string() << ": line " << number << ": an empty cell, expected a number";
+    if (lacks && values.size() > before)
+      return Status(Code::invalid_data)
+             << path.string() << ": line " << number << ": an empty cell, expected a number";
   }
   return values;
 }
@@ -101,13 +115,15 @@ struct Entry {
 // The file that was read last is kept: clips of one file are asked for one after the other.
 class FileClips final : public Clips {
  public:
-  FileClips(std::vector<Entry> entries, std::size_t elements) : entries_(std::move(entries)), elements_(elements) {
+  FileClips(std::vector<Entry> entries, std::size_t elements)
+      : entries_(std::move(entries)), elements_(elements) {
     for (const Entry& entry : entries_) size_ += entry.clips;
   }
   [[nodiscard]] std::size_t size() const override { return size_; }
   [[nodiscard]] std::string name(std::size_t index) const override {
     const auto [entry, within] = place(index);
-    return entries_[entry].path.string() + (entries_[entry].clips > 1 ? " clip " + std::to_string(within) : "");
+    return entries_[entry].path.string() +
+           (entries_[entry].clips > 1 ? " clip " + std::to_string(within) : "");
   }
   Status read(std::size_t index, Clip& clip) const override {
     const auto [entry, within] = place(index);
@@ -116,7 +132,8 @@ class FileClips final : public Clips {
     if (is_raw(path)) {
       std::ifstream in(path, std::ios::binary);
       in.seekg(static_cast<std::streamoff>(within * elements_ * sizeof(float)));
-      in.read(reinterpret_cast<char*>(clip[0].data()), static_cast<std::streamsize>(elements_ * sizeof(float)));
+      in.read(reinterpret_cast<char*>(clip[0].data()),
+              static_cast<std::streamsize>(elements_ * sizeof(float)));
       return in ? Status() : Status(Code::io_error) << path.string() << ": cannot be read";
     }
     const std::lock_guard lock(mutex_);
@@ -127,8 +144,10 @@ class FileClips final : public Clips {
       values_ = std::move(*values);
       kept_ = entry;
     }
-    if (values_.size() < (within + 1) * elements_) return Status(Code::io_error) << path.string() << ": became shorter while it was read";
-    std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(within * elements_), elements_, clip[0].begin());
+    if (values_.size() < (within + 1) * elements_)
+      return Status(Code::io_error) << path.string() << ": became shorter while it was read";
+    std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(within * elements_), elements_,
+                clip[0].begin());
     return {};
   }
 
@@ -187,7 +206,8 @@ Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& path
       const auto bytes = fs::file_size(path, error);
       if (error) return Status(Code::io_error) << path.string() << ": " << error.message();
       if (bytes == 0 || bytes % (elements * sizeof(float)) != 0) {
-        return Status(Code::mismatch) << path.string() << ": " << bytes << " bytes, expected a multiple of " << elements * sizeof(float) << " for float32 clips "
+        return Status(Code::mismatch) << path.string() << ": " << bytes << " bytes, expected a multiple of "
+                                      << elements * sizeof(float) << " for float32 clips "
                                       << text_of(input.shape) << " of input " << input.name;
       }
       values = bytes / sizeof(float);
@@ -195,7 +215,9 @@ Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& path
       RUNNEL_ASSIGN(const std::vector<float> read, floats_of_csv(path));
       values = read.size();
       if (values == 0 || values % elements != 0) {
-        return Status(Code::mismatch) << path.string() << ": " << values << " numbers, expected a multiple of " << elements << " for clips " << text_of(input.shape) << " of input " << input.name;
+        return Status(Code::mismatch)
+               << path.string() << ": " << values << " numbers, expected a multiple of " << elements
+               << " for clips " << text_of(input.shape) << " of input " << input.name;
       }
     } else {
       std::vector<std::int64_t> shape;
@@ -203,7 +225,9 @@ Result<std::unique_ptr<Clips>> open_clip_files(const std::vector<fs::path>& path
       values = read.size();
       const bool many = shape.size() > 1 && same_clip({shape.begin() + 1, shape.end()}, input.shape);
       if (values == 0 || (!same_clip(shape, input.shape) && !many)) {
-        return Status(Code::mismatch) << path.string() << ": shape " << text_of(shape) << ", expected " << text_of(input.shape) << " for input " << input.name << ", or many of them along a leading axis";
+        return Status(Code::mismatch)
+               << path.string() << ": shape " << text_of(shape) << ", expected " << text_of(input.shape)
+               << " for input " << input.name << ", or many of them along a leading axis";
       }
     }
     entries.push_back({path, values / elements});
@@ -216,9 +240,13 @@ Result<std::vector<std::int64_t>> clip_shape_of(const fs::path& path, std::size_
   RUNNEL_ASSIGN(const NpyArray array, read_npy(path));
   std::vector<std::int64_t> shape = array.shape;
   if (shape.size() == rank + 1) shape.erase(shape.begin());
-  if (shape.size() == rank) shape[0] = 1;
-  else if (shape.size() + 1 == rank) shape.insert(shape.begin(), 1);
-  else return Status(Code::mismatch) << path.string() << ": shape " << text_of(array.shape) << " for an input of " << rank << " axes";
+  if (shape.size() == rank)
+    shape[0] = 1;
+  else if (shape.size() + 1 == rank)
+    shape.insert(shape.begin(), 1);
+  else
+    return Status(Code::mismatch) << path.string() << ": shape " << text_of(array.shape)
+                                  << " for an input of " << rank << " axes";
   return shape;
 }
 
@@ -226,10 +254,12 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
   std::vector<fs::path> files;
   for (const std::string& given : paths) {
     std::error_code error;
-    if (!fs::exists(given, error)) return Status(Code::not_found) << given << ": there is no such file or folder";
+    if (!fs::exists(given, error))
+      return Status(Code::not_found) << given << ": there is no such file or folder";
     if (!fs::is_directory(given, error)) {
       if (is_archive(given)) return archive_status(given);
-      if (!is_known(given)) return Status(Code::unsupported) << given << ": expected .npy, .csv, .bin or .f32";
+      if (!is_known(given))
+        return Status(Code::unsupported) << given << ": expected .npy, .csv, .bin or .f32";
       files.emplace_back(given);
       continue;
     }
@@ -238,11 +268,13 @@ Result<std::vector<fs::path>> list_clip_files(const std::vector<std::string>& pa
       std::error_code unknown;
       if (entry->is_regular_file(unknown) && is_known(entry->path())) inside.push_back(entry->path());
       // Not passed over in silence: somebody took it for data.
-      else if (is_archive(entry->path())) return archive_status(entry->path());
+      else if (is_archive(entry->path()))
+        return archive_status(entry->path());
     }
     if (error) return Status(Code::io_error) << given << ": cannot be listed: " << error.message();
     std::sort(inside.begin(), inside.end());
-    if (inside.empty()) return Status(Code::not_found) << given << ": no .npy, .csv, .bin or .f32 files in it";
+    if (inside.empty())
+      return Status(Code::not_found) << given << ": no .npy, .csv, .bin or .f32 files in it";
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
@@ -252,7 +284,8 @@ Result<std::unique_ptr<Clips>> joined_clips(std::vector<std::unique_ptr<Clips>> 
   if (inputs.size() == 1) return std::move(inputs[0]);
   for (const auto& input : inputs) {
     if (input->size() != inputs[0]->size()) {
-      return Status(Code::mismatch) << inputs[0]->size() << " clips for the first input and " << input->size() << " for another, expected as many";
+      return Status(Code::mismatch) << inputs[0]->size() << " clips for the first input and " << input->size()
+                                    << " for another, expected as many";
     }
   }
   return std::unique_ptr<Clips>(std::make_unique<JoinedClips>(std::move(inputs)));

@@ -38,15 +38,18 @@ Result<ClipRunner> ClipRunner::make(std::span<const Graph* const> graphs, int th
   for (const Graph* graph : graphs) {
     Form form;
     RUNNEL_ASSIGN(form.engine, engine_of(*graph));
-    for (const TensorId id : graph->inputs) form.inputs.push_back(without_data(graph->tensors[static_cast<std::size_t>(id)]));
-    for (const TensorId id : graph->outputs) form.outputs.push_back(without_data(graph->tensors[static_cast<std::size_t>(id)]));
+    for (const TensorId id : graph->inputs)
+      form.inputs.push_back(without_data(graph->tensors[static_cast<std::size_t>(id)]));
+    for (const TensorId id : graph->outputs)
+      form.outputs.push_back(without_data(graph->tensors[static_cast<std::size_t>(id)]));
     if (!graph->nodes.empty()) form.rounding = graph->nodes[0].rounding;
     runner.forms_.push_back(std::move(form));
   }
   return runner;
 }
 
-Status ClipRunner::run_slice(const Clips& clips, std::span<const std::size_t> which, std::size_t slice, const Visit& visit) const {
+Status ClipRunner::run_slice(const Clips& clips, std::span<const std::size_t> which, std::size_t slice,
+                             const Visit& visit) const {
   std::vector<std::unique_ptr<Runner>> runners;
   std::vector<std::vector<std::vector<float>>> values(forms_.size());
   Outputs outputs(forms_.size());
@@ -66,7 +69,9 @@ Status ClipRunner::run_slice(const Clips& clips, std::span<const std::size_t> wh
       for (std::size_t i = 0; i < form.inputs.size(); ++i) {
         const std::span<std::byte> to = session.input(static_cast<int>(i));
         const std::size_t expected = clip[i].size() * size_of(form.inputs[i].dtype);
-        if (to.size() != expected) return Status(Code::mismatch) << clips.name(which[at]) << ": " << expected << " bytes for an input of " << to.size();
+        if (to.size() != expected)
+          return Status(Code::mismatch)
+                 << clips.name(which[at]) << ": " << expected << " bytes for an input of " << to.size();
         to_integers(form.inputs[i], form.rounding, clip[i], to);
       }
       session.run(runners[f]->prepared().block());
@@ -85,7 +90,8 @@ Status ClipRunner::run(const Clips& clips, std::span<const std::size_t> which, c
   std::vector<Status> failures(kSlices);
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t slice = next++; slice < kSlices; slice = next++) failures[slice] = run_slice(clips, which, slice, visit);
+    for (std::size_t slice = next++; slice < kSlices; slice = next++)
+      failures[slice] = run_slice(clips, which, slice, visit);
   };
   {
     std::vector<std::jthread> helpers;

@@ -25,7 +25,8 @@ class ClipRunner {
   // Clips of one slice come in order and one at a time, those of different slices at the same time.
   using Visit = std::function<void(std::size_t clip, std::size_t slice, const Outputs& outputs)>;
 
-  // The graphs are not kept. Inputs may have scales: clips are quantized for them. Errors: those of the reader and of preparing.
+  // The graphs are not kept. Inputs may have scales: clips are quantized for them. Errors: those of the
+  // reader and of preparing.
   static Result<ClipRunner> make(std::span<const Graph* const> graphs, int threads);
 
   // Runs the clips named by `which`. Errors: those of the clips.
@@ -34,10 +35,11 @@ class ClipRunner {
  private:
   struct Form {
     std::shared_ptr<const Engine> engine;
-    std::vector<Tensor> inputs, outputs;   // without data
+    std::vector<Tensor> inputs, outputs;  // without data
     kernels::Rounding rounding = kernels::Rounding::half_even;
   };
-  Status run_slice(const Clips& clips, std::span<const std::size_t> which, std::size_t slice, const Visit& visit) const;
+  Status run_slice(const Clips& clips, std::span<const std::size_t> which, std::size_t slice,
+                   const Visit& visit) const;
 
   std::vector<Form> forms_;
   int threads_ = 1;

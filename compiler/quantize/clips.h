@@ -59,9 +59,10 @@ class LouderClips final : public Clips {
   float factor_;
 };
 
-// Clips that say something, in order: those of which every input holds one value throughout are left out (windows between words, a microphone that was switched off).
-// Every clip must fit the graph's inputs and hold finite numbers. Errors: mismatch, invalid_data, naming the clip, also when all are silent; invalid_argument when
-// there is none.
+// Clips that say something, in order: those of which every input holds one value throughout are left out
+// (windows between words, a microphone that was switched off). Every clip must fit the graph's inputs and
+// hold finite numbers. Errors: mismatch, invalid_data, naming the clip, also when all are silent;
+// invalid_argument when there is none.
 Result<std::vector<std::size_t>> usable_clips(const Graph& graph, const Clips& clips);
 
 }  // namespace runnel::compiler::quantizer

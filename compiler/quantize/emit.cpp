@@ -17,7 +17,10 @@ using fb::OpCode;
 
 class Emission {
  public:
-  Emission(const Graph& graph, const Plan& plan) : from_(graph), plan_(plan), types_(tensor_types(graph, plan)), graph_(graph) { graph_.nodes.clear(); }
+  Emission(const Graph& graph, const Plan& plan)
+      : from_(graph), plan_(plan), types_(tensor_types(graph, plan)), graph_(graph) {
+    graph_.nodes.clear();
+  }
 
   Result<Graph> run() {
     for (const TensorId id : graph_.inputs) quantize_tensor(id);
@@ -35,7 +38,9 @@ class Emission {
   const Tensor& before(TensorId id) const { return from_.tensors[static_cast<std::size_t>(id)]; }
   bool affine() const { return plan_.scheme == Scheme::affine; }
   Grid grid(TensorId id, DType type) const { return plan_.grid(id, type); }
-  static Status fail(const Node& node) { return Status(Code::unsupported) << "node \"" << node.name << "\": "; }
+  static Status fail(const Node& node) {
+    return Status(Code::unsupported) << "node \"" << node.name << "\": ";
+  }
 
   void quantize_tensor(TensorId id) {
     const DType type = types_[static_cast<std::size_t>(id)];
@@ -56,7 +61,8 @@ class Emission {
     return made;
   }
 
-  // An operand as this type on this grid: constants are quantized, computed values change their type or scale once for all who ask.
+  // An operand as this type on this grid: constants are quantized, computed values change their type or scale
+  // once for all who ask.
   TensorId operand(const Node& node, TensorId id, DType type, const Grid& wanted) {
     if (id < 0 || before(id).dtype != DType::float32) return id;
     const Tensor& now = at(id);
@@ -71,9 +77,13 @@ class Emission {
     made.dtype = DType::float32;
     if (type != DType::float32) set_grid(made, wanted);
     const TensorId to = add(std::move(made));
-    const OpCode code = type == DType::float32 ? OpCode::dequantize : has == DType::float32 ? OpCode::quantize : OpCode::requantize;
+    const OpCode code = type == DType::float32  ? OpCode::dequantize
+                        : has == DType::float32 ? OpCode::quantize
+                                                : OpCode::requantize;
     Node change = node_like(node, code, affine() ? 3 : 1);
-    change.name = before(id).name + (code == OpCode::dequantize ? "/dequantize" : code == OpCode::quantize ? "/quantize" : "/requantize");
+    change.name = before(id).name + (code == OpCode::dequantize ? "/dequantize"
+                                     : code == OpCode::quantize ? "/quantize"
+                                                                : "/requantize");
     change.inputs = {id};
     change.outputs = {to};
     graph_.nodes.push_back(std::move(change));
@@ -81,7 +91,9 @@ class Emission {
     return to;
   }
   static bool same(const Tensor& tensor, const Grid& grid) {
-    if (grid.affine) return tensor.scales.size() == 1 && tensor.scales[0] == static_cast<float>(grid.step) && tensor.zero_points[0] == grid.zero;
+    if (grid.affine)
+      return tensor.scales.size() == 1 && tensor.scales[0] == static_cast<float>(grid.step) &&
+             tensor.zero_points[0] == grid.zero;
     return tensor.exponents.size() == 1 && tensor.exponents[0] == grid.exponent;
   }
   // The grid that the tensor has, or would have as this type.
@@ -94,7 +106,9 @@ class Emission {
     }
     return grid_of(range, type, plan_.scheme);
   }
-  TensorId own(const Node& node, TensorId id, DType type) { return operand(node, id, type, id < 0 ? Grid{} : own_grid(id, type)); }
+  TensorId own(const Node& node, TensorId id, DType type) {
+    return operand(node, id, type, id < 0 ? Grid{} : own_grid(id, type));
+  }
 
   TensorId constant(TensorId id, const Grid& wanted) {
     Tensor made = before(id);
@@ -113,12 +127,18 @@ class Emission {
     }
     if (type == DType::float32) return emit_real(node);
     switch (plan_.roles[n]) {
-      case Role::weighted: return emit_weighted(node, type);
-      case Role::passive: return emit_passive(node, type);
-      case Role::concat: return emit_concat(node, type);
-      case Role::recurrent: return emit_recurrent(node, type);
-      case Role::function: return emit_function(node, type);
-      default: return emit_plain(node, type);
+      case Role::weighted:
+        return emit_weighted(node, type);
+      case Role::passive:
+        return emit_passive(node, type);
+      case Role::concat:
+        return emit_concat(node, type);
+      case Role::recurrent:
+        return emit_recurrent(node, type);
+      case Role::function:
+        return emit_function(node, type);
+      default:
+        return emit_plain(node, type);
     }
   }
 
@@ -151,12 +171,17 @@ class Emission {
     for (TensorId& id : node.inputs) id = own(node, id, type);
     node.rounding = plan_.target.rounding;
     const bool arithmetic = node.code == OpCode::add || node.code == OpCode::sub || node.code == OpCode::mul;
-    if (affine()) node.version = 3;
-    else if (arithmetic && !plan_.target.esp_dl) node.version = 2;
+    if (affine())
+      node.version = 3;
+    else if (arithmetic && !plan_.target.esp_dl)
+      node.version = 2;
     if (auto* clip = std::get_if<ClipOptions>(&node.options)) {
       const Grid y = grid(node.outputs[0], type);
       const auto bound = [&](float value) {
-        return static_cast<int>(std::lround(std::clamp(rounded(y, plan_.target.rounding, static_cast<double>(value)) / y.step, -65536.0, 65536.0))) + y.zero;
+        return static_cast<int>(std::lround(
+                   std::clamp(rounded(y, plan_.target.rounding, static_cast<double>(value)) / y.step,
+                              -65536.0, 65536.0))) +
+               y.zero;
       };
       clip->low = bound(clip->low_value);
       clip->high = std::max(clip->low, bound(clip->high_value));
@@ -168,7 +193,8 @@ class Emission {
   Status emit_function(Node node, DType type) {
     if (!affine() && !plan_.target.esp_dl) return emit_plain(std::move(node), type);
     node.inputs[0] = own(node, node.inputs[0], type);
-    RUNNEL_ASSIGN(Tensor table, table_of(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
+    RUNNEL_ASSIGN(Tensor table,
+                  table_of(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
     Node lut = node_like(node, OpCode::lut, 1);
     lut.inputs = {node.inputs[0], add(std::move(table))};
     lut.outputs = node.outputs;
@@ -181,7 +207,9 @@ class Emission {
     const TensorId x = node.inputs[0];
     const Grid in = grid(x, type), out = grid(node.outputs[0], type);
     const auto decided = plan_.layers.find(number_);
-    const Layer layer = decided != plan_.layers.end() ? decided->second : nearest_layer(from_, from_.nodes[static_cast<std::size_t>(number_)], plan_, in);
+    const Layer layer = decided != plan_.layers.end()
+                            ? decided->second
+                            : nearest_layer(from_, from_.nodes[static_cast<std::size_t>(number_)], plan_, in);
     Tensor weights = before(node.inputs[1]);
     weights.dtype = type;
     weights.channel_axis = layer.steps.size() > 1 ? 0 : -1;
@@ -191,17 +219,24 @@ class Emission {
     } else {
       for (const int exponent : layer.exponents) {
         const int shift = out.exponent - in.exponent - exponent;
-        if (exponent < kLowestExponent || exponent > kHighestExponent) return fail(node) << "weights at 2^" << exponent << ", expected 2^" << kLowestExponent << " to 2^" << kHighestExponent;
-        if (plan_.target.esp_dl && shift < 0) return fail(node) << "a shift of " << shift << " from the accumulator (2^" << in.exponent + exponent << ") to the output (2^" << out.exponent << "), expected 0 or more";
+        if (exponent < kLowestExponent || exponent > kHighestExponent)
+          return fail(node) << "weights at 2^" << exponent << ", expected 2^" << kLowestExponent << " to 2^"
+                            << kHighestExponent;
+        if (plan_.target.esp_dl && shift < 0)
+          return fail(node) << "a shift of " << shift << " from the accumulator (2^" << in.exponent + exponent
+                            << ") to the output (2^" << out.exponent << "), expected 0 or more";
         weights.exponents.push_back(static_cast<std::int8_t>(exponent));
       }
     }
     weights.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i) kernels::store(type, weights.data->data(), i, layer.integers[i]);
+    for (std::size_t i = 0; i < layer.integers.size(); ++i)
+      kernels::store(type, weights.data->data(), i, layer.integers[i]);
     node.inputs[0] = own(node, x, type);
     node.inputs[1] = add(std::move(weights));
     node.inputs.resize(layer.bias.empty() ? 2 : 3);
-    if (!layer.bias.empty()) { RUNNEL_ASSIGN(node.inputs[2], bias_of(node, layer, in, type)); }
+    if (!layer.bias.empty()) {
+      RUNNEL_ASSIGN(node.inputs[2], bias_of(node, layer, in, type));
+    }
     node.rounding = plan_.target.rounding;
     graph_.nodes.push_back(std::move(node));
     return {};
@@ -210,19 +245,24 @@ class Emission {
   Result<TensorId> bias_of(const Node& node, const Layer& layer, const Grid& in, DType type) {
     Tensor bias;
     const Node& old = from_.nodes[static_cast<std::size_t>(number_)];
-    bias.name = old.inputs.size() > 2 && old.inputs[2] >= 0 ? before(old.inputs[2]).name : node.name + ".bias";
+    bias.name =
+        old.inputs.size() > 2 && old.inputs[2] >= 0 ? before(old.inputs[2]).name : node.name + ".bias";
     bias.dtype = type == DType::int8 ? DType::int32 : DType::int64;
     bias.shape = {static_cast<std::int32_t>(layer.bias.size())};
     bias.data.emplace(layer.bias.size() * size_of(bias.dtype));
     const int bits = type == DType::int8 ? plan_.target.bias_bits_int8 : plan_.target.bias_bits_int16;
     const double most = std::ldexp(1.0, std::min(bits, 62) - 1);
     if (!affine()) {
-      for (const int exponent : layer.exponents) bias.exponents.push_back(static_cast<std::int8_t>(exponent + in.exponent));
+      for (const int exponent : layer.exponents)
+        bias.exponents.push_back(static_cast<std::int8_t>(exponent + in.exponent));
       if (bias.exponents.size() > 1) bias.channel_axis = 0;
     }
     for (std::size_t c = 0; c < layer.bias.size(); ++c) {
-      const double value = std::nearbyint(layer.bias[c] / (layer.steps[layer.steps.size() == 1 ? 0 : c] * in.step));
-      if (!(value < most && value >= -most)) return fail(node) << "the bias of channel " << c << " does not fit into " << bits << " bits at the product of the scales of input and weights";
+      const double value =
+          std::nearbyint(layer.bias[c] / (layer.steps[layer.steps.size() == 1 ? 0 : c] * in.step));
+      if (!(value < most && value >= -most))
+        return fail(node) << "the bias of channel " << c << " does not fit into " << bits
+                          << " bits at the product of the scales of input and weights";
       const auto integer = static_cast<std::int64_t>(value);
       std::memcpy(bias.data->data() + c * size_of(bias.dtype), &integer, size_of(bias.dtype));
     }
@@ -237,12 +277,16 @@ class Emission {
     node.inputs[0] = own(node, node.inputs[0], type);
     for (const std::size_t i : {1u, 2u}) {
       const auto decided = plan_.matrices.find({number_, static_cast<int>(i)});
-      node.inputs[i] = decided == plan_.matrices.end() ? own(node, node.inputs[i], type) : matrix(node.inputs[i], decided->second, type);
+      node.inputs[i] = decided == plan_.matrices.end() ? own(node, node.inputs[i], type)
+                                                       : matrix(node.inputs[i], decided->second, type);
     }
-    if (node.inputs.size() > 3 && node.inputs[3] >= 0) node.inputs[3] = constant(node.inputs[3], grid_of_exponent(gates, DType::int16));
-    if (node.inputs.size() > 4 && node.inputs[4] >= 0) node.inputs[4] = operand(node, node.inputs[4], type, grid(h, type));
+    if (node.inputs.size() > 3 && node.inputs[3] >= 0)
+      node.inputs[3] = constant(node.inputs[3], grid_of_exponent(gates, DType::int16));
+    if (node.inputs.size() > 4 && node.inputs[4] >= 0)
+      node.inputs[4] = operand(node, node.inputs[4], type, grid(h, type));
     const int outputs = std::get<RecurrentOptions>(node.options).outputs;
-    if (node.inputs.size() > 5 && node.inputs[5] >= 0) node.inputs[5] = operand(node, node.inputs[5], DType::int16, grid_of_exponent(gates, DType::int16));
+    if (node.inputs.size() > 5 && node.inputs[5] >= 0)
+      node.inputs[5] = operand(node, node.inputs[5], DType::int16, grid_of_exponent(gates, DType::int16));
     if ((outputs & 4) != 0) set_grid(at(node.outputs.back()), grid_of_exponent(gates, DType::int16));
     std::get<RecurrentOptions>(node.options).gate_exponent = gates;
     node.rounding = plan_.target.rounding;
@@ -254,7 +298,8 @@ class Emission {
     Tensor made = before(id);
     set_grid(made, grid_of_exponent(layer.exponents[0], type));
     made.data.emplace(layer.integers.size() * size_of(type));
-    for (std::size_t i = 0; i < layer.integers.size(); ++i) kernels::store(type, made.data->data(), i, layer.integers[i]);
+    for (std::size_t i = 0; i < layer.integers.size(); ++i)
+      kernels::store(type, made.data->data(), i, layer.integers[i]);
     return add(std::move(made));
   }
 

@@ -7,9 +7,10 @@
 
 namespace runnel::compiler::quantizer {
 
-// The operators that the importer of .espdl files makes (pow2), or those of TensorFlow Lite's arithmetic (affine). Tensors of the float graph keep their
-// numbers, new ones come behind; changes of scale and type are put in where two operators do not agree. Errors: unsupported naming
-// operators whose scales cannot be represented.
+// The operators that the importer of .espdl files makes (pow2), or those of TensorFlow Lite's arithmetic
+// (affine). Tensors of the float graph keep their numbers, new ones come behind; changes of scale and type
+// are put in where two operators do not agree. Errors: unsupported naming operators whose scales cannot be
+// represented.
 Result<Graph> emit(const Graph& graph, const Plan& plan);
 
 }  // namespace runnel::compiler::quantizer

@@ -37,7 +37,8 @@ Grid grid_of(const Range& range, DType dtype, Scheme scheme) {
     return grid;
   }
   grid.step = static_cast<double>(static_cast<float>((high - low) / (highest - lowest)));
-  grid.zero = static_cast<std::int32_t>(std::clamp<double>(std::nearbyint(lowest - low / grid.step), lowest, highest));
+  grid.zero = static_cast<std::int32_t>(
+      std::clamp<double>(std::nearbyint(lowest - low / grid.step), lowest, highest));
   return grid;
 }
 
@@ -45,8 +46,11 @@ Range halved(const Range& range) { return {range.low / 2, range.high / 2}; }
 
 double rounded(const Grid& grid, kernels::Rounding rounding, double value) {
   const double scaled = value / grid.step;
-  const double integer = rounding == kernels::Rounding::half_up ? std::floor(scaled + 0.5) : std::nearbyint(scaled);
-  return (std::clamp<double>(integer + grid.zero, kernels::lowest(grid.dtype), kernels::highest(grid.dtype)) - grid.zero) * grid.step;
+  const double integer =
+      rounding == kernels::Rounding::half_up ? std::floor(scaled + 0.5) : std::nearbyint(scaled);
+  return (std::clamp<double>(integer + grid.zero, kernels::lowest(grid.dtype), kernels::highest(grid.dtype)) -
+          grid.zero) *
+         grid.step;
 }
 
 void set_grid(Tensor& tensor, const Grid& grid) {
@@ -62,16 +66,21 @@ void set_grid(Tensor& tensor, const Grid& grid) {
   }
 }
 
-void to_integers(const Tensor& tensor, kernels::Rounding rounding, std::span<const float> values, std::span<std::byte> to) {
+void to_integers(const Tensor& tensor, kernels::Rounding rounding, std::span<const float> values,
+                 std::span<std::byte> to) {
   if (tensor.dtype == DType::float32 || (tensor.exponents.empty() && tensor.scales.empty())) {
     std::memcpy(to.data(), values.data(), std::min(values.size_bytes(), to.size()));
     return;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t integer =
-        tensor.scales.empty() ? kernels::round_float(values[i] * kernels::power_of_two(-tensor.exponents[0]), rounding)
-                              : kernels::to_integer(values[i], tensor.scales[0], tensor.zero_points.empty() ? 0 : tensor.zero_points[0], rounding);
-    kernels::store(tensor.dtype, to.data(), i, std::clamp<std::int64_t>(integer, kernels::lowest(tensor.dtype), kernels::highest(tensor.dtype)));
+        tensor.scales.empty()
+            ? kernels::round_float(values[i] * kernels::power_of_two(-tensor.exponents[0]), rounding)
+            : kernels::to_integer(values[i], tensor.scales[0],
+                                  tensor.zero_points.empty() ? 0 : tensor.zero_points[0], rounding);
+    kernels::store(
+        tensor.dtype, to.data(), i,
+        std::clamp<std::int64_t>(integer, kernels::lowest(tensor.dtype), kernels::highest(tensor.dtype)));
   }
 }
 
@@ -82,13 +91,17 @@ void to_reals(const Tensor& tensor, std::span<const std::byte> bytes, std::vecto
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return;
   }
-  if (tensor.dtype != DType::int8 && tensor.dtype != DType::int16 && tensor.dtype != DType::int32 && tensor.dtype != DType::uint8) {
+  if (tensor.dtype != DType::int8 && tensor.dtype != DType::int16 && tensor.dtype != DType::int32 &&
+      tensor.dtype != DType::uint8) {
     std::fill(values.begin(), values.end(), 0.0f);
     return;
   }
-  const float scale = !tensor.scales.empty() ? tensor.scales[0] : tensor.exponents.empty() ? 1.0f : kernels::power_of_two(tensor.exponents[0]);
+  const float scale = !tensor.scales.empty()     ? tensor.scales[0]
+                      : tensor.exponents.empty() ? 1.0f
+                                                 : kernels::power_of_two(tensor.exponents[0]);
   const std::int32_t zero = tensor.zero_points.empty() ? 0 : tensor.zero_points[0];
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(kernels::load(tensor.dtype, bytes.data(), i) - zero) * scale;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(kernels::load(tensor.dtype, bytes.data(), i) - zero) * scale;
 }
 
 std::vector<float> floats_of(const Tensor& tensor) {

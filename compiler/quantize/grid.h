@@ -47,7 +47,8 @@ double rounded(const Grid& grid, kernels::Rounding rounding, double value);
 void set_grid(Tensor& tensor, const Grid& grid);
 
 // Real numbers as integers of the tensor, rounded as the model's operators do, and back; float32 is copied.
-void to_integers(const Tensor& tensor, kernels::Rounding rounding, std::span<const float> values, std::span<std::byte> to);
+void to_integers(const Tensor& tensor, kernels::Rounding rounding, std::span<const float> values,
+                 std::span<std::byte> to);
 void to_reals(const Tensor& tensor, std::span<const std::byte> bytes, std::vector<float>& values);
 
 // float32 constants as numbers; others give nothing.

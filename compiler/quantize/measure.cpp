@@ -33,37 +33,45 @@ Noise noise_of(std::span<const float> expected, std::span<const float> found) {
   return noise;
 }
 
-Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips, std::span<const std::size_t> which, int threads) {
+Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips,
+                                         std::span<const std::size_t> which, int threads) {
   const Graph* const forms[] = {&graph, &quantized};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
   Slices slices;
   slices.fill(std::vector<Noise>(graph.outputs.size()));
-  RUNNEL_TRY(runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
-    for (std::size_t o = 0; o < outputs[0].size(); ++o) slices[slice][o].add(noise_of(outputs[0][o], outputs[1][o]));
-  }));
+  RUNNEL_TRY(
+      runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
+        for (std::size_t o = 0; o < outputs[0].size(); ++o)
+          slices[slice][o].add(noise_of(outputs[0][o], outputs[1][o]));
+      }));
   return total(slices, graph.outputs.size());
 }
 
-Result<Yardstick> Yardstick::make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which, int threads) {
+Result<Yardstick> Yardstick::make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
+                                  int threads) {
   Yardstick made;
   made.clips_ = &clips;
   made.threads_ = threads;
   std::size_t values = 1;
   for (const TensorId id : graph.outputs) {
     std::size_t count = 1;
-    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(id)].shape) count *= static_cast<std::size_t>(dim);
+    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(id)].shape)
+      count *= static_cast<std::size_t>(dim);
     values += count;
   }
-  made.which_.assign(which.begin(), which.begin() + static_cast<std::ptrdiff_t>(std::min(which.size(), std::max<std::size_t>(1, kMostValues / values))));
+  made.which_.assign(which.begin(),
+                     which.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                         which.size(), std::max<std::size_t>(1, kMostValues / values))));
   made.expected_.resize(made.which_.size());
   std::map<std::size_t, std::size_t> place;
   for (std::size_t i = 0; i < made.which_.size(); ++i) place[made.which_[i]] = i;
   const Graph* const forms[] = {&graph};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
-  RUNNEL_TRY(runner.run(clips, made.which_, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
-    auto& kept = made.expected_[place.at(clip)];
-    for (const auto& output : outputs[0]) kept.emplace_back(output.begin(), output.end());
-  }));
+  RUNNEL_TRY(
+      runner.run(clips, made.which_, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
+        auto& kept = made.expected_[place.at(clip)];
+        for (const auto& output : outputs[0]) kept.emplace_back(output.begin(), output.end());
+      }));
   return made;
 }
 
@@ -74,10 +82,12 @@ Result<double> Yardstick::error(const Graph& quantized) const {
   for (std::size_t i = 0; i < which_.size(); ++i) place[which_[i]] = i;
   Slices slices;
   slices.fill(std::vector<Noise>(quantized.outputs.size()));
-  RUNNEL_TRY(runner.run(*clips_, which_, [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
-    const auto& expected = expected_[place.at(clip)];
-    for (std::size_t o = 0; o < outputs[0].size(); ++o) slices[slice][o].add(noise_of(expected[o], outputs[0][o]));
-  }));
+  RUNNEL_TRY(runner.run(*clips_, which_,
+                        [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
+                          const auto& expected = expected_[place.at(clip)];
+                          for (std::size_t o = 0; o < outputs[0].size(); ++o)
+                            slices[slice][o].add(noise_of(expected[o], outputs[0][o]));
+                        }));
   double sum = 0;
   const std::vector<Noise> noises = total(slices, quantized.outputs.size());
   for (const Noise& noise : noises) sum += noise.ratio();

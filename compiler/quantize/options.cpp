@@ -18,18 +18,22 @@ constexpr TargetRules kTargets[] = {
     {"ethos-u", Rounding::half_up, true, 32, 40, false, true},
 };
 // Every accelerator computes alike.
-constexpr std::string_view kEthosU[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+constexpr std::string_view kEthosU[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                                        "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
-constexpr std::pair<std::string_view, Calibration> kCalibrations[] = {
-    {"minmax", Calibration::min_max}, {"percentile", Calibration::percentile}, {"kl", Calibration::kl}, {"mse", Calibration::mse}};
+constexpr std::pair<std::string_view, Calibration> kCalibrations[] = {{"minmax", Calibration::min_max},
+                                                                      {"percentile", Calibration::percentile},
+                                                                      {"kl", Calibration::kl},
+                                                                      {"mse", Calibration::mse}};
 
 struct MethodName {
   std::string_view name;
   bool Methods::*field;
 };
-constexpr MethodName kMethods[] = {{"equalize", &Methods::equalize}, {"round", &Methods::round}, {"bias", &Methods::correct_bias},
-                                   {"search", &Methods::search},     {"split", &Methods::split},
-                                   {"sums", &Methods::sums},         {"blocks", &Methods::blocks},  {"tqt", &Methods::tqt}};
+constexpr MethodName kMethods[] = {{"equalize", &Methods::equalize}, {"round", &Methods::round},
+                                   {"bias", &Methods::correct_bias}, {"search", &Methods::search},
+                                   {"split", &Methods::split},       {"sums", &Methods::sums},
+                                   {"blocks", &Methods::blocks},     {"tqt", &Methods::tqt}};
 
 }  // namespace
 
@@ -39,7 +43,9 @@ Result<TargetRules> target_rules(std::string_view name) {
   for (const TargetRules& rules : kTargets) {
     if (rules.name == name) return rules;
   }
-  return Status(Code::invalid_argument) << "target \"" << name << "\", expected generic, esp32 (c), esp32s3, esp32p4, or ethos-u (ethos-u55-32 to -256, ethos-u65-256, -512)";
+  return Status(Code::invalid_argument) << "target \"" << name
+                                        << "\", expected generic, esp32 (c), esp32s3, esp32p4, or ethos-u "
+                                           "(ethos-u55-32 to -256, ethos-u65-256, -512)";
 }
 
 std::string_view name_of(Calibration calibration) {
@@ -53,7 +59,8 @@ Result<Calibration> calibration_named(std::string_view name) {
   for (const auto& entry : kCalibrations) {
     if (entry.first == name) return entry.second;
   }
-  return Status(Code::invalid_argument) << "calibration \"" << name << "\", expected minmax, percentile, kl or mse";
+  return Status(Code::invalid_argument)
+         << "calibration \"" << name << "\", expected minmax, percentile, kl or mse";
 }
 
 Status set_method(Methods& methods, std::string_view name, bool on) {
@@ -62,7 +69,8 @@ Status set_method(Methods& methods, std::string_view name, bool on) {
     methods.*method.field = on;
     return {};
   }
-  return Status(Code::invalid_argument) << "method \"" << name << "\", expected equalize, round, bias, search, split, sums, blocks or tqt";
+  return Status(Code::invalid_argument)
+         << "method \"" << name << "\", expected equalize, round, bias, search, split, sums, blocks or tqt";
 }
 
 std::string names_of(const Methods& methods) {

@@ -23,14 +23,17 @@ enum class Scheme : std::uint8_t { pow2, affine };
 struct TargetRules {
   std::string_view name;
   kernels::Rounding rounding = kernels::Rounding::half_even;
-  bool per_channel = true;            // weights of convolutions and fully connected layers have one scale per output channel
+  bool per_channel =
+      true;  // weights of convolutions and fully connected layers have one scale per output channel
   int bias_bits_int8 = 32, bias_bits_int16 = 64;
-  // The arithmetic of ESP-DL: operands of sums are rounded to the result's scale first, functions are tables, shifts never go to the left.
+  // The arithmetic of ESP-DL: operands of sums are rounded to the result's scale first, functions are tables,
+  // shifts never go to the left.
   bool esp_dl = false;
   // Weights of 16 bits cannot be expressed.
   bool int8_weights = false;
 };
-// generic, esp32 (c), esp32s3, esp32p4, ethos-u and the names of its accelerators (npu/accelerator.h). Errors: invalid_argument naming the targets that there are.
+// generic, esp32 (c), esp32s3, esp32p4, ethos-u and the names of its accelerators (npu/accelerator.h).
+// Errors: invalid_argument naming the targets that there are.
 Result<TargetRules> target_rules(std::string_view name);
 
 // How the range of a tensor follows from what was seen of it.
@@ -40,18 +43,22 @@ Result<Calibration> calibration_named(std::string_view name);
 
 // Methods that make the result more accurate, each on its own switch.
 struct Methods {
-  bool equalize = true;        // factors move between neighbouring layers so that channels use their range alike
-  bool round = true;           // weights are rounded for the layer's result, not each to its nearest integer
-  bool correct_bias = true;    // biases take over the mean error of their layer
-  bool search = true;          // ranges of activations are searched jointly, by the error of the outputs
-  bool split = false;          // layers with few large weights become two whose sum is the layer
-  bool sums = false;           // the operands of sums and their result have one scale: such a sum costs nothing behind a convolution
-  bool blocks = false;         // the weights of several layers are trained together, for the float results of the last one
-  bool tqt = false;            // the same, and with them the scales of weights and activations (trained thresholds)
-  // How strongly `round` holds weights at their float values, as a share of the mean square of what they multiply: directions that the clips say little about stay as trained.
-  // Chosen by the error on clips held back where the methods are.
+  bool equalize = true;  // factors move between neighbouring layers so that channels use their range alike
+  bool round = true;     // weights are rounded for the layer's result, not each to its nearest integer
+  bool correct_bias = true;  // biases take over the mean error of their layer
+  bool search = true;        // ranges of activations are searched jointly, by the error of the outputs
+  bool split = false;        // layers with few large weights become two whose sum is the layer
+  bool sums = false;  // the operands of sums and their result have one scale: such a sum costs nothing behind
+                      // a convolution
+  bool blocks =
+      false;  // the weights of several layers are trained together, for the float results of the last one
+  bool tqt = false;  // the same, and with them the scales of weights and activations (trained thresholds)
+  // How strongly `round` holds weights at their float values, as a share of the mean square of what they
+  // multiply: directions that the clips say little about stay as trained. Chosen by the error on clips held
+  // back where the methods are.
   double hold = 0.2;
-  // By how much of the outputs' error a single sum may make it worse to get one scale. Chosen by the error on clips held back where the methods are.
+  // By how much of the outputs' error a single sum may make it worse to get one scale. Chosen by the error on
+  // clips held back where the methods are.
   double sum_slack = 1e30;
 };
 // The names are those of the fields, "bias" for correct_bias. Errors: invalid_argument with the list.
@@ -69,14 +76,17 @@ using Progress = std::function<void(std::string_view stage, double fraction)>;
 struct Options {
   TargetRules target;
   Scheme scheme = Scheme::pow2;
-  DType type = DType::int8;                       // int8 or int16
-  std::map<std::string, DType> types;             // of single operators by name: int8, int16 or float32
+  DType type = DType::int8;            // int8 or int16
+  std::map<std::string, DType> types;  // of single operators by name: int8, int16 or float32
   Calibration calibration = Calibration::mse;
-  std::optional<Methods> methods;                 // exactly these; absent: chosen among those on offer by the error on clips that were held back
+  std::optional<Methods> methods;  // exactly these; absent: chosen among those on offer by the error on clips
+                                   // that were held back
   Methods offered = usual_methods();
-  double max_error = 0;                           // > 0: operators become int16, the most sensitive first, and float where that is not enough, until the error is below this
-  double budget = 0;                              // > 0: at most this share of the multiply-adds may become int16 or float for it (default: all)
-  std::size_t most_clips = 128;                   // for everything but ranges, which all clips give
+  double max_error = 0;  // > 0: operators become int16, the most sensitive first, and float where that is not
+                         // enough, until the error is below this
+  double budget =
+      0;  // > 0: at most this share of the multiply-adds may become int16 or float for it (default: all)
+  std::size_t most_clips = 128;  // for everything but ranges, which all clips give
   std::uint32_t seed = 1;
   int threads = 2;
   Progress progress;

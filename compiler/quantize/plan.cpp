@@ -14,16 +14,21 @@ using fb::OpCode;
 const Tensor& at(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
 
 TensorId root(std::vector<TensorId>& groups, TensorId id) {
-  while (groups[static_cast<std::size_t>(id)] != id) id = groups[static_cast<std::size_t>(id)] = groups[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
+  while (groups[static_cast<std::size_t>(id)] != id)
+    id = groups[static_cast<std::size_t>(id)] =
+        groups[static_cast<std::size_t>(groups[static_cast<std::size_t>(id)])];
   return id;
 }
-void join(std::vector<TensorId>& groups, TensorId a, TensorId b) { groups[static_cast<std::size_t>(root(groups, b))] = root(groups, a); }
+void join(std::vector<TensorId>& groups, TensorId a, TensorId b) {
+  groups[static_cast<std::size_t>(root(groups, b))] = root(groups, a);
+}
 
 Role pow2_role(OpCode code) {
   switch (code) {
     case OpCode::conv:
     case OpCode::fully_connected:
-    case OpCode::transposed_conv: return Role::weighted;
+    case OpCode::transposed_conv:
+      return Role::weighted;
     case OpCode::reshape:
     case OpCode::transpose:
     case OpCode::slice:
@@ -38,8 +43,10 @@ Role pow2_role(OpCode code) {
     case OpCode::reverse_sequence:
     case OpCode::streaming_cache:
     case OpCode::read_variable:
-    case OpCode::assign_variable: return Role::passive;
-    case OpCode::concat: return Role::concat;
+    case OpCode::assign_variable:
+      return Role::passive;
+    case OpCode::concat:
+      return Role::concat;
     case OpCode::average_pool:
     case OpCode::reduce_mean:
     case OpCode::reduce_sum:
@@ -47,7 +54,8 @@ Role pow2_role(OpCode code) {
     case OpCode::reduce_min:
     case OpCode::relu:
     case OpCode::clip:
-    case OpCode::resize: return Role::value;
+    case OpCode::resize:
+      return Role::value;
     case OpCode::abs:
     case OpCode::neg:
     case OpCode::exp:
@@ -63,7 +71,8 @@ Role pow2_role(OpCode code) {
     case OpCode::leaky_relu:
     case OpCode::mish:
     case OpCode::softplus:
-    case OpCode::erf: return Role::function;
+    case OpCode::erf:
+      return Role::function;
     case OpCode::add:
     case OpCode::sub:
     case OpCode::mul:
@@ -71,19 +80,24 @@ Role pow2_role(OpCode code) {
     case OpCode::max:
     case OpCode::min:
     case OpCode::prelu:
-    case OpCode::matmul: return Role::pair;
+    case OpCode::matmul:
+      return Role::pair;
     case OpCode::softmax:
-    case OpCode::log_softmax: return Role::softmax;
+    case OpCode::log_softmax:
+      return Role::softmax;
     case OpCode::gru:
-    case OpCode::lstm: return Role::recurrent;
-    default: return Role::real;
+    case OpCode::lstm:
+      return Role::recurrent;
+    default:
+      return Role::real;
   }
 }
 
 // What multiplier and zero point can do: no quotients, matrices, recurrence.
 Role affine_role(OpCode code) {
   switch (code) {
-    case OpCode::average_pool: return Role::passive;
+    case OpCode::average_pool:
+      return Role::passive;
     case OpCode::max:
     case OpCode::min:
     case OpCode::div:
@@ -98,8 +112,10 @@ Role affine_role(OpCode code) {
     case OpCode::softmax:
     case OpCode::log_softmax:
     case OpCode::gru:
-    case OpCode::lstm: return Role::real;
-    default: return pow2_role(code);
+    case OpCode::lstm:
+      return Role::real;
+    default:
+      return pow2_role(code);
   }
 }
 
@@ -110,10 +126,12 @@ Status check_weights(const Graph& graph) {
     for (const TensorId id : node.inputs) {
       if (id < 0 || !at(graph, id).data || at(graph, id).dtype != DType::float32) continue;
       const std::vector<float> values = floats_of(at(graph, id));
-      const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+      const auto bad =
+          std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
       if (bad == values.end()) continue;
       if (found++ == 0) failure = Status(Code::invalid_data, "constants that are not finite numbers: ");
-      failure << (found > 1 ? ", " : "") << "element " << (bad - values.begin()) << " of \"" << at(graph, id).name << "\" (node \"" << node.name << "\")";
+      failure << (found > 1 ? ", " : "") << "element " << (bad - values.begin()) << " of \""
+              << at(graph, id).name << "\" (node \"" << node.name << "\")";
     }
   }
   return failure;
@@ -127,16 +145,21 @@ Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
   const auto is_float = [&](TensorId id) { return id >= 0 && at(graph, id).dtype == DType::float32; };
   if (!is_float(node.inputs[0]) || !is_float(node.outputs[0])) return Role::real;
   if (role != Role::pair && role != Role::concat && at(graph, node.inputs[0]).data) return Role::real;
-  if (role == Role::weighted && (node.inputs.size() < 2 || !at(graph, node.inputs[1]).data)) return Role::real;
+  if (role == Role::weighted && (node.inputs.size() < 2 || !at(graph, node.inputs[1]).data))
+    return Role::real;
   if (node.version != 1 && role != Role::passive) return Role::real;
   if (role == Role::pair && (node.inputs.size() != 2 || !is_float(node.inputs[1]))) return Role::real;
   if (node.code == OpCode::prelu && !at(graph, node.inputs[1]).data) return Role::real;
   if (node.code == OpCode::matmul && at(graph, node.inputs[0]).data) return Role::real;
   // Groups that are neither one nor one per channel are unknown to ESP-DL.
-  if (const auto* conv = std::get_if<ConvOptions>(&node.options); conv != nullptr && esp_dl && conv->groups != 1 && conv->groups != at(graph, node.outputs[0]).shape.back()) {
+  if (const auto* conv = std::get_if<ConvOptions>(&node.options);
+      conv != nullptr && esp_dl && conv->groups != 1 &&
+      conv->groups != at(graph, node.outputs[0]).shape.back()) {
     return Role::real;
   }
-  if (const auto* pad = std::get_if<PadOptions>(&node.options); pad != nullptr && pad->mode == fb::PadMode::zero && pad->real_value != 0) return Role::real;
+  if (const auto* pad = std::get_if<PadOptions>(&node.options);
+      pad != nullptr && pad->mode == fb::PadMode::zero && pad->real_value != 0)
+    return Role::real;
   return role;
 }
 
@@ -148,7 +171,9 @@ std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
     // The widest that reads it.
     DType widest = DType::float32;
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (std::find(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), id) == graph.nodes[n].inputs.end()) continue;
+      if (std::find(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), id) ==
+          graph.nodes[n].inputs.end())
+        continue;
       const DType reader = plan.types[n];
       if (reader == DType::int16 || (reader == DType::int8 && widest == DType::float32)) widest = reader;
     }
@@ -157,11 +182,13 @@ std::vector<DType> tensor_types(const Graph& graph, const Plan& plan) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     for (std::size_t o = 0; o < graph.nodes[n].outputs.size(); ++o) {
       const auto id = static_cast<std::size_t>(graph.nodes[n].outputs[o]);
-      if (graph.tensors[id].dtype == DType::float32) types[id] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
+      if (graph.tensors[id].dtype == DType::float32)
+        types[id] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
     }
   }
   // State goes from run to run as it is.
-  for (const auto& state : graph.pipeline.states) types[static_cast<std::size_t>(state.second)] = types[static_cast<std::size_t>(state.first)];
+  for (const auto& state : graph.pipeline.states)
+    types[static_cast<std::size_t>(state.second)] = types[static_cast<std::size_t>(state.first)];
   return types;
 }
 
@@ -216,7 +243,8 @@ void propagate_types(const Graph& graph, Plan& plan) {
       }
     }
     for (const TensorId id : node.outputs) {
-      if (id >= 0) made[static_cast<std::size_t>(id)] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
+      if (id >= 0)
+        made[static_cast<std::size_t>(id)] = plan.roles[n] == Role::softmax ? DType::float32 : plan.types[n];
     }
   }
 }
@@ -236,7 +264,8 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
     DType type = role == Role::real ? DType::float32 : options.type;
     if (const auto found = asked.find(node.name); found != asked.end()) {
       if (role == Role::real && found->second != DType::float32) {
-        return Status(Code::invalid_argument) << "operator \"" << node.name << "\" has no " << runnel::name_of(found->second) << " form for this target";
+        return Status(Code::invalid_argument) << "operator \"" << node.name << "\" has no "
+                                              << runnel::name_of(found->second) << " form for this target";
       }
       if (role != Role::real) type = found->second;
     }
@@ -244,8 +273,10 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
     plan.types.push_back(type);
   }
   for (const auto& entry : asked) {
-    if (std::none_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.name == entry.first; })) {
-      return Status(Code::invalid_argument) << "there is no operator \"" << entry.first << "\"; their names are in the report";
+    if (std::none_of(graph.nodes.begin(), graph.nodes.end(),
+                     [&](const Node& node) { return node.name == entry.first; })) {
+      return Status(Code::invalid_argument)
+             << "there is no operator \"" << entry.first << "\"; their names are in the report";
     }
   }
   propagate_types(graph, plan);
@@ -257,11 +288,13 @@ Result<Plan> make_plan(const Graph& graph, const Options& options) {
       // h of every frame, the last one and the first one.
       const int outputs = std::get<RecurrentOptions>(node.options).outputs;
       if ((outputs & 3) == 3) join(plan.groups, node.outputs[0], node.outputs[1]);
-      if (node.inputs.size() > 4 && node.inputs[4] >= 0 && !at(graph, node.inputs[4]).data) join(plan.groups, node.outputs[0], node.inputs[4]);
+      if (node.inputs.size() > 4 && node.inputs[4] >= 0 && !at(graph, node.inputs[4]).data)
+        join(plan.groups, node.outputs[0], node.inputs[4]);
     }
   }
   for (const auto& state : graph.pipeline.states) join(plan.groups, state.first, state.second);
-  for (std::size_t i = 0; i < plan.groups.size(); ++i) plan.groups[i] = root(plan.groups, static_cast<TensorId>(i));
+  for (std::size_t i = 0; i < plan.groups.size(); ++i)
+    plan.groups[i] = root(plan.groups, static_cast<TensorId>(i));
   return plan;
 }
 
@@ -274,8 +307,11 @@ std::int64_t products_of(const Graph& graph, const Node& node) {
   };
   const auto& shape = at(graph, node.outputs[0]).shape;
   if (shape.empty()) return 0;
-  if (node.code == OpCode::gru || node.code == OpCode::lstm) return at(graph, node.inputs[0]).shape[0] * (elements(node.inputs[1]) + elements(node.inputs[2]));
-  if (node.code != OpCode::conv && node.code != OpCode::fully_connected && node.code != OpCode::transposed_conv) return 0;
+  if (node.code == OpCode::gru || node.code == OpCode::lstm)
+    return at(graph, node.inputs[0]).shape[0] * (elements(node.inputs[1]) + elements(node.inputs[2]));
+  if (node.code != OpCode::conv && node.code != OpCode::fully_connected &&
+      node.code != OpCode::transposed_conv)
+    return 0;
   return elements(node.outputs[0]) / shape.back() * elements(node.inputs[1]);
 }
 

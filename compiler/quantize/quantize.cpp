@@ -23,25 +23,31 @@ std::vector<std::size_t> some_of(std::span<const std::size_t> clips, std::size_t
 }
 
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options) {
-  RUNNEL_TRY(make_plan(graph, options).status());   // weights, names of operators
+  RUNNEL_TRY(make_plan(graph, options).status());  // weights, names of operators
   RUNNEL_ASSIGN(const std::vector<std::size_t> all, usable_clips(graph, clips));
   const std::vector<std::size_t> which = some_of(all, options.most_clips);
   const Attempt attempt(graph, clips, options);
   std::vector<Trial> trials;
   Methods chosen;
-  if (options.methods) { chosen = *options.methods; }
-  else { RUNNEL_ASSIGN(chosen, choose_methods(attempt, clips, which, options, trials)); }
+  if (options.methods) {
+    chosen = *options.methods;
+  } else {
+    RUNNEL_ASSIGN(chosen, choose_methods(attempt, clips, which, options, trials));
+  }
   RUNNEL_ASSIGN(Quantized made, attempt.run(chosen, all, which));
   made.trials = std::move(trials);
   made.clips = all;
-  if (all.size() < clips.size()) made.notes.push_back(std::to_string(clips.size() - all.size()) + " of " + std::to_string(clips.size()) + " clips hold one value throughout and were left out");
+  if (all.size() < clips.size())
+    made.notes.push_back(std::to_string(clips.size() - all.size()) + " of " + std::to_string(clips.size()) +
+                         " clips hold one value throughout and were left out");
   if (options.max_error > 0) {
     RUNNEL_TRY(widen(clips, which, options, made));
   }
   return made;
 }
 
-Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips, std::span<const std::size_t> which, int threads) {
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips,
+                           std::span<const std::size_t> which, int threads) {
   Plan plan = quantized.plan;
   for (std::size_t n = 0; n < plan.types.size(); ++n) {
     if (n != node) plan.types[n] = DType::float32;

@@ -16,30 +16,33 @@
 
 namespace runnel::compiler::quantizer {
 
-// A set of methods and the error of the outputs (noise-to-signal ratio) that it left on clips that were held back.
+// A set of methods and the error of the outputs (noise-to-signal ratio) that it left on clips that were held
+// back.
 struct Trial {
   Methods methods;
   double error = 0;
 };
 
 struct Quantized {
-  Graph graph;                       // integer
-  Graph real;                        // float, of the same function as the one given: what the integers stand for
-  std::vector<Scaling> scalings;     // how `real` differs from the one given, after splitting
+  Graph graph;                    // integer
+  Graph real;                     // float, of the same function as the one given: what the integers stand for
+  std::vector<Scaling> scalings;  // how `real` differs from the one given, after splitting
   Plan plan;
-  Methods methods;                   // those used
-  std::vector<Trial> trials;         // what the choice was made from; empty: the methods were given
-  double error = 0;                  // of the outputs, on all clips that were used
-  std::vector<std::size_t> clips;    // that ranges were taken from: all but silent ones; empty: from a table
-  std::vector<std::string> notes;    // one sentence each
+  Methods methods;                 // those used
+  std::vector<Trial> trials;       // what the choice was made from; empty: the methods were given
+  double error = 0;                // of the outputs, on all clips that were used
+  std::vector<std::size_t> clips;  // that ranges were taken from: all but silent ones; empty: from a table
+  std::vector<std::string> notes;  // one sentence each
 };
 
-// `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips. Deterministic for any number of threads. Errors: those of
-// make_plan, usable_clips, observe and emit; unsupported when the error asked for cannot be reached.
+// `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips.
+// Deterministic for any number of threads. Errors: those of make_plan, usable_clips, observe and emit;
+// unsupported when the error asked for cannot be reached.
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
 
 // Noise at the outputs when only this operator is quantized. Errors: those of the runs.
-Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips, std::span<const std::size_t> which, int threads);
+Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips,
+                           std::span<const std::size_t> which, int threads);
 
 // At most `most` of `count` clips, spread evenly.
 std::vector<std::size_t> some_of(std::size_t count, std::size_t most);

@@ -15,24 +15,30 @@ constexpr double kOutside = 1e-4;
 constexpr double kRoom = 1.5;
 
 Range percentile(const Histogram& histogram) {
-  const double most = kOutside * static_cast<double>(histogram.count), width = (histogram.range.high - histogram.range.low) / Histogram::kBins;
+  const double most = kOutside * static_cast<double>(histogram.count),
+               width = (histogram.range.high - histogram.range.low) / Histogram::kBins;
   double seen = 0;
   std::size_t first = 0, last = Histogram::kBins - 1;
   while (first < last && (seen += static_cast<double>(histogram.bins[first])) <= most) ++first;
   seen = 0;
   while (last > first && (seen += static_cast<double>(histogram.bins[last])) <= most) --last;
-  return {std::min(0.0, histogram.range.low + width * static_cast<double>(first)), std::max(0.0, histogram.range.low + width * static_cast<double>(last + 1))};
+  return {std::min(0.0, histogram.range.low + width * static_cast<double>(first)),
+          std::max(0.0, histogram.range.low + width * static_cast<double>(last + 1))};
 }
 
-// Mean squared error of a grid over the histogram; between the bins' own width the error is that of equal distribution.
+// Mean squared error of a grid over the histogram; between the bins' own width the error is that of equal
+// distribution.
 double squared_error(const Histogram& histogram, const Grid& grid) {
   const double width = (histogram.range.high - histogram.range.low) / Histogram::kBins;
   double sum = 0;
   for (std::size_t b = 0; b < Histogram::kBins; ++b) {
     if (histogram.bins[b] == 0) continue;
-    const double value = histogram.centre(b), lowest = (kernels::lowest(grid.dtype) - grid.zero) * grid.step, highest = (kernels::highest(grid.dtype) - grid.zero) * grid.step;
+    const double value = histogram.centre(b), lowest = (kernels::lowest(grid.dtype) - grid.zero) * grid.step,
+                 highest = (kernels::highest(grid.dtype) - grid.zero) * grid.step;
     double error = value < lowest ? lowest - value : value > highest ? value - highest : 0;
-    error = error > 0 ? error * error : grid.step > 2 * width ? grid.step * grid.step / 12 : std::pow(rounded(grid, kernels::Rounding::half_even, value) - value, 2);
+    error = error > 0               ? error * error
+            : grid.step > 2 * width ? grid.step * grid.step / 12
+                                    : std::pow(rounded(grid, kernels::Rounding::half_even, value) - value, 2);
     sum += static_cast<double>(histogram.bins[b]) * error;
   }
   return sum;
@@ -100,10 +106,14 @@ Range range_of(const Histogram& histogram, Calibration calibration, DType dtype,
   // 16 bits have room for everything: clipping can only lose.
   if (dtype == DType::int16) return {histogram.range.low * kRoom, histogram.range.high * kRoom};
   switch (calibration) {
-    case Calibration::percentile: return percentile(histogram);
-    case Calibration::kl: return least_divergence(histogram);
-    case Calibration::mse: return least_squares(histogram, dtype, scheme);
-    case Calibration::min_max: break;
+    case Calibration::percentile:
+      return percentile(histogram);
+    case Calibration::kl:
+      return least_divergence(histogram);
+    case Calibration::mse:
+      return least_squares(histogram, dtype, scheme);
+    case Calibration::min_max:
+      break;
   }
   return histogram.range;
 }

@@ -19,7 +19,9 @@ std::vector<TensorId> groups_of(const Graph& graph, const Plan& plan) {
   std::vector<TensorId> groups;
   std::set<TensorId> seen;
   const auto add = [&](TensorId id) {
-    if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].dtype != DType::float32 || types[static_cast<std::size_t>(id)] != DType::int8) return;
+    if (id < 0 || graph.tensors[static_cast<std::size_t>(id)].dtype != DType::float32 ||
+        types[static_cast<std::size_t>(id)] != DType::int8)
+      return;
     const TensorId group = plan.groups[static_cast<std::size_t>(id)];
     if (seen.insert(group).second) groups.push_back(group);
   };
@@ -39,15 +41,19 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
     if (plan.roles[n] != Role::weighted || plan.types[n] == DType::float32) continue;
     const Grid x = plan.grid(node.inputs[0], plan.types[n]);
     const auto decided = plan.layers.find(static_cast<int>(n));
-    const std::vector<int> exponents = decided != plan.layers.end() ? decided->second.exponents : nearest_layer(graph, node, plan, x).exponents;
+    const std::vector<int> exponents = decided != plan.layers.end()
+                                           ? decided->second.exponents
+                                           : nearest_layer(graph, node, plan, x).exponents;
     const int least = x.exponent + *std::max_element(exponents.begin(), exponents.end());
     Range& range = plan.range(node.outputs[0]);
     if (!(range.high > range.low)) range.high = 1;
-    while (plan.grid(node.outputs[0], plan.types[n]).exponent < least) range = {range.low * 2, range.high * 2};
+    while (plan.grid(node.outputs[0], plan.types[n]).exponent < least)
+      range = {range.low * 2, range.high * 2};
   }
 }
 
-Result<double> search_ranges(const Graph& graph, const Yardstick& yardstick, int passes, const Progress& progress, Plan& plan) {
+Result<double> search_ranges(const Graph& graph, const Yardstick& yardstick, int passes,
+                             const Progress& progress, Plan& plan) {
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
     RUNNEL_ASSIGN(const Graph form, emit(graph, candidate));
     return yardstick.error(form);
@@ -65,13 +71,17 @@ Result<double> search_ranges(const Graph& graph, const Yardstick& yardstick, int
     return true;
   };
   const std::vector<TensorId> groups = groups_of(graph, plan);
-  const std::vector<double> factors = plan.scheme == Scheme::pow2 ? std::vector<double>{0.5, 2} : std::vector<double>{0.8, 0.9, 1.1, 1.25};
+  const std::vector<double> factors =
+      plan.scheme == Scheme::pow2 ? std::vector<double>{0.5, 2} : std::vector<double>{0.8, 0.9, 1.1, 1.25};
   for (int pass = 0; pass < passes; ++pass) {
     bool any = false;
     for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (progress) progress("search", (pass + static_cast<double>(g) / static_cast<double>(groups.size())) / passes);
+      if (progress)
+        progress("search", (pass + static_cast<double>(g) / static_cast<double>(groups.size())) / passes);
       const Range start = plan.range(groups[g]);
-      const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) { return plan.groups[static_cast<std::size_t>(id)] == groups[g]; });
+      const bool fixed = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](TensorId id) {
+        return plan.groups[static_cast<std::size_t>(id)] == groups[g];
+      });
       if (!(start.high > start.low) || fixed) continue;
       for (const double factor : factors) {
         Plan candidate = plan;

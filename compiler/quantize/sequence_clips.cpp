@@ -17,12 +17,16 @@ std::size_t elements_of(const Tensor& tensor) {
 }
 
 // Place of a tensor among some; their number when it is not there.
-std::size_t place_of(const std::vector<TensorId>& ids, TensorId id) { return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin()); }
+std::size_t place_of(const std::vector<TensorId>& ids, TensorId id) {
+  return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+}
 
 class SequenceClips final : public Clips {
  public:
-  SequenceClips(const Graph& graph, std::unique_ptr<Clips> steps) : steps_(std::move(steps)), inputs_(graph.inputs.size()) {
-    for (const auto& state : graph.pipeline.states) inputs_of_states_.push_back(place_of(graph.inputs, state.second));
+  SequenceClips(const Graph& graph, std::unique_ptr<Clips> steps)
+      : steps_(std::move(steps)), inputs_(graph.inputs.size()) {
+    for (const auto& state : graph.pipeline.states)
+      inputs_of_states_.push_back(place_of(graph.inputs, state.second));
   }
   [[nodiscard]] std::size_t size() const override { return steps_->size(); }
   [[nodiscard]] std::string name(std::size_t index) const override { return steps_->name(index); }
@@ -33,8 +37,10 @@ class SequenceClips final : public Clips {
     std::size_t next = 0;
     for (std::size_t i = 0; i < inputs_; ++i) {
       const auto state = std::find(inputs_of_states_.begin(), inputs_of_states_.end(), i);
-      if (state != inputs_of_states_.end()) clip[i] = states_[index][static_cast<std::size_t>(state - inputs_of_states_.begin())];
-      else if (next < step.size()) clip[i] = std::move(step[next++]);
+      if (state != inputs_of_states_.end())
+        clip[i] = states_[index][static_cast<std::size_t>(state - inputs_of_states_.begin())];
+      else if (next < step.size())
+        clip[i] = std::move(step[next++]);
     }
     return {};
   }
@@ -45,26 +51,32 @@ class SequenceClips final : public Clips {
   std::unique_ptr<Clips> steps_;
   std::size_t inputs_;
   std::vector<std::size_t> inputs_of_states_;
-  std::vector<std::vector<std::vector<float>>> states_;   // per step, per state
+  std::vector<std::vector<std::vector<float>>> states_;  // per step, per state
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Clips>> sequence_clips(const Graph& graph, std::unique_ptr<Clips> steps, const std::vector<bool>& begins) {
+Result<std::unique_ptr<Clips>> sequence_clips(const Graph& graph, std::unique_ptr<Clips> steps,
+                                              const std::vector<bool>& begins) {
   const auto& pairs = graph.pipeline.states;
   std::vector<std::vector<float>> zeros;
   std::vector<std::size_t> outputs;
   std::size_t bytes = 0;
   for (const auto& [output, input] : pairs) {
-    const Tensor &from = graph.tensors[static_cast<std::size_t>(output)], &to = graph.tensors[static_cast<std::size_t>(input)];
-    if (elements_of(from) != elements_of(to)) return Status(Code::mismatch) << "state " << from.name << "=" << to.name << ": " << elements_of(from) << " values for " << elements_of(to);
+    const Tensor &from = graph.tensors[static_cast<std::size_t>(output)],
+                 &to = graph.tensors[static_cast<std::size_t>(input)];
+    if (elements_of(from) != elements_of(to))
+      return Status(Code::mismatch) << "state " << from.name << "=" << to.name << ": " << elements_of(from)
+                                    << " values for " << elements_of(to);
     zeros.emplace_back(elements_of(to), 0.0f);
     outputs.push_back(place_of(graph.outputs, output));
     bytes += elements_of(to) * sizeof(float);
   }
   const std::size_t count = steps->size();
   if (bytes > 0 && count > kMostBytes / bytes) {
-    return Status(Code::unsupported) << count << " steps with " << bytes << " bytes of state each, expected at most " << kMostBytes / bytes << " steps";
+    return Status(Code::unsupported) << count << " steps with " << bytes
+                                     << " bytes of state each, expected at most " << kMostBytes / bytes
+                                     << " steps";
   }
   auto clips = std::make_unique<SequenceClips>(graph, std::move(steps));
   const Graph* const forms[] = {&graph};
@@ -75,7 +87,8 @@ Result<std::unique_ptr<Clips>> sequence_clips(const Graph& graph, std::unique_pt
     clips->push(state);
     const std::size_t which[] = {i};
     RUNNEL_TRY(runner.run(*clips, which, [&](std::size_t, std::size_t, const ClipRunner::Outputs& found) {
-      for (std::size_t s = 0; s < outputs.size(); ++s) state[s].assign(found[0][outputs[s]].begin(), found[0][outputs[s]].end());
+      for (std::size_t s = 0; s < outputs.size(); ++s)
+        state[s].assign(found[0][outputs[s]].begin(), found[0][outputs[s]].end());
     }));
   }
   return std::unique_ptr<Clips>(std::move(clips));

@@ -17,8 +17,10 @@ void split_layers(Graph& graph, const Options& options) {
   if (options.target.per_channel) return;
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) {
-    const bool layer = (node.code == fb::OpCode::conv || node.code == fb::OpCode::fully_connected) && node.inputs.size() > 1;
-    const std::vector<float> values = layer ? floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]) : std::vector<float>();
+    const bool layer =
+        (node.code == fb::OpCode::conv || node.code == fb::OpCode::fully_connected) && node.inputs.size() > 1;
+    const std::vector<float> values =
+        layer ? floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]) : std::vector<float>();
     double most = 0, squares = 0;
     for (const float value : values) {
       most = std::max(most, std::abs(static_cast<double>(value)));

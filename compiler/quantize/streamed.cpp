@@ -7,7 +7,8 @@
 namespace runnel::compiler::quantizer {
 
 Result<std::unique_ptr<Streamed>> Streamed::make(const Graph& graph) {
-  if (graph.inputs.size() != 1) return Status(Code::unsupported) << graph.inputs.size() << " inputs, expected 1";
+  if (graph.inputs.size() != 1)
+    return Status(Code::unsupported) << graph.inputs.size() << " inputs, expected 1";
   WriteOptions write;
   write.blocks.clear();
   RUNNEL_ASSIGN(const WrittenModel written, write_model(graph, write));
@@ -29,7 +30,8 @@ Result<std::vector<float>> Streamed::run(const std::vector<float>& clip) {
   const Prepared& prepared = engine_->prepared();
   const std::int32_t from = engine_->model().inputs()[0], to = engine_->model().outputs()[0];
   const Placement &in = prepared.placement(from), &out = prepared.placement(to);
-  if (in.time_axis < 0 || out.time_axis < 0) return Status(Code::unsupported, "no time axis at its input or output");
+  if (in.time_axis < 0 || out.time_axis < 0)
+    return Status(Code::unsupported, "no time axis at its input or output");
   const std::int64_t frames = input_.shape[static_cast<std::size_t>(in.time_axis)];
   std::vector<std::byte> bytes(clip.size() * size_of(input_.dtype));
   to_integers(input_, rounding_, clip, bytes);
@@ -41,7 +43,8 @@ Result<std::vector<float>> Streamed::run(const std::vector<float>& clip) {
   std::vector<std::byte> collected(layout.outer * static_cast<std::size_t>(length) * layout.inner_bytes);
   const auto sink = [&] {
     const OutputFrames got = session.frames(to);
-    if (got.count > 0) copy_frames(layout, got.block, out.frames, got.offset, collected.data(), length, got.first, got.count);
+    if (got.count > 0)
+      copy_frames(layout, got.block, out.frames, got.offset, collected.data(), length, got.first, got.count);
   };
   session.reset();
   Reblocker reblocker(session);

@@ -11,7 +11,8 @@ namespace {
 
 bool is_plain_sum(const Graph& graph, const Plan& plan, std::size_t n) {
   const Node& node = graph.nodes[n];
-  if (node.code != fb::OpCode::add || plan.roles[n] != Role::pair || plan.types[n] == DType::float32) return false;
+  if (node.code != fb::OpCode::add || plan.roles[n] != Role::pair || plan.types[n] == DType::float32)
+    return false;
   const std::vector<DType> types = tensor_types(graph, plan);
   const auto& y = graph.tensors[static_cast<std::size_t>(node.outputs[0])].shape;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) {
@@ -22,10 +23,12 @@ bool is_plain_sum(const Graph& graph, const Plan& plan, std::size_t n) {
 
 bool is_tied(const Node& node, const Plan& plan) {
   const TensorId group = plan.groups[static_cast<std::size_t>(node.outputs[0])];
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) { return plan.groups[static_cast<std::size_t>(id)] == group; });
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](TensorId id) { return plan.groups[static_cast<std::size_t>(id)] == group; });
 }
 
-// One group for the sum's tensors and all that share their ranges. The range holds what each of them held, times `factor`.
+// One group for the sum's tensors and all that share their ranges. The range holds what each of them held,
+// times `factor`.
 Plan tied(const Node& node, double factor, Plan plan) {
   std::vector<TensorId> members = {plan.groups[static_cast<std::size_t>(node.outputs[0])]};
   for (const TensorId id : node.inputs) members.push_back(plan.groups[static_cast<std::size_t>(id)]);
@@ -44,7 +47,8 @@ Plan tied(const Node& node, double factor, Plan plan) {
 
 }  // namespace
 
-Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slack, const Progress& progress, Plan& plan) {
+Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slack, const Progress& progress,
+                     Plan& plan) {
   if (plan.scheme != Scheme::pow2) return 0;
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
     RUNNEL_ASSIGN(const Graph form, emit(graph, candidate));
@@ -66,13 +70,14 @@ Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slac
       Plan candidate = tied(node, factor, plan);
       avoid_left_shifts(graph, candidate);
       const auto error = error_of(candidate);
-      if (!error.ok() && error.status().code() == Code::unsupported) continue;   // what cannot be represented is no candidate
+      if (!error.ok() && error.status().code() == Code::unsupported)
+        continue;  // what cannot be represented is no candidate
       if (!error.ok()) return error.status();
       if (*error >= least) continue;
       least = *error;
       best = std::move(candidate);
     }
-    if (!(least <= before * (1 + slack))) continue;   // nor where nothing can be represented
+    if (!(least <= before * (1 + slack))) continue;  // nor where nothing can be represented
     plan = std::move(best);
     ++count;
   }

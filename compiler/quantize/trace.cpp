@@ -10,8 +10,9 @@ Graph traced(const Graph& graph, std::span<const TensorId> outputs) {
   out.pipeline.states.clear();
   out.outputs.clear();
   for (const TensorId id : outputs) {
-    const bool computed = std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                                      [&](const Node& node) { return std::find(node.outputs.begin(), node.outputs.end(), id) != node.outputs.end(); });
+    const bool computed = std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+      return std::find(node.outputs.begin(), node.outputs.end(), id) != node.outputs.end();
+    });
     if (computed) {
       out.outputs.push_back(id);
       continue;
@@ -33,7 +34,10 @@ Graph traced(const Graph& graph, std::span<const TensorId> outputs) {
   for (const TensorId id : out.outputs) needed[static_cast<std::size_t>(id)] = true;
   std::vector<Node> kept;
   for (auto node = out.nodes.rbegin(); node != out.nodes.rend(); ++node) {
-    const bool reads = node->code == fb::OpCode::assign_variable || std::any_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) { return id >= 0 && needed[static_cast<std::size_t>(id)]; });
+    const bool reads = node->code == fb::OpCode::assign_variable ||
+                       std::any_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) {
+                         return id >= 0 && needed[static_cast<std::size_t>(id)];
+                       });
     if (!reads) continue;
     for (const TensorId id : node->inputs) {
       if (id >= 0) needed[static_cast<std::size_t>(id)] = true;

@@ -19,27 +19,31 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-constexpr int kLayers = 2;                  // of a block, where it can have as many
-constexpr int kSteps = 240, kLooks = 12;    // of the training; how often it is looked at
-constexpr std::size_t kBatch = 8;           // clips for a step
+constexpr int kLayers = 2;                // of a block, where it can have as many
+constexpr int kSteps = 240, kLooks = 12;  // of the training; how often it is looked at
+constexpr std::size_t kBatch = 8;         // clips for a step
 constexpr std::size_t kSlices = ClipRunner::kSlices;
-constexpr std::size_t kMostValues = std::size_t{16} << 20;   // inputs and results of a block that are kept
+constexpr std::size_t kMostValues = std::size_t{16} << 20;  // inputs and results of a block that are kept
 
 struct Example {
   std::vector<float> x, wanted;
 };
 
-Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, const Block& block, const Clips& clips, std::span<const std::size_t> which, const Options& options) {
+Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, const Block& block,
+                                         const Clips& clips, std::span<const std::size_t> which,
+                                         const Options& options) {
   const auto elements = [&](TensorId id) {
     std::size_t count = 1;
-    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(id)].shape) count *= static_cast<std::size_t>(dim);
+    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(id)].shape)
+      count *= static_cast<std::size_t>(dim);
     return count;
   };
   std::size_t values = elements(block.input);
   for (const TensorId id : block.outputs) values += elements(id);
   std::vector<std::size_t> taken;
   const std::size_t most = std::max<std::size_t>(5, kMostValues / std::max<std::size_t>(values, 1));
-  for (std::size_t i = 0; i < std::min(which.size(), most); ++i) taken.push_back(which[i * which.size() / std::min(which.size(), most)]);
+  for (std::size_t i = 0; i < std::min(which.size(), most); ++i)
+    taken.push_back(which[i * which.size() / std::min(which.size(), most)]);
   const TensorId inputs[] = {block.input};
   RUNNEL_ASSIGN(const Graph whole, emit(graph, plan));
   const Graph real = traced(graph, block.outputs), integer = traced(whole, inputs);
@@ -51,7 +55,8 @@ Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, c
   RUNNEL_TRY(runner.run(clips, taken, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
     Example& example = examples[place.at(clip)];
     example.x.assign(outputs[1][0].begin(), outputs[1][0].end());
-    for (const auto& output : outputs[0]) example.wanted.insert(example.wanted.end(), output.begin(), output.end());
+    for (const auto& output : outputs[0])
+      example.wanted.insert(example.wanted.end(), output.begin(), output.end());
   }));
   return examples;
 }
@@ -59,10 +64,12 @@ Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, c
 // Examples that some net is shown, slice by slice, so that sums do not depend on the number of threads.
 class Teacher {
  public:
-  Teacher(const BlockNet& net, const std::vector<Example>& examples, int threads) : net_(net), examples_(examples), threads_(std::clamp(threads, 1, static_cast<int>(kSlices))) {}
+  Teacher(const BlockNet& net, const std::vector<Example>& examples, int threads)
+      : net_(net), examples_(examples), threads_(std::clamp(threads, 1, static_cast<int>(kSlices))) {}
 
   // Loss over some examples; `gradient`: of the parameters, or none.
-  double show(std::span<const float> parameters, std::span<const std::size_t> which, std::vector<float>* gradient) {
+  double show(std::span<const float> parameters, std::span<const std::size_t> which,
+              std::vector<float>* gradient) {
     const BlockNet::Ready ready = net_.ready(parameters);
     std::array<double, kSlices> losses = {};
     std::atomic<std::size_t> next{0};
@@ -103,16 +110,19 @@ class Teacher {
 // Adam (Kingma and Ba, 2015) with a rate that falls to zero as a cosine.
 class Adam {
  public:
-  explicit Adam(std::vector<float> rates) : rates_(std::move(rates)), mean_(rates_.size(), 0.0f), square_(rates_.size(), 0.0f) {}
+  explicit Adam(std::vector<float> rates)
+      : rates_(std::move(rates)), mean_(rates_.size(), 0.0f), square_(rates_.size(), 0.0f) {}
   void step(const std::vector<float>& gradient, double share, std::vector<float>& parameters) {
     constexpr float kMean = 0.9f, kSquare = 0.999f;
     ++count_;
     const auto rate = static_cast<float>(0.5 * (1 + std::cos(std::numbers::pi * share)));
-    const auto mean_left = static_cast<float>(1 - std::pow(0.9, count_)), square_left = static_cast<float>(1 - std::pow(0.999, count_));
+    const auto mean_left = static_cast<float>(1 - std::pow(0.9, count_)),
+               square_left = static_cast<float>(1 - std::pow(0.999, count_));
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       mean_[i] = kMean * mean_[i] + (1 - kMean) * gradient[i];
       square_[i] = kSquare * square_[i] + (1 - kSquare) * gradient[i] * gradient[i];
-      parameters[i] -= rate * rates_[i] * (mean_[i] / mean_left) / (std::sqrt(square_[i] / square_left) + 1e-20f);
+      parameters[i] -=
+          rate * rates_[i] * (mean_[i] / mean_left) / (std::sqrt(square_[i] / square_left) + 1e-20f);
     }
   }
 
@@ -122,7 +132,8 @@ class Adam {
 };
 
 // The parameters that did best on the examples held back.
-std::vector<float> trained(const BlockNet& net, const std::vector<Example>& examples, const Options& options, const std::function<void(double)>& told) {
+std::vector<float> trained(const BlockNet& net, const std::vector<Example>& examples, const Options& options,
+                           const std::function<void(double)>& told) {
   std::vector<std::size_t> fit, held;
   for (std::size_t i = 0; i < examples.size(); ++i) (i % 5 == 4 ? held : fit).push_back(i);
   if (held.empty()) held = fit;
@@ -156,23 +167,27 @@ std::vector<float> trained(const BlockNet& net, const std::vector<Example>& exam
 
 }  // namespace
 
-Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std::size_t> which, const Yardstick& yardstick, const Methods& methods, const Options& options, Plan& plan) {
+Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
+                    const Yardstick& yardstick, const Methods& methods, const Options& options, Plan& plan) {
   const std::vector<Block> blocks = blocks_of(graph, plan, kLayers);
   RUNNEL_ASSIGN(const Graph before, emit(graph, plan));
   RUNNEL_ASSIGN(double best, yardstick.error(before));
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto told = [&](double share) {
-      if (options.progress) options.progress("training", (static_cast<double>(b) + share) / static_cast<double>(blocks.size()));
+      if (options.progress)
+        options.progress("training", (static_cast<double>(b) + share) / static_cast<double>(blocks.size()));
     };
     told(0);
-    RUNNEL_ASSIGN(const std::vector<Example> examples, examples_of(graph, plan, blocks[b], clips, which, options));
-    const Plan start = plan;   // the net reads it
+    RUNNEL_ASSIGN(const std::vector<Example> examples,
+                  examples_of(graph, plan, blocks[b], clips, which, options));
+    const Plan start = plan;  // the net reads it
     const BlockNet net(graph, start, blocks[b], methods.tqt);
     Plan candidate = plan;
     net.store(trained(net, examples, options, told), candidate);
     avoid_left_shifts(graph, candidate);
     const auto form = emit(graph, candidate);
-    if (!form.ok() && form.status().code() == Code::unsupported) continue;   // what cannot be represented is no candidate
+    if (!form.ok() && form.status().code() == Code::unsupported)
+      continue;  // what cannot be represented is no candidate
     if (!form.ok()) return form.status();
     RUNNEL_ASSIGN(const double error, yardstick.error(*form));
     if (error >= best) continue;

@@ -17,7 +17,8 @@ namespace runnel::compiler::tflite_source {
 
 class Builder {
  public:
-  Builder(const Subgraph& source, const Windows& windows) : source_(source), windows_(windows), ids_(source.tensors.size(), kAbsent) {}
+  Builder(const Subgraph& source, const Windows& windows)
+      : source_(source), windows_(windows), ids_(source.tensors.size(), kAbsent) {}
 
   [[nodiscard]] const Subgraph& source() const { return source_; }
   [[nodiscard]] const Windows& windows() const { return windows_; }
@@ -28,11 +29,14 @@ class Builder {
 
   // ---- operands
   // Whether input `position` is there.
-  static bool has(const Operator& op, std::size_t position) { return position < op.inputs.size() && op.inputs[position] >= 0; }
+  static bool has(const Operator& op, std::size_t position) {
+    return position < op.inputs.size() && op.inputs[position] >= 0;
+  }
   // The file's tensor behind an input or output. Errors: invalid_data when it is absent.
   Result<const Tensor*> input(const Operator& op, std::size_t position) const;
   Result<const Tensor*> output(const Operator& op, std::size_t position = 0) const;
-  // Input `position`: a computed value, or a constant as it stands in the file. Errors: invalid_data when it is absent or not computed yet.
+  // Input `position`: a computed value, or a constant as it stands in the file. Errors: invalid_data when it
+  // is absent or not computed yet.
   Result<TensorId> operand(const Operator& op, std::size_t position);
   // Numbers of a constant input. Errors: unsupported when it is computed at run time.
   Result<std::vector<std::int64_t>> integers(const Operator& op, std::size_t position) const;
@@ -48,18 +52,22 @@ class Builder {
   // A tensor between two nodes that the file does not know: type, scale and zero point of `like`.
   TensorId intermediate(TensorId like, const Operator& op, std::vector<std::int32_t> shape = {});
   // A constant that the file does not have.
-  TensorId constant(const Operator& op, DType dtype, std::vector<std::int32_t> shape, std::vector<std::byte> data);
+  TensorId constant(const Operator& op, DType dtype, std::vector<std::int32_t> shape,
+                    std::vector<std::byte> data);
   // kAbsent when nothing has computed it yet.
   [[nodiscard]] TensorId find(std::int32_t tensor) const { return ids_[static_cast<std::size_t>(tensor)]; }
 
   // ---- nodes
   // Appends a node: shapes of its outputs are filled in.
-  Status emit(const Operator& op, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs, Options options = {}, int version = 1,
+  Status emit(const Operator& op, fb::OpCode code, std::vector<TensorId> inputs,
+              std::vector<TensorId> outputs, Options options = {}, int version = 1,
               kernels::Rounding rounding = kernels::Rounding::tflite_double);
   Status emit_reshape(const Operator& op, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape; the tensor itself when it has that shape.
   Result<TensorId> reshaped(const Operator& op, TensorId input, const std::vector<std::int32_t>& shape);
-  [[nodiscard]] bool is_float(TensorId id) const { return graph.tensors[static_cast<std::size_t>(id)].dtype == DType::float32; }
+  [[nodiscard]] bool is_float(TensorId id) const {
+    return graph.tensors[static_cast<std::size_t>(id)].dtype == DType::float32;
+  }
 
   // State makes the model one that runs in steps.
   bool stateful = false;
@@ -71,7 +79,7 @@ class Builder {
 
   const Subgraph& source_;
   const Windows& windows_;
-  std::vector<TensorId> ids_;   // per tensor of the file
+  std::vector<TensorId> ids_;  // per tensor of the file
 };
 
 // uint8 with a scale is computed as int8 with a zero point 128 lower: the same values.
@@ -80,13 +88,14 @@ class Builder {
 // What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip behind it.
 struct Activated {
   fb::Activation activation = fb::Activation::none;
-  TensorId to = kAbsent;        // what the operator is to write
+  TensorId to = kAbsent;  // what the operator is to write
   bool clipped = false;
 };
 Result<Activated> activated(Builder& builder, const Operator& op, std::int8_t fused, TensorId y);
 // The clip behind it, when there is one.
 Status finish_activated(Builder& builder, const Operator& op, const Activated& how, TensorId y);
-Status emit_float_clip(Builder& builder, const Operator& op, fb::Activation activation, TensorId x, TensorId y);
+Status emit_float_clip(Builder& builder, const Operator& op, fb::Activation activation, TensorId x,
+                       TensorId y);
 
 // An activation as an operator of its own, between tensors of one scale.
 Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, TensorId x, TensorId y);

@@ -1,5 +1,5 @@
-// What a compiler for the Ethos-U left in the place of the operators that the NPU computes: a segment that stays opaque here
-// (inference/delegate.h). The same kind and the same parts as in .pte files.
+// What a compiler for the Ethos-U left in the place of the operators that the NPU computes: a segment that
+// stays opaque here (inference/delegate.h). The same kind and the same parts as in .pte files.
 #include "compiler/tflite/builder.h"
 
 namespace runnel::compiler::tflite_source {
@@ -23,15 +23,18 @@ std::int64_t offset_of(const Tensor& tensor, const Tensor& scratch) {
 }  // namespace
 
 Status convert_ethos_u(Builder& builder, const Operator& op) {
-  if (op.inputs.size() < kFirst || op.outputs.empty()) return Builder::fail(op) << op.inputs.size() << " inputs and " << op.outputs.size() << " outputs, expected " << kFirst << " or more and 1 or more";
+  if (op.inputs.size() < kFirst || op.outputs.empty())
+    return Builder::fail(op) << op.inputs.size() << " inputs and " << op.outputs.size()
+                             << " outputs, expected " << kFirst << " or more and 1 or more";
   DelegateOptions options;
   options.kind = "ethos-u";
   std::vector<TensorId> inputs;
   for (const std::size_t position : {kCommands, kWeights}) {
     RUNNEL_ASSIGN(const Tensor* const part, builder.input(op, position));
-    if (position == kWeights && count_of(*part) == 0) continue;   // nothing but commands
+    if (position == kWeights && count_of(*part) == 0) continue;  // nothing but commands
     RUNNEL_ASSIGN(const TensorId id, builder.operand(op, position));
-    if (!builder.at(id).data) return Builder::fail(op) << "input " << position << " is computed, expected a constant";
+    if (!builder.at(id).data)
+      return Builder::fail(op) << "input " << position << " is computed, expected a constant";
     options.parts.emplace_back(position == kCommands ? "command_stream" : "weights");
     inputs.push_back(id);
   }
@@ -46,7 +49,9 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
     first_values.push_back(kept && !tensor->zero_points.empty() ? tensor->zero_points[0] : 0);
     builder.stateful = builder.stateful || kept;
     TensorId id = kAbsent;
-    if (!kept) { RUNNEL_ASSIGN(id, builder.operand(op, i)); }
+    if (!kept) {
+      RUNNEL_ASSIGN(id, builder.operand(op, i));
+    }
     inputs.push_back(id);
     in_offsets.push_back(offset_of(*tensor, *scratch));
   }

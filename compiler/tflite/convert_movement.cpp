@@ -25,18 +25,22 @@ Status convert_reshape(Builder& builder, const Operator& op) {
   std::vector<std::int64_t> wanted(to->shape.begin(), to->shape.end());
   if (Builder::has(op, 1) && builder.source().tensors[static_cast<std::size_t>(op.inputs[1])].data) {
     RUNNEL_ASSIGN(wanted, builder.integers(op, 1));
-  } else if (const auto* const o = op.table->builtin_options_as_Reshape(); o != nullptr && o->new_shape() != nullptr) {
+  } else if (const auto* const o = op.table->builtin_options_as_Reshape();
+             o != nullptr && o->new_shape() != nullptr) {
     wanted.assign(o->new_shape()->begin(), o->new_shape()->end());
   }
   const std::vector<std::int32_t>& from = builder.at(x).shape;
   const std::int64_t count = std::accumulate(from.begin(), from.end(), std::int64_t{1}, std::multiplies<>());
   std::int64_t known = 1;
   for (const std::int64_t dim : wanted) {
-    if (dim != -1 && (dim < 1 || dim > count)) return Builder::fail(op) << "a dimension of " << dim << " for " << count << " elements";
-    if (dim > 0 && (known *= dim) > count) return Builder::fail(op) << "more than the " << count << " elements there are";
+    if (dim != -1 && (dim < 1 || dim > count))
+      return Builder::fail(op) << "a dimension of " << dim << " for " << count << " elements";
+    if (dim > 0 && (known *= dim) > count)
+      return Builder::fail(op) << "more than the " << count << " elements there are";
   }
   std::vector<std::int32_t> shape;
-  for (const std::int64_t dim : wanted) shape.push_back(static_cast<std::int32_t>(dim == -1 ? count / known : dim));
+  for (const std::int64_t dim : wanted)
+    shape.push_back(static_cast<std::int32_t>(dim == -1 ? count / known : dim));
   if (shape.empty()) shape = {1};
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   return builder.emit_reshape(op, x, y, shape);
@@ -62,7 +66,9 @@ Status convert_squeeze(Builder& builder, const Operator& op) {
   std::vector<bool> gone(from.size());
   for (std::size_t i = 0; all && i < from.size(); ++i) gone[i] = from[i] == 1;
   for (std::size_t i = 0; !all && i < o->squeeze_dims()->size(); ++i) {
-    RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->squeeze_dims()->Get(static_cast<flatbuffers::uoffset_t>(i)), from.size()));
+    RUNNEL_ASSIGN(
+        const int axis,
+        normalize_axis(op, o->squeeze_dims()->Get(static_cast<flatbuffers::uoffset_t>(i)), from.size()));
     const auto at = static_cast<std::size_t>(axis);
     if (from[at] != 1) return Builder::fail(op) << "axis " << axis << " has " << from[at] << ", expected 1";
     gone[at] = true;
@@ -96,7 +102,8 @@ Status convert_pad(Builder& builder, const Operator& op) {
   PadOptions options;
   constexpr std::int64_t kMost = 1 << 24;
   for (std::size_t i = 0; i < pads.size(); ++i) {
-    if (pads[i] < 0 || pads[i] > kMost) return Builder::fail(op) << "a padding of " << pads[i] << ", expected 0 to " << kMost;
+    if (pads[i] < 0 || pads[i] > kMost)
+      return Builder::fail(op) << "a padding of " << pads[i] << ", expected 0 to " << kMost;
     (i % 2 == 0 ? options.before : options.after).push_back(static_cast<std::int32_t>(pads[i]));
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
@@ -132,7 +139,8 @@ Status convert_concatenation(Builder& builder, const Operator& op) {
     RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->axis(), builder.at(x).shape.size()));
     RUNNEL_ASSIGN(const TensorId y, builder.result(op));
     builder.stateful = true;
-    return builder.emit(op, fb::OpCode::streaming_cache, {x}, {y}, StreamingCacheOptions{window->second, axis});
+    return builder.emit(op, fb::OpCode::streaming_cache, {x}, {y},
+                        StreamingCacheOptions{window->second, axis});
   }
   std::vector<TensorId> parts;
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
@@ -143,7 +151,8 @@ Status convert_concatenation(Builder& builder, const Operator& op) {
   }
   if (parts.empty()) return Builder::fail(op) << "no inputs";
   RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->axis(), builder.at(parts[0]).shape.size()));
-  if (o->fused_activation_function() == 0) return builder.emit(op, fb::OpCode::concat, parts, {y}, AxisOptions{axis});
+  if (o->fused_activation_function() == 0)
+    return builder.emit(op, fb::OpCode::concat, parts, {y}, AxisOptions{axis});
   const TensorId joined = builder.intermediate(y, op);
   RUNNEL_TRY(builder.emit(op, fb::OpCode::concat, parts, {joined}, AxisOptions{axis}));
   return emit_activation(builder, op, o->fused_activation_function(), joined, y);
@@ -153,14 +162,17 @@ Status convert_split(Builder& builder, const Operator& op) {
   const bool sized = op.code == Builtin::SPLIT_V;
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, sized ? 0 : 1));
   RUNNEL_ASSIGN(const auto axes, builder.integers(op, sized ? 2 : 0));
-  if (axes.size() != 1 || op.outputs.empty()) return Builder::fail(op) << axes.size() << " axes and " << op.outputs.size() << " outputs, expected 1 and 1 or more";
+  if (axes.size() != 1 || op.outputs.empty())
+    return Builder::fail(op) << axes.size() << " axes and " << op.outputs.size()
+                             << " outputs, expected 1 and 1 or more";
   const std::vector<std::int32_t> from = builder.at(x).shape;
   RUNNEL_ASSIGN(const int axis, normalize_axis(op, axes[0], from.size()));
   const std::int32_t whole = from[static_cast<std::size_t>(axis)];
   std::vector<std::int64_t> sizes(op.outputs.size(), whole / static_cast<std::int32_t>(op.outputs.size()));
   if (sized) {
     RUNNEL_ASSIGN(sizes, builder.integers(op, 1));
-    if (sizes.size() != op.outputs.size()) return Builder::fail(op) << sizes.size() << " sizes for " << op.outputs.size() << " outputs";
+    if (sizes.size() != op.outputs.size())
+      return Builder::fail(op) << sizes.size() << " sizes for " << op.outputs.size() << " outputs";
     std::int64_t rest = whole;
     for (const std::int64_t size : sizes) rest -= std::clamp<std::int64_t>(size, 0, whole);
     for (std::int64_t& size : sizes) size = size == -1 ? rest : size;
@@ -168,7 +180,8 @@ Status convert_split(Builder& builder, const Operator& op) {
   std::vector<TensorId> parts;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     RUNNEL_ASSIGN(const TensorId y, builder.result(op, i));
-    if (sizes[i] < 1 || sizes[i] > whole) return Builder::fail(op) << "a part of " << sizes[i] << " of " << whole;
+    if (sizes[i] < 1 || sizes[i] > whole)
+      return Builder::fail(op) << "a part of " << sizes[i] << " of " << whole;
     builder.at(y).shape = from;
     builder.at(y).shape[static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(sizes[i]);
     parts.push_back(y);
@@ -202,14 +215,16 @@ Status convert_unpack(Builder& builder, const Operator& op) {
   std::vector<std::int32_t> shape = builder.at(x).shape;
   RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->axis(), shape.size()));
   if (static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]) != op.outputs.size()) {
-    return Builder::fail(op) << op.outputs.size() << " outputs of an axis of " << shape[static_cast<std::size_t>(axis)];
+    return Builder::fail(op) << op.outputs.size() << " outputs of an axis of "
+                             << shape[static_cast<std::size_t>(axis)];
   }
   std::vector<std::int32_t> one = shape, kept = shape;
   one[static_cast<std::size_t>(axis)] = 1;
   kept.erase(kept.begin() + axis);
   if (kept.empty()) kept = {1};
   std::vector<TensorId> parts;
-  for (std::size_t i = 0; i < op.outputs.size() && op.outputs.size() > 1; ++i) parts.push_back(builder.intermediate(x, op, one));
+  for (std::size_t i = 0; i < op.outputs.size() && op.outputs.size() > 1; ++i)
+    parts.push_back(builder.intermediate(x, op, one));
   if (!parts.empty()) RUNNEL_TRY(builder.emit(op, fb::OpCode::split, {x}, parts, AxisOptions{axis}));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     RUNNEL_ASSIGN(const TensorId y, builder.result(op, i));

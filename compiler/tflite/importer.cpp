@@ -25,8 +25,10 @@ struct Conversion {
   Status (*convert)(Builder& builder, const Operator& op);
   std::string_view types;
 };
-constexpr std::string_view kFloat = "f32", kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any", kState = "i8 i16 f32: frames that a stream keeps";
-constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32", kChoice = "f32; i8 u8 i16 of one scale";
+constexpr std::string_view kFloat = "f32", kByte = "f32 i8 u8", kAll = "f32 i8 u8 i16", kAny = "any",
+                           kState = "i8 i16 f32: frames that a stream keeps";
+constexpr std::string_view kLayer = "f32 i8 u8 i16, i8 weights beside f32",
+                           kChoice = "f32; i8 u8 i16 of one scale";
 
 // Without a function: part of what surrounds it (variables.h).
 constexpr std::array kConversions = {
@@ -103,13 +105,18 @@ Status check_operators(const Subgraph& graph) {
   return obstacle_status(obstacles, "operators", "times");
 }
 
-// An output that is an input or stands twice gets a copy, so that every output is computed. One of uint8 becomes that again.
+// An output that is an input or stands twice gets a copy, so that every output is computed. One of uint8
+// becomes that again.
 Result<TensorId> output_of(Builder& builder, std::int32_t tensor) {
   TensorId id = builder.find(tensor);
   const std::string& name = builder.source().tensors[static_cast<std::size_t>(tensor)].name;
-  if (id != kAbsent && is_shifted(builder.source().tensors[static_cast<std::size_t>(tensor)])) { RUNNEL_ASSIGN(id, builder.emit_uint8(tensor)); }
-  if (id == kAbsent) return Status(Code::invalid_data) << "output \"" << name << "\" is not computed by any operator";
-  const bool taken = std::ranges::find(builder.graph.inputs, id) != builder.graph.inputs.end() || builder.at(id).data ||
+  if (id != kAbsent && is_shifted(builder.source().tensors[static_cast<std::size_t>(tensor)])) {
+    RUNNEL_ASSIGN(id, builder.emit_uint8(tensor));
+  }
+  if (id == kAbsent)
+    return Status(Code::invalid_data) << "output \"" << name << "\" is not computed by any operator";
+  const bool taken = std::ranges::find(builder.graph.inputs, id) != builder.graph.inputs.end() ||
+                     builder.at(id).data ||
                      std::ranges::find(builder.graph.outputs, id) != builder.graph.outputs.end();
   if (!taken) return id;
   Operator pass;
@@ -136,11 +143,14 @@ Result<Graph> build(const Model& model, const Windows& windows, OperatorTable op
   Graph graph = std::move(builder.graph);
   graph.metadata.emplace_back("source.format", "tflite");
   if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
-  graph.pipeline.usage = builder.stateful ? fb::Usage::step : can_stream(graph, operators) ? fb::Usage::stream : fb::Usage::whole;
+  graph.pipeline.usage = builder.stateful               ? fb::Usage::step
+                         : can_stream(graph, operators) ? fb::Usage::stream
+                                                        : fb::Usage::whole;
   return graph;
 }
 
-Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes, std::vector<std::string>& notes) {
+Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes,
+                     std::vector<std::string>& notes) {
   // Aligned, wherever the caller's bytes lie.
   const std::vector<std::byte> file(bytes.begin(), bytes.end());
   RUNNEL_ASSIGN(Model model, read_model(file));
@@ -168,12 +178,15 @@ Result<Graph> import(std::span<const std::byte> bytes, OperatorTable operators, 
 std::string name_of(Builtin code) {
   if (code == Builtin::CUSTOM) return "CUSTOM";
   const Conversion* const known = find_conversion(code);
-  return known != nullptr ? std::string(known->name) : "operator code " + std::to_string(static_cast<int>(code));
+  return known != nullptr ? std::string(known->name)
+                          : "operator code " + std::to_string(static_cast<int>(code));
 }
 
 }  // namespace tflite_source
 
-bool is_tflite(std::span<const std::byte> bytes) { return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0; }
+bool is_tflite(std::span<const std::byte> bytes) {
+  return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0;
+}
 
 std::vector<std::pair<std::string_view, std::string_view>> tflite_operators() {
   std::vector<std::pair<std::string_view, std::string_view>> all;
@@ -182,7 +195,8 @@ std::vector<std::pair<std::string_view, std::string_view>> tflite_operators() {
   return all;
 }
 
-Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators, const InputShapes& shapes, std::vector<std::string>* notes) {
+Result<Graph> import_tflite(std::span<const std::byte> bytes, OperatorTable operators,
+                            const InputShapes& shapes, std::vector<std::string>* notes) {
   return catching_bad_alloc("importing the model", [&] {
     std::vector<std::string> said;
     return tflite_source::import(bytes, operators, shapes, notes != nullptr ? *notes : said);

@@ -32,7 +32,9 @@ bool apply(const Dims& asked, Dims& dims) {
   if (asked.size() != dims.size()) return false;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (asked[i] == kOpen) continue;
-    if (asked[i] < 1 || asked[i] > std::numeric_limits<std::int32_t>::max() || (dims[i] != kOpen && dims[i] != asked[i])) return false;
+    if (asked[i] < 1 || asked[i] > std::numeric_limits<std::int32_t>::max() ||
+        (dims[i] != kOpen && dims[i] != asked[i]))
+      return false;
     dims[i] = asked[i];
   }
   return true;
@@ -41,25 +43,33 @@ bool apply(const Dims& asked, Dims& dims) {
 // One open axis, and as many elements as a whole number of it gives.
 void apply_count(std::int64_t elements, Dims& dims) {
   const std::int64_t length = open_length(dims, elements);
-  if (length > 0 && length <= std::numeric_limits<std::int32_t>::max()) *std::ranges::find(dims, kOpen) = length;
+  if (length > 0 && length <= std::numeric_limits<std::int32_t>::max())
+    *std::ranges::find(dims, kOpen) = length;
 }
 
 }  // namespace
 
-Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int64_t length, std::vector<std::string>& notes) {
+Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int64_t length,
+                           std::vector<std::string>& notes) {
   const auto is_input = [&](std::string_view name) {
-    return std::ranges::any_of(graph.inputs, [&](std::int32_t id) { return graph.tensors[static_cast<std::size_t>(id)].name == name; });
+    return std::ranges::any_of(graph.inputs, [&](std::int32_t id) {
+      return graph.tensors[static_cast<std::size_t>(id)].name == name;
+    });
   };
   for (const auto& entry : shapes.shapes) {
-    if (!is_input(entry.first)) return Status(Code::not_found) << "a shape for input \"" << entry.first << "\", which the model has not";
+    if (!is_input(entry.first))
+      return Status(Code::not_found) << "a shape for input \"" << entry.first
+                                     << "\", which the model has not";
   }
   bool used = false;
   for (const std::int32_t id : graph.inputs) {
     Tensor& input = graph.tensors[static_cast<std::size_t>(id)];
     const std::vector<std::int32_t> given = input.shape;
     Dims dims = open_dims(input);
-    if (const auto asked = shapes.shapes.find(input.name); asked != shapes.shapes.end() && !apply(asked->second, dims)) {
-      return Status(Code::mismatch) << "shape " << text_of(asked->second) << " for input \"" << input.name << "\", which has " << text_of(open_dims(input)) << " (-1: open)";
+    if (const auto asked = shapes.shapes.find(input.name);
+        asked != shapes.shapes.end() && !apply(asked->second, dims)) {
+      return Status(Code::mismatch) << "shape " << text_of(asked->second) << " for input \"" << input.name
+                                    << "\", which has " << text_of(open_dims(input)) << " (-1: open)";
     }
     if (const auto seen = shapes.data_shapes.find(input.name); seen != shapes.data_shapes.end()) {
       Dims fitted = dims;
@@ -67,7 +77,8 @@ Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int6
     }
     if (dims.size() > 1 && dims[0] == kOpen) dims[0] = given[0];
     // Counted as float32, whatever the input's type.
-    if (const auto count = shapes.data_elements.find(input.name); count != shapes.data_elements.end() && input.dtype != DType::none) {
+    if (const auto count = shapes.data_elements.find(input.name);
+        count != shapes.data_elements.end() && input.dtype != DType::none) {
       apply_count(count->second * 4 / static_cast<std::int64_t>(size_of(input.dtype)), dims);
     }
     bool chosen = false;
@@ -77,7 +88,9 @@ Result<bool> settle_shapes(Subgraph& graph, const InputShapes& shapes, std::int6
       dims[i] = given[i] <= 1 ? length : given[i];
     }
     input.shape.assign(dims.begin(), dims.end());
-    if (chosen) notes.push_back("input " + input.name + " has no fixed size: imported as " + text_of(input.shape) + " (--shape says otherwise)");
+    if (chosen)
+      notes.push_back("input " + input.name + " has no fixed size: imported as " + text_of(input.shape) +
+                      " (--shape says otherwise)");
     used = used || chosen;
   }
   return used;

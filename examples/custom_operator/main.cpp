@@ -1,5 +1,5 @@
-// An application with an operator of its own: imports a model that has it, runs it over a whole recording and as a stream, and proves
-// that both give the same.
+// An application with an operator of its own: imports a model that has it, runs it over a whole recording and
+// as a stream, and proves that both give the same.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -28,7 +28,8 @@ Frames recording() {
   return frames;
 }
 
-runnel::Result<Frames> run(const std::shared_ptr<const runnel::OwnedModel>& model, runnel::OperatorTable operators, runnel::RunMode mode, const Frames& input) {
+runnel::Result<Frames> run(const std::shared_ptr<const runnel::OwnedModel>& model,
+                           runnel::OperatorTable operators, runnel::RunMode mode, const Frames& input) {
   runnel::PrepareOptions options;
   options.mode = mode;
   options.frames = mode == runnel::RunMode::stream ? kBlock : kFrames;
@@ -37,13 +38,17 @@ runnel::Result<Frames> run(const std::shared_ptr<const runnel::OwnedModel>& mode
   runnel::Session& session = runner->session();
   Frames output;
   const auto step = [&](std::int64_t first, std::int64_t valid) {
-    if (valid > 0) std::memcpy(session.input(0).data(), input.data() + static_cast<std::size_t>(first) * kChannels, static_cast<std::size_t>(valid) * kChannels);
+    if (valid > 0)
+      std::memcpy(session.input(0).data(), input.data() + static_cast<std::size_t>(first) * kChannels,
+                  static_cast<std::size_t>(valid) * kChannels);
     session.run(valid);
     const runnel::OutputFrames out = session.output(0);
     const auto* data = reinterpret_cast<const std::int8_t*>(out.data);
-    if (out.count > 0) output.insert(output.end(), data, data + static_cast<std::size_t>(out.count) * kChannels);
+    if (out.count > 0)
+      output.insert(output.end(), data, data + static_cast<std::size_t>(out.count) * kChannels);
   };
-  for (std::int64_t first = 0; first < kFrames; first += options.frames) step(first, std::min(options.frames, kFrames - first));
+  for (std::int64_t first = 0; first < kFrames; first += options.frames)
+    step(first, std::min(options.frames, kFrames - first));
   while (session.flush_calls_left() > 0) step(kFrames, 0);
   return output;
 }
@@ -65,7 +70,7 @@ runnel::Status demonstrate() {
   // For the import: the type in the file. Its output has the shape of its input, which needs no word.
   runnel::compiler::EspdlOptions import;
   import.target = runnel::compiler::EspdlTarget::esp32s3;
-  import.custom_operators = {{.op_type = "ExponentialAverage"}};
+  import.custom_operators = {{.op_type = "ExponentialAverage" }};
   import.operators = operators;
   RUNNEL_ASSIGN(const auto imported, runnel::compiler::import_espdl(example::espdl_file(), import));
   runnel::compiler::WriteOptions write;
@@ -79,12 +84,17 @@ runnel::Status demonstrate() {
   print("input", input);
   print("whole", whole);
   print("streamed", streamed);
-  if (whole != streamed) return runnel::Status(runnel::Code::mismatch) << "the stream differs from the whole run";
+  if (whole != streamed)
+    return runnel::Status(runnel::Code::mismatch) << "the stream differs from the whole run";
 
-  // The proof that `runnel check` gives for other models: many block sizes, resets, interleaved sessions, saved and restored.
+  // The proof that `runnel check` gives for other models: many block sizes, resets, interleaved sessions,
+  // saved and restored.
   RUNNEL_ASSIGN(const auto proof, runnel::check_streaming(model, 200, {}, 1, runnel::best_isa(), operators));
-  if (!proof.differences.empty()) return runnel::Status(runnel::Code::mismatch) << "differs from the whole run: " << proof.differences[0].run;
-  std::printf("streamed equals whole, also in %zu block sizes over %lld frames of random input\n", proof.blocks.size(), static_cast<long long>(proof.frames));
+  if (!proof.differences.empty())
+    return runnel::Status(runnel::Code::mismatch)
+           << "differs from the whole run: " << proof.differences[0].run;
+  std::printf("streamed equals whole, also in %zu block sizes over %lld frames of random input\n",
+              proof.blocks.size(), static_cast<long long>(proof.frames));
   return {};
 }
 

@@ -30,13 +30,16 @@ template <class T>
 std::string list_of(std::span<const T> values) {
   constexpr std::size_t kPerLine = 12;
   std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i % kPerLine == 0 ? "\n      " : " ") + text_of(values[i]) + ",";
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += (i % kPerLine == 0 ? "\n      " : " ") + text_of(values[i]) + ",";
   return text;
 }
 
-// The members of `options`, whose type in C++ is `type`. Parameters have the names and the order of the members.
+// The members of `options`, whose type in C++ is `type`. Parameters have the names and the order of the
+// members.
 template <class Options>
-std::string members_of(std::span<const ParameterOf<Options>> parameters, const Options& options, std::string_view type) {
+std::string members_of(std::span<const ParameterOf<Options>> parameters, const Options& options,
+                       std::string_view type) {
   std::string text;
   for (const ParameterOf<Options>& parameter : parameters) {
     const double value = parameter.get(options);
@@ -53,7 +56,8 @@ std::string members_of(std::span<const ParameterOf<Options>> parameters, const O
         break;
       case ParameterFacts::Type::choice: {
         const std::string_view choice = choice_at(parameter.choices, static_cast<std::size_t>(value));
-        text += "static_cast<decltype(" + std::string(type) + "::" + std::string(parameter.name) + ")>(" + text_of(static_cast<std::int32_t>(value)) + ") /* " + std::string(choice) + " */";
+        text += "static_cast<decltype(" + std::string(type) + "::" + std::string(parameter.name) + ")>(" +
+                text_of(static_cast<std::int32_t>(value)) + ") /* " + std::string(choice) + " */";
         break;
       }
     }

@@ -31,8 +31,8 @@ class FftwFft final : public RealFft {
     const std::lock_guard lock(planner);
     plan_ = fftwf_plan_dft_r2c_1d(static_cast<int>(n), in_.get(),
                                   reinterpret_cast<fftwf_complex*>(out_.get()), FFTW_ESTIMATE);
-    back_ = fftwf_plan_dft_c2r_1d(static_cast<int>(n), reinterpret_cast<fftwf_complex*>(out_.get()), in_.get(),
-                                  FFTW_ESTIMATE);
+    back_ = fftwf_plan_dft_c2r_1d(static_cast<int>(n), reinterpret_cast<fftwf_complex*>(out_.get()),
+                                  in_.get(), FFTW_ESTIMATE);
   }
   ~FftwFft() {
     const std::lock_guard lock(planner);
@@ -68,16 +68,13 @@ class FftwFft final : public RealFft {
   fftwf_plan plan_ = nullptr, back_ = nullptr;
 };
 
-void FftwFftDeleter::operator()(FftwFft* fft) const noexcept {
-  delete fft;
-}
+void FftwFftDeleter::operator()(FftwFft* fft) const noexcept { delete fft; }
 
-bool have_fftw() noexcept {
-  return true;
-}
+bool have_fftw() noexcept { return true; }
 
 Result<FftwFftPointer> make_fftw_fft(std::size_t n) {
-  if (n < 1 || n > kMaxFftSize) return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
+  if (n < 1 || n > kMaxFftSize)
+    return Status(Code::invalid_argument) << "FFT size " << n << ": expected 1 to " << kMaxFftSize;
   FftwArray<float> in = fftw_array<float>(n), out = fftw_array<float>(n + 2);
   if (in == nullptr || out == nullptr) return Status(Code::out_of_memory) << "FFTW of size " << n;
   FftwFftPointer fft(new FftwFft(n, std::move(in), std::move(out)));
@@ -85,8 +82,6 @@ Result<FftwFftPointer> make_fftw_fft(std::size_t n) {
   return fft;
 }
 
-RealFft* as_real_fft(const FftwFftPointer& fft) noexcept {
-  return fft.get();
-}
+RealFft* as_real_fft(const FftwFftPointer& fft) noexcept { return fft.get(); }
 
 }  // namespace runnel::features

@@ -8,21 +8,15 @@ class FftwFft final : public RealFft {
   [[nodiscard]] std::size_t size() const noexcept override { return 0; }
 };
 
-void FftwFftDeleter::operator()(FftwFft* fft) const noexcept {
-  delete fft;
-}
+void FftwFftDeleter::operator()(FftwFft* fft) const noexcept { delete fft; }
 
-bool have_fftw() noexcept {
-  return false;
-}
+bool have_fftw() noexcept { return false; }
 
 Result<FftwFftPointer> make_fftw_fft(std::size_t) {
   return Status(Code::unsupported,
                 "fft=fftw: this build has no FFTW (RUNNEL_FFTW=OFF, or it was not found); expected fft=own");
 }
 
-RealFft* as_real_fft(const FftwFftPointer& fft) noexcept {
-  return fft.get();
-}
+RealFft* as_real_fft(const FftwFftPointer& fft) noexcept { return fft.get(); }
 
 }  // namespace runnel::features

@@ -165,10 +165,11 @@ void pass_second4(const FftPass& pass, const float* from_re, const float* from_i
   }
 }
 
-// Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from point to point, with one address
-// for each row of them, since loads of floats take no index.
+// Radix 4 without vectors: kTogether neighbours, `stride` from group to group of the results and `step` from
+// point to point, with one address for each row of them, since loads of floats take no index.
 template <int kTogether, bool kTurn>
-RUNNEL_LANES_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+RUNNEL_LANES_INLINE void fours(const float* re, const float* im, std::size_t step, const Complex<1>* w,
+                               float* to_re, float* to_im, std::size_t stride) {
   Complex<1> x[kTogether][4];
   for (int k = 0; k < 4; ++k, re += step, im += step) {
     for (int j = 0; j < kTogether; ++j) x[j][k] = {re[j], im[j]};
@@ -183,16 +184,19 @@ RUNNEL_LANES_INLINE void fours(const float* re, const float* im, std::size_t ste
   }
 }
 template <bool kTurn>
-RUNNEL_LANES_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w, float* to_re, float* to_im, std::size_t stride) {
+RUNNEL_LANES_INLINE void row_of_fours(const float* re, const float* im, std::size_t step, const Complex<1>* w,
+                                      float* to_re, float* to_im, std::size_t stride) {
   std::size_t left = stride;
-  for (; left >= 2; left -= 2, re += 2, im += 2, to_re += 2, to_im += 2) fours<2, kTurn>(re, im, step, w, to_re, to_im, stride);
+  for (; left >= 2; left -= 2, re += 2, im += 2, to_re += 2, to_im += 2)
+    fours<2, kTurn>(re, im, step, w, to_re, to_im, stride);
   if (left > 0) fours<1, kTurn>(re, im, step, w, to_re, to_im, stride);
 }
-[[maybe_unused]] void pass_fours(const FftPass& pass, const float* from_re, const float* from_im, float* to_re, float* to_im) noexcept {
+[[maybe_unused]] void pass_fours(const FftPass& pass, const float* from_re, const float* from_im,
+                                 float* to_re, float* to_im) noexcept {
   const auto groups = static_cast<std::size_t>(pass.groups), stride = static_cast<std::size_t>(pass.stride);
   if (groups == 1) return row_of_fours<false>(from_re, from_im, stride, nullptr, to_re, to_im, stride);
   const float* twiddles = pass.twiddles;
-  const auto next = [&](Complex<1>* w) __attribute__((always_inline)) {
+  const auto next = [&](Complex<1> * w) __attribute__((always_inline)) {
     const float* t = twiddles++;
     for (int k = 1; k < 4; ++k, t += groups) {
       w[k].re = *t;
@@ -207,7 +211,8 @@ RUNNEL_LANES_INLINE void row_of_fours(const float* re, const float* im, std::siz
     }
     return;
   }
-  for (std::size_t p = 0; p < groups; ++p, from_re += stride, from_im += stride, to_re += 4 * stride, to_im += 4 * stride) {
+  for (std::size_t p = 0; p < groups;
+       ++p, from_re += stride, from_im += stride, to_re += 4 * stride, to_im += 4 * stride) {
     next(w);
     row_of_fours<true>(from_re, from_im, groups * stride, w, to_re, to_im, stride);
   }
@@ -219,8 +224,7 @@ void pass_of_radix(const FftPass& pass, const float* from_re, const float* from_
   if constexpr (W > 1) {
     if (pass.stride >= W) return pass_wide<W, R>(pass, from_re, from_im, to_re, to_im);
     if constexpr (R == 4) {
-      if (pass.stride == 1 && pass.groups >= W)
-        return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
+      if (pass.stride == 1 && pass.groups >= W) return pass_first4<W>(pass, from_re, from_im, to_re, to_im);
       if constexpr (W > 4) {
         if (pass.stride == 4 && pass.groups >= W / 4)
           return pass_second4<W>(pass, from_re, from_im, to_re, to_im);

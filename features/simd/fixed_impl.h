@@ -1,4 +1,5 @@
-// The loops of the fixed-point front end with W pairs of 16-bit integers side by side. See lanes.h for how this file is compiled.
+// The loops of the fixed-point front end with W pairs of 16-bit integers side by side. See lanes.h for how
+// this file is compiled.
 #pragma once
 
 #include "features/simd/fixed_lanes.h"
@@ -11,9 +12,11 @@ namespace {
 template <int W>
 RUNNEL_LANES_INLINE void fixed_butterfly(H<W>* x, const Factor<W>* f) {
   const H<W> a = rounded_product<W>(x[0], 8191);
-  const H<W> b = times<W>(rounded_product<W>(x[1], 8191), f[0]), c = times<W>(rounded_product<W>(x[2], 8191), f[1]),
+  const H<W> b = times<W>(rounded_product<W>(x[1], 8191), f[0]),
+             c = times<W>(rounded_product<W>(x[2], 8191), f[1]),
              d = times<W>(rounded_product<W>(x[3], 8191), f[2]);
-  const H<W> even = plus<W>(a, c), odd = plus<W>(b, d), difference = minus<W>(a, c), across = with_minus_im<W>(swapped<W>(minus<W>(b, d)));
+  const H<W> even = plus<W>(a, c), odd = plus<W>(b, d), difference = minus<W>(a, c),
+             across = with_minus_im<W>(swapped<W>(minus<W>(b, d)));
   x[0] = plus<W>(even, odd);
   x[1] = plus<W>(difference, across);
   x[2] = minus<W>(even, odd);
@@ -54,7 +57,9 @@ RUNNEL_LANES_INLINE void fixed_pass_last(const FixedPass& pass, const std::int16
   const std::size_t step = 2 * pass.groups;
   for (std::size_t k = 0; k < step; k += 2 * W) {
     H<W> even[2], odd[2], v[4];
-    for (std::size_t j = 0; j < 2; ++j) split_even_odd<W>(load16<W>(from + 4 * k + 4 * j * W), load16<W>(from + 4 * k + (4 * j + 2) * W), even[j], odd[j]);
+    for (std::size_t j = 0; j < 2; ++j)
+      split_even_odd<W>(load16<W>(from + 4 * k + 4 * j * W), load16<W>(from + 4 * k + (4 * j + 2) * W),
+                        even[j], odd[j]);
     split_even_odd<W>(even[0], even[1], v[0], v[2]);
     split_even_odd<W>(odd[0], odd[1], v[1], v[3]);
     Factor<W> factors[3];
@@ -68,19 +73,23 @@ template <int W>
 void fixed_pass(const FixedPass& pass, const std::int16_t* from, std::int16_t* to) noexcept {
   if (pass.apart % W == 0) return fixed_pass_wide<W>(pass, from, to);
   if (pass.radix == 4 && pass.apart == 1 && pass.groups % W == 0) return fixed_pass_last<W>(pass, from, to);
-  if constexpr (W > 4) fixed_pass<W / 2>(pass, from, to);
-  else scalar_pass(pass, from, to);
+  if constexpr (W > 4)
+    fixed_pass<W / 2>(pass, from, to);
+  else
+    scalar_pass(pass, from, to);
 }
 
 template <int W>
-void fixed_unpack_real(const std::int16_t* z, std::size_t count, const std::int16_t* factors, std::int16_t* to) noexcept {
+void fixed_unpack_real(const std::int16_t* z, std::size_t count, const std::int16_t* factors,
+                       std::int16_t* to) noexcept {
   unpack_ends(z, count, to);
   std::size_t k = 1;
   for (; k + W <= count / 2 + 1; k += W) {
     const std::size_t mirror = 2 * (count - k - (W - 1));
     const H<W> a = rounded_product<W>(load16<W>(z + 2 * k), 16383);
     const H<W> b = rounded_product<W>(with_minus_im<W>(reversed_pairs<W>(load16<W>(z + mirror))), 16383);
-    const H<W> sum = plus<W>(a, b), t = times<W>(minus<W>(a, b), Factor<W>::of(load16<W>(factors + 2 * (k - 1))));
+    const H<W> sum = plus<W>(a, b),
+               t = times<W>(minus<W>(a, b), Factor<W>::of(load16<W>(factors + 2 * (k - 1))));
     store16<W>(to + 2 * k, half_sum<W>(sum, t));
     // (sum.re - t.re) / 2, (t.im - sum.im) / 2
     const H<W> mirrored = half_difference<W>(merged<W>((U<W>)sum, (U<W>)t), merged<W>((U<W>)t, (U<W>)sum));
@@ -90,7 +99,8 @@ void fixed_unpack_real(const std::int16_t* z, std::size_t count, const std::int1
 }
 
 template <int W>
-int fixed_window(const std::int16_t* x, const std::int16_t* window, std::size_t count, std::int16_t* to) noexcept {
+int fixed_window(const std::int16_t* x, const std::int16_t* window, std::size_t count,
+                 std::int16_t* to) noexcept {
   H<W> highest = {};
   std::size_t i = 0;
   for (; i + 2 * W <= count; i += 2 * W) {
@@ -123,7 +133,10 @@ void fixed_energies(const std::int16_t* z, std::size_t count, std::uint32_t* to)
 
 template <int W>
 constexpr FixedKernels fixed_table() {
-  return {.fft_pass = fixed_pass<W>, .unpack_real = fixed_unpack_real<W>, .window = fixed_window<W>, .energies = fixed_energies<W>};
+  return {.fft_pass = fixed_pass<W>,
+          .unpack_real = fixed_unpack_real<W>,
+          .window = fixed_window<W>,
+          .energies = fixed_energies<W>};
 }
 
 }  // namespace

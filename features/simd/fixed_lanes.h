@@ -1,4 +1,5 @@
-// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86. See lanes.h for how such headers are compiled.
+// Vectors of W pairs of 16-bit integers, W = 4, 8, 16, for x86. See lanes.h for how such headers are
+// compiled.
 #pragma once
 
 #include <immintrin.h>
@@ -14,8 +15,8 @@ struct IntLanes {
   typedef std::uint16_t Uh __attribute__((vector_size(W * 4)));
   typedef std::uint32_t U __attribute__((vector_size(W * 4)));
 };
-// The same register as 2 W int16, the same without sign, or W numbers of 32 bits: casts between them keep the bits. Arithmetic
-// in H wraps in practice; it is done in Uh, where that is the rule.
+// The same register as 2 W int16, the same without sign, or W numbers of 32 bits: casts between them keep the
+// bits. Arithmetic in H wraps in practice; it is done in Uh, where that is the rule.
 template <int W>
 using H = typename IntLanes<W>::H;
 template <int W>
@@ -124,7 +125,8 @@ struct Factor {
 };
 template <int W>
 RUNNEL_LANES_INLINE H<W> times(H<W> x, const Factor<W>& f) {
-  const U<W> re = pair_products<W>(x, f.conjugate) + 16384U, im = pair_products<W>(x, f.swapped_pair) + 16384U;
+  const U<W> re = pair_products<W>(x, f.conjugate) + 16384U,
+             im = pair_products<W>(x, f.swapped_pair) + 16384U;
   return merged<W>(re >> 15, im << 1);
 }
 

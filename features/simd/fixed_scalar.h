@@ -1,5 +1,5 @@
-// The loops of the fixed-point front end one number at a time: what defines the result. Included by each simd/fixed_*.cpp; in an
-// unnamed namespace for the reason that lanes.h gives.
+// The loops of the fixed-point front end one number at a time: what defines the result. Included by each
+// simd/fixed_*.cpp; in an unnamed namespace for the reason that lanes.h gives.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,9 @@ using Int = std::int32_t;
 
 constexpr Int round15(Int product) noexcept { return (product + 16384) >> 15; }
 // Values wrap to 16 bits wherever they are stored.
-constexpr std::int16_t wrap(Int value) noexcept { return static_cast<std::int16_t>(static_cast<std::uint16_t>(value)); }
+constexpr std::int16_t wrap(Int value) noexcept {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(value));
+}
 
 struct Pair {
   Int re, im;
@@ -22,7 +24,9 @@ constexpr Pair operator+(Pair a, Pair b) noexcept { return {a.re + b.re, a.im + 
 constexpr Pair operator-(Pair a, Pair b) noexcept { return {a.re - b.re, a.im - b.im}; }
 // -i a
 constexpr Pair turned(Pair a) noexcept { return {a.im, -a.re}; }
-constexpr Pair times(Pair a, Pair f) noexcept { return {round15(a.re * f.re - a.im * f.im), round15(a.re * f.im + a.im * f.re)}; }
+constexpr Pair times(Pair a, Pair f) noexcept {
+  return {round15(a.re * f.re - a.im * f.im), round15(a.re * f.im + a.im * f.re)};
+}
 constexpr Pair wrap(Pair a) noexcept { return {wrap(a.re), wrap(a.im)}; }
 inline Pair pair_at(const std::int16_t* x, std::size_t i) noexcept { return {x[2 * i], x[2 * i + 1]}; }
 inline void put(std::int16_t* x, std::size_t i, Pair value) noexcept {
@@ -36,14 +40,16 @@ inline Pair part_at(const std::int16_t* x, std::size_t i) noexcept {
   return {round15(value.re * (32767 / kRadix)), round15(value.im * (32767 / kRadix))};
 }
 
-inline void scalar_pass2(const FixedPass& pass, const std::int16_t* from, std::int16_t* to, std::size_t k, std::size_t q) noexcept {
+inline void scalar_pass2(const FixedPass& pass, const std::int16_t* from, std::int16_t* to, std::size_t k,
+                         std::size_t q) noexcept {
   const std::size_t at = 2 * k * pass.apart + q, step = pass.groups * pass.apart;
   const Pair a = part_at<2>(from, at), b = times(part_at<2>(from, at + pass.apart), pair_at(pass.factors, k));
   put(to, k * pass.apart + q, a + b);
   put(to, k * pass.apart + q + step, a - b);
 }
 
-inline void scalar_pass4(const FixedPass& pass, const std::int16_t* from, std::int16_t* to, std::size_t k, std::size_t q) noexcept {
+inline void scalar_pass4(const FixedPass& pass, const std::int16_t* from, std::int16_t* to, std::size_t k,
+                         std::size_t q) noexcept {
   const std::size_t apart = pass.apart, at = 4 * k * apart + q, step = pass.groups * apart;
   const Pair a = part_at<4>(from, at), b = times(part_at<4>(from, at + apart), pair_at(pass.factors, k)),
              c = times(part_at<4>(from, at + 2 * apart), pair_at(pass.factors, pass.groups + k)),
@@ -73,48 +79,59 @@ inline void unpack_ends(const std::int16_t* z, std::size_t count, std::int16_t* 
   put(to, count, {first.re - first.im, 0});
 }
 // Bins k and count - k, 1 <= k <= count / 2.
-inline void scalar_unpack(const std::int16_t* z, std::size_t count, std::size_t k, const std::int16_t* factors, std::int16_t* to) noexcept {
+inline void scalar_unpack(const std::int16_t* z, std::size_t count, std::size_t k,
+                          const std::int16_t* factors, std::int16_t* to) noexcept {
   const Pair a = part_at<2>(z, k), mirrored = pair_at(z, count - k);
   const Pair b = {round15(mirrored.re * 16383), round15(wrap(-mirrored.im) * 16383)};
   const Pair sum = wrap(a + b), t = wrap(times(wrap(a - b), pair_at(factors, k - 1)));
   put(to, k, {(sum.re + t.re) >> 1, (sum.im + t.im) >> 1});
   put(to, count - k, {(sum.re - t.re) >> 1, (t.im - sum.im) >> 1});
 }
-inline void scalar_unpack_real(const std::int16_t* z, std::size_t count, const std::int16_t* factors, std::int16_t* to) noexcept {
+inline void scalar_unpack_real(const std::int16_t* z, std::size_t count, const std::int16_t* factors,
+                               std::int16_t* to) noexcept {
   unpack_ends(z, count, to);
   for (std::size_t k = 1; k <= count / 2; ++k) scalar_unpack(z, count, k, factors, to);
 }
 
 // -32768 is its own absolute value in 16 bits, and so never the highest.
 constexpr std::int16_t magnitude(std::int16_t value) noexcept { return value < 0 ? wrap(-value) : value; }
-inline std::int16_t scalar_window(const std::int16_t* x, const std::int16_t* window, std::size_t first, std::size_t count, std::int16_t highest,
-                                  std::int16_t* to) noexcept {
+inline std::int16_t scalar_window(const std::int16_t* x, const std::int16_t* window, std::size_t first,
+                                  std::size_t count, std::int16_t highest, std::int16_t* to) noexcept {
   for (std::size_t i = first; i < count; ++i) {
     to[i] = wrap(x[i] * window[i] >> 12);
     highest = magnitude(to[i]) > highest ? magnitude(to[i]) : highest;
   }
   return highest;
 }
-inline int free_bits(std::int16_t highest) noexcept { return 15 - std::bit_width(static_cast<std::uint16_t>(highest)); }
-inline void scalar_shift(std::int16_t* x, std::size_t first, std::size_t count, int bits) noexcept {
-  for (std::size_t i = first; i < count; ++i) x[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(x[i] << bits));
+inline int free_bits(std::int16_t highest) noexcept {
+  return 15 - std::bit_width(static_cast<std::uint16_t>(highest));
 }
-inline int scalar_windowed(const std::int16_t* x, const std::int16_t* window, std::size_t count, std::int16_t* to) noexcept {
+inline void scalar_shift(std::int16_t* x, std::size_t first, std::size_t count, int bits) noexcept {
+  for (std::size_t i = first; i < count; ++i)
+    x[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(x[i] << bits));
+}
+inline int scalar_windowed(const std::int16_t* x, const std::int16_t* window, std::size_t count,
+                           std::int16_t* to) noexcept {
   const int bits = free_bits(scalar_window(x, window, 0, count, 0, to));
   scalar_shift(to, 0, count, bits);
   return bits;
 }
 
-inline void scalar_energies(const std::int16_t* z, std::size_t first, std::size_t count, std::uint32_t* to) noexcept {
+inline void scalar_energies(const std::int16_t* z, std::size_t first, std::size_t count,
+                            std::uint32_t* to) noexcept {
   for (std::size_t i = first; i < count; ++i) {
     const Pair x = pair_at(z, i);
     to[i] = static_cast<std::uint32_t>(x.re * x.re) + static_cast<std::uint32_t>(x.im * x.im);
   }
 }
-inline void scalar_all_energies(const std::int16_t* z, std::size_t count, std::uint32_t* to) noexcept { scalar_energies(z, 0, count, to); }
+inline void scalar_all_energies(const std::int16_t* z, std::size_t count, std::uint32_t* to) noexcept {
+  scalar_energies(z, 0, count, to);
+}
 
-[[maybe_unused]] constexpr FixedKernels kScalarTable = {
-    .fft_pass = scalar_pass, .unpack_real = scalar_unpack_real, .window = scalar_windowed, .energies = scalar_all_energies};
+[[maybe_unused]] constexpr FixedKernels kScalarTable = {.fft_pass = scalar_pass,
+                                                        .unpack_real = scalar_unpack_real,
+                                                        .window = scalar_windowed,
+                                                        .energies = scalar_all_energies};
 
 }  // namespace
 }  // namespace runnel::features

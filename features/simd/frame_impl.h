@@ -212,8 +212,10 @@ RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
 #endif
 #if defined(__AVX2__)
   if constexpr (W == 8) {
-    // Eight loads put together: the gather instruction takes longer on many processors, and no less on others.
-    return F<8>{base[index[0]], base[index[1]], base[index[2]], base[index[3]], base[index[4]], base[index[5]], base[index[6]], base[index[7]]};
+    // Eight loads put together: the gather instruction takes longer on many processors, and no less on
+    // others.
+    return F<8>{base[index[0]], base[index[1]], base[index[2]], base[index[3]],
+                base[index[4]], base[index[5]], base[index[6]], base[index[7]]};
   }
 #endif
   float v[W];
@@ -223,7 +225,8 @@ RUNNEL_LANES_INLINE F<W> gather(const float* base, const std::int32_t* index) {
 
 // Rows first .. last of W filters, added to `energy`.
 template <int W>
-RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last, F<W> energy) {
+RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::int32_t first,
+                                  std::int32_t last, F<W> energy) {
   for (std::int32_t row = first; row < last; ++row) {
     const std::size_t at = static_cast<std::size_t>(row) * W;
     energy += load<W>(rows.weights + at) * gather<W>(power, rows.bins + at);
@@ -232,13 +235,16 @@ RUNNEL_LANES_INLINE F<W> add_rows(const MelRows& rows, const float* power, std::
 }
 
 #if defined(__AVX2__)
-// The same for eight filters, from the first row of their group on: the bins of a filter follow each other, so that four of them come with one load and four rows from
-// a transposition, instead of eight loads put together for each row: a third less time for the 40 filters of 512 points. Filters that have ended read what follows, times 0; where that is infinite the sum is
-// not finite, and is done again as above.
-RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first, std::int32_t last) {
+// The same for eight filters, from the first row of their group on: the bins of a filter follow each other,
+// so that four of them come with one load and four rows from a transposition, instead of eight loads put
+// together for each row: a third less time for the 40 filters of 512 points. Filters that have ended read
+// what follows, times 0; where that is infinite the sum is not finite, and is done again as above.
+RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* power, std::int32_t first,
+                                           std::int32_t last) {
   const std::size_t top = static_cast<std::size_t>(first) * 8;
   const __m256i bins = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows.bins + top));
-  const __m256i starts = _mm256_andnot_si256(_mm256_cmpeq_epi32(bins, _mm256_set1_epi32(rows.zero_bin)), bins);   // 0 where there is no filter
+  const __m256i starts = _mm256_andnot_si256(_mm256_cmpeq_epi32(bins, _mm256_set1_epi32(rows.zero_bin)),
+                                             bins);  // 0 where there is no filter
   alignas(32) std::int32_t start[8];
   _mm256_store_si256(reinterpret_cast<__m256i*>(start), starts);
   const float* from[8];
@@ -252,10 +258,12 @@ RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* pow
   for (std::int32_t four = 0; four < fours; ++four) {
     const auto pair = [&](int lane) __attribute__((always_inline)) {
       const std::int32_t at = four * 4;
-      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)), _mm_loadu_ps(from[lane + 4] + at), 1);
+      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from[lane] + at)),
+                                  _mm_loadu_ps(from[lane + 4] + at), 1);
     };
     const __m256 a = pair(0), b = pair(1), c = pair(2), d = pair(3);
-    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d), ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
+    const __m256 ab = _mm256_unpacklo_ps(a, b), cd = _mm256_unpacklo_ps(c, d),
+                 ab_high = _mm256_unpackhi_ps(a, b), cd_high = _mm256_unpackhi_ps(c, d);
     const float* const weights = rows.weights + top + static_cast<std::size_t>(four) * 32;
     energy += load<8>(weights) * (F<8>)_mm256_shuffle_ps(ab, cd, 0x44);
     energy += load<8>(weights + 8) * (F<8>)_mm256_shuffle_ps(ab, cd, 0xee);
@@ -263,7 +271,8 @@ RUNNEL_LANES_INLINE F<8> add_rows_by_fours(const MelRows& rows, const float* pow
     energy += load<8>(weights + 24) * (F<8>)_mm256_shuffle_ps(ab_high, cd_high, 0xee);
   }
   energy = add_rows<8>(rows, power, first + fours * 4, last, energy);
-  if (_mm256_movemask_ps((__m256)(energy - energy != F<8>{})) != 0) return add_rows<8>(rows, power, first, last, F<8>{});
+  if (_mm256_movemask_ps((__m256)(energy - energy != F<8>{})) != 0)
+    return add_rows<8>(rows, power, first, last, F<8>{});
   return energy;
 }
 #endif
@@ -350,11 +359,15 @@ RUNNEL_LANES_INLINE float dot_of(const float* x, std::size_t count, Taps taps) {
 
 template <int W>
 float dot(const float* x, const float* taps, std::size_t count) noexcept {
-  return dot_of<W>(x, count, [=](std::size_t i) __attribute__((always_inline)) { return load<W>(taps + i); });
+  return dot_of<W>(
+      x, count, [=](std::size_t i) __attribute__((always_inline)) { return load<W>(taps + i); });
 }
 template <int W>
 float dot_reversed(const float* x, const float* last, std::size_t count) noexcept {
-  return dot_of<W>(x, count, [=](std::size_t i) __attribute__((always_inline)) { return reverse<W>(load<W>(last - i - (W - 1))); });
+  return dot_of<W>(
+      x, count, [=](std::size_t i) __attribute__((always_inline)) {
+        return reverse<W>(load<W>(last - i - (W - 1)));
+      });
 }
 
 template <int W>

@@ -9,8 +9,8 @@
 
 namespace runnel::features {
 
-// One pass of the mixed-radix FFT (decimation in frequency, Stockham's self-sorting order; see complex_fft.h).
-// count = radix * groups * stride complex points.
+// One pass of the mixed-radix FFT (decimation in frequency, Stockham's self-sorting order; see
+// complex_fft.h). count = radix * groups * stride complex points.
 struct FftPass {
   std::int32_t radix, groups, stride;
   // [radix - 1][2][groups] floats: for k = 1 .. radix-1 the cosines, then the sines, of exp(-2 pi i k p /
@@ -25,7 +25,7 @@ struct FftPass {
 // +0.
 struct MelRows {
   std::int32_t filters, lanes;
-  std::int32_t zero_bin;           // the last one that may be read
+  std::int32_t zero_bin;          // the last one that may be read
   const std::int32_t* first_row;  // lanes > 1: [groups + 1]; lanes == 1: [filters + 1], in weights
   const std::int32_t* bins;  // lanes > 1: [rows][lanes], a bin that holds zero where a filter is shorter;
                              // lanes == 1: [filters] first bin
@@ -42,14 +42,15 @@ struct Kernels {
   // [2][count/2 + 1] = cosine, sine of exp(-pi i k / count) / 2. re and im: count + 1; may not overlap z.
   void (*unpack_real)(const float* z_re, const float* z_im, std::size_t count, const float* factors,
                       float* re, float* im) noexcept;
-  // Back: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not overlap re, im.
+  // Back: the spectrum z of `count` complex pairs from that of their 2*count real points. z may not overlap
+  // re, im.
   void (*pack_real)(const float* re, const float* im, std::size_t count, const float* factors, float* z_re,
                     float* z_im) noexcept;
   // re[j] * factor, im[j] * factor -> x[2j], x[2j+1], j < count
   void (*interleave)(const float* re, const float* im, std::size_t count, float factor, float* x) noexcept;
   // Complex a * b; the result may be in a's place.
-  void (*multiply)(const float* a_re, const float* a_im, const float* b_re, const float* b_im, std::size_t count,
-                   float* re, float* im) noexcept;
+  void (*multiply)(const float* a_re, const float* a_im, const float* b_re, const float* b_im,
+                   std::size_t count, float* re, float* im) noexcept;
 
   // Sum in 32 interleaved lanes (x[i] goes to lane i mod 32), then halves added: 16, 8, 4, 2, 1.
   float (*sum)(const float* x, std::size_t count) noexcept;
@@ -66,8 +67,8 @@ struct Kernels {
   void (*floor_at)(float* x, std::size_t count, float floor) noexcept;
   // x = ln(max(x, floor)), floor a normal number > 0; NaN gives ln(floor), infinity ln(FLT_MAX)
   void (*log)(float* x, std::size_t count, float floor) noexcept;
-  // to[k] = sum over i of x[i] * matrix[i][k], in eight partial sums of every eighth i, then halves added. Rows of
-  // `stride` floats, a multiple of 16; to has room for stride.
+  // to[k] = sum over i of x[i] * matrix[i][k], in eight partial sums of every eighth i, then halves added.
+  // Rows of `stride` floats, a multiple of 16; to has room for stride.
   void (*times_matrix)(const float* x, std::size_t count, const float* matrix, std::size_t stride,
                        float* to) noexcept;
   // to = x * gain, with x that are not finite replaced by 0; returns how many
@@ -87,7 +88,7 @@ extern const Kernels kKernelsReference;
 #if defined(__SSE2__) || defined(__ARM_NEON)
 extern const Kernels kKernelsGeneric;
 #else
-inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;   // without vectors there is one table
+inline constexpr const Kernels& kKernelsGeneric = kKernelsReference;  // without vectors there is one table
 #endif
 #ifdef __x86_64__
 extern const Kernels kKernelsAvx2, kKernelsAvx512;

@@ -1,4 +1,5 @@
-// base/float_lanes.h for the features, with what transforms need besides: lanes in another order. Only simd/kernels_*.cpp include this header.
+// base/float_lanes.h for the features, with what transforms need besides: lanes in another order. Only
+// simd/kernels_*.cpp include this header.
 #pragma once
 
 #include "base/float_lanes.h"
@@ -80,8 +81,12 @@ template <int W>
 RUNNEL_LANES_INLINE void zip_four(F<W> a, F<W> b, F<W> c, F<W> d, F<W>* to) {
   if constexpr (W == 8) {
     // Eight lanes are two halves on AVX2, and shuffles between them are slow: only the last ones cross.
-    const auto low = [](F<8> x, F<8> y) __attribute__((always_inline)) { return __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13); };
-    const auto high = [](F<8> x, F<8> y) __attribute__((always_inline)) { return __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15); };
+    const auto low = [](F<8> x, F<8> y) __attribute__((always_inline)) {
+      return __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
+    };
+    const auto high = [](F<8> x, F<8> y) __attribute__((always_inline)) {
+      return __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
+    };
     const F<8> ac[2] = {low(a, c), high(a, c)}, bd[2] = {low(b, d), high(b, d)};
     zip_quads<8>(low(ac[0], bd[0]), high(ac[0], bd[0]), to[0], to[2]);
     zip_quads<8>(low(ac[1], bd[1]), high(ac[1], bd[1]), to[1], to[3]);
@@ -114,10 +119,12 @@ template <int W>
 RUNNEL_LANES_INLINE F<W> load_quadrupled(const float* p) {
   if constexpr (W == 8) {
 #ifdef __AVX2__
-    // What compilers make of the line below goes through memory, in pieces that the processor cannot hand on at once.
+    // What compilers make of the line below goes through memory, in pieces that the processor cannot hand on
+    // at once.
     double two;
     __builtin_memcpy(&two, p, sizeof two);
-    return (F<8>)_mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_set1_pd(two)), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+    return (F<8>)_mm256_permutevar8x32_ps(_mm256_castpd_ps(_mm256_set1_pd(two)),
+                                          _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
 #else
     return F<8>{p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
 #endif

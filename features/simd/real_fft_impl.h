@@ -1,5 +1,5 @@
-// Between the spectra of real points and of their complex pairs, for any width. See fft.h, and lanes.h for how
-// this file is compiled.
+// Between the spectra of real points and of their complex pairs, for any width. See fft.h, and lanes.h for
+// how this file is compiled.
 #pragma once
 
 #include "features/simd/fft_impl.h"
@@ -18,7 +18,7 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
       store<W>(im + j, odd);
     }
   }
-  if constexpr (W == 1) {   // four at a time: one address for all
+  if constexpr (W == 1) {  // four at a time: one address for all
     for (; j + 4 <= count; j += 4) {
       for (std::size_t i = j; i < j + 4; ++i) {
         re[i] = x[2 * i];
@@ -36,7 +36,7 @@ void deinterleave(const float* x, std::size_t count, float* re, float* im) noexc
 // and X[count-k] = conj(E[k] - exp(..) O[k]).
 template <int W>
 RUNNEL_LANES_INLINE void unpack_pair(const float* z_re, const float* z_im, std::size_t count, std::size_t k,
-                               const float* cosine, const float* sine, float* re, float* im) {
+                                     const float* cosine, const float* sine, float* re, float* im) {
   const std::size_t mirror = count - k - (W - 1);
   const F<W> a = load<W>(z_re + k), b = load<W>(z_im + k);
   const F<W> c = reverse<W>(load<W>(z_re + mirror)), d = reverse<W>(load<W>(z_im + mirror));
@@ -71,8 +71,8 @@ void unpack_real(const float* z_re, const float* z_im, std::size_t count, const 
 
 // The way back: E = (X[k] + conj X[count-k]) / 2, O = (X[k] - conj X[count-k]) / 2 * exp(pi i k / count).
 template <int W>
-RUNNEL_LANES_INLINE void pack_pair(const float* re, const float* im, std::size_t count, std::size_t k, const float* cosine,
-                             const float* sine, float* z_re, float* z_im) {
+RUNNEL_LANES_INLINE void pack_pair(const float* re, const float* im, std::size_t count, std::size_t k,
+                                   const float* cosine, const float* sine, float* z_re, float* z_im) {
   const std::size_t mirror = count - k - (W - 1);
   const F<W> a = load<W>(re + k), b = load<W>(im + k);
   const F<W> c = reverse<W>(load<W>(re + mirror)), d = reverse<W>(load<W>(im + mirror));
@@ -116,9 +116,10 @@ void interleave(const float* re, const float* im, std::size_t count, float facto
 }
 
 template <int W>
-RUNNEL_LANES_INLINE void multiply_lanes(const float* a_re, const float* a_im, const float* b_re, const float* b_im,
-                                  std::size_t i, float* re, float* im) {
-  const Complex<W> product = Complex<W>{load<W>(a_re + i), load<W>(a_im + i)} * Complex<W>{load<W>(b_re + i), load<W>(b_im + i)};
+RUNNEL_LANES_INLINE void multiply_lanes(const float* a_re, const float* a_im, const float* b_re,
+                                        const float* b_im, std::size_t i, float* re, float* im) {
+  const Complex<W> product =
+      Complex<W>{load<W>(a_re + i), load<W>(a_im + i)} * Complex<W>{load<W>(b_re + i), load<W>(b_im + i)};
   store<W>(re + i, product.re);
   store<W>(im + i, product.im);
 }

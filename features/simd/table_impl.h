@@ -2,8 +2,8 @@
 #pragma once
 
 #include "features/simd/fft_impl.h"
-#include "features/simd/real_fft_impl.h"
 #include "features/simd/frame_impl.h"
+#include "features/simd/real_fft_impl.h"
 
 namespace runnel::features {
 namespace {

@@ -14,9 +14,9 @@ namespace runnel::firmware {
 // A number from 0 to 1 with four decimals, rounded from its exact value, half to even.
 inline void append_score(Text& text, float score) noexcept {
   int exponent = 0;
-  const float fraction = std::frexp(score, &exponent);                     // fraction * 2^exponent, 0.5 <= fraction < 1
+  const float fraction = std::frexp(score, &exponent);  // fraction * 2^exponent, 0.5 <= fraction < 1
   const auto mantissa = std::uint64_t{static_cast<std::uint32_t>(std::ldexp(fraction, 24))} * 10000;
-  const int shift = 24 - exponent;                                          // score * 10000 = mantissa / 2^shift
+  const int shift = 24 - exponent;  // score * 10000 = mantissa / 2^shift
   std::uint64_t units = 0;
   if (shift <= 0) {
     units = mantissa << -shift;

@@ -1,12 +1,14 @@
-// A sensor node around a folder that `runnel embed` has written (RUNNEL_EMBEDDED of the build): samples from a file of the host, decisions on the
-// terminal and into a file. Words of the command line:
+// A sensor node around a folder that `runnel embed` has written (RUNNEL_EMBEDDED of the build): samples from
+// a file of the host, decisions on the terminal and into a file. Words of the command line:
 //     PROGRAM RECORDING OUTPUT [KEY=VALUE]...
 // All keys are those of the observed image only; the other one is what would be flashed.
-// RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the program's type.
-// OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in front of and behind the model.
-// piece=N: samples per push (default: the hop). burst=N: that many hops per push, at most 64. late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N pushes the node
-// is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or from an address that is N bytes off. test=1: the self-test
-// alone. Prints what it took; ends with the code of the call that failed.
+// RECORDING: a .wav file of 16-bit samples, a .npy file of float32 [samples, channels], or raw samples in the
+// program's type. OUTPUT.jsonl: decisions. OUTPUT.features, OUTPUT.output: with observe=1, the frames in
+// front of and behind the model. piece=N: samples per push (default: the hop). burst=N: that many hops per
+// push, at most 64. late=1: from an interrupt's double buffer that is sometimes served late. save=N: after N
+// pushes the node is saved, spoilt and restored. gate=N: activity gate. memory=N, shift=N: less memory, or
+// from an address that is N bytes off. test=1: the self-test alone. Prints what it took; ends with the code
+// of the call that failed.
 #include <cstring>
 
 #include RUNNEL_PROGRAM_HEADER
@@ -29,11 +31,12 @@ alignas(RUNNEL_ALIGNMENT) unsigned char memory[RUNNEL_PROGRAM_MEMORY + kMore];
 #ifdef RUNNEL_PROGRAM_FAST
 alignas(RUNNEL_ALIGNMENT) unsigned char fast[RUNNEL_PROGRAM_FAST];
 #endif
-constexpr std::size_t kPiece = RUNNEL_PROGRAM_HOP, kSampleBytes = RUNNEL_PROGRAM_SAMPLE_BYTES * RUNNEL_PROGRAM_CHANNELS;
+constexpr std::size_t kPiece = RUNNEL_PROGRAM_HOP,
+                      kSampleBytes = RUNNEL_PROGRAM_SAMPLE_BYTES * RUNNEL_PROGRAM_CHANNELS;
 #ifdef RUNNEL_PROGRAM_OBSERVED
-constexpr std::size_t kMostHops = 64;   // of a burst
+constexpr std::size_t kMostHops = 64;  // of a burst
 #else
-constexpr std::size_t kMostHops = 2;    // two halves
+constexpr std::size_t kMostHops = 2;  // two halves
 #endif
 alignas(16) unsigned char samples[kMostHops * kPiece * kSampleBytes];
 
@@ -42,13 +45,15 @@ struct Outputs {
 };
 Outputs* outputs = nullptr;
 
-std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused]] std::string_view key, std::uint64_t otherwise) noexcept {
+std::uint64_t number([[maybe_unused]] const Arguments& arguments, [[maybe_unused]] std::string_view key,
+                     std::uint64_t otherwise) noexcept {
 #ifdef RUNNEL_PROGRAM_OBSERVED
   for (std::size_t i = 3; i < arguments.count; ++i) {
     const std::string_view word(arguments.words[i]);
     if (word.size() <= key.size() || word.substr(0, key.size()) != key || word[key.size()] != '=') continue;
     std::uint64_t value = 0;
-    for (const char digit : word.substr(key.size() + 1)) value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+    for (const char digit : word.substr(key.size() + 1))
+      value = value * 10 + static_cast<std::uint64_t>(digit - '0');
     return value;
   }
 #endif
@@ -79,7 +84,9 @@ bool open_recording(HostFile& file, const char* path) noexcept {
     for (;;) {
       if (file.read(head, 8) != 8) return false;
       if (std::memcmp(head, "data", 4) == 0) break;
-      for (std::uint32_t left = head[4] | head[5] << 8 | head[6] << 16 | static_cast<std::uint32_t>(head[7]) << 24; left > 0; --left) {
+      for (std::uint32_t left =
+               head[4] | head[5] << 8 | head[6] << 16 | static_cast<std::uint32_t>(head[7]) << 24;
+           left > 0; --left) {
         if (file.read(head, 1) != 1) return false;
       }
     }
@@ -87,7 +94,8 @@ bool open_recording(HostFile& file, const char* path) noexcept {
   return true;
 }
 
-void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes, std::int64_t) noexcept {
+void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
+               std::int64_t) noexcept {
   (stage == RUNNEL_FEATURES ? outputs->features : outputs->output).write(frames, count * frame_bytes);
 }
 
@@ -103,8 +111,10 @@ void on_frames(void*, runnel_stage stage, const void* frames, std::size_t count,
 }
 
 runnel_code push(runnel_node* node, const void* from, std::size_t frames) noexcept {
-  if constexpr (RUNNEL_PROGRAM_SAMPLE_BYTES == 2) return runnel_push_int16(node, static_cast<const std::int16_t*>(from), frames);
-  else return runnel_push_float(node, static_cast<const float*>(from), frames);
+  if constexpr (RUNNEL_PROGRAM_SAMPLE_BYTES == 2)
+    return runnel_push_int16(node, static_cast<const std::int16_t*>(from), frames);
+  else
+    return runnel_push_float(node, static_cast<const float*>(from), frames);
 }
 
 // Between these two lies the work on one push; a plugin of QEMU counts instructions there (firmware/host).
@@ -113,15 +123,18 @@ extern "C" {
 [[gnu::noipa]] void push_ends() { __asm volatile(""); }
 }
 
-constexpr std::size_t kFirst = 4;   // pushes whose end is told
+constexpr std::size_t kFirst = 4;  // pushes whose end is told
 
-[[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push, const std::uint64_t (&until)[kFirst]) noexcept {
+[[gnu::noinline]] void report(runnel_node* node, std::uint64_t prepared, std::uint64_t per_push,
+                              const std::uint64_t (&until)[kFirst]) noexcept {
   const runnel_counters counters = runnel_counters_of(node);
   Text line;
-  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated << " overruns " << counters.overruns << " events " << counters.events;
+  line << "samples " << counters.samples << " lost " << counters.lost << " gated " << counters.gated
+       << " overruns " << counters.overruns << " events " << counters.events;
   print(line.view());
   Text more;
-  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used " << counters.memory_used << " fast_used " << counters.fast_used << " stack_used " << stack_used();
+  more << " instructions_to_prepare " << prepared << " instructions_per_push " << per_push << " memory_used "
+       << counters.memory_used << " fast_used " << counters.fast_used << " stack_used " << stack_used();
   print(more.view());
   print(" instructions_until_push");
   for (const std::uint64_t count : until) {
@@ -151,9 +164,10 @@ runnel_code serve_late(runnel_node* node, HostFile& in) noexcept {
   runnel_double_buffer buffer = {samples, kPiece, 0, 0};
   bool overrun = false;
   for (std::uint32_t half = 0;; ++half) {
-    if (in.read(samples + half % 2 * kPiece * kSampleBytes, kPiece * kSampleBytes) != kPiece * kSampleBytes) break;
+    if (in.read(samples + half % 2 * kPiece * kSampleBytes, kPiece * kSampleBytes) != kPiece * kSampleBytes)
+      break;
     runnel_half_filled(&buffer);
-    if (half % 50 > 45) continue;   // busy with something else
+    if (half % 50 > 45) continue;  // busy with something else
     const runnel_code code = runnel_take(node, &buffer);
     overrun = overrun || code == RUNNEL_OVERRUN;
     if (code != RUNNEL_OK && code != RUNNEL_OVERRUN) return code;
@@ -170,7 +184,12 @@ int runnel::firmware::image_main() noexcept {
   static Arguments arguments;
   arguments.count = command_line(arguments.text, arguments.words);
   if (arguments.count < 3) return fail("expected RECORDING OUTPUT [KEY=VALUE]...");
-  runnel_options options = {memory + number(arguments, "shift", 0), static_cast<std::size_t>(number(arguments, "memory", sizeof memory)), nullptr, 0, nullptr, nullptr};
+  runnel_options options = {memory + number(arguments, "shift", 0),
+                            static_cast<std::size_t>(number(arguments, "memory", sizeof memory)),
+                            nullptr,
+                            0,
+                            nullptr,
+                            nullptr};
 #ifdef RUNNEL_PROGRAM_FAST
   options.fast = fast;
   options.fast_bytes = sizeof fast;
@@ -194,19 +213,22 @@ int runnel::firmware::image_main() noexcept {
   };
   if (!open(files.events, ".jsonl")) return fail("cannot write OUTPUT.jsonl");
   if (number(arguments, "observe", 0) == 1) {
-    if (!open(files.features, ".features") || !open(files.output, ".output")) return fail("cannot write OUTPUT.features or OUTPUT.output");
+    if (!open(files.features, ".features") || !open(files.output, ".output"))
+      return fail("cannot write OUTPUT.features or OUTPUT.output");
     options.on_frames = on_frames;
   }
   start_clock();
   runnel_node* node = nullptr;
-  if (const runnel_code code = runnel_prepare(&RUNNEL_PROGRAM, &options, &node); code != RUNNEL_OK) return failed(code);
+  if (const runnel_code code = runnel_prepare(&RUNNEL_PROGRAM, &options, &node); code != RUNNEL_OK)
+    return failed(code);
   const std::uint64_t prepared = instructions();
 #ifdef RUNNEL_PROGRAM_OBSERVED
-  if (const std::uint64_t threshold = number(arguments, "gate", 0); threshold > 0) runnel_set_gate(node, {static_cast<float>(threshold), RUNNEL_PROGRAM_RATE / 2});
+  if (const std::uint64_t threshold = number(arguments, "gate", 0); threshold > 0)
+    runnel_set_gate(node, {static_cast<float>(threshold), RUNNEL_PROGRAM_RATE / 2});
 #endif
   HostFile in;
   if (!open_recording(in, arguments.words[1])) return fail("cannot read the recording");
-  std::uint64_t spent = 0, pushes = 0, until[kFirst] = {};   // instructions until the end of push i
+  std::uint64_t spent = 0, pushes = 0, until[kFirst] = {};  // instructions until the end of push i
   runnel_code code = RUNNEL_OK;
 #ifdef RUNNEL_PROGRAM_OBSERVED
   if (number(arguments, "late", 0) == 1) {
@@ -218,7 +240,8 @@ int runnel::firmware::image_main() noexcept {
   std::size_t piece = static_cast<std::size_t>(number(arguments, "piece", kPiece));
   if (piece == 0 || piece > kPiece) piece = kPiece;
 #ifdef RUNNEL_PROGRAM_OBSERVED
-  if (const std::uint64_t hops = number(arguments, "burst", 0); hops > 0) piece = kPiece * static_cast<std::size_t>(hops < kMostHops ? hops : kMostHops);
+  if (const std::uint64_t hops = number(arguments, "burst", 0); hops > 0)
+    piece = kPiece * static_cast<std::size_t>(hops < kMostHops ? hops : kMostHops);
 #endif
   for (std::size_t got = 0; (got = in.read(samples, piece * kSampleBytes)) >= kSampleBytes;) {
     const std::uint64_t start = instructions();

@@ -21,7 +21,7 @@ void start_clock() noexcept {
   reload() = kReload;
   current() = 0;
   wraps = 0;
-  control() = 7;   // the processor's clock, with interrupts
+  control() = 7;  // the processor's clock, with interrupts
 }
 
 std::uint64_t instructions() noexcept {
@@ -31,7 +31,8 @@ std::uint64_t instructions() noexcept {
     now = current();
   } while (before != wraps);
   // The first value after the start is 0.
-  const std::uint64_t ticks = static_cast<std::uint64_t>(before) * (kReload + 1) + ((kReload - now) & kReload);
+  const std::uint64_t ticks =
+      static_cast<std::uint64_t>(before) * (kReload + 1) + ((kReload - now) & kReload);
   return ticks * (1'000'000'000 / kNanosecondsPerInstruction) / RUNNEL_SYSTICK_HZ;
 }
 

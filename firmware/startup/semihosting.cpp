@@ -3,15 +3,28 @@
 namespace runnel::firmware {
 namespace {
 
-enum class Operation : std::uint32_t { open = 0x01, close = 0x02, write_character = 0x03, write = 0x05, read = 0x06, command_line = 0x15, end = 0x20 };
+enum class Operation : std::uint32_t {
+  open = 0x01,
+  close = 0x02,
+  write_character = 0x03,
+  write = 0x05,
+  read = 0x06,
+  command_line = 0x15,
+  end = 0x20
+};
 
 std::uint32_t call(Operation operation, const void* argument) noexcept {
   std::uint32_t result = static_cast<std::uint32_t>(operation);
-  __asm volatile("mov r0, %0\n mov r1, %1\n bkpt 0xab\n mov %0, r0" : "+l"(result) : "l"(argument) : "r0", "r1", "memory");
+  __asm volatile("mov r0, %0\n mov r1, %1\n bkpt 0xab\n mov %0, r0"
+                 : "+l"(result)
+                 : "l"(argument)
+                 : "r0", "r1", "memory");
   return result;
 }
 
-std::uint32_t address(const void* p) noexcept { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p)); }
+std::uint32_t address(const void* p) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p));
+}
 
 std::uint32_t length(const char* text) noexcept {
   std::uint32_t count = 0;
@@ -32,15 +45,17 @@ bool HostFile::open(const char* path, std::uint32_t mode) noexcept {
   handle_ = static_cast<std::int32_t>(call(Operation::open, block));
   return handle_ >= 0;
 }
-bool HostFile::open_to_read(const char* path) noexcept { return open(path, 1); }    // "rb"
-bool HostFile::open_to_write(const char* path) noexcept { return open(path, 5); }   // "wb"
+bool HostFile::open_to_read(const char* path) noexcept { return open(path, 1); }   // "rb"
+bool HostFile::open_to_write(const char* path) noexcept { return open(path, 5); }  // "wb"
 
 std::size_t HostFile::read(void* to, std::size_t bytes) noexcept {
-  const std::uint32_t block[] = {static_cast<std::uint32_t>(handle_), address(to), static_cast<std::uint32_t>(bytes)};
+  const std::uint32_t block[] = {static_cast<std::uint32_t>(handle_), address(to),
+                                 static_cast<std::uint32_t>(bytes)};
   return bytes - call(Operation::read, block);
 }
 bool HostFile::write(const void* from, std::size_t bytes) noexcept {
-  const std::uint32_t block[] = {static_cast<std::uint32_t>(handle_), address(from), static_cast<std::uint32_t>(bytes)};
+  const std::uint32_t block[] = {static_cast<std::uint32_t>(handle_), address(from),
+                                 static_cast<std::uint32_t>(bytes)};
   return call(Operation::write, block) == 0;
 }
 
@@ -68,7 +83,7 @@ std::size_t command_line(std::span<char> buffer, std::span<const char*> words) n
 }
 
 void end(std::uint32_t status) noexcept {
-  const std::uint32_t block[] = {0x20026, status};   // ended by the program itself
+  const std::uint32_t block[] = {0x20026, status};  // ended by the program itself
   call(Operation::end, block);
   for (;;) {
   }

@@ -1,5 +1,5 @@
-// Files, text and the end of the program through a debugger or QEMU (Arm semihosting). Fails when neither is there: a board
-// without them stops at the first call.
+// Files, text and the end of the program through a debugger or QEMU (Arm semihosting). Fails when neither is
+// there: a board without them stops at the first call.
 #pragma once
 
 #include <cstddef>

@@ -3,14 +3,14 @@
 #include <cstdint>
 
 extern "C" {
-extern std::uint32_t __bss_end[], __stack_top_word[];   // from the linker script
+extern std::uint32_t __bss_end[], __stack_top_word[];  // from the linker script
 }
 
 namespace runnel::firmware {
 namespace {
 
 constexpr std::uint32_t kPattern = 0xA5C35A3C;
-constexpr std::size_t kMost = 64 * 1024;   // no image needs more, and painting megabytes takes its time
+constexpr std::size_t kMost = 64 * 1024;  // no image needs more, and painting megabytes takes its time
 
 // As numbers: for the compiler these are addresses behind no object.
 std::uintptr_t top() noexcept { return reinterpret_cast<std::uintptr_t>(__stack_top_word); }

@@ -1,6 +1,6 @@
-// From reset to image_main() on Cortex-M: vectors, floating-point and vector unit, data, constructors, and its result as the status
-// of the program. A fault, also of an unaligned access, ends it with 99, an interrupt that nobody expects with 98, abort()
-// with 97.
+// From reset to image_main() on Cortex-M: vectors, floating-point and vector unit, data, constructors, and
+// its result as the status of the program. A fault, also of an unaligned access, ends it with 99, an
+// interrupt that nobody expects with 98, abort() with 97.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,9 +10,9 @@
 
 extern "C" {
 using Constructor = void (*)();
-extern std::uint32_t __data_load, __data_start, __data_end, __bss_start, __bss_end;   // from the linker script
+extern std::uint32_t __data_load, __data_start, __data_end, __bss_start, __bss_end;  // from the linker script
 extern Constructor __init_array_start, __init_array_end;
-void __stack_top();   // an address only
+void __stack_top();  // an address only
 void reset_handler();
 void systick_handler();
 void report_fault(const std::uint32_t* frame);
@@ -39,8 +39,9 @@ void default_handler() {
 
 using Handler = void (*)();
 __attribute__((section(".vectors"), used)) const Handler kVectors[16] = {
-    __stack_top,   reset_handler, fault_handler, fault_handler, fault_handler,   fault_handler,   fault_handler,   fault_handler,
-    fault_handler, fault_handler, fault_handler, default_handler, default_handler, default_handler, default_handler, systick_handler,
+    __stack_top,     reset_handler,   fault_handler,   fault_handler,   fault_handler, fault_handler,
+    fault_handler,   fault_handler,   fault_handler,   fault_handler,   fault_handler, default_handler,
+    default_handler, default_handler, default_handler, systick_handler,
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ class Collector {
     prepared.lengths(frames, lengths_);
     for (const std::int32_t tensor : prepared.model().outputs()) {
       const TensorView view = prepared.model().tensor(tensor);
-      const FrameLayout layout = FrameLayout::of(view.shape, prepared.placement(tensor).time_axis, view.dtype);
-      outputs_.emplace_back(layout.outer * layout.inner_bytes * static_cast<std::size_t>(length(tensor)), std::byte{0xA5});
+      const FrameLayout layout =
+          FrameLayout::of(view.shape, prepared.placement(tensor).time_axis, view.dtype);
+      outputs_.emplace_back(layout.outer * layout.inner_bytes * static_cast<std::size_t>(length(tensor)),
+                            std::byte{0xA5});
     }
   }
   void take(const Session& session) {
@@ -29,7 +31,8 @@ class Collector {
       const std::int32_t tensor = prepared_.model().outputs()[i];
       const TensorView view = prepared_.model().tensor(tensor);
       const OutputFrames out = session.output(static_cast<int>(i));
-      if (prepared_.placement(tensor).time_axis < 0) {   // a value that follows the stream: the last one counts
+      if (prepared_.placement(tensor).time_axis <
+          0) {  // a value that follows the stream: the last one counts
         std::memcpy(outputs_[i].data(), out.block, outputs_[i].size());
         continue;
       }
@@ -39,8 +42,9 @@ class Collector {
         overrun_ = true;
         continue;
       }
-      copy_frames(FrameLayout::of(view.shape, prepared_.placement(tensor).time_axis, view.dtype), out.block, prepared_.placement(tensor).frames, out.offset,
-                  outputs_[i].data(), length(tensor), out.first, out.count);
+      copy_frames(FrameLayout::of(view.shape, prepared_.placement(tensor).time_axis, view.dtype), out.block,
+                  prepared_.placement(tensor).frames, out.offset, outputs_[i].data(), length(tensor),
+                  out.first, out.count);
     }
   }
   [[nodiscard]] std::int64_t length(int tensor) const {
@@ -58,7 +62,8 @@ class Collector {
 
 class StreamCheck {
  public:
-  StreamCheck(std::shared_ptr<const OwnedModel> owned, std::int64_t frames, std::span<const Bytes> inputs, std::uint32_t seed, Isa isa, OperatorTable table)
+  StreamCheck(std::shared_ptr<const OwnedModel> owned, std::int64_t frames, std::span<const Bytes> inputs,
+              std::uint32_t seed, Isa isa, OperatorTable table)
       : owned_(std::move(owned)), frames_(frames), random_(seed), isa_(isa), table_(table) {
     const Model& model = owned_->model();
     for (std::size_t i = 0; i < model.inputs().size(); ++i) {
@@ -108,8 +113,9 @@ class StreamCheck {
   }
 
  private:
-  // Looks at every tensor of a streamed run, each in memory of its own, for the first operator whose result differs; its difference goes in front of
-  // those of the outputs. Nothing is found where only the sharing of memory is at fault, or where the whole graph cannot be run.
+  // Looks at every tensor of a streamed run, each in memory of its own, for the first operator whose result
+  // differs; its difference goes in front of those of the outputs. Nothing is found where only the sharing of
+  // memory is at fault, or where the whole graph cannot be run.
   Status locate(std::int64_t block, StreamReport& report) {
     PrepareOptions options;
     options.isa = isa_;
@@ -123,7 +129,8 @@ class StreamCheck {
     RUNNEL_ASSIGN(const auto streamed, Engine::make(owned_, options, table_));
     RUNNEL_ASSIGN(const auto whole, Runner::make(*offline));
     RUNNEL_ASSIGN(const auto stream, Runner::make(streamed));
-    for (std::size_t i = 0; i < inputs_.size(); ++i) std::memcpy(whole->session().input(static_cast<int>(i)).data(), inputs_[i].data(), inputs_[i].size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      std::memcpy(whole->session().input(static_cast<int>(i)).data(), inputs_[i].data(), inputs_[i].size());
     whole->session().run(frames_);
     const Model& model = owned_->model();
     Difference first;
@@ -135,12 +142,15 @@ class StreamCheck {
         if (at.constant || at.time_axis < 0 || view.shape.product(0, at.time_axis) != 1) continue;
         const OutputFrames out = stream->session().frames(t);
         const std::span<const std::byte> all = whole->session().tensor(t);
-        for (std::int64_t f = 0; f < out.count && out.first + f < (*offline)->prepared().placement(t).frames; ++f) {
+        for (std::int64_t f = 0; f < out.count && out.first + f < (*offline)->prepared().placement(t).frames;
+             ++f) {
           const std::byte* const found = out.data + static_cast<std::size_t>(f) * at.frame_bytes;
-          const std::byte* const expected = all.data() + static_cast<std::size_t>(out.first + f) * at.frame_bytes;
+          const std::byte* const expected =
+              all.data() + static_cast<std::size_t>(out.first + f) * at.frame_bytes;
           if (std::memcmp(found, expected, at.frame_bytes) == 0) continue;
           std::vector<Difference> one;
-          same(view, t, at.time_axis, 1, Bytes(expected, expected + at.frame_bytes), Bytes(found, found + at.frame_bytes),
+          same(view, t, at.time_axis, 1, Bytes(expected, expected + at.frame_bytes),
+               Bytes(found, found + at.frame_bytes),
                "blocks of " + std::to_string(block) + ", the first of all tensors", one);
           one[0].frame = out.first + f;
           first = one[0];
@@ -163,10 +173,11 @@ class StreamCheck {
     options.isa = isa_;
     options.frames = frames_;
     lengths_.resize(static_cast<std::size_t>(model.tensor_count()));
-    auto engine = frames_ > 0 ? Engine::make(owned_, options, table_) : Result<std::shared_ptr<const Engine>>(Status(Code::invalid_argument));
+    auto engine = frames_ > 0 ? Engine::make(owned_, options, table_)
+                              : Result<std::shared_ptr<const Engine>>(Status(Code::invalid_argument));
     if (!engine.ok()) {
-      // Too short for the whole graph: some tensor would be empty. Then the outputs that exist are still defined by the
-      // event-driven reference; take that as the whole run.
+      // Too short for the whole graph: some tensor would be empty. Then the outputs that exist are still
+      // defined by the event-driven reference; take that as the whole run.
       PrepareOptions stream;
       stream.isa = isa_;
       RUNNEL_ASSIGN(const auto streamed, Engine::make(owned_, stream, table_));
@@ -174,7 +185,8 @@ class StreamCheck {
       return run_reference(whole_);
     }
     RUNNEL_ASSIGN(const auto runner, Runner::make(*engine));
-    for (std::size_t i = 0; i < inputs_.size(); ++i) std::memcpy(runner->session().input(static_cast<int>(i)).data(), inputs_[i].data(), inputs_[i].size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      std::memcpy(runner->session().input(static_cast<int>(i)).data(), inputs_[i].data(), inputs_[i].size());
     runner->session().run(frames_);
     (*engine)->prepared().lengths(frames_, lengths_);
     for (const std::int32_t tensor : model.outputs()) {
@@ -190,8 +202,10 @@ class StreamCheck {
     const Model& model = owned_->model();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorView view = model.tensor(model.inputs()[i]);
-      const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.inputs()[i]))->time_axis();
-      list.push_back(inputs_[i].data() + static_cast<std::size_t>(from) * FrameLayout::of(view.shape, axis, view.dtype).inner_bytes);
+      const int axis =
+          model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.inputs()[i]))->time_axis();
+      list.push_back(inputs_[i].data() + static_cast<std::size_t>(from) *
+                                             FrameLayout::of(view.shape, axis, view.dtype).inner_bytes);
     }
     return list;
   }
@@ -209,10 +223,12 @@ class StreamCheck {
     for (std::size_t i = 0; i < whole_.size(); ++i) {
       const std::int32_t tensor = model.outputs()[i];
       const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
-      if (axis < 0 && frames_ == 0) continue;   // no frame, no last state
-      same(model.tensor(tensor), tensor, axis, collector.length(tensor), whole_[i], collector.outputs()[i], run, report.differences);
+      if (axis < 0 && frames_ == 0) continue;  // no frame, no last state
+      same(model.tensor(tensor), tensor, axis, collector.length(tensor), whole_[i], collector.outputs()[i],
+           run, report.differences);
     }
-    if (collector.overrun()) report.differences.push_back({run, -1, -1, -1, "frames of the recording", "frames beyond its end"});
+    if (collector.overrun())
+      report.differences.push_back({run, -1, -1, -1, "frames of the recording", "frames beyond its end"});
   }
 
   Status run_blocks(const std::shared_ptr<const Engine>& engine, StreamReport& report) {
@@ -235,8 +251,8 @@ class StreamCheck {
     }
     if (!frame_major()) return {};
     {
-      // Again after a reset in the middle of other data, interleaved with a second session that is half a recording behind, and
-      // carried over to a third by save and restore.
+      // Again after a reset in the middle of other data, interleaved with a second session that is half a
+      // recording behind, and carried over to a third by save and restore.
       // Blocks that are not full yet wait in the workspace: sessions that both have one need two.
       RUNNEL_ASSIGN(Workspace* const other_workspace, Workspace::make(prepared, memory));
       RUNNEL_ASSIGN(Session other, Session::make(prepared, *other_workspace, state(std::byte{0xAA})));
@@ -250,7 +266,8 @@ class StreamCheck {
       std::int64_t at = 0;
       bool moved = false;
       while (at < frames_) {
-        const std::int64_t count = std::min<std::int64_t>(frames_ - at, 1 + static_cast<std::int64_t>(random_() % 7));
+        const std::int64_t count =
+            std::min<std::int64_t>(frames_ - at, 1 + static_cast<std::int64_t>(random_() % 7));
         const auto from = pointers(at);
         if (!moved) reblocker.push(from, count, [&] { collector.take(session); });
         second.push(from, count, [&] { other_collector.take(other); });
@@ -280,37 +297,50 @@ class StreamCheck {
       const TensorView view = model.tensor(tensor);
       const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
       const FrameLayout layout = FrameLayout::of(view.shape, axis, view.dtype);
-      outputs.emplace_back(layout.outer * layout.inner_bytes * (axis < 0 ? 1 : static_cast<std::size_t>(lengths_[static_cast<std::size_t>(tensor)])));
+      outputs.emplace_back(
+          layout.outer * layout.inner_bytes *
+          (axis < 0 ? 1 : static_cast<std::size_t>(lengths_[static_cast<std::size_t>(tensor)])));
     }
     std::vector<std::int64_t> next(outputs.size());
-    RUNNEL_ASSIGN(const auto executor, EventDriven::make(owned_, Isa::reference, [&](int position, std::span<const std::byte> frame) {
-                    const std::int32_t tensor = model.outputs()[static_cast<std::size_t>(position)];
-                    const TensorView view = model.tensor(tensor);
-                    const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
-                    const std::int64_t length = lengths_[static_cast<std::size_t>(tensor)];
-                    if (axis < 0) {
-                      std::memcpy(outputs[static_cast<std::size_t>(position)].data(), frame.data(), frame.size());
-                      return;
-                    }
-                    std::int64_t& at = next[static_cast<std::size_t>(position)];
-                    if (at < length) copy_frames(FrameLayout::of(view.shape, axis, view.dtype), frame.data(), 1, 0, outputs[static_cast<std::size_t>(position)].data(), length, at, 1);
-                    ++at;
-                  }, table_));
+    RUNNEL_ASSIGN(
+        const auto executor,
+        EventDriven::make(
+            owned_, Isa::reference,
+            [&](int position, std::span<const std::byte> frame) {
+              const std::int32_t tensor = model.outputs()[static_cast<std::size_t>(position)];
+              const TensorView view = model.tensor(tensor);
+              const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+              const std::int64_t length = lengths_[static_cast<std::size_t>(tensor)];
+              if (axis < 0) {
+                std::memcpy(outputs[static_cast<std::size_t>(position)].data(), frame.data(), frame.size());
+                return;
+              }
+              std::int64_t& at = next[static_cast<std::size_t>(position)];
+              if (at < length)
+                copy_frames(FrameLayout::of(view.shape, axis, view.dtype), frame.data(), 1, 0,
+                            outputs[static_cast<std::size_t>(position)].data(), length, at, 1);
+              ++at;
+            },
+            table_));
     if (frame_major()) {
       for (std::int64_t at = 0; at < frames_;) {
-        const std::int64_t count = std::min<std::int64_t>(frames_ - at, static_cast<std::int64_t>(random_() % 10));
+        const std::int64_t count =
+            std::min<std::int64_t>(frames_ - at, static_cast<std::int64_t>(random_() % 10));
         executor->push(pointers(at), count);
         at += count;
       }
     } else {
-      return Status(Code::unsupported) << "the event-driven reference needs inputs whose frames are contiguous";
+      return Status(Code::unsupported)
+             << "the event-driven reference needs inputs whose frames are contiguous";
     }
     executor->finish();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::int64_t length = lengths_[static_cast<std::size_t>(model.outputs()[i])];
-      if (model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.outputs()[i]))->time_axis() < 0) continue;
+      if (model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.outputs()[i]))->time_axis() < 0)
+        continue;
       if (next[i] != length) {
-        return Status(Code::mismatch) << "the event-driven reference gave " << next[i] << " frames of output " << i << ", expected " << length;
+        return Status(Code::mismatch) << "the event-driven reference gave " << next[i] << " frames of output "
+                                      << i << ", expected " << length;
       }
     }
     return {};
@@ -324,7 +354,8 @@ class StreamCheck {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::int32_t tensor = model.outputs()[i];
       const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
-      same(model.tensor(tensor), tensor, axis, lengths_[static_cast<std::size_t>(tensor)], whole_[i], outputs[i], "event-driven", report.differences);
+      same(model.tensor(tensor), tensor, axis, lengths_[static_cast<std::size_t>(tensor)], whole_[i],
+           outputs[i], "event-driven", report.differences);
     }
     return {};
   }
@@ -340,7 +371,8 @@ class StreamCheck {
 
 }  // namespace
 
-Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames, std::span<const std::vector<std::byte>> inputs, std::uint32_t seed,
+Result<StreamReport> check_streaming(std::shared_ptr<const OwnedModel> model, std::int64_t frames,
+                                     std::span<const std::vector<std::byte>> inputs, std::uint32_t seed,
                                      Isa isa, OperatorTable table) {
   if (model->model().plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
   return StreamCheck(std::move(model), frames, inputs, seed, isa, table).run();

@@ -19,7 +19,8 @@ Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa 
     for (const fb::VectorTensor* value : *test->inputs()) {
       if (model.plan() == nullptr) break;
       const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(value->tensor()))->time_axis();
-      if (axis >= 0 && static_cast<std::uint32_t>(axis) < value->shape()->size()) options.frames = value->shape()->Get(static_cast<std::uint32_t>(axis));
+      if (axis >= 0 && static_cast<std::uint32_t>(axis) < value->shape()->size())
+        options.frames = value->shape()->Get(static_cast<std::uint32_t>(axis));
     }
     RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, table));
     RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
@@ -29,7 +30,8 @@ Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa 
       for (const fb::VectorTensor* value : *test->inputs()) {
         if (value->tensor() != model.inputs()[i]) continue;
         if (value->data()->size() != input.size()) {
-          return Status(Code::invalid_data) << "test vector " << report.cases << ": input of " << value->data()->size() << " bytes, expected " << input.size();
+          return Status(Code::invalid_data) << "test vector " << report.cases << ": input of "
+                                            << value->data()->size() << " bytes, expected " << input.size();
         }
         std::memcpy(input.data(), value->data()->data(), input.size());
         found = true;
@@ -51,7 +53,9 @@ Result<VectorReport> check_vectors(std::shared_ptr<const OwnedModel> owned, Isa 
       const double difference = largest_difference(view.dtype, expected, found);
       report.largest_difference = std::max(report.largest_difference, difference);
       if (floats && difference <= kVectorTolerance) continue;
-      passed = same(view, value->tensor(), at.time_axis, at.frames, expected, found, "vector " + std::to_string(report.cases), report.differences) && passed;
+      passed = same(view, value->tensor(), at.time_axis, at.frames, expected, found,
+                    "vector " + std::to_string(report.cases), report.differences) &&
+               passed;
     }
     ++report.cases;
     report.exact += exact ? 1 : 0;

@@ -18,16 +18,19 @@ std::int64_t multiply_adds(const Model& model, const fb::Operator& op, const Sha
       // Every input element meets every tap; most of the output's elements get only some of them.
       const Shape weights = input(1);
       const fb::TransposedConvOptions& o = *op.options_as_TransposedConvOptions();
-      return output.elements() * weights.product(1, weights.rank) / (std::int64_t{o.stride_height()} * o.stride_width());
+      return output.elements() * weights.product(1, weights.rank) /
+             (std::int64_t{o.stride_height()} * o.stride_width());
     }
     case fb::OpCode::gru:
     case fb::OpCode::lstm: {
-      // Of the outputs only h of every frame has the frames; the reference length of x stands for them elsewhere.
+      // Of the outputs only h of every frame has the frames; the reference length of x stands for them
+      // elsewhere.
       const Shape weights = input(1), hidden = input(2);
       const std::int64_t frames = output.rank == 4 ? output[0] : input(0)[0];
       return frames * (weights.elements() + hidden.elements());
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 

@@ -21,7 +21,8 @@ DelegateDescription describe_delegate(const Model& model, const fb::Operator& op
   DelegateDescription out;
   out.op = index;
   out.kind = segment.kind();
-  for (int part = 0; part < segment.parts(); ++part) out.parts.push_back({std::string(segment.part_name(part)), segment.part(part).size()});
+  for (int part = 0; part < segment.parts(); ++part)
+    out.parts.push_back({std::string(segment.part_name(part)), segment.part(part).size()});
   out.inputs.assign(segment.inputs().begin(), segment.inputs().end());
   out.outputs.assign(segment.outputs().begin(), segment.outputs().end());
   const auto* const attributes = op.options_as_DelegateOptions()->attributes();
@@ -29,7 +30,8 @@ DelegateDescription describe_delegate(const Model& model, const fb::Operator& op
     const fb::CustomAttribute& attribute = *attributes->Get(i);
     std::string value = attribute.text() != nullptr ? attribute.text()->str() : std::string();
     const auto append = [&](const auto* numbers) {
-      for (flatbuffers::uoffset_t n = 0; numbers != nullptr && n < numbers->size(); ++n) value += (n == 0 ? "" : " ") + std::to_string(numbers->Get(n));
+      for (flatbuffers::uoffset_t n = 0; numbers != nullptr && n < numbers->size(); ++n)
+        value += (n == 0 ? "" : " ") + std::to_string(numbers->Get(n));
     };
     append(attribute.integers());
     append(attribute.numbers());
@@ -40,7 +42,8 @@ DelegateDescription describe_delegate(const Model& model, const fb::Operator& op
 
 }  // namespace
 
-Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, PrepareOptions options, OperatorTable table) {
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned, PrepareOptions options,
+                                        OperatorTable table) {
   const Model& model = owned->model();
   options.mode = model.plan() != nullptr ? RunMode::stream : RunMode::whole;
   RUNNEL_ASSIGN(const auto engine, Engine::make(owned, options, describing(table)));

@@ -23,22 +23,22 @@ struct OperatorDescription {
 
 struct TensorDescription {
   std::string name;
-  Shape shape;                       // at the reference length
+  Shape shape;  // at the reference length
   DType dtype = DType::none;
   std::vector<int> exponents;
   bool constant = false;
-  std::size_t bytes = 0;             // at the reference length
+  std::size_t bytes = 0;  // at the reference length
   // When streamed:
   int time_axis = -1;
   std::int64_t up = 0, down = 1, delay = 0, history = 0;
-  std::size_t state_bytes = 0;       // of the history alone
+  std::size_t state_bytes = 0;  // of the history alone
 };
 
 // What a back end computes (inference/delegate.h).
 struct DelegateDescription {
-  int op = -1;                       // which operator it is
+  int op = -1;  // which operator it is
   std::string kind;
-  std::vector<std::pair<std::string, std::size_t>> parts;            // names and bytes
+  std::vector<std::pair<std::string, std::size_t>> parts;  // names and bytes
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<int> inputs, outputs;  // tensor indices, without the parts
 };
@@ -46,17 +46,19 @@ struct DelegateDescription {
 // Bytes, exactly; what one model needs, and each of its streams.
 struct MemoryDescription {
   std::size_t arena_fast = 0, arena_slow = 0;
-  std::size_t arena_bound = 0;       // no arena for all intermediate tensors could be smaller
+  std::size_t arena_bound = 0;  // no arena for all intermediate tensors could be smaller
   std::size_t scratch = 0, state = 0;
   Tier scratch_tier = Tier::fast, state_tier = Tier::fast;
-  Prepared::ConstantBytes constants; // in the file, by how they serve
-  std::size_t operators = 0;         // packed weights, tables, settings
-  std::size_t prepared = 0;          // all that preparing took: operators, copies, plans
+  Prepared::ConstantBytes constants;  // in the file, by how they serve
+  std::size_t operators = 0;          // packed weights, tables, settings
+  std::size_t prepared = 0;           // all that preparing took: operators, copies, plans
   std::size_t alignment = 0;
 
   [[nodiscard]] std::size_t arena() const { return arena_fast + arena_slow; }
   // How close the planned arenas come to the bound: 1 is perfect.
-  [[nodiscard]] double arena_ratio() const { return arena_bound == 0 ? 1.0 : static_cast<double>(arena()) / static_cast<double>(arena_bound); }
+  [[nodiscard]] double arena_ratio() const {
+    return arena_bound == 0 ? 1.0 : static_cast<double>(arena()) / static_cast<double>(arena_bound);
+  }
 };
 
 struct ModelDescription {
@@ -66,22 +68,25 @@ struct ModelDescription {
   std::vector<TensorDescription> tensors;
   std::vector<int> inputs, outputs;
   std::size_t file_bytes = 0, weight_bytes = 0;
-  MemoryDescription memory;          // for `block`, or the whole clip
+  MemoryDescription memory;  // for `block`, or the whole clip
   bool streamed = false;
   std::int64_t block_multiple = 1, block = 0;
-  std::int64_t delay = 0;            // of output 0, in source frames (rounded up)
-  double lookahead = 0;              // source frames behind the nominal place of output 0
-  double receptive_field = 0;        // source frames; 0: unbounded
-  std::int64_t cold_start = 0;       // source frames before the first output frame
+  std::int64_t delay = 0;       // of output 0, in source frames (rounded up)
+  double lookahead = 0;         // source frames behind the nominal place of output 0
+  double receptive_field = 0;   // source frames; 0: unbounded
+  std::int64_t cold_start = 0;  // source frames before the first output frame
   [[nodiscard]] std::size_t constant_bytes() const {
-    return memory.constants.packed + memory.constants.in_place + memory.constants.copied_fast + memory.constants.copied_slow;
+    return memory.constants.packed + memory.constants.in_place + memory.constants.copied_fast +
+           memory.constants.copied_slow;
   }
-  std::int64_t macs = 0;             // whole clip
+  std::int64_t macs = 0;  // whole clip
   double macs_per_frame = 0;
 };
 
-// `options.frames`: source frames per block, 0: the smallest. Models without a streaming plan are described for their clip, others for
-// a stream, whatever options.mode says; delegates without back end as if they had one that needs no memory.
-Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> model, PrepareOptions options = {}, OperatorTable table = all_operators());
+// `options.frames`: source frames per block, 0: the smallest. Models without a streaming plan are described
+// for their clip, others for a stream, whatever options.mode says; delegates without back end as if they had
+// one that needs no memory.
+Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> model, PrepareOptions options = {},
+                                        OperatorTable table = all_operators());
 
 }  // namespace runnel

@@ -18,7 +18,9 @@ Result<std::vector<std::byte>> read_whole_file(const fs::path& path, std::size_t
   if (!fs::is_regular_file(status)) return Status(Code::io_error) << path.string() << ": not a regular file";
   const std::uintmax_t size = fs::file_size(path, error);
   if (error) return Status(Code::io_error) << path.string() << ": " << error.message();
-  if (size > limit) return Status(Code::invalid_data) << path.string() << ": " << size << " bytes, expected at most " << limit;
+  if (size > limit)
+    return Status(Code::invalid_data)
+           << path.string() << ": " << size << " bytes, expected at most " << limit;
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   std::ifstream in(path, std::ios::binary);
   if (!in || !in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size))) {
@@ -27,7 +29,9 @@ Result<std::vector<std::byte>> read_whole_file(const fs::path& path, std::size_t
   return bytes;
 }
 
-Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const std::byte> bytes, const ModelOptions& options, const crypto::Key* key) {
+Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const std::byte> bytes,
+                                                                 const ModelOptions& options,
+                                                                 const crypto::Key* key) {
   return catching_bad_alloc("opening the model", [&]() -> Result<std::shared_ptr<const OwnedModel>> {
     const bool encrypted = is_encrypted_model(bytes);
     std::size_t size = bytes.size();
@@ -36,7 +40,8 @@ Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const
     }
     auto owned = std::make_shared<OwnedModel>();
     auto* copy = static_cast<std::byte*>(owned->memory_.allocate(size, 64));
-    if (copy == nullptr) return Status(Code::out_of_memory) << "no memory for a model of " << size << " bytes";
+    if (copy == nullptr)
+      return Status(Code::out_of_memory) << "no memory for a model of " << size << " bytes";
     if (encrypted) {
       RUNNEL_TRY(decrypt_model(bytes, key, {copy, size}));
     } else if (size > 0) {
@@ -48,18 +53,21 @@ Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_bytes(std::span<const
   });
 }
 
-Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& path, const crypto::Key* key) {
+Result<std::shared_ptr<const OwnedModel>> OwnedModel::from_file(const fs::path& path,
+                                                                const crypto::Key* key) {
   RUNNEL_ASSIGN(const std::vector<std::byte> bytes, read_whole_file(path));
   auto model = from_bytes(bytes, {}, key);
   if (!model.ok()) return model.status().at(path.string());
   return model;
 }
 
-Result<std::shared_ptr<const Engine>> Engine::make(std::shared_ptr<const OwnedModel> model, const PrepareOptions& options, OperatorTable table) {
+Result<std::shared_ptr<const Engine>> Engine::make(std::shared_ptr<const OwnedModel> model,
+                                                   const PrepareOptions& options, OperatorTable table) {
   return catching_bad_alloc("preparing the model", [&]() -> Result<std::shared_ptr<const Engine>> {
     auto engine = std::make_shared<Engine>();
     engine->model_ = std::move(model);
-    RUNNEL_ASSIGN(engine->prepared_, Prepared::make(engine->model_->model(), table, options, engine->memory_));
+    RUNNEL_ASSIGN(engine->prepared_,
+                  Prepared::make(engine->model_->model(), table, options, engine->memory_));
     return std::shared_ptr<const Engine>(std::move(engine));
   });
 }
@@ -71,7 +79,9 @@ Result<std::unique_ptr<Runner>> Runner::make(std::shared_ptr<const Engine> engin
     runner->engine_ = std::move(engine);
     RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(prepared, runner->memory_));
     auto* state = static_cast<std::byte*>(runner->memory_.allocate(prepared.state_bytes(), 64));
-    if (state == nullptr) return Status(Code::out_of_memory) << "no memory for a session of " << prepared.state_bytes() << " bytes";
+    if (state == nullptr)
+      return Status(Code::out_of_memory)
+             << "no memory for a session of " << prepared.state_bytes() << " bytes";
     RUNNEL_ASSIGN(Session session, Session::make(prepared, *workspace, {state, prepared.state_bytes()}));
     runner->session_ = session;
     if (prepared.threads() > 1) {

@@ -16,8 +16,8 @@ namespace runnel {
 struct EventDriven::Queue {
   std::size_t frame_bytes = 0;
   std::deque<std::vector<std::byte>> frames;
-  std::int64_t base = 0;        // logical index of the first frame kept
-  std::int64_t received = 0;    // frames so far
+  std::int64_t base = 0;      // logical index of the first frame kept
+  std::int64_t received = 0;  // frames so far
   std::int64_t length = kEndless;
   bool stream = false;
 };
@@ -33,16 +33,18 @@ struct EventDriven::Node final : PrepareContext {
   const BoundOperator* bound = nullptr;
   std::size_t scratch_bytes = 0, state_bytes = 0;
   std::vector<std::byte> scratch, state;
-  std::vector<std::vector<std::byte>> windows;    // per input
-  std::vector<std::byte*> data;                   // per tensor of the graph
+  std::vector<std::vector<std::byte>> windows;  // per input
+  std::vector<std::byte*> data;                 // per tensor of the graph
   std::vector<FrameIndex> index;
-  std::int64_t next = 0;                          // next output frame
+  std::int64_t next = 0;  // next output frame
 
-  // Upsampling computes all outputs that are new with one more input, `context` older ones in front of it, and takes one of them.
+  // Upsampling computes all outputs that are new with one more input, `context` older ones in front of it,
+  // and takes one of them.
   [[nodiscard]] bool upsamples() const noexcept { return step.rule.kind == streaming::Kind::upsample; }
   [[nodiscard]] std::int64_t back_frames() const noexcept { return upsamples() ? step.context : 0; }
   [[nodiscard]] std::int64_t window_frames() const noexcept {
-    if (step.rule.kind == streaming::Kind::attention) return step.rule.left + step.rule.chunk + step.rule.right;
+    if (step.rule.kind == streaming::Kind::attention)
+      return step.rule.left + step.rule.chunk + step.rule.right;
     return step.rule.kind == streaming::Kind::window ? step.rule.extent() : 1 + back_frames();
   }
   [[nodiscard]] std::int64_t output_frames() const noexcept { return upsamples() ? step.rule.stride : 1; }
@@ -67,10 +69,15 @@ struct EventDriven::Node final : PrepareContext {
     const int axis = streams[static_cast<std::size_t>(tensor)].time_axis;
     const auto& outputs = *node->outputs();
     const bool is_output = std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
-    if (axis >= 0) shape[axis] = static_cast<std::int32_t>(is_output ? output_frames() : upsamples() ? 1 : window_frames());
+    if (axis >= 0)
+      shape[axis] = static_cast<std::int32_t>(is_output     ? output_frames()
+                                              : upsamples() ? 1
+                                                            : window_frames());
     return shape;
   }
-  int time_axis(int tensor) const noexcept override { return streams[static_cast<std::size_t>(tensor)].time_axis; }
+  int time_axis(int tensor) const noexcept override {
+    return streams[static_cast<std::size_t>(tensor)].time_axis;
+  }
   bool streamed() const noexcept override { return true; }
   bool windows_apart() const noexcept override { return true; }
   TimeWindow window(int position) const noexcept override {
@@ -80,10 +87,14 @@ struct EventDriven::Node final : PrepareContext {
     const std::int32_t tensor = node->inputs()->Get(static_cast<std::uint32_t>(position));
     if (window.back_frames == 0 || tensor < 0 || time_axis(tensor) < 0) return window;
     const TensorView view = graph->tensor(tensor);
-    window.back_bytes = window.back_frames * static_cast<std::int64_t>(view.bytes() / static_cast<std::size_t>(view.shape[time_axis(tensor)]));
+    window.back_bytes =
+        window.back_frames *
+        static_cast<std::int64_t>(view.bytes() / static_cast<std::size_t>(view.shape[time_axis(tensor)]));
     return window;
   }
-  void request_scratch(std::size_t bytes) noexcept override { scratch_bytes = std::max(scratch_bytes, bytes); }
+  void request_scratch(std::size_t bytes) noexcept override {
+    scratch_bytes = std::max(scratch_bytes, bytes);
+  }
   std::size_t request_state(std::size_t bytes) noexcept override {
     const std::size_t offset = (state_bytes + 15) / 16 * 16;
     state_bytes = offset + bytes;
@@ -94,7 +105,8 @@ struct EventDriven::Node final : PrepareContext {
 
 EventDriven::~EventDriven() = default;
 
-Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const OwnedModel> owned, Isa isa, Sink sink, OperatorTable table) {
+Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const OwnedModel> owned, Isa isa,
+                                                       Sink sink, OperatorTable table) {
   const Model& model = owned->model();
   if (model.plan() == nullptr) return Status(Code::unsupported) << "the model has no streaming plan";
   const auto tensors = static_cast<std::size_t>(model.tensor_count());
@@ -103,7 +115,8 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
   std::vector<StreamStep> steps(operators);
   std::vector<std::int64_t> lengths(tensors);
   std::vector<std::int8_t> axes;
-  for (const std::int32_t input : model.inputs()) axes.push_back(model.plan()->tensors()->Get(static_cast<std::uint32_t>(input))->time_axis());
+  for (const std::int32_t input : model.inputs())
+    axes.push_back(model.plan()->tensors()->Get(static_cast<std::uint32_t>(input))->time_axis());
   std::int64_t multiple = 1;
   RUNNEL_TRY(plan_streams(model, table, axes, streams, steps, lengths, multiple));
 
@@ -114,7 +127,9 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
     const TensorView view = model.tensor(static_cast<int>(t));
     auto queue = std::make_unique<Queue>();
     queue->stream = streams[t].time_axis >= 0;
-    queue->frame_bytes = queue->stream ? view.bytes() / static_cast<std::size_t>(view.shape[streams[t].time_axis]) : view.bytes();
+    queue->frame_bytes = queue->stream
+                             ? view.bytes() / static_cast<std::size_t>(view.shape[streams[t].time_axis])
+                             : view.bytes();
     out->queues_.push_back(std::move(queue));
   }
   for (std::size_t i = 0; i < operators; ++i) {
@@ -126,7 +141,9 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
     node->step = steps[i];
     node->streams = streams;
     const OperatorDefinition* definition = find_operator(table, *node->node);
-    if (definition == nullptr) return operator_status(model, table, static_cast<int>(i), Status(Code::unsupported) << "is not in this build");
+    if (definition == nullptr)
+      return operator_status(model, table, static_cast<int>(i),
+                             Status(Code::unsupported) << "is not in this build");
     const Status checked = definition->check(model, *node->node);
     if (!checked.ok()) return operator_status(model, table, static_cast<int>(i), checked);
     auto bound = definition->prepare(*node);
@@ -139,16 +156,20 @@ Result<std::unique_ptr<EventDriven>> EventDriven::make(std::shared_ptr<const Own
     node->index.resize(tensors);
     for (std::uint32_t k = 0; k < node->node->inputs()->size(); ++k) {
       const std::int32_t tensor = node->node->inputs()->Get(k);
-      const std::size_t bytes =
-          tensor < 0 ? 0 : out->queues_[static_cast<std::size_t>(tensor)]->frame_bytes * static_cast<std::size_t>(node->window_frames());
+      const std::size_t bytes = tensor < 0 ? 0
+                                           : out->queues_[static_cast<std::size_t>(tensor)]->frame_bytes *
+                                                 static_cast<std::size_t>(node->window_frames());
       node->windows.emplace_back(bytes + 64);
       if (tensor < 0) continue;
       node->data[static_cast<std::size_t>(tensor)] = node->windows.back().data();
       const TensorView view = model.tensor(tensor);
-      if (view.constant) node->data[static_cast<std::size_t>(tensor)] = const_cast<std::byte*>(view.data.data());
+      if (view.constant)
+        node->data[static_cast<std::size_t>(tensor)] = const_cast<std::byte*>(view.data.data());
     }
     for (const std::int32_t output : *node->node->outputs()) {
-      node->windows.emplace_back(out->queues_[static_cast<std::size_t>(output)]->frame_bytes * static_cast<std::size_t>(node->output_frames()) + 64);
+      node->windows.emplace_back(out->queues_[static_cast<std::size_t>(output)]->frame_bytes *
+                                     static_cast<std::size_t>(node->output_frames()) +
+                                 64);
       node->data[static_cast<std::size_t>(output)] = node->windows.back().data();
     }
     out->nodes_.push_back(std::move(node));
@@ -186,7 +207,8 @@ void EventDriven::emit(Node& node, std::int64_t output_frame) {
   node.bound->run(*node.bound, context);
   for (const std::int32_t output : *node.node->outputs()) {
     Queue& queue = *queues_[static_cast<std::size_t>(output)];
-    const std::byte* frame = node.data[static_cast<std::size_t>(output)] + static_cast<std::size_t>(queue.stream ? output_frame : 0) * queue.frame_bytes;
+    const std::byte* frame = node.data[static_cast<std::size_t>(output)] +
+                             static_cast<std::size_t>(queue.stream ? output_frame : 0) * queue.frame_bytes;
     queue.frames.emplace_back(frame, frame + queue.frame_bytes);
     ++queue.received;
     for (std::size_t position = 0; position < model.outputs().size(); ++position) {
@@ -204,13 +226,17 @@ void EventDriven::gather(Node& node, std::int64_t first) {
     const Queue& queue = *queues_[static_cast<std::size_t>(tensor)];
     const TensorView view = model_->model().tensor(tensor);
     const std::vector<std::byte> padding(queue.frame_bytes, static_cast<std::byte>(view.zero_point() & 0xFF));
-    const std::vector<std::byte> forgotten(queue.frame_bytes, std::byte{0x55});   // or not there yet: must not be read
+    const std::vector<std::byte> forgotten(queue.frame_bytes,
+                                           std::byte{0x55});  // or not there yet: must not be read
     // With dimensions in front of time, a frame is spread over the rows of the window.
-    const FrameLayout layout = FrameLayout::of(view.shape, node.streams[static_cast<std::size_t>(tensor)].time_axis, view.dtype);
+    const FrameLayout layout =
+        FrameLayout::of(view.shape, node.streams[static_cast<std::size_t>(tensor)].time_axis, view.dtype);
     for (std::int64_t w = 0; w < node.window_frames(); ++w) {
       const std::int64_t i = first + w;
       const bool is_data = i >= 0 && i < queue.length, is_here = i >= queue.base && i < queue.received;
-      const std::vector<std::byte>& frame = !is_data ? padding : is_here ? queue.frames[static_cast<std::size_t>(i - queue.base)] : forgotten;
+      const std::vector<std::byte>& frame = !is_data  ? padding
+                                            : is_here ? queue.frames[static_cast<std::size_t>(i - queue.base)]
+                                                      : forgotten;
       copy_frames(layout, frame.data(), 1, 0, node.windows[k].data(), node.window_frames(), w, 1);
     }
     const auto back = static_cast<std::size_t>(node.back_frames()) * queue.frame_bytes;
@@ -236,10 +262,12 @@ void EventDriven::advance() {
       if (length != kEndless ? j >= out_length : streaming::due(rule, j) >= received) break;
       const Node::Place place = node->place(j);
       gather(*node, place.first);
-      for (const std::int32_t output : *node->node->outputs()) node->index[static_cast<std::size_t>(output)] = {j - place.output, out_length};
+      for (const std::int32_t output : *node->node->outputs())
+        node->index[static_cast<std::size_t>(output)] = {j - place.output, out_length};
       emit(*node, place.output);
     }
-    for (const std::int32_t output : *node->node->outputs()) queues_[static_cast<std::size_t>(output)]->length = out_length;
+    for (const std::int32_t output : *node->node->outputs())
+      queues_[static_cast<std::size_t>(output)]->length = out_length;
   }
   if (ended_) finish_finals();
   // Forget what nobody reads any more; of a value without time the last is kept.
@@ -249,7 +277,8 @@ void EventDriven::advance() {
     for (const auto& node : nodes_) {
       if (node->step.rule.kind == streaming::Kind::constant) continue;
       for (const std::int32_t input : *node->node->inputs()) {
-        if (input == static_cast<std::int32_t>(t)) keep = std::min(keep, streaming::oldest(node->step.rule, node->next));
+        if (input == static_cast<std::int32_t>(t))
+          keep = std::min(keep, streaming::oldest(node->step.rule, node->next));
       }
     }
     for (; queue.base < keep && !queue.frames.empty(); ++queue.base) queue.frames.pop_front();
@@ -263,7 +292,8 @@ void EventDriven::finish_finals() {
     bool known = false;
     for (const std::int32_t input : *node->node->inputs()) {
       if (input < 0 || queues_[static_cast<std::size_t>(input)]->frames.empty()) continue;
-      node->data[static_cast<std::size_t>(input)] = queues_[static_cast<std::size_t>(input)]->frames.back().data();
+      node->data[static_cast<std::size_t>(input)] =
+          queues_[static_cast<std::size_t>(input)]->frames.back().data();
       known = true;
     }
     if (known) emit(*node, 0);

@@ -1,7 +1,8 @@
-// The reference executor: every operator has a queue and emits a frame as soon as it is determined (docs/streaming.md).
+// The reference executor: every operator has a queue and emits a frame as soon as it is determined
+// (docs/streaming.md).
 //
-// Slow and simple; it shares kernels with the lockstep executor, but neither its planner, nor its buffers, nor its idea of
-// blocks. Tests and `runnel check` compare the two.
+// Slow and simple; it shares kernels with the lockstep executor, but neither its planner, nor its buffers,
+// nor its idea of blocks. Tests and `runnel check` compare the two.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,13 @@ namespace runnel {
 
 class EventDriven {
  public:
-  // A frame of output `position`: bytes of one frame, logical index counting from 0. A value without time (the last state of a
-  // recurrence) comes after every frame; the last one counts.
+  // A frame of output `position`: bytes of one frame, logical index counting from 0. A value without time
+  // (the last state of a recurrence) comes after every frame; the last one counts.
   using Sink = std::function<void(int position, std::span<const std::byte> frame)>;
 
   // Streams along the axes of the model's plan.
-  static Result<std::unique_ptr<EventDriven>> make(std::shared_ptr<const OwnedModel> model, Isa isa, Sink sink, OperatorTable table = all_operators());
+  static Result<std::unique_ptr<EventDriven>> make(std::shared_ptr<const OwnedModel> model, Isa isa,
+                                                   Sink sink, OperatorTable table = all_operators());
   ~EventDriven();
 
   // `count` frames of each input, in the input's layout (frames contiguous). Any count, also 0.
@@ -44,7 +46,7 @@ class EventDriven {
   HeapMemory memory_;
   std::vector<std::unique_ptr<Node>> nodes_;
   struct Queue;
-  std::vector<std::unique_ptr<Queue>> queues_;   // per tensor
+  std::vector<std::unique_ptr<Queue>> queues_;  // per tensor
   bool ended_ = false;
 };
 

@@ -42,8 +42,10 @@ class StepTimes final : public StepObserver {
     const Clock::time_point now = Clock::now();
     std::vector<double>& times = times_[static_cast<std::size_t>(index)];
     const double time = microseconds(now - last_);
-    if (times.size() < kKept) times.push_back(time);
-    else times[static_cast<std::size_t>(runs_) % kKept] = time;
+    if (times.size() < kKept)
+      times.push_back(time);
+    else
+      times[static_cast<std::size_t>(runs_) % kKept] = time;
     last_ = Clock::now();
   }
   void end_run() { ++runs_; }
@@ -70,16 +72,24 @@ StepProfile describe_step(const Prepared& prepared, int index) {
     step.name = joined(step.name, model.operator_name(i), " + ");
     step.macs += multiply_adds(model, op, prepared.shape(op.outputs()->Get(0)));
   }
-  for (const std::int32_t output : *model.op(info.first + info.operators - 1).outputs()) step.output_bytes += prepared.placement(output).bytes;
+  for (const std::int32_t output : *model.op(info.first + info.operators - 1).outputs())
+    step.output_bytes += prepared.placement(output).bytes;
   return step;
 }
 
 }  // namespace
 
 Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const ProfileOptions& options) {
-  if (options.runs < 1 || options.runs > kMostRuns) return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMostRuns;
-  RUNNEL_ASSIGN(const auto engine, Engine::make(owned, {.mode = options.mode, .frames = options.frames, .isa = options.isa, .threads = options.threads, .fast_bytes = options.fast_bytes,
-                                                .param_copy = options.param_copy}, options.operators));
+  if (options.runs < 1 || options.runs > kMostRuns)
+    return Status(Code::invalid_argument) << options.runs << " runs, expected 1 to " << kMostRuns;
+  RUNNEL_ASSIGN(const auto engine, Engine::make(owned,
+                                                {.mode = options.mode,
+                                                 .frames = options.frames,
+                                                 .isa = options.isa,
+                                                 .threads = options.threads,
+                                                 .fast_bytes = options.fast_bytes,
+                                                 .param_copy = options.param_copy},
+                                                options.operators));
   RUNNEL_ASSIGN(const auto runner, Runner::make(engine));
   const Prepared& prepared = engine->prepared();
   Session& session = runner->session();
@@ -88,7 +98,8 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
     for (std::size_t i = 0; i < owned->model().inputs().size(); ++i) {
       // Small bytes: plain floats too, instead of the slow numbers next to zero that random bits may be.
       const bool floats = owned->model().tensor(owned->model().inputs()[i]).dtype == DType::float32;
-      for (std::byte& byte : session.input(static_cast<int>(i))) byte = static_cast<std::byte>(floats ? 0x3F : random() & 63);
+      for (std::byte& byte : session.input(static_cast<int>(i)))
+        byte = static_cast<std::byte>(floats ? 0x3F : random() & 63);
     }
   };
 
@@ -123,8 +134,10 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
     const Clock::time_point before = Clock::now();
     session.run(prepared.block());
     const double time = microseconds(Clock::now() - before);
-    if (whole.size() < kKept) whole.push_back(time);
-    else whole[static_cast<std::size_t>(i) % kKept] = time;
+    if (whole.size() < kKept)
+      whole.push_back(time);
+    else
+      whole[static_cast<std::size_t>(i) % kKept] = time;
   }
 
   const double cost = clock_cost();
@@ -132,12 +145,14 @@ Result<Profile> profile_model(std::shared_ptr<const OwnedModel> owned, const Pro
   for (int i = 0; i < prepared.step_count(); ++i) {
     StepProfile step = describe_step(prepared, i);
     step.microseconds = std::max(0.0, times.median_of(i) - cost);
-    if (step.macs > 0 && step.microseconds > 0) step.gmacs_per_second = static_cast<double>(step.macs) / step.microseconds / 1e3;
+    if (step.macs > 0 && step.microseconds > 0)
+      step.gmacs_per_second = static_cast<double>(step.macs) / step.microseconds / 1e3;
     profile.steps_microseconds += step.microseconds;
     profile.macs += step.macs;
     profile.steps.push_back(std::move(step));
   }
-  for (StepProfile& step : profile.steps) step.share = profile.steps_microseconds > 0 ? step.microseconds / profile.steps_microseconds : 0;
+  for (StepProfile& step : profile.steps)
+    step.share = profile.steps_microseconds > 0 ? step.microseconds / profile.steps_microseconds : 0;
   return profile;
 }
 

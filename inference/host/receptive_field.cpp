@@ -33,7 +33,8 @@ std::vector<ReceptiveField> receptive_fields(const Prepared& prepared) {
       out.first = in.first - out.stride * static_cast<double>(rule.extent() - 1 - rule.left);
       out.last = in.last + out.stride * static_cast<double>(rule.left);
     } else if (rule.kind == streaming::Kind::attention) {
-      // Over all places in a chunk: the first query of one waits for its end, the last reaches back from its start.
+      // Over all places in a chunk: the first query of one waits for its end, the last reaches back from its
+      // start.
       out.first = in.first - in.stride * static_cast<double>(rule.left + rule.chunk - 1);
       out.last = in.last + in.stride * static_cast<double>(rule.right + rule.chunk - 1);
     } else if (rule.kind == streaming::Kind::recurrent) {

@@ -10,9 +10,10 @@
 namespace runnel {
 namespace {
 
-// How long to look before sleeping: several times what waking up costs, and longer than most operators that run in one thread.
+// How long to look before sleeping: several times what waking up costs, and longer than most operators that
+// run in one thread.
 constexpr auto kLookFor = std::chrono::microseconds(50);
-constexpr std::uint64_t kStop = 0xffffffff;   // as the round
+constexpr std::uint64_t kStop = 0xffffffff;  // as the round
 
 void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -44,7 +45,8 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make(int threads) {
   try {
     for (int i = 1; i < threads; ++i) pool->threads_.emplace_back([at = pool.get(), i] { at->serve(i); });
   } catch (const std::system_error& error) {
-    return Status(Code::io_error) << "thread " << pool->threads_.size() + 2 << " of " << threads << " could not be started: " << error.what();
+    return Status(Code::io_error) << "thread " << pool->threads_.size() + 2 << " of " << threads
+                                  << " could not be started: " << error.what();
   }
   return pool;
 }
@@ -54,7 +56,8 @@ ThreadPool::~ThreadPool() {
   state_.notify_all();
 }
 
-void ThreadPool::run(int parts, void (*task)(const void* argument, int part) noexcept, const void* argument) noexcept {
+void ThreadPool::run(int parts, void (*task)(const void* argument, int part) noexcept,
+                     const void* argument) noexcept {
   if (parts < 2 || parts > kMostParts) {
     for (int part = 0; part < parts; ++part) task(argument, part);
     return;
@@ -70,7 +73,9 @@ void ThreadPool::run(int parts, void (*task)(const void* argument, int part) noe
   task(argument, 0);
   while (take(round, 0)) {
   }
-  for (int left = left_.load(std::memory_order_acquire); left != 0; left = left_.load(std::memory_order_acquire)) wait_for_change(left_, left);
+  for (int left = left_.load(std::memory_order_acquire); left != 0;
+       left = left_.load(std::memory_order_acquire))
+    wait_for_change(left_, left);
 }
 
 // Takes a part of this round and does it; false when there is none left.
@@ -82,8 +87,11 @@ bool ThreadPool::take(std::uint64_t round, int thread) noexcept {
     const int part = thread < kMostParts && (free >> thread & 1) != 0 ? thread : std::countr_zero(free);
     const auto task = task_.load(std::memory_order_relaxed);
     const void* const argument = argument_.load(std::memory_order_relaxed);
-    // Succeeds only while this part is free, so that what was read belongs to its round: no other begins before all are done.
-    if (!state_.compare_exchange_weak(state, state & ~(std::uint64_t{1} << part), std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    // Succeeds only while this part is free, so that what was read belongs to its round: no other begins
+    // before all are done.
+    if (!state_.compare_exchange_weak(state, state & ~(std::uint64_t{1} << part), std::memory_order_acq_rel,
+                                      std::memory_order_acquire))
+      continue;
     task(argument, part);
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_all();
     return true;

@@ -12,18 +12,25 @@ namespace runnel::ops {
 // Activations beyond ReLU need scales.
 inline Status check_plain_activation(fb::Activation activation) noexcept {
   if (activation <= fb::Activation::relu) return {};
-  return Status(Code::unsupported) << "activation " << static_cast<int>(activation) << " of tensors without scales";
+  return Status(Code::unsupported) << "activation " << static_cast<int>(activation)
+                                   << " of tensors without scales";
 }
 
 // Integers with one scale, a zero point inside the type (int32: 0).
 inline Status check_affine(const TensorView& tensor, std::string_view what) noexcept {
   if (!is_integer(tensor.dtype) && tensor.dtype != DType::uint8 && tensor.dtype != DType::int32) {
-    return Status(Code::unsupported) << what << " is " << name_of(tensor.dtype) << ", expected int8, uint8, int16 or int32";
+    return Status(Code::unsupported) << what << " is " << name_of(tensor.dtype)
+                                     << ", expected int8, uint8, int16 or int32";
   }
-  if (tensor.scales.size() != 1) return Status(Code::unsupported) << what << " has " << tensor.scales.size() << " scales, expected 1";
+  if (tensor.scales.size() != 1)
+    return Status(Code::unsupported) << what << " has " << tensor.scales.size() << " scales, expected 1";
   const std::int32_t zero = tensor.zero_point();
-  const bool inside = tensor.dtype == DType::int32 ? zero == 0 : zero >= kernels::lowest(tensor.dtype) && zero <= kernels::highest(tensor.dtype);
-  if (!inside) return Status(Code::invalid_data) << what << " has zero point " << zero << ", which is no " << name_of(tensor.dtype);
+  const bool inside = tensor.dtype == DType::int32
+                          ? zero == 0
+                          : zero >= kernels::lowest(tensor.dtype) && zero <= kernels::highest(tensor.dtype);
+  if (!inside)
+    return Status(Code::invalid_data)
+           << what << " has zero point " << zero << ", which is no " << name_of(tensor.dtype);
   return {};
 }
 inline Status check_affine(const TensorView& tensor, bool wide, std::string_view what) noexcept {
@@ -32,17 +39,22 @@ inline Status check_affine(const TensorView& tensor, bool wide, std::string_view
   return Status(Code::unsupported) << what << " is " << name_of(tensor.dtype) << ", expected int8 or int16";
 }
 
-inline kernels::Affine affine_of(const TensorView& tensor) noexcept { return {tensor.dtype, tensor.scales[0], tensor.zero_point()}; }
+inline kernels::Affine affine_of(const TensorView& tensor) noexcept {
+  return {tensor.dtype, tensor.scales[0], tensor.zero_point()};
+}
 
 // Range of a type, cut by an activation.
-inline void affine_range(const TensorView& y, fb::Activation activation, std::int32_t& low, std::int32_t& high) noexcept {
+inline void affine_range(const TensorView& y, fb::Activation activation, std::int32_t& low,
+                         std::int32_t& high) noexcept {
   low = kernels::lowest(y.dtype);
   high = kernels::highest(y.dtype);
   const auto at_least = [&](float value) {
-    low = static_cast<std::int32_t>(std::max<std::int64_t>(low, kernels::to_integer(value, y.scales[0], y.zero_point())));
+    low = static_cast<std::int32_t>(
+        std::max<std::int64_t>(low, kernels::to_integer(value, y.scales[0], y.zero_point())));
   };
   const auto at_most = [&](float value) {
-    high = static_cast<std::int32_t>(std::min<std::int64_t>(high, kernels::to_integer(value, y.scales[0], y.zero_point())));
+    high = static_cast<std::int32_t>(
+        std::min<std::int64_t>(high, kernels::to_integer(value, y.scales[0], y.zero_point())));
   };
   if (activation == fb::Activation::relu || activation == fb::Activation::relu6) at_least(0);
   if (activation == fb::Activation::relu6) at_most(6);

@@ -1,7 +1,8 @@
 // Softmax of int8 and int16 along the last axis in fixed point, as TensorFlow Lite computes it (version 3).
+#include "kernels/affine_softmax.h"
+
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
-#include "kernels/affine_softmax.h"
 
 namespace runnel::ops {
 namespace {
@@ -17,7 +18,8 @@ void run_softmax(const BoundOperator& self, const RunContext& context) noexcept 
   kernels::affine_softmax(op.spec, op.x.at(context), context.data[op.y]);
 }
 
-// Along the last axis: AxisOptions name it, FunctionOptions bring a factor for the differences (alpha, TensorFlow's beta).
+// Along the last axis: AxisOptions name it, FunctionOptions bring a factor for the differences (alpha,
+// TensorFlow's beta).
 float beta_of(const fb::Operator& op) noexcept {
   const fb::FunctionOptions* const o = op.options_as_FunctionOptions();
   return o == nullptr ? 1.0f : o->alpha();
@@ -25,31 +27,40 @@ float beta_of(const fb::Operator& op) noexcept {
 
 Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  if (!(beta_of(op) > 0) || !(beta_of(op) < 1e6f)) return Status(Code::unsupported) << "a beta that is not above 0 and below 1000000";
+  if (!(beta_of(op) > 0) || !(beta_of(op) < 1e6f))
+    return Status(Code::unsupported) << "a beta that is not above 0 and below 1000000";
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_affine(x, "the input"));
   RUNNEL_TRY(check_affine(y, "the output"));
   const bool wide = x.dtype == DType::int16;
   if (!is_integer(x.dtype) || !is_integer(y.dtype) || (wide && y.dtype != DType::int16)) {
-    return Status(Code::unsupported) << name_of(x.dtype) << " to " << name_of(y.dtype) << ", expected int8 to int8 or int16, or int16 to int16";
+    return Status(Code::unsupported) << name_of(x.dtype) << " to " << name_of(y.dtype)
+                                     << ", expected int8 to int8 or int16, or int16 to int16";
   }
-  if (wide && x.zero_point() != 0) return Status(Code::unsupported) << "an int16 input with zero point " << x.zero_point();
+  if (wide && x.zero_point() != 0)
+    return Status(Code::unsupported) << "an int16 input with zero point " << x.zero_point();
   const int parts = wide ? 32768 : y.dtype == DType::int16 ? 65536 : 256;
   const std::int32_t zero = wide ? 0 : kernels::lowest(y.dtype);
   const float scale = 1.0f / static_cast<float>(parts);
   if (!(y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f) || y.zero_point() != zero) {
-    return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of " << parts;
+    return Status(Code::unsupported) << "an output whose scale or zero point is not that of fractions of "
+                                     << parts;
   }
   const fb::AxisOptions* const o = op.options_as_AxisOptions();
-  if (o == nullptr && op.options_as_FunctionOptions() == nullptr) return Status(Code::invalid_data) << "its options are missing or of another type";
+  if (o == nullptr && op.options_as_FunctionOptions() == nullptr)
+    return Status(Code::invalid_data) << "its options are missing or of another type";
   if (x.shape.rank < 1) return Status(Code::invalid_data) << "a scalar";
-  if (o != nullptr && o->axis() != x.shape.rank - 1) return Status(Code::unsupported) << "axis " << o->axis() << ", expected the last one, " << x.shape.rank - 1;
+  if (o != nullptr && o->axis() != x.shape.rank - 1)
+    return Status(Code::unsupported) << "axis " << o->axis() << ", expected the last one, "
+                                     << x.shape.rank - 1;
   return expect_shape(y.shape, x.shape, "the output");
 }
 
-Status stream_softmax(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+Status stream_softmax(const Model& model, const fb::Operator& op, TimeAxes axes,
+                      streaming::NodeRule&) noexcept {
   if (axes[0] == input(model, op, 0).shape.rank - 1) {
-    return Status(Code::unsupported) << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
+    return Status(Code::unsupported)
+           << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
   }
   axes.back() = axes[0];
   return {};
@@ -71,6 +82,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition softmax_v3{fb::OpCode::softmax, 3, "softmax", check_softmax, stream_softmax, prepare_softmax};
+const OperatorDefinition softmax_v3{fb::OpCode::softmax, 3, "softmax", check_softmax, stream_softmax,
+                                    prepare_softmax};
 
 }  // namespace runnel::ops

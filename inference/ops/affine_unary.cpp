@@ -1,4 +1,5 @@
-// Operations on each element of a tensor with any scale and zero point, as TensorFlow Lite computes them (version 3).
+// Operations on each element of a tensor with any scale and zero point, as TensorFlow Lite computes them
+// (version 3).
 #include "inference/ops/affine.h"
 #include "inference/ops/definitions.h"
 #include "kernels/elementwise.h"
@@ -9,11 +10,11 @@ namespace {
 struct BoundAffine : BoundOperator {
   kernels::AffineUnarySpec spec;
   const kernels::Elementwise* kernels = nullptr;
-  const std::int8_t* table = nullptr;   // int8 to int8: every result, computed while preparing
+  const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
   Operand x;
   std::int32_t y = -1;
   std::size_t count = 0;
-  kernels::Rounding rounding = kernels::Rounding::tflite_double;   // quantize
+  kernels::Rounding rounding = kernels::Rounding::tflite_double;  // quantize
 };
 
 void run_elements(const BoundOperator& self, const RunContext& context) noexcept {
@@ -22,15 +23,18 @@ void run_elements(const BoundOperator& self, const RunContext& context) noexcept
 }
 void run_table(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)), reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
+  op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)),
+                   reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
 }
 void run_quantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  kernels::affine_quantize(op.spec.y, op.rounding, op.count, reinterpret_cast<const float*>(op.x.at(context)), context.data[op.y]);
+  kernels::affine_quantize(op.spec.y, op.rounding, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+                           context.data[op.y]);
 }
 void run_dequantize(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundAffine&>(self);
-  kernels::affine_dequantize(op.spec.x, op.count, op.x.at(context), reinterpret_cast<float*>(context.data[op.y]));
+  kernels::affine_dequantize(op.spec.x, op.count, op.x.at(context),
+                             reinterpret_cast<float*>(context.data[op.y]));
 }
 
 Status same_shape(const Model& model, const fb::Operator& op) noexcept {
@@ -43,11 +47,13 @@ Status check_fraction(const TensorView& y, bool symmetric) noexcept {
   const float scale = wide ? 1.0f / 32768 : symmetric ? 1.0f / 128 : 1.0f / 256;
   const std::int32_t zero = wide || symmetric ? 0 : -128;
   if (y.scales[0] > scale * 0.999f && y.scales[0] < scale * 1.001f && y.zero_point() == zero) return {};
-  return Status(Code::unsupported) << "its output has zero point " << y.zero_point() << " or a scale that is not 1/" << static_cast<int>(1 / scale)
+  return Status(Code::unsupported) << "its output has zero point " << y.zero_point()
+                                   << " or a scale that is not 1/" << static_cast<int>(1 / scale)
                                    << " with zero point " << zero;
 }
 
-kernels::AffineUnarySpec spec_of(const Model& model, const fb::Operator& op, kernels::AffineUnary kind) noexcept {
+kernels::AffineUnarySpec spec_of(const Model& model, const fb::Operator& op,
+                                 kernels::AffineUnary kind) noexcept {
   kernels::AffineUnarySpec spec;
   spec.op = kind;
   spec.x = affine_of(input(model, op, 0));
@@ -69,7 +75,9 @@ Status check_unary(const Model& model, const fb::Operator& op) noexcept {
   constexpr bool wide = kOp == AffineUnary::requantize;
   RUNNEL_TRY(check_affine(x, wide, "the input"));
   RUNNEL_TRY(check_affine(y, wide, "the output"));
-  if (!wide && x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+  if (!wide && x.dtype != y.dtype)
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
   RUNNEL_TRY(same_shape(model, op));
   if (kOp == AffineUnary::leaky_relu) {
     RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
@@ -77,15 +85,19 @@ Status check_unary(const Model& model, const fb::Operator& op) noexcept {
   }
   if (kOp == AffineUnary::sigmoid || kOp == AffineUnary::tanh) {
     RUNNEL_TRY(check_fraction(y, kOp == AffineUnary::tanh));
-    if (x.dtype == DType::int16 && x.zero_point() != 0) return Status(Code::unsupported) << "an int16 input with zero point " << x.zero_point();
+    if (x.dtype == DType::int16 && x.zero_point() != 0)
+      return Status(Code::unsupported) << "an int16 input with zero point " << x.zero_point();
   }
-  if (kOp == AffineUnary::hard_swish && x.dtype != DType::int8) return Status(Code::unsupported) << name_of(x.dtype) << ", expected int8";
+  if (kOp == AffineUnary::hard_swish && x.dtype != DType::int8)
+    return Status(Code::unsupported) << name_of(x.dtype) << ", expected int8";
   kernels::AffineUnarySpec spec = spec_of(model, op, kOp);
-  if (!kernels::set_scales(spec, alpha_of(op))) return Status(Code::unsupported) << "scales outside of what this operator can compute with";
+  if (!kernels::set_scales(spec, alpha_of(op)))
+    return Status(Code::unsupported) << "scales outside of what this operator can compute with";
   return {};
 }
 
-Result<BoundAffine*> bind(PrepareContext& context, void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
+Result<BoundAffine*> bind(PrepareContext& context,
+                          void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
   RUNNEL_ASSIGN(BoundAffine* const bound, allocate<BoundAffine>(context, run));
   bound->x = operand(context, 0);
   bound->y = output_index(context.op());
@@ -96,7 +108,8 @@ Result<BoundAffine*> bind(PrepareContext& context, void (*run)(const BoundOperat
 // int8 to int8: a table.
 Result<const BoundOperator*> finish(PrepareContext& context, BoundAffine* bound) noexcept {
   const kernels::AffineUnarySpec& spec = bound->spec;
-  if (spec.x.dtype != DType::int8 || spec.y.dtype != DType::int8) return static_cast<const BoundOperator*>(bound);
+  if (spec.x.dtype != DType::int8 || spec.y.dtype != DType::int8)
+    return static_cast<const BoundOperator*>(bound);
   auto* const table = context.memory().array<std::int8_t>(256);
   if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
   for (int i = 0; i < 256; ++i) table[i] = static_cast<std::int8_t>(kernels::affine_unary(spec, i - 128));
@@ -117,7 +130,9 @@ Result<const BoundOperator*> prepare_unary(PrepareContext& context) noexcept {
 // Between equal scales: only limits.
 Status check_clip(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::ClipOptions* const o, options<fb::ClipOptions>(op));
-  if (o->low() > o->high()) return Status(Code::invalid_data) << "clips to " << o->low() << " .. " << o->high() << ", expected low <= high";
+  if (o->low() > o->high())
+    return Status(Code::invalid_data)
+           << "clips to " << o->low() << " .. " << o->high() << ", expected low <= high";
   return check_unary<kernels::AffineUnary::requantize>(model, op);
 }
 Result<const BoundOperator*> prepare_clip(PrepareContext& context) noexcept {
@@ -132,13 +147,15 @@ Result<const BoundOperator*> prepare_clip(PrepareContext& context) noexcept {
 
 Status check_quantize(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  if (input(model, op, 0).dtype != DType::float32) return Status(Code::unsupported) << "the input is not float32";
+  if (input(model, op, 0).dtype != DType::float32)
+    return Status(Code::unsupported) << "the input is not float32";
   RUNNEL_TRY(check_affine(output(model, op), true, "the output"));
   return same_shape(model, op);
 }
 Status check_dequantize(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  if (output(model, op).dtype != DType::float32) return Status(Code::unsupported) << "the output is not float32";
+  if (output(model, op).dtype != DType::float32)
+    return Status(Code::unsupported) << "the output is not float32";
   RUNNEL_TRY(check_affine(input(model, op, 0), true, "the input"));
   return same_shape(model, op);
 }
@@ -162,13 +179,19 @@ constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noex
 }  // namespace
 
 const OperatorDefinition relu_v3 = define<kernels::AffineUnary::relu>(fb::OpCode::relu, "relu");
-const OperatorDefinition requantize_v3 = define<kernels::AffineUnary::requantize>(fb::OpCode::requantize, "requantize");
+const OperatorDefinition requantize_v3 =
+    define<kernels::AffineUnary::requantize>(fb::OpCode::requantize, "requantize");
 const OperatorDefinition sigmoid_v3 = define<kernels::AffineUnary::sigmoid>(fb::OpCode::sigmoid, "sigmoid");
 const OperatorDefinition tanh_v3 = define<kernels::AffineUnary::tanh>(fb::OpCode::tanh, "tanh");
-const OperatorDefinition leaky_relu_v3 = define<kernels::AffineUnary::leaky_relu>(fb::OpCode::leaky_relu, "leaky_relu");
-const OperatorDefinition hard_swish_v3 = define<kernels::AffineUnary::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
-const OperatorDefinition clip_v3{fb::OpCode::clip, 3, "clip", check_clip, stream_pointwise, prepare_clip, InPlace::elements};
-const OperatorDefinition quantize_v3{fb::OpCode::quantize, 3, "quantize", check_quantize, stream_pointwise, prepare_quantize};
-const OperatorDefinition dequantize_v3{fb::OpCode::dequantize, 3, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
+const OperatorDefinition leaky_relu_v3 =
+    define<kernels::AffineUnary::leaky_relu>(fb::OpCode::leaky_relu, "leaky_relu");
+const OperatorDefinition hard_swish_v3 =
+    define<kernels::AffineUnary::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
+const OperatorDefinition clip_v3{fb::OpCode::clip, 3, "clip", check_clip, stream_pointwise, prepare_clip,
+                                 InPlace::elements};
+const OperatorDefinition quantize_v3{fb::OpCode::quantize, 3, "quantize", check_quantize, stream_pointwise,
+                                     prepare_quantize};
+const OperatorDefinition dequantize_v3{
+    fb::OpCode::dequantize, 3, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
 
 }  // namespace runnel::ops

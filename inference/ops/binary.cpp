@@ -19,7 +19,10 @@ void run_plain_binary(const BoundOperator& self, const RunContext& context) noex
 }
 
 // Plain int32: neither scales nor activations.
-bool is_plain(const TensorView& tensor) noexcept { return tensor.dtype == DType::int32 && tensor.scales.empty() && tensor.exponents.empty() && tensor.zero_points.empty(); }
+bool is_plain(const TensorView& tensor) noexcept {
+  return tensor.dtype == DType::int32 && tensor.scales.empty() && tensor.exponents.empty() &&
+         tensor.zero_points.empty();
+}
 
 Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
@@ -27,7 +30,8 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_plain_activation(o->activation()));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   if (is_plain(y)) {
-    if (!is_plain(a) || !is_plain(b) || o->activation() != fb::Activation::none) return Status(Code::unsupported) << "int32 with scales, another type or an activation";
+    if (!is_plain(a) || !is_plain(b) || o->activation() != fb::Activation::none)
+      return Status(Code::unsupported) << "int32 with scales, another type or an activation";
   } else {
     const bool floats = y.dtype == DType::float32;
     RUNNEL_TRY(check_number(a, floats, "the first input"));
@@ -35,7 +39,8 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_number(y, floats, "the output"));
   }
   if (a.dtype != y.dtype || b.dtype != y.dtype) {
-    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", output " << name_of(y.dtype) << ", expected one type";
   }
   const Shape shapes[] = {a.shape, b.shape};
   RUNNEL_ASSIGN(const Shape expected, broadcast_shape(shapes));
@@ -44,11 +49,16 @@ Status check_binary(const Model& model, const fb::Operator& op) noexcept {
 
 kernels::PairOp pair_of(kernels::BinaryOp op) noexcept {
   switch (op) {
-    case kernels::BinaryOp::add: return kernels::PairOp::add;
-    case kernels::BinaryOp::sub: return kernels::PairOp::sub;
-    case kernels::BinaryOp::mul: return kernels::PairOp::mul;
-    case kernels::BinaryOp::max: return kernels::PairOp::max;
-    case kernels::BinaryOp::min: break;
+    case kernels::BinaryOp::add:
+      return kernels::PairOp::add;
+    case kernels::BinaryOp::sub:
+      return kernels::PairOp::sub;
+    case kernels::BinaryOp::mul:
+      return kernels::PairOp::mul;
+    case kernels::BinaryOp::max:
+      return kernels::PairOp::max;
+    case kernels::BinaryOp::min:
+      break;
   }
   return kernels::PairOp::min;
 }
@@ -56,8 +66,10 @@ kernels::PairOp pair_of(kernels::BinaryOp op) noexcept {
 template <kernels::BinaryOp kOp, bool kExact>
 Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1), y = output(context.model(), op);
-  RUNNEL_ASSIGN(BoundBinary* const bound, allocate<BoundBinary>(context, is_integer(y.dtype) ? run_binary : run_plain_binary));
+  const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
+                   y = output(context.model(), op);
+  RUNNEL_ASSIGN(BoundBinary* const bound,
+                allocate<BoundBinary>(context, is_integer(y.dtype) ? run_binary : run_plain_binary));
   bound->kernels = &kernels::elementwise(context.isa());
   bound->a = operand(context, 0);
   bound->b = operand(context, 1);
@@ -77,7 +89,8 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   bound->plain.relu = activation == fb::Activation::relu;
 
   const std::size_t element = size_of(y.dtype);
-  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)), {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
+  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
+                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
                                        {element, element}, element);
   spec.count = bound->plain.count = bound->broadcast.count;
   spec.a_count = bound->plain.a_count = bound->broadcast.counts[0];
@@ -87,7 +100,8 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
 
 template <kernels::BinaryOp kOp, bool kExact>
 constexpr OperatorDefinition define(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
-  return {code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
+  return {
+      code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ struct BoundConv : BoundOperator {
   Operand addend;
   std::int32_t y = -1;
   std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
+  std::size_t x_bytes = 0, y_bytes = 0;  // of one batch entry
 };
 
 // Sums, differences, products, maxima and minima of two tensors.
 struct BoundBinary : BoundOperator {
-  const kernels::Elementwise* kernels = nullptr;   // integers
-  kernels::BinarySpec spec;                        // of one call
-  kernels::PairSpec plain;                         // float32, int32: of one call
+  const kernels::Elementwise* kernels = nullptr;  // integers
+  kernels::BinarySpec spec;                       // of one call
+  kernels::PairSpec plain;                        // float32, int32: of one call
   Broadcast<2> broadcast;
   Operand a, b;
   std::int32_t y = -1;

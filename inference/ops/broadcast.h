@@ -1,5 +1,5 @@
-// Broadcasting as nested loops: the innermost axes on which each operand is either whole or repeated run as one call, the axes in
-// front of them are stepped through.
+// Broadcasting as nested loops: the innermost axes on which each operand is either whole or repeated run as
+// one call, the axes in front of them are stepped through.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace runnel::ops {
 inline Shape aligned(const Shape& shape, int rank) noexcept {
   Shape out;
   out.rank = rank;
-  for (int axis = 0; axis < rank; ++axis) out[axis] = axis < rank - shape.rank ? 1 : shape[axis - (rank - shape.rank)];
+  for (int axis = 0; axis < rank; ++axis)
+    out[axis] = axis < rank - shape.rank ? 1 : shape[axis - (rank - shape.rank)];
   return out;
 }
 
@@ -30,7 +31,8 @@ inline Result<Shape> broadcast_shape(std::span<const Shape> operands) noexcept {
     const Shape wide = aligned(shape, rank);
     for (int axis = 0; axis < rank; ++axis) {
       if (wide[axis] != out[axis] && wide[axis] != 1 && out[axis] != 1) {
-        return Status(Code::invalid_data) << "dimensions " << out[axis] << " and " << wide[axis] << " on axis " << axis << " do not go together";
+        return Status(Code::invalid_data) << "dimensions " << out[axis] << " and " << wide[axis]
+                                          << " on axis " << axis << " do not go together";
       }
       out[axis] = std::max(out[axis], wide[axis]);
     }
@@ -39,14 +41,16 @@ inline Result<Shape> broadcast_shape(std::span<const Shape> operands) noexcept {
 }
 
 // Along time every operand is a stream of the output's length, or the same for all frames.
-inline Status stream_broadcast(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+inline Status stream_broadcast(const Model& model, const fb::Operator& op, TimeAxes axes,
+                               streaming::NodeRule& rule) noexcept {
   RUNNEL_TRY(stream_pointwise(model, op, axes, rule));
   const int axis = axes.back();
   const Shape y = output(model, op).shape;
   for (int i = 0; i < static_cast<int>(op.inputs()->size()); ++i) {
     const std::int32_t frames = aligned(input(model, op, i).shape, y.rank)[axis];
     if (axes[static_cast<std::size_t>(i)] < 0 ? frames != 1 : frames != y[axis]) {
-      return Status(Code::unsupported) << "input " << i << " has a fixed number of " << frames << " frames beside a stream";
+      return Status(Code::unsupported)
+             << "input " << i << " has a fixed number of " << frames << " frames beside a stream";
     }
   }
   return {};
@@ -54,12 +58,12 @@ inline Status stream_broadcast(const Model& model, const fb::Operator& op, TimeA
 
 template <std::size_t kOperands>
 struct Broadcast {
-  std::size_t count = 0;                               // elements of one call
-  std::array<std::size_t, kOperands> counts{};         // elements of each operand in one call, repeated over `count`
-  int outer_rank = 0;                                  // axes in front
+  std::size_t count = 0;                        // elements of one call
+  std::array<std::size_t, kOperands> counts{};  // elements of each operand in one call, repeated over `count`
+  int outer_rank = 0;                           // axes in front
   kernels::Dims outer{};
-  std::array<std::array<std::int64_t, kMaxRank>, kOperands> stride{};   // bytes per step on each; 0: repeated
-  std::size_t y_bytes = 0;                             // of one call
+  std::array<std::array<std::int64_t, kMaxRank>, kOperands> stride{};  // bytes per step on each; 0: repeated
+  std::size_t y_bytes = 0;                                             // of one call
 
   // call(operands, y) for every piece of the output, in order.
   template <class Call>
@@ -83,7 +87,8 @@ struct Broadcast {
 
 // `element`, `y_element`: bytes per element.
 template <std::size_t kOperands>
-Broadcast<kOperands> plan_broadcast(const Shape& to, const std::array<Shape, kOperands>& operands, const std::array<std::size_t, kOperands>& element,
+Broadcast<kOperands> plan_broadcast(const Shape& to, const std::array<Shape, kOperands>& operands,
+                                    const std::array<std::size_t, kOperands>& element,
                                     std::size_t y_element) noexcept {
   Broadcast<kOperands> out;
   std::array<Shape, kOperands> from;
@@ -106,7 +111,7 @@ Broadcast<kOperands> plan_broadcast(const Shape& to, const std::array<Shape, kOp
     for (std::size_t k = 0; k < kOperands; ++k) out.counts[k] = static_cast<std::size_t>(from[k].elements());
     return out;
   }
-  int inner = to.rank;                                 // first axis of the single call
+  int inner = to.rank;  // first axis of the single call
   std::array<bool, kOperands> whole;
   whole.fill(true);
   for (int axis = to.rank - 1; axis >= 0; --axis) {
@@ -126,7 +131,8 @@ Broadcast<kOperands> plan_broadcast(const Shape& to, const std::array<Shape, kOp
     out.counts[k] = whole[k] ? out.count : 1;
     for (int axis = 0; axis < inner; ++axis) {
       const bool repeated = from[k][axis] == 1;
-      out.stride[k][static_cast<std::size_t>(axis)] = repeated ? 0 : from[k].product(axis + 1, to.rank) * static_cast<std::int64_t>(element[k]);
+      out.stride[k][static_cast<std::size_t>(axis)] =
+          repeated ? 0 : from[k].product(axis + 1, to.rank) * static_cast<std::int64_t>(element[k]);
     }
   }
   return out;

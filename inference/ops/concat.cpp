@@ -1,19 +1,18 @@
 // Concatenation and its reverse, with a change of exponent where parts and whole have different ones.
-#include "kernels/movement.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
+#include "kernels/movement.h"
 
 namespace runnel::ops {
 namespace {
 
 struct Part {
-  Operand x;                          // concat: the source; split: unused
-  std::int32_t tensor = -1;           // split: the destination
+  Operand x;                 // concat: the source; split: unused
+  std::int32_t tensor = -1;  // split: the destination
   kernels::Dims dims{};
   std::int32_t offset = 0;
   std::size_t count = 0;
@@ -24,7 +23,7 @@ struct BoundParts : BoundOperator {
   std::int32_t y = -1;
   std::size_t element = 1;
   int rank = 0, axis = 0;
-  kernels::Dims dims{};               // of the whole
+  kernels::Dims dims{};  // of the whole
   std::int32_t count = 0;
   Part* parts = nullptr;
 };
@@ -38,7 +37,8 @@ void run_concat(const BoundOperator& self, const RunContext& context) noexcept {
       part.rescale(part.count, x, context.scratch);
       x = context.scratch;
     }
-    kernels::concat_into(op.element, op.rank, op.axis, part.dims, op.dims, part.offset, x, context.data[op.y]);
+    kernels::concat_into(op.element, op.rank, op.axis, part.dims, op.dims, part.offset, x,
+                         context.data[op.y]);
   }
 }
 void run_split(const BoundOperator& self, const RunContext& context) noexcept {
@@ -57,7 +57,8 @@ void run_split(const BoundOperator& self, const RunContext& context) noexcept {
 
 Result<int> axis_of(const fb::Operator& op, int rank) noexcept {
   RUNNEL_ASSIGN(const fb::AxisOptions* const o, options<fb::AxisOptions>(op));
-  if (o->axis() < 0 || o->axis() >= rank) return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << rank - 1;
+  if (o->axis() < 0 || o->axis() >= rank)
+    return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << rank - 1;
   return o->axis();
 }
 
@@ -80,7 +81,9 @@ Status check_concat(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_moved(input(model, op, i), y));
     RUNNEL_TRY(check_part(input(model, op, i).shape, y.shape, axis, sum));
   }
-  if (sum != y.shape[axis]) return Status(Code::invalid_data) << "parts of " << sum << " along axis " << axis << ", expected " << y.shape[axis];
+  if (sum != y.shape[axis])
+    return Status(Code::invalid_data)
+           << "parts of " << sum << " along axis " << axis << ", expected " << y.shape[axis];
   return {};
 }
 Status check_split(const Model& model, const fb::Operator& op) noexcept {
@@ -93,20 +96,26 @@ Status check_split(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_moved(x, output(model, op, i)));
     RUNNEL_TRY(check_part(output(model, op, i).shape, x.shape, axis, sum));
   }
-  if (sum != x.shape[axis]) return Status(Code::invalid_data) << "parts of " << sum << " along axis " << axis << ", expected " << x.shape[axis];
+  if (sum != x.shape[axis])
+    return Status(Code::invalid_data)
+           << "parts of " << sum << " along axis " << axis << ", expected " << x.shape[axis];
   return {};
 }
-Status stream_parts(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_parts(const Model& model, const fb::Operator& op, TimeAxes axes,
+                    streaming::NodeRule& rule) noexcept {
   RUNNEL_TRY(stream_pointwise(model, op, axes, rule));
-  if (axes.back() == op.options_as_AxisOptions()->axis()) return Status(Code::unsupported) << "joins or cuts pieces along time";
+  if (axes.back() == op.options_as_AxisOptions()->axis())
+    return Status(Code::unsupported) << "joins or cuts pieces along time";
   const auto inputs = static_cast<int>(op.inputs()->size());
   for (int i = 0; i < inputs; ++i) {
-    if (axes[static_cast<std::size_t>(i)] < 0) return Status(Code::unsupported) << "puts a constant of a fixed number of frames beside a stream";
+    if (axes[static_cast<std::size_t>(i)] < 0)
+      return Status(Code::unsupported) << "puts a constant of a fixed number of frames beside a stream";
   }
   return {};
 }
 
-Result<BoundParts*> bind_parts(PrepareContext& context, int whole, std::size_t count, void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
+Result<BoundParts*> bind_parts(PrepareContext& context, int whole, std::size_t count,
+                               void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
   RUNNEL_ASSIGN(BoundParts* const bound, allocate<BoundParts>(context, run));
   const Shape shape = context.shape(whole);
   bound->element = size_of(context.model().tensor(whole).dtype);
@@ -115,12 +124,14 @@ Result<BoundParts*> bind_parts(PrepareContext& context, int whole, std::size_t c
   bound->dims = dims_of(shape);
   bound->count = static_cast<std::int32_t>(count);
   bound->parts = context.memory().array<Part>(count);
-  if (bound->parts == nullptr) return Status(Code::out_of_memory) << "no memory for its " << count << " parts";
+  if (bound->parts == nullptr)
+    return Status(Code::out_of_memory) << "no memory for its " << count << " parts";
   return bound;
 }
 Result<const BoundOperator*> prepare_concat(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundParts* const bound, bind_parts(context, output_index(op), op.inputs()->size(), run_concat));
+  RUNNEL_ASSIGN(BoundParts* const bound,
+                bind_parts(context, output_index(op), op.inputs()->size(), run_concat));
   bound->y = output_index(op);
   std::int32_t offset = 0;
   for (int i = 0; i < bound->count; ++i) {
@@ -138,7 +149,8 @@ Result<const BoundOperator*> prepare_concat(PrepareContext& context) noexcept {
 }
 Result<const BoundOperator*> prepare_split(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundParts* const bound, bind_parts(context, input_index(op, 0), op.outputs()->size(), run_split));
+  RUNNEL_ASSIGN(BoundParts* const bound,
+                bind_parts(context, input_index(op, 0), op.outputs()->size(), run_split));
   bound->x = operand(context, 0);
   std::int32_t offset = 0;
   for (int i = 0; i < bound->count; ++i) {
@@ -156,7 +168,8 @@ Result<const BoundOperator*> prepare_split(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition concat_v1{fb::OpCode::concat, 1, "concat", check_concat, stream_parts, prepare_concat};
+const OperatorDefinition concat_v1{fb::OpCode::concat, 1, "concat", check_concat, stream_parts,
+                                   prepare_concat};
 const OperatorDefinition split_v1{fb::OpCode::split, 1, "split", check_split, stream_parts, prepare_split};
 
 }  // namespace runnel::ops

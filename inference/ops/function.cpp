@@ -1,10 +1,9 @@
 // Functions of one value: exp, sigmoid, gelu and the like, on float32 and on integers without a table.
-#include "kernels/functions.h"
-
 #include "inference/ops/definitions.h"
 #include "inference/ops/support.h"
 #include "kernels/elementwise.h"
 #include "kernels/float_kernels.h"
+#include "kernels/functions.h"
 
 namespace runnel::ops {
 namespace {
@@ -17,17 +16,19 @@ struct BoundFunction : BoundOperator {
   std::int32_t y = -1;
   std::size_t count = 0;
   const kernels::Elementwise* kernels = nullptr;
-  kernels::FloatMap map = nullptr;      // float32 to float32: a vector kernel, where there is one
-  const std::int8_t* table = nullptr;   // int8 to int8: every result, computed while preparing
+  kernels::FloatMap map = nullptr;     // float32 to float32: a vector kernel, where there is one
+  const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
 };
 
 void run_float(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
-  kernels::apply(op.how.spec, op.count, reinterpret_cast<const float*>(op.x.at(context)), reinterpret_cast<float*>(context.data[op.y]));
+  kernels::apply(op.how.spec, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+                 reinterpret_cast<float*>(context.data[op.y]));
 }
 void run_map(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
-  op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)), reinterpret_cast<float*>(context.data[op.y]));
+  op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)),
+         reinterpret_cast<float*>(context.data[op.y]));
 }
 void run_quantized(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
@@ -35,30 +36,39 @@ void run_quantized(const BoundOperator& self, const RunContext& context) noexcep
 }
 void run_table(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundFunction&>(self);
-  op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)), reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
+  op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)),
+                   reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
 }
 
 // The functions that models of floats spend time in; the others are evaluated in double precision.
 kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function) noexcept {
   switch (function) {
-    case Function::exp: return kernels.exp;
-    case Function::sigmoid: return kernels.sigmoid;
-    case Function::tanh: return kernels.tanh;
-    case Function::swish: return kernels.swish;
-    case Function::sqrt: return kernels.sqrt;
-    default: return nullptr;
+    case Function::exp:
+      return kernels.exp;
+    case Function::sigmoid:
+      return kernels.sigmoid;
+    case Function::tanh:
+      return kernels.tanh;
+    case Function::swish:
+      return kernels.swish;
+    case Function::sqrt:
+      return kernels.sqrt;
+    default:
+      return nullptr;
   }
 }
 
 bool has_options(fb::OpCode code) noexcept {
-  return code == fb::OpCode::hard_sigmoid || code == fb::OpCode::elu || code == fb::OpCode::leaky_relu || code == fb::OpCode::gelu;
+  return code == fb::OpCode::hard_sigmoid || code == fb::OpCode::elu || code == fb::OpCode::leaky_relu ||
+         code == fb::OpCode::gelu;
 }
 
 Status check_function(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   if (has_options(op.code())) {
     RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
-    if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0)) return Status(Code::invalid_data) << "alpha or beta is not finite";
+    if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0))
+      return Status(Code::invalid_data) << "alpha or beta is not finite";
   }
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_number(x, "the input"));
@@ -71,7 +81,8 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
   const fb::Operator& op = context.op();
   const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
   const bool floats = x.dtype == DType::float32 && y.dtype == DType::float32;
-  RUNNEL_ASSIGN(BoundFunction* const bound, allocate<BoundFunction>(context, floats ? run_float : run_quantized));
+  RUNNEL_ASSIGN(BoundFunction* const bound,
+                allocate<BoundFunction>(context, floats ? run_float : run_quantized));
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
@@ -118,7 +129,8 @@ const OperatorDefinition sqrt_v1 = define<Function::sqrt>(fb::OpCode::sqrt, "sqr
 const OperatorDefinition sigmoid_v1 = define<Function::sigmoid>(fb::OpCode::sigmoid, "sigmoid");
 const OperatorDefinition tanh_v1 = define<Function::tanh>(fb::OpCode::tanh, "tanh");
 const OperatorDefinition swish_v1 = define<Function::swish>(fb::OpCode::swish, "swish");
-const OperatorDefinition hard_sigmoid_v1 = define<Function::hard_sigmoid>(fb::OpCode::hard_sigmoid, "hard_sigmoid");
+const OperatorDefinition hard_sigmoid_v1 =
+    define<Function::hard_sigmoid>(fb::OpCode::hard_sigmoid, "hard_sigmoid");
 const OperatorDefinition hard_swish_v1 = define<Function::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
 const OperatorDefinition gelu_v1 = define<Function::gelu>(fb::OpCode::gelu, "gelu");
 const OperatorDefinition elu_v1 = define<Function::elu>(fb::OpCode::elu, "elu");

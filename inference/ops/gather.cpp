@@ -1,6 +1,6 @@
-// Reading and writing by index: gather picks slices along an axis, scatter_nd puts updates into a copy. Indices are int32 or
-// int64; negative ones count from the end. Constant indices are checked when the model is opened; computed ones are clamped
-// (gather) or skipped (scatter_nd) when they lie outside.
+// Reading and writing by index: gather picks slices along an axis, scatter_nd puts updates into a copy.
+// Indices are int32 or int64; negative ones count from the end. Constant indices are checked when the model
+// is opened; computed ones are clamped (gather) or skipped (scatter_nd) when they lie outside.
 #include <algorithm>
 #include <cstring>
 
@@ -12,17 +12,19 @@ namespace runnel::ops {
 namespace {
 
 std::int64_t index_at(DType type, const std::byte* indices, std::int64_t i) noexcept {
-  return type == DType::int64 ? reinterpret_cast<const std::int64_t*>(indices)[i] : std::int64_t{reinterpret_cast<const std::int32_t*>(indices)[i]};
+  return type == DType::int64 ? reinterpret_cast<const std::int64_t*>(indices)[i]
+                              : std::int64_t{reinterpret_cast<const std::int32_t*>(indices)[i]};
 }
 bool is_index(DType type) noexcept { return type == DType::int32 || type == DType::int64; }
 
-// ---- gather: y = x[.., indices, ..] --------------------------------------------------------------------------------------
+// ---- gather: y = x[.., indices, ..]
+// --------------------------------------------------------------------------------------
 
 struct BoundGather : BoundOperator {
   Operand x, indices;
   std::int32_t y = -1;
   DType index_type = DType::int64;
-  std::int64_t outer = 1, length = 1, count = 1;   // x[outer][length][bytes], y[outer][count][bytes]
+  std::int64_t outer = 1, length = 1, count = 1;  // x[outer][length][bytes], y[outer][count][bytes]
   std::size_t bytes = 0, elements = 0;
   Rescale rescale;
 };
@@ -37,7 +39,9 @@ void run_gather(const BoundOperator& self, const RunContext& context) noexcept {
     for (std::int64_t i = 0; i < op.count; ++i, to += op.bytes) {
       std::int64_t index = index_at(op.index_type, indices, i);
       if (index < 0) index += op.length;
-      std::memcpy(to, x + static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, op.length - 1)) * op.bytes, op.bytes);
+      std::memcpy(to,
+                  x + static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, op.length - 1)) * op.bytes,
+                  op.bytes);
     }
   }
   if (op.rescale.needed()) op.rescale(op.elements, y, y);
@@ -48,10 +52,14 @@ Status check_gather(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::AxisOptions* const o, options<fb::AxisOptions>(op));
   const TensorView x = input(model, op, 0), indices = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
-  if (o->axis() < 0 || o->axis() >= x.shape.rank) return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
-  if (!is_index(indices.dtype)) return Status(Code::unsupported) << "indices of " << name_of(indices.dtype) << ", expected int32 or int64";
+  if (o->axis() < 0 || o->axis() >= x.shape.rank)
+    return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
+  if (!is_index(indices.dtype))
+    return Status(Code::unsupported) << "indices of " << name_of(indices.dtype)
+                                     << ", expected int32 or int64";
   Shape expected;
-  if (x.shape.rank - 1 + indices.shape.rank > kMaxRank) return Status(Code::unsupported) << "a result of more than " << kMaxRank << " axes";
+  if (x.shape.rank - 1 + indices.shape.rank > kMaxRank)
+    return Status(Code::unsupported) << "a result of more than " << kMaxRank << " axes";
   for (int i = 0; i < o->axis(); ++i) expected[expected.rank++] = x.shape[i];
   for (int i = 0; i < indices.shape.rank; ++i) expected[expected.rank++] = indices.shape[i];
   for (int i = o->axis() + 1; i < x.shape.rank; ++i) expected[expected.rank++] = x.shape[i];
@@ -59,20 +67,26 @@ Status check_gather(const Model& model, const fb::Operator& op) noexcept {
   const std::int64_t length = x.shape[o->axis()];
   for (std::int64_t i = 0; indices.constant && i < indices.shape.elements(); ++i) {
     const std::int64_t index = index_at(indices.dtype, indices.data.data(), i);
-    if (index < -length || index >= length) return Status(Code::invalid_data) << "index " << index << ", expected " << -length << " to " << length - 1;
+    if (index < -length || index >= length)
+      return Status(Code::invalid_data)
+             << "index " << index << ", expected " << -length << " to " << length - 1;
   }
   return {};
 }
 
 // Slices of each frame (constant indices beside time), or a table that frames of indices look into.
-Status stream_gather(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+Status stream_gather(const Model& model, const fb::Operator& op, TimeAxes axes,
+                     streaming::NodeRule&) noexcept {
   const int axis = op.options_as_AxisOptions()->axis(), indices_rank = input(model, op, 1).shape.rank;
-  if (axes[0] >= 0 && axes[1] >= 0) return Status(Code::unsupported) << "picks from a stream by indices that are a stream";
+  if (axes[0] >= 0 && axes[1] >= 0)
+    return Status(Code::unsupported) << "picks from a stream by indices that are a stream";
   if (axes[1] >= 0) {
     axes.back() = static_cast<std::int8_t>(axis + axes[1]);
     return {};
   }
-  if (axes[0] == axis) return Status(Code::unsupported) << "picks frames of the recording by index; use a slice in time, or run the model in usage `window`";
+  if (axes[0] == axis)
+    return Status(Code::unsupported) << "picks frames of the recording by index; use a slice in time, or run "
+                                        "the model in usage `window`";
   axes.back() = static_cast<std::int8_t>(axes[0] < axis ? axes[0] : axes[0] - 1 + indices_rank);
   return {};
 }
@@ -96,7 +110,8 @@ Result<const BoundOperator*> prepare_gather(PrepareContext& context) noexcept {
   return static_cast<const BoundOperator*>(bound);
 }
 
-// ---- scatter_nd: y = x, then y[indices[.., :]] = (or +, *, max, min) updates ------------------------------------------------
+// ---- scatter_nd: y = x, then y[indices[.., :]] = (or +, *, max, min) updates
+// ------------------------------------------------
 
 // Neighbouring elements of the updates that go to neighbouring elements of the output.
 struct ScatterRun {
@@ -107,14 +122,15 @@ struct BoundScatter : BoundOperator {
   std::int32_t x = -1, indices = -1, updates = -1, y = -1;
   DType dtype = DType::none, index_type = DType::int64;
   fb::ScatterReduction reduction = fb::ScatterReduction::none;
-  int depth = 0;                          // indices per update
-  std::int32_t dims[kMaxRank] = {};       // of the indexed axes
-  std::int64_t strides[kMaxRank] = {};    // in elements
-  std::int64_t count = 0, slice = 1;      // updates, elements of each
+  int depth = 0;                        // indices per update
+  std::int32_t dims[kMaxRank] = {};     // of the indexed axes
+  std::int64_t strides[kMaxRank] = {};  // in elements
+  std::int64_t count = 0, slice = 1;    // updates, elements of each
   std::size_t elements = 0;
-  const ScatterRun* runs = nullptr;       // constant indices and floats that are only moved: in the order of the updates
+  const ScatterRun* runs =
+      nullptr;  // constant indices and floats that are only moved: in the order of the updates
   std::size_t run_count = 0;
-  Rescale rescale;                        // x to y
+  Rescale rescale;  // x to y
   int update_shift = 0, product_shift = 0;
   kernels::Rounding rounding = kernels::Rounding::half_up;
 };
@@ -123,7 +139,9 @@ template <class T>
 T reduced(const BoundScatter& op, T old, T update) noexcept {
   if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
     // Updates come to the output's exponent first; a product is rounded once.
-    if (op.reduction == fb::ScatterReduction::mul) return kernels::saturate<T>(kernels::round_shift(std::int64_t{old} * update, op.product_shift, op.rounding));
+    if (op.reduction == fb::ScatterReduction::mul)
+      return kernels::saturate<T>(
+          kernels::round_shift(std::int64_t{old} * update, op.product_shift, op.rounding));
     update = kernels::saturate<T>(kernels::round_shift(update, op.update_shift, op.rounding));
     if (op.reduction == fb::ScatterReduction::add) return kernels::saturate<T>(std::int64_t{old} + update);
   } else {
@@ -151,7 +169,8 @@ template <class T>
 void scatter(const BoundScatter& op, const std::byte* indices, const T* updates, T* y) noexcept {
   for (std::int64_t i = 0; i < op.count; ++i, updates += op.slice) {
     const std::int64_t offset = place_of(op, indices, i);
-    for (std::int64_t e = 0; offset >= 0 && e < op.slice; ++e) y[offset + e] = reduced(op, y[offset + e], updates[e]);
+    for (std::int64_t e = 0; offset >= 0 && e < op.slice; ++e)
+      y[offset + e] = reduced(op, y[offset + e], updates[e]);
   }
 }
 
@@ -174,58 +193,76 @@ void each_run(const BoundScatter& op, const std::byte* indices, F f) noexcept {
 void run_scatter(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundScatter&>(self);
   std::byte* y = context.data[op.y];
-  if (op.rescale.needed()) op.rescale(op.elements, context.data[op.x], y);
-  else if (y != context.data[op.x]) std::memcpy(y, context.data[op.x], op.elements * size_of(op.dtype));
+  if (op.rescale.needed())
+    op.rescale(op.elements, context.data[op.x], y);
+  else if (y != context.data[op.x])
+    std::memcpy(y, context.data[op.x], op.elements * size_of(op.dtype));
   const std::byte* indices = context.data[op.indices];
   const std::byte* updates = context.data[op.updates];
   if (op.runs != nullptr) {
     const auto* from = reinterpret_cast<const float*>(updates);
     for (std::size_t i = 0; i < op.run_count; from += op.runs[i++].count) {
-      std::memcpy(reinterpret_cast<float*>(y) + op.runs[i].to, from, static_cast<std::size_t>(op.runs[i].count) * sizeof(float));
+      std::memcpy(reinterpret_cast<float*>(y) + op.runs[i].to, from,
+                  static_cast<std::size_t>(op.runs[i].count) * sizeof(float));
     }
     return;
   }
-  if (op.dtype == DType::int8) scatter(op, indices, reinterpret_cast<const std::int8_t*>(updates), reinterpret_cast<std::int8_t*>(y));
-  else if (op.dtype == DType::int16) scatter(op, indices, reinterpret_cast<const std::int16_t*>(updates), reinterpret_cast<std::int16_t*>(y));
-  else scatter(op, indices, reinterpret_cast<const float*>(updates), reinterpret_cast<float*>(y));
+  if (op.dtype == DType::int8)
+    scatter(op, indices, reinterpret_cast<const std::int8_t*>(updates), reinterpret_cast<std::int8_t*>(y));
+  else if (op.dtype == DType::int16)
+    scatter(op, indices, reinterpret_cast<const std::int16_t*>(updates), reinterpret_cast<std::int16_t*>(y));
+  else
+    scatter(op, indices, reinterpret_cast<const float*>(updates), reinterpret_cast<float*>(y));
 }
 
 Status check_scatter(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 3, 3));
   RUNNEL_ASSIGN(const fb::ScatterOptions* const o, options<fb::ScatterOptions>(op));
-  if (o->reduction() > fb::ScatterReduction::MAX) return Status(Code::invalid_data) << "unknown reduction " << static_cast<int>(o->reduction());
-  const TensorView x = input(model, op, 0), indices = input(model, op, 1), updates = input(model, op, 2), y = output(model, op);
+  if (o->reduction() > fb::ScatterReduction::MAX)
+    return Status(Code::invalid_data) << "unknown reduction " << static_cast<int>(o->reduction());
+  const TensorView x = input(model, op, 0), indices = input(model, op, 1), updates = input(model, op, 2),
+                   y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
   RUNNEL_TRY(check_moved(updates, y));
   if (x.dtype != DType::float32) RUNNEL_TRY(check_quantized(x, "the input"));
-  if (!is_index(indices.dtype)) return Status(Code::unsupported) << "indices of " << name_of(indices.dtype) << ", expected int32 or int64";
+  if (!is_index(indices.dtype))
+    return Status(Code::unsupported) << "indices of " << name_of(indices.dtype)
+                                     << ", expected int32 or int64";
   RUNNEL_TRY(expect_shape(y.shape, x.shape, "the output"));
   const int depth = indices.shape.rank < 1 ? 0 : indices.shape[indices.shape.rank - 1];
-  if (depth < 1 || depth > x.shape.rank) return Status(Code::invalid_data) << depth << " indices per update for an input of rank " << x.shape.rank;
+  if (depth < 1 || depth > x.shape.rank)
+    return Status(Code::invalid_data) << depth << " indices per update for an input of rank " << x.shape.rank;
   Shape expected;
-  if (indices.shape.rank - 1 + x.shape.rank - depth > kMaxRank) return Status(Code::unsupported) << "updates of more than " << kMaxRank << " axes";
+  if (indices.shape.rank - 1 + x.shape.rank - depth > kMaxRank)
+    return Status(Code::unsupported) << "updates of more than " << kMaxRank << " axes";
   for (int i = 0; i + 1 < indices.shape.rank; ++i) expected[expected.rank++] = indices.shape[i];
   for (int i = depth; i < x.shape.rank; ++i) expected[expected.rank++] = x.shape[i];
-  if (expected.rank == 0) {   // a single element
-    if (updates.shape.elements() != 1) return Status(Code::invalid_data) << updates.shape.elements() << " updates, expected 1";
+  if (expected.rank == 0) {  // a single element
+    if (updates.shape.elements() != 1)
+      return Status(Code::invalid_data) << updates.shape.elements() << " updates, expected 1";
   } else {
     RUNNEL_TRY(expect_shape(updates.shape, expected, "the updates"));
   }
   for (std::int64_t i = 0; indices.constant && i < indices.shape.elements(); ++i) {
-    const std::int64_t index = index_at(indices.dtype, indices.data.data(), i), length = x.shape[static_cast<int>(i % depth)];
-    if (index < -length || index >= length) return Status(Code::invalid_data) << "index " << index << ", expected " << -length << " to " << length - 1;
+    const std::int64_t index = index_at(indices.dtype, indices.data.data(), i),
+                       length = x.shape[static_cast<int>(i % depth)];
+    if (index < -length || index >= length)
+      return Status(Code::invalid_data)
+             << "index " << index << ", expected " << -length << " to " << length - 1;
   }
   return {};
 }
 
 Status stream_scatter(const Model&, const fb::Operator&, TimeAxes, streaming::NodeRule&) noexcept {
-  return Status(Code::unsupported) << "writes to frames by index, which needs the whole recording; run the model in usage `window` or `whole`";
+  return Status(Code::unsupported) << "writes to frames by index, which needs the whole recording; run the "
+                                      "model in usage `window` or `whole`";
 }
 
 Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   RUNNEL_ASSIGN(BoundScatter* const bound, allocate<BoundScatter>(context, run_scatter));
-  const TensorView x = input(context.model(), op, 0), indices = input(context.model(), op, 1), updates = input(context.model(), op, 2);
+  const TensorView x = input(context.model(), op, 0), indices = input(context.model(), op, 1),
+                   updates = input(context.model(), op, 2);
   const TensorView y = output(context.model(), op);
   for (const int position : {0, 2}) context.read_constant(input_index(op, position));
   bound->x = input_index(op, 0);
@@ -248,7 +285,8 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   if (indices.constant && x.dtype == DType::float32 && bound->reduction == fb::ScatterReduction::none) {
     each_run(*bound, indices.data.data(), [&](const ScatterRun&) { ++bound->run_count; });
     auto* runs = context.memory().array<ScatterRun>(bound->run_count);
-    if (runs == nullptr) return Status(Code::out_of_memory) << "no memory for " << bound->run_count << " pieces of updates";
+    if (runs == nullptr)
+      return Status(Code::out_of_memory) << "no memory for " << bound->run_count << " pieces of updates";
     bound->runs = runs;
     each_run(*bound, indices.data.data(), [&](const ScatterRun& run) { *runs++ = run; });
   } else {
@@ -263,7 +301,9 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition gather_v1{fb::OpCode::gather, 1, "gather", check_gather, stream_gather, prepare_gather};
-const OperatorDefinition scatter_nd_v1{fb::OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
+const OperatorDefinition gather_v1{fb::OpCode::gather, 1, "gather", check_gather, stream_gather,
+                                   prepare_gather};
+const OperatorDefinition scatter_nd_v1{
+    fb::OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
 
 }  // namespace runnel::ops

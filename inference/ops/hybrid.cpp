@@ -13,7 +13,7 @@ struct BoundHybrid : BoundOperator {
   kernels::HybridConvSpec spec;
   Operand x;
   std::int32_t y = -1;
-  std::int64_t rows = 1, x_row = 0, y_row = 0;   // elements
+  std::int64_t rows = 1, x_row = 0, y_row = 0;  // elements
 };
 
 void run_hybrid(const BoundOperator& self, const RunContext& context) noexcept {
@@ -21,18 +21,23 @@ void run_hybrid(const BoundOperator& self, const RunContext& context) noexcept {
   const auto* x = reinterpret_cast<const float*>(op.x.at(context));
   auto* y = reinterpret_cast<float*>(context.data[op.y]);
   for (std::int64_t row = 0; row < op.rows; ++row) {
-    kernels::hybrid_conv(op.spec, x + row * op.x_row, y + row * op.y_row, reinterpret_cast<std::int8_t*>(context.scratch));
+    kernels::hybrid_conv(op.spec, x + row * op.x_row, y + row * op.y_row,
+                         reinterpret_cast<std::int8_t*>(context.scratch));
   }
 }
 
-Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t channels, fb::Activation activation) noexcept {
+Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t channels,
+                     fb::Activation activation) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_plain_activation(activation));
   RUNNEL_TRY(check_number(x, true, "the input"));
   RUNNEL_TRY(check_number(y, true, "the output"));
-  const bool scaled = w.scales.size() == 1 || (static_cast<std::int32_t>(w.scales.size()) == channels && w.channel_axis == 0);
-  const bool symmetric = std::all_of(w.zero_points.begin(), w.zero_points.end(), [](std::int32_t zero) { return zero == 0; });
-  if (!w.constant || w.dtype != DType::int8 || !scaled || !symmetric) return Status(Code::unsupported) << "weights that are no constant int8 with scales and zero point 0";
+  const bool scaled =
+      w.scales.size() == 1 || (static_cast<std::int32_t>(w.scales.size()) == channels && w.channel_axis == 0);
+  const bool symmetric =
+      std::all_of(w.zero_points.begin(), w.zero_points.end(), [](std::int32_t zero) { return zero == 0; });
+  if (!w.constant || w.dtype != DType::int8 || !scaled || !symmetric)
+    return Status(Code::unsupported) << "weights that are no constant int8 with scales and zero point 0";
   if (input_index(op, 2) < 0) return {};
   const TensorView bias = input(model, op, 2);
   if (bias.constant && bias.dtype == DType::float32 && bias.shape.elements() == channels) return {};
@@ -60,7 +65,8 @@ Result<BoundHybrid*> bind(PrepareContext& context, fb::Activation activation) no
 
 // The scale belongs to the whole input, so that blocks of a stream would give other numbers.
 Status stream_hybrid(const Model&, const fb::Operator&, TimeAxes, streaming::NodeRule&) noexcept {
-  return Status(Code::unsupported) << "scales its activations by the largest of the whole input; run the model in usage `window` or `whole`";
+  return Status(Code::unsupported) << "scales its activations by the largest of the whole input; run the "
+                                      "model in usage `window` or `whole`";
 }
 
 // ---- convolution: x [.., height, width, C], weights [N, kernel height, kernel width, C/groups]
@@ -68,24 +74,34 @@ Status check_conv(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 3));
   RUNNEL_ASSIGN(const fb::ConvOptions* const o, options<fb::ConvOptions>(op));
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
-  if (x.shape.rank != 4 || w.shape.rank != 4 || y.shape.rank != 4) return Status(Code::invalid_data) << "input rank " << x.shape.rank << ", expected 4";
+  if (x.shape.rank != 4 || w.shape.rank != 4 || y.shape.rank != 4)
+    return Status(Code::invalid_data) << "input rank " << x.shape.rank << ", expected 4";
   constexpr std::int32_t kMost = 1 << 16;
-  for (const std::int32_t value : {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width(), o->groups()}) {
-    if (value < 1 || value > kMost) return Status(Code::invalid_data) << "a stride, dilation or group count of " << value << ", expected 1 to " << kMost;
+  for (const std::int32_t value :
+       {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width(), o->groups()}) {
+    if (value < 1 || value > kMost)
+      return Status(Code::invalid_data)
+             << "a stride, dilation or group count of " << value << ", expected 1 to " << kMost;
   }
   for (const std::int32_t value : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
-    if (value < 0 || value > kMost) return Status(Code::invalid_data) << "padding of " << value << ", expected 0 to " << kMost;
+    if (value < 0 || value > kMost)
+      return Status(Code::invalid_data) << "padding of " << value << ", expected 0 to " << kMost;
   }
-  if (x.shape[3] % o->groups() != 0 || w.shape[0] % o->groups() != 0 || w.shape[3] != x.shape[3] / o->groups()) {
-    return Status(Code::invalid_data) << "weights for " << w.shape[3] << " channels in " << o->groups() << " groups, but the input has " << x.shape[3];
+  if (x.shape[3] % o->groups() != 0 || w.shape[0] % o->groups() != 0 ||
+      w.shape[3] != x.shape[3] / o->groups()) {
+    return Status(Code::invalid_data) << "weights for " << w.shape[3] << " channels in " << o->groups()
+                                      << " groups, but the input has " << x.shape[3];
   }
-  const auto size = [](std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) {
+  const auto size = [](std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation,
+                       std::int64_t stride) {
     const std::int64_t room = in + pads - ((kernel - 1) * dilation + 1);
     return static_cast<std::int32_t>(room < 0 ? 0 : room / stride + 1);
   };
   Shape expected = x.shape;
-  expected[1] = size(x.shape[1], o->pad_top() + o->pad_bottom(), w.shape[1], o->dilation_height(), o->stride_height());
-  expected[2] = size(x.shape[2], o->pad_left() + o->pad_right(), w.shape[2], o->dilation_width(), o->stride_width());
+  expected[1] =
+      size(x.shape[1], o->pad_top() + o->pad_bottom(), w.shape[1], o->dilation_height(), o->stride_height());
+  expected[2] =
+      size(x.shape[2], o->pad_left() + o->pad_right(), w.shape[2], o->dilation_width(), o->stride_width());
   expected[3] = w.shape[0];
   RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
   return check_numbers(model, op, w.shape[0], o->activation());
@@ -95,7 +111,8 @@ Result<const BoundOperator*> prepare_conv(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const fb::ConvOptions& o = *op.options_as_ConvOptions();
   RUNNEL_ASSIGN(BoundHybrid* const bound, bind(context, o.activation()));
-  const Shape x = context.shape(input_index(op, 0)), y = context.shape(output_index(op)), w = input(context.model(), op, 1).shape;
+  const Shape x = context.shape(input_index(op, 0)), y = context.shape(output_index(op)),
+              w = input(context.model(), op, 1).shape;
   kernels::HybridConvSpec& spec = bound->spec;
   spec.in_height = x[1];
   spec.in_width = x[2];
@@ -124,7 +141,8 @@ Status check_fully_connected(const Model& model, const fb::Operator& op) noexcep
   RUNNEL_TRY(check_operands(op, 2, 3));
   RUNNEL_ASSIGN(const fb::FullyConnectedOptions* const o, options<fb::FullyConnectedOptions>(op));
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
-  if (x.shape.rank < 1 || w.shape.rank != 2 || w.shape[1] != x.shape[x.shape.rank - 1]) return Status(Code::invalid_data) << "weights that do not fit the input's channels";
+  if (x.shape.rank < 1 || w.shape.rank != 2 || w.shape[1] != x.shape[x.shape.rank - 1])
+    return Status(Code::invalid_data) << "weights that do not fit the input's channels";
   Shape expected = x.shape;
   expected[x.shape.rank - 1] = w.shape[0];
   RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
@@ -147,6 +165,8 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 }  // namespace
 
 const OperatorDefinition conv_v3{fb::OpCode::conv, 3, "conv", check_conv, stream_hybrid, prepare_conv};
-const OperatorDefinition fully_connected_v3{fb::OpCode::fully_connected, 3, "fully_connected", check_fully_connected, stream_hybrid, prepare_fully_connected};
+const OperatorDefinition fully_connected_v3{
+    fb::OpCode::fully_connected, 3, "fully_connected", check_fully_connected, stream_hybrid,
+    prepare_fully_connected};
 
 }  // namespace runnel::ops

@@ -15,8 +15,9 @@ struct BoundMatmul : BoundOperator {
   std::int32_t y = -1;
   int batch_rank = 0;
   kernels::Dims batch{};
-  std::int64_t a_stride[kMaxRank] = {}, b_stride[kMaxRank] = {};   // bytes per step of each batch axis; 0: repeated
-  std::size_t y_bytes = 0;                                         // of one matrix
+  std::int64_t a_stride[kMaxRank] = {},
+               b_stride[kMaxRank] = {};  // bytes per step of each batch axis; 0: repeated
+  std::size_t y_bytes = 0;               // of one matrix
 };
 
 void run_matmul(const BoundOperator& self, const RunContext& context) noexcept {
@@ -62,20 +63,28 @@ Status check_matmul(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_number(y, floats, "the output"));
   }
   if (a.dtype != y.dtype || b.dtype != y.dtype) {
-    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", output " << name_of(y.dtype) << ", expected one type";
   }
-  if (a.shape.rank < 2 || b.shape.rank < 2) return Status(Code::invalid_data) << "inputs of rank " << a.shape.rank << " and " << b.shape.rank << ", expected at least 2";
+  if (a.shape.rank < 2 || b.shape.rank < 2)
+    return Status(Code::invalid_data)
+           << "inputs of rank " << a.shape.rank << " and " << b.shape.rank << ", expected at least 2";
   const std::int32_t inner = a.shape[a.shape.rank - 1], columns = b.shape[b.shape.rank - 1];
   if (b.shape[b.shape.rank - 2] != inner) {
-    return Status(Code::invalid_data) << "the second input has " << b.shape[b.shape.rank - 2] << " rows, expected the first one's " << inner << " columns";
+    return Status(Code::invalid_data) << "the second input has " << b.shape[b.shape.rank - 2]
+                                      << " rows, expected the first one's " << inner << " columns";
   }
   if (!floats && !affine) {
     // One scale, or one per column.
-    const bool per_column = b.exponents.size() == static_cast<std::size_t>(columns) && b.channel_axis == b.shape.rank - 1;
+    const bool per_column =
+        b.exponents.size() == static_cast<std::size_t>(columns) && b.channel_axis == b.shape.rank - 1;
     if ((b.exponents.size() != 1 && !per_column) || !b.scales.empty() || b.zero_point() != 0) {
-      return Status(Code::unsupported) << "the second input has no single power-of-two scale, or one per column, with zero point 0";
+      return Status(Code::unsupported)
+             << "the second input has no single power-of-two scale, or one per column, with zero point 0";
     }
-    if (y.dtype == DType::int8 && inner >= (1 << 17)) return Status(Code::unsupported) << "sums of " << inner << " products, expected fewer than " << (1 << 17);
+    if (y.dtype == DType::int8 && inner >= (1 << 17))
+      return Status(Code::unsupported)
+             << "sums of " << inner << " products, expected fewer than " << (1 << 17);
   }
   const Shape batches[] = {without_matrix(a.shape), without_matrix(b.shape)};
   RUNNEL_ASSIGN(Shape expected, broadcast_shape(batches));
@@ -86,22 +95,27 @@ Status check_matmul(const Model& model, const fb::Operator& op) noexcept {
 }
 
 // Time may be the rows of the first input beside a fixed second one, or a leading axis of both.
-Status stream_matmul(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
+Status stream_matmul(const Model& model, const fb::Operator& op, TimeAxes axes,
+                     streaming::NodeRule&) noexcept {
   const Shape a = input(model, op, 0).shape, b = input(model, op, 1).shape, y = output(model, op).shape;
   const int rows = y.rank - 2;
-  const int time_a = axes[0] < 0 ? -1 : axes[0] + y.rank - a.rank, time_b = axes[1] < 0 ? -1 : axes[1] + y.rank - b.rank;
+  const int time_a = axes[0] < 0 ? -1 : axes[0] + y.rank - a.rank,
+            time_b = axes[1] < 0 ? -1 : axes[1] + y.rank - b.rank;
   if (time_a == rows && time_b < 0) {
     axes[2] = static_cast<std::int8_t>(rows);
     return {};
   }
   if (time_a > rows || time_b >= rows || time_a == rows) {
-    return Status(Code::unsupported) << "multiplies matrices that hold the whole recording (attention over all frames); give it a window (import --attention-window L), or run "
+    return Status(Code::unsupported) << "multiplies matrices that hold the whole recording (attention over "
+                                        "all frames); give it a window (import --attention-window L), or run "
                                         "the model in usage `window`";
   }
   const int time = time_a >= 0 ? time_a : time_b;
   for (const auto& [own, shape] : {std::pair{time_a, a}, std::pair{time_b, b}}) {
     const Shape wide = aligned(shape, y.rank);
-    if (own < 0 ? wide[time] != 1 : own != time) return Status(Code::unsupported) << "combines the stream with a fixed number of " << wide[time] << " frames";
+    if (own < 0 ? wide[time] != 1 : own != time)
+      return Status(Code::unsupported)
+             << "combines the stream with a fixed number of " << wide[time] << " frames";
   }
   axes[2] = static_cast<std::int8_t>(time);
   return {};
@@ -109,12 +123,14 @@ Status stream_matmul(const Model& model, const fb::Operator& op, TimeAxes axes, 
 
 Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1), out = output(context.model(), op);
+  const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1),
+                   out = output(context.model(), op);
   RUNNEL_ASSIGN(BoundMatmul* const bound, allocate<BoundMatmul>(context, run_matmul));
   bound->a = operand(context, 0);
   bound->b = operand(context, 1);
   bound->y = output_index(op);
-  const Shape y = context.shape(bound->y), a = aligned(context.shape(input_index(op, 0)), y.rank), b = aligned(context.shape(input_index(op, 1)), y.rank);
+  const Shape y = context.shape(bound->y), a = aligned(context.shape(input_index(op, 0)), y.rank),
+              b = aligned(context.shape(input_index(op, 1)), y.rank);
   kernels::MatmulSpec& spec = bound->spec;
   spec.dtype = out.dtype;
   spec.rows = a[y.rank - 2];
@@ -130,12 +146,15 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
     spec.b_zero = w.zero_point();
     spec.y_zero = out.zero_point();
     // The product of the scales in float32, as the reference computes it.
-    spec.multiplier = kernels::multiplier_of(static_cast<double>(x.scales[0] * w.scales[0]) / static_cast<double>(out.scales[0]));
+    spec.multiplier = kernels::multiplier_of(static_cast<double>(x.scales[0] * w.scales[0]) /
+                                             static_cast<double>(out.scales[0]));
     affine_range(out, activation, spec.low, spec.high);
   } else if (out.dtype != DType::float32) {
     auto* const shifts = context.memory().array<std::int32_t>(w.exponents.size());
-    if (shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
-    for (std::size_t i = 0; i < w.exponents.size(); ++i) shifts[i] = out.exponent() - x.exponent() - w.exponents[i];
+    if (shifts == nullptr)
+      return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
+    for (std::size_t i = 0; i < w.exponents.size(); ++i)
+      shifts[i] = out.exponent() - x.exponent() - w.exponents[i];
     spec.shift = shifts;
     spec.shift_count = static_cast<std::int32_t>(w.exponents.size());
   }
@@ -145,15 +164,19 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   bound->batch_rank = y.rank - 2;
   for (int axis = 0; axis < bound->batch_rank; ++axis) {
     bound->batch[static_cast<std::size_t>(axis)] = y[axis];
-    if (a[axis] != 1) bound->a_stride[axis] = a.product(axis + 1, a.rank) * static_cast<std::int64_t>(element);
-    if (b[axis] != 1) bound->b_stride[axis] = b.product(axis + 1, b.rank) * static_cast<std::int64_t>(element);
+    if (a[axis] != 1)
+      bound->a_stride[axis] = a.product(axis + 1, a.rank) * static_cast<std::int64_t>(element);
+    if (b[axis] != 1)
+      bound->b_stride[axis] = b.product(axis + 1, b.rank) * static_cast<std::int64_t>(element);
   }
   return static_cast<const BoundOperator*>(bound);
 }
 
 }  // namespace
 
-const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul};
-const OperatorDefinition matmul_v3{fb::OpCode::matmul, 3, "matmul", check_matmul, stream_matmul, prepare_matmul};   // any scale and zero point
+const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul,
+                                   prepare_matmul};
+const OperatorDefinition matmul_v3{fb::OpCode::matmul, 3, "matmul", check_matmul, stream_matmul,
+                                   prepare_matmul};  // any scale and zero point
 
 }  // namespace runnel::ops

@@ -1,5 +1,5 @@
-// Operators that move the data of one tensor: reshape, transpose, slice. Where input and output have different
-// exponents, the integers are requantized on the way (round, saturate).
+// Operators that move the data of one tensor: reshape, transpose, slice. Where input and output have
+// different exponents, the integers are requantized on the way (round, saturate).
 #include "kernels/movement.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace runnel::ops {
 namespace {
 
-// ---- reshape, and whatever else moves nothing ---------------------------------------------------------------------------------------------------------------
+// ---- reshape, and whatever else moves nothing
+// ---------------------------------------------------------------------------------------------------------------
 
 void run_copy(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundCopy&>(self);
@@ -30,14 +31,16 @@ Status check_reshape(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
   if (x.shape.elements() != y.shape.elements()) {
-    return Status(Code::invalid_data) << "reshapes " << x.shape.elements() << " elements into " << y.shape.elements();
+    return Status(Code::invalid_data)
+           << "reshapes " << x.shape.elements() << " elements into " << y.shape.elements();
   }
   return {};
 }
 
-// Time survives where the output has an axis with the same number of elements in front of it, in it, and behind it. An axis that is shorter by a
-// factor holds stacked frames, a longer one frames taken apart.
-Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+// Time survives where the output has an axis with the same number of elements in front of it, in it, and
+// behind it. An axis that is shorter by a factor holds stacked frames, a longer one frames taken apart.
+Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes,
+                      streaming::NodeRule& rule) noexcept {
   const Shape x = input(model, op, 0).shape, y = output(model, op).shape;
   const int axis = axes[0];
   for (int k = 0; k < y.rank; ++k) {
@@ -49,14 +52,17 @@ Status stream_reshape(const Model& model, const fb::Operator& op, TimeAxes axes,
   for (int k = 0; k < y.rank && x.product(0, axis) == 1; ++k) {
     if (y.product(0, k) != 1) break;
     // All frames of the clip as one, or single numbers as frames: a dense layer over time rather than a rate.
-    const bool stacks = y[k] > 1 && x[axis] % y[k] == 0, parts = y[k] % x[axis] == 0 && x[axis] > 1 && y.product(k + 1, y.rank) > 1;
+    const bool stacks = y[k] > 1 && x[axis] % y[k] == 0,
+               parts = y[k] % x[axis] == 0 && x[axis] > 1 && y.product(k + 1, y.rank) > 1;
     if (!stacks && !parts) continue;
     rule.kind = stacks ? streaming::Kind::window : streaming::Kind::upsample;
     rule.kernel = rule.stride = stacks ? x[axis] / y[k] : y[k] / x[axis];
     axes.back() = static_cast<std::int8_t>(k);
     return {};
   }
-  return Status(Code::unsupported) << "mixes time (axis " << axis << ") into another axis; a dense layer over time can be one over a window of frames (import --pool-window N)";
+  return Status(Code::unsupported) << "mixes time (axis " << axis
+                                   << ") into another axis; a dense layer over time can be one over a window "
+                                      "of frames (import --pool-window N)";
 }
 
 // The bytes of the input are those of the output.
@@ -76,7 +82,8 @@ Result<const BoundOperator*> prepare_reshape(PrepareContext& context) noexcept {
   return bound;
 }
 
-// ---- transpose and slice ------------------------------------------------------------------------------------------------------
+// ---- transpose and slice
+// ------------------------------------------------------------------------------------------------------
 
 void finish_move(const BoundMove& op, std::byte* y) noexcept {
   if (op.rescale.needed()) op.rescale(op.count, y, y);
@@ -84,7 +91,8 @@ void finish_move(const BoundMove& op, std::byte* y) noexcept {
 void run_transpose(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundMove&>(self);
   std::byte* y = context.data[op.y];
-  kernels::transpose(op.element, op.rank, op.x_dims, {op.perm, static_cast<std::size_t>(op.rank)}, op.x.at(context), y);
+  kernels::transpose(op.element, op.rank, op.x_dims, {op.perm, static_cast<std::size_t>(op.rank)},
+                     op.x.at(context), y);
   finish_move(op, y);
 }
 void run_slice(const BoundOperator& self, const RunContext& context) noexcept {
@@ -94,7 +102,8 @@ void run_slice(const BoundOperator& self, const RunContext& context) noexcept {
   finish_move(op, y);
 }
 
-Result<BoundMove*> bind_move(PrepareContext& context, void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
+Result<BoundMove*> bind_move(PrepareContext& context,
+                             void (*run)(const BoundOperator&, const RunContext&) noexcept) noexcept {
   const fb::Operator& op = context.op();
   RUNNEL_ASSIGN(BoundMove* const bound, allocate<BoundMove>(context, run));
   const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
@@ -115,13 +124,15 @@ Status check_transpose(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::TransposeOptions* const o, options<fb::TransposeOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
-  if (o->perm() == nullptr || static_cast<int>(o->perm()->size()) != x.shape.rank) return Status(Code::invalid_data) << "a permutation that is not of rank " << x.shape.rank;
+  if (o->perm() == nullptr || static_cast<int>(o->perm()->size()) != x.shape.rank)
+    return Status(Code::invalid_data) << "a permutation that is not of rank " << x.shape.rank;
   Shape expected;
   expected.rank = x.shape.rank;
   unsigned seen = 0;
   for (int axis = 0; axis < x.shape.rank; ++axis) {
     const int from = o->perm()->Get(static_cast<std::uint32_t>(axis));
-    if (from >= x.shape.rank || (seen & (1u << from)) != 0) return Status(Code::invalid_data) << "entry " << axis << " of its permutation is " << from;
+    if (from >= x.shape.rank || (seen & (1u << from)) != 0)
+      return Status(Code::invalid_data) << "entry " << axis << " of its permutation is " << from;
     seen |= 1u << from;
     expected[axis] = x.shape[from];
   }
@@ -145,7 +156,8 @@ bool keeps_order(const Shape& x, const flatbuffers::Vector<std::uint8_t>& perm) 
   return true;
 }
 Result<const BoundOperator*> prepare_transpose(PrepareContext& context) noexcept {
-  if (keeps_order(context.shape(input_index(context.op(), 0)), *context.op().options_as_TransposeOptions()->perm())) {
+  if (keeps_order(context.shape(input_index(context.op(), 0)),
+                  *context.op().options_as_TransposeOptions()->perm())) {
     RUNNEL_ASSIGN(BoundCopy* const bound, bind_copy(context));
     bound->keeps_bytes = true;
     return static_cast<const BoundOperator*>(bound);
@@ -162,24 +174,29 @@ Status check_slice(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
   const auto rank = static_cast<std::uint32_t>(x.shape.rank);
-  if (y.shape.rank != x.shape.rank || o->begin() == nullptr || o->step() == nullptr || o->begin()->size() != rank || o->step()->size() != rank) {
+  if (y.shape.rank != x.shape.rank || o->begin() == nullptr || o->step() == nullptr ||
+      o->begin()->size() != rank || o->step()->size() != rank) {
     return Status(Code::invalid_data) << "begin, step and output are not all of rank " << rank;
   }
   for (int axis = 0; axis < x.shape.rank; ++axis) {
-    const std::int64_t begin = o->begin()->Get(static_cast<std::uint32_t>(axis)), step = o->step()->Get(static_cast<std::uint32_t>(axis));
+    const std::int64_t begin = o->begin()->Get(static_cast<std::uint32_t>(axis)),
+                       step = o->step()->Get(static_cast<std::uint32_t>(axis));
     const std::int64_t last = begin + step * (y.shape[axis] - 1);
     if (step == 0 || begin < 0 || begin >= x.shape[axis] || last < 0 || last >= x.shape[axis]) {
-      return Status(Code::invalid_data) << "on axis " << axis << " it reads " << begin << " to " << last << " of " << x.shape[axis];
+      return Status(Code::invalid_data)
+             << "on axis " << axis << " it reads " << begin << " to " << last << " of " << x.shape[axis];
     }
   }
   return {};
 }
-Status stream_slice(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_slice(const Model& model, const fb::Operator& op, TimeAxes axes,
+                    streaming::NodeRule& rule) noexcept {
   const fb::SliceOptions& o = *op.options_as_SliceOptions();
   const Shape x = input(model, op, 0).shape, y = output(model, op).shape;
   const int axis = axes[0];
   axes.back() = static_cast<std::int8_t>(axis);
-  const std::int64_t begin = o.begin()->Get(static_cast<std::uint32_t>(axis)), step = o.step()->Get(static_cast<std::uint32_t>(axis));
+  const std::int64_t begin = o.begin()->Get(static_cast<std::uint32_t>(axis)),
+                     step = o.step()->Get(static_cast<std::uint32_t>(axis));
   if (begin == 0 && step == 1 && y[axis] == x[axis]) return {};
   if (step < 0) return Status(Code::unsupported) << "reverses time";
   rule.kind = streaming::Kind::window;
@@ -210,8 +227,10 @@ Result<const BoundOperator*> prepare_slice(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition reshape_v1{fb::OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
-const OperatorDefinition transpose_v1{fb::OpCode::transpose, 1, "transpose", check_transpose, stream_transpose, prepare_transpose};
+const OperatorDefinition reshape_v1{
+    fb::OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
+const OperatorDefinition transpose_v1{
+    fb::OpCode::transpose, 1, "transpose", check_transpose, stream_transpose, prepare_transpose};
 const OperatorDefinition slice_v1{fb::OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice};
 
 }  // namespace runnel::ops

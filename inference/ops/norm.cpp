@@ -1,5 +1,6 @@
-// Normalization frame by frame: layer_norm and rms_norm over the axes from `axis` on, lp_norm along one axis. Computed in float32
-// with sums of a fixed order, ESP-DL's order of operations; integers are rounded once at the end.
+// Normalization frame by frame: layer_norm and rms_norm over the axes from `axis` on, lp_norm along one axis.
+// Computed in float32 with sums of a fixed order, ESP-DL's order of operations; integers are rounded once at
+// the end.
 #include <cmath>
 
 #include "inference/ops/definitions.h"
@@ -16,11 +17,11 @@ struct BoundNorm : BoundOperator {
   DType from = DType::none, to = DType::none;
   Norm kind = Norm::layer;
   int p = 2;
-  std::int64_t outer = 1, count = 1, inner = 1;   // x[outer][count][inner], normalized over `count`
-  float x_scale = 1, y_scale = 1, epsilon = 0;    // y_scale: 1 / scale of y
+  std::int64_t outer = 1, count = 1, inner = 1;  // x[outer][count][inner], normalized over `count`
+  float x_scale = 1, y_scale = 1, epsilon = 0;   // y_scale: 1 / scale of y
   kernels::Rounding rounding = kernels::Rounding::half_up;
-  const float* gain = nullptr;                    // [count], or null
-  const float* offset = nullptr;                  // [count], or null
+  const float* gain = nullptr;    // [count], or null
+  const float* offset = nullptr;  // [count], or null
 };
 
 // Eight partial sums, joined pairwise, then what is left: the same bits on every machine.
@@ -31,7 +32,8 @@ float sum_of(std::int64_t count, F&& term) noexcept {
   for (; i + 8 <= count; i += 8) {
     for (std::int64_t lane = 0; lane < 8; ++lane) lanes[lane] += term(i + lane);
   }
-  float sum = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  float sum =
+      ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
   for (; i < count; ++i) sum += term(i);
   return sum;
 }
@@ -50,8 +52,10 @@ float mean_of(const BoundNorm& op, const T* x) noexcept {
 
 template <class T>
 void put(const BoundNorm& op, float value, T* y) noexcept {
-  if constexpr (std::is_same_v<T, float>) *y = value;
-  else *y = kernels::saturate<T>(kernels::round_float(value * op.y_scale, op.rounding));
+  if constexpr (std::is_same_v<T, float>)
+    *y = value;
+  else
+    *y = kernels::saturate<T>(kernels::round_float(value * op.y_scale, op.rounding));
 }
 
 template <class T, class U>
@@ -72,9 +76,10 @@ void normalize(const BoundNorm& op, const T* x, U* y) noexcept {
       break;
     }
     case Norm::lp: {
-      const float norm = op.p == 1 ? sum_of(op.count, [&](std::int64_t i) { return std::fabs(at(i)); }) * op.x_scale
-                                   : std::sqrt(sum_of(op.count, [&](std::int64_t i) { return at(i) * at(i); })) * op.x_scale;
-      factor = norm > 0 ? 1.0f / norm : 0.0f;   // a vector of zeros stays one
+      const float norm =
+          op.p == 1 ? sum_of(op.count, [&](std::int64_t i) { return std::fabs(at(i)); }) * op.x_scale
+                    : std::sqrt(sum_of(op.count, [&](std::int64_t i) { return at(i) * at(i); })) * op.x_scale;
+      factor = norm > 0 ? 1.0f / norm : 0.0f;  // a vector of zeros stays one
       break;
     }
   }
@@ -89,24 +94,31 @@ void normalize(const BoundNorm& op, const T* x, U* y) noexcept {
 template <class T, class U>
 void run_typed(const BoundNorm& op, const T* x, U* y) noexcept {
   for (std::int64_t row = 0; row < op.outer; ++row) {
-    for (std::int64_t k = 0; k < op.inner; ++k) normalize(op, x + row * op.count * op.inner + k, y + row * op.count * op.inner + k);
+    for (std::int64_t k = 0; k < op.inner; ++k)
+      normalize(op, x + row * op.count * op.inner + k, y + row * op.count * op.inner + k);
   }
 }
 
 template <class T>
 void run_from(const BoundNorm& op, const T* x, std::byte* y) noexcept {
-  if (op.to == DType::int8) run_typed(op, x, reinterpret_cast<std::int8_t*>(y));
-  else if (op.to == DType::int16) run_typed(op, x, reinterpret_cast<std::int16_t*>(y));
-  else run_typed(op, x, reinterpret_cast<float*>(y));
+  if (op.to == DType::int8)
+    run_typed(op, x, reinterpret_cast<std::int8_t*>(y));
+  else if (op.to == DType::int16)
+    run_typed(op, x, reinterpret_cast<std::int16_t*>(y));
+  else
+    run_typed(op, x, reinterpret_cast<float*>(y));
 }
 
 void run_norm(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundNorm&>(self);
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
-  if (op.from == DType::int8) run_from(op, reinterpret_cast<const std::int8_t*>(x), y);
-  else if (op.from == DType::int16) run_from(op, reinterpret_cast<const std::int16_t*>(x), y);
-  else run_from(op, reinterpret_cast<const float*>(x), y);
+  if (op.from == DType::int8)
+    run_from(op, reinterpret_cast<const std::int8_t*>(x), y);
+  else if (op.from == DType::int16)
+    run_from(op, reinterpret_cast<const std::int16_t*>(x), y);
+  else
+    run_from(op, reinterpret_cast<const float*>(x), y);
 }
 
 Status check_real_or_quantized(const TensorView& tensor, std::string_view what) noexcept {
@@ -115,14 +127,20 @@ Status check_real_or_quantized(const TensorView& tensor, std::string_view what) 
 
 template <Norm kKind>
 Status check_norm(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_operands(op, kKind == Norm::lp ? 1 : 2, kKind == Norm::layer ? 3 : kKind == Norm::rms ? 2 : 1));
+  RUNNEL_TRY(check_operands(op, kKind == Norm::lp ? 1 : 2,
+                            kKind == Norm::layer ? 3
+                            : kKind == Norm::rms ? 2
+                                                 : 1));
   RUNNEL_ASSIGN(const fb::NormOptions* const o, options<fb::NormOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_real_or_quantized(x, "the input"));
   RUNNEL_TRY(check_real_or_quantized(y, "the output"));
-  if (o->axis() < 0 || o->axis() >= x.shape.rank) return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
-  if (!(o->epsilon() >= 0) || o->epsilon() > 1e30f) return Status(Code::invalid_data) << "an epsilon that is not a number of at least 0";
-  if (kKind == Norm::lp && o->p() != 1 && o->p() != 2) return Status(Code::unsupported) << "p = " << o->p() << ", expected 1 or 2";
+  if (o->axis() < 0 || o->axis() >= x.shape.rank)
+    return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
+  if (!(o->epsilon() >= 0) || o->epsilon() > 1e30f)
+    return Status(Code::invalid_data) << "an epsilon that is not a number of at least 0";
+  if (kKind == Norm::lp && o->p() != 1 && o->p() != 2)
+    return Status(Code::unsupported) << "p = " << o->p() << ", expected 1 or 2";
   const std::int64_t count = x.shape.product(o->axis(), x.shape.rank);
   for (int i = 1; i < static_cast<int>(op.inputs()->size()); ++i) {
     if (input_index(op, i) < 0) continue;
@@ -130,7 +148,8 @@ Status check_norm(const Model& model, const fb::Operator& op) noexcept {
     const std::string_view what = i == 1 ? "the scale" : "the bias";
     RUNNEL_TRY(check_real_or_quantized(factor, what));
     if (!factor.constant || factor.shape.elements() != count) {
-      return Status(Code::unsupported) << what << " is not a constant of " << count << " elements, one for each that is normalized together";
+      return Status(Code::unsupported) << what << " is not a constant of " << count
+                                       << " elements, one for each that is normalized together";
     }
   }
   return expect_shape(y.shape, x.shape, "the output");
@@ -140,7 +159,8 @@ template <Norm kKind>
 Status stream_norm(const Model&, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
   const int axis = op.options_as_NormOptions()->axis();
   if (kKind == Norm::lp ? axes[0] == axis : axes[0] >= axis) {
-    return Status(Code::unsupported) << "normalizes over the whole recording; normalize over channels, or run the model in usage `window`";
+    return Status(Code::unsupported) << "normalizes over the whole recording; normalize over channels, or "
+                                        "run the model in usage `window`";
   }
   axes.back() = axes[0];
   return {};
@@ -159,8 +179,10 @@ Status bind_factors(PrepareContext& context, int position, const float*& factors
   if (values == nullptr) return Status(Code::out_of_memory) << "no memory for " << count << " factors";
   const float scale = kernels::power_of_two(tensor.exponent());
   for (std::size_t i = 0; i < count; ++i) {
-    values[i] = scale * (tensor.dtype == DType::int8 ? static_cast<float>(reinterpret_cast<const std::int8_t*>(tensor.data.data())[i])
-                                                     : static_cast<float>(reinterpret_cast<const std::int16_t*>(tensor.data.data())[i]));
+    values[i] =
+        scale * (tensor.dtype == DType::int8
+                     ? static_cast<float>(reinterpret_cast<const std::int8_t*>(tensor.data.data())[i])
+                     : static_cast<float>(reinterpret_cast<const std::int16_t*>(tensor.data.data())[i]));
   }
   factors = values;
   return {};
@@ -193,8 +215,22 @@ Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition layer_norm_v1{fb::OpCode::layer_norm, 1, "layer_norm", check_norm<Norm::layer>, stream_norm<Norm::layer>, prepare_norm<Norm::layer>, InPlace::first};
-const OperatorDefinition rms_norm_v1{fb::OpCode::rms_norm, 1, "rms_norm", check_norm<Norm::rms>, stream_norm<Norm::rms>, prepare_norm<Norm::rms>, InPlace::first};
-const OperatorDefinition lp_norm_v1{fb::OpCode::lp_norm, 1, "lp_norm", check_norm<Norm::lp>, stream_norm<Norm::lp>, prepare_norm<Norm::lp>, InPlace::first};
+const OperatorDefinition layer_norm_v1{fb::OpCode::layer_norm,
+                                       1,
+                                       "layer_norm",
+                                       check_norm<Norm::layer>,
+                                       stream_norm<Norm::layer>,
+                                       prepare_norm<Norm::layer>,
+                                       InPlace::first};
+const OperatorDefinition rms_norm_v1{fb::OpCode::rms_norm,
+                                     1,
+                                     "rms_norm",
+                                     check_norm<Norm::rms>,
+                                     stream_norm<Norm::rms>,
+                                     prepare_norm<Norm::rms>,
+                                     InPlace::first};
+const OperatorDefinition lp_norm_v1{
+    fb::OpCode::lp_norm, 1, "lp_norm", check_norm<Norm::lp>, stream_norm<Norm::lp>, prepare_norm<Norm::lp>,
+    InPlace::first};
 
 }  // namespace runnel::ops

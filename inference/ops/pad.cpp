@@ -1,12 +1,11 @@
 // Padding: by a value, mirrored, or with the outermost elements.
-#include "kernels/movement.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "inference/ops/definitions.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
+#include "kernels/movement.h"
 
 namespace runnel::ops {
 namespace {
@@ -14,13 +13,13 @@ namespace {
 struct BoundPad : BoundOperator {
   Operand x;
   std::int32_t x_tensor = -1, y = -1;
-  std::size_t element = 1, lines = 0;   // lines: of the output's last axis
+  std::size_t element = 1, lines = 0;  // lines: of the output's last axis
   int rank = 0;
   kernels::Dims x_dims{}, y_dims{}, before{};
   std::int64_t value = 0;
   Rescale rescale;
   fb::PadMode mode = fb::PadMode::zero;
-  bool over_time = false;               // streamed along time: frames by logical index
+  bool over_time = false;  // streamed along time: frames by logical index
   std::int64_t back_frames = 0, frames = 0, frame_elements = 0;
 };
 
@@ -28,22 +27,29 @@ struct BoundPad : BoundOperator {
 std::size_t mirrored(fb::PadMode mode, std::int32_t position, std::int32_t size) noexcept {
   const std::int32_t last = size - 1;
   if (mode == fb::PadMode::edge) return static_cast<std::size_t>(std::clamp<std::int32_t>(position, 0, last));
-  return static_cast<std::size_t>(position < 0 ? -position : position > last ? 2 * last - position : position);
+  return static_cast<std::size_t>(position < 0      ? -position
+                                  : position > last ? 2 * last - position
+                                                    : position);
 }
 
 // Reflecting and edge padding, line by line of the last axis: what is not padding is copied as one piece.
 void pad_mirrored(const BoundPad& op, const std::byte* x, std::byte* y) noexcept {
   const auto inner = static_cast<std::size_t>(op.rank - 1);
-  const std::int32_t size = op.x_dims[inner], before = op.before[inner], after = op.y_dims[inner] - size - before;
+  const std::int32_t size = op.x_dims[inner], before = op.before[inner],
+                     after = op.y_dims[inner] - size - before;
   kernels::Dims at{};
   for (std::size_t line = 0; line < op.lines; ++line) {
     std::size_t from = 0;
-    for (std::size_t k = 0; k < inner; ++k) from = from * static_cast<std::size_t>(op.x_dims[k]) + mirrored(op.mode, at[k] - op.before[k], op.x_dims[k]);
+    for (std::size_t k = 0; k < inner; ++k)
+      from = from * static_cast<std::size_t>(op.x_dims[k]) +
+             mirrored(op.mode, at[k] - op.before[k], op.x_dims[k]);
     const std::byte* const row = x + from * static_cast<std::size_t>(size) * op.element;
-    for (std::int32_t i = 0; i < before; ++i, y += op.element) std::memcpy(y, row + mirrored(op.mode, i - before, size) * op.element, op.element);
+    for (std::int32_t i = 0; i < before; ++i, y += op.element)
+      std::memcpy(y, row + mirrored(op.mode, i - before, size) * op.element, op.element);
     std::memcpy(y, row, static_cast<std::size_t>(size) * op.element);
     y += static_cast<std::size_t>(size) * op.element;
-    for (std::int32_t i = 0; i < after; ++i, y += op.element) std::memcpy(y, row + mirrored(op.mode, size + i, size) * op.element, op.element);
+    for (std::int32_t i = 0; i < after; ++i, y += op.element)
+      std::memcpy(y, row + mirrored(op.mode, size + i, size) * op.element, op.element);
     for (std::size_t k = inner; k-- > 0;) {
       if (++at[k] < op.y_dims[k]) break;
       at[k] = 0;
@@ -64,19 +70,24 @@ void run_pad(const BoundOperator& self, const RunContext& context) noexcept {
         std::memcpy(y, x, bytes);
         if (op.rescale.needed()) op.rescale(static_cast<std::size_t>(op.frame_elements), y, y);
       } else {
-        for (std::int64_t i = 0; i < op.frame_elements; ++i) std::memcpy(y + static_cast<std::size_t>(i) * op.element, &op.value, op.element);
+        for (std::int64_t i = 0; i < op.frame_elements; ++i)
+          std::memcpy(y + static_cast<std::size_t>(i) * op.element, &op.value, op.element);
       }
     }
     return;
   }
   if (op.rescale.needed()) {
-    const std::size_t count = static_cast<std::size_t>(op.x_dims[0]) * static_cast<std::size_t>(op.x_dims[1]) * static_cast<std::size_t>(op.x_dims[2]) *
-                              static_cast<std::size_t>(op.x_dims[3]) * static_cast<std::size_t>(op.x_dims[4]) * static_cast<std::size_t>(op.x_dims[5]);
+    const std::size_t count =
+        static_cast<std::size_t>(op.x_dims[0]) * static_cast<std::size_t>(op.x_dims[1]) *
+        static_cast<std::size_t>(op.x_dims[2]) * static_cast<std::size_t>(op.x_dims[3]) *
+        static_cast<std::size_t>(op.x_dims[4]) * static_cast<std::size_t>(op.x_dims[5]);
     op.rescale(count, x, context.scratch);
     x = context.scratch;
   }
-  if (op.mode == fb::PadMode::zero) kernels::pad_constant(op.element, op.rank, op.x_dims, op.before, op.y_dims, &op.value, x, y);
-  else pad_mirrored(op, x, y);
+  if (op.mode == fb::PadMode::zero)
+    kernels::pad_constant(op.element, op.rank, op.x_dims, op.before, op.y_dims, &op.value, x, y);
+  else
+    pad_mirrored(op, x, y);
 }
 
 Status check_pad(const Model& model, const fb::Operator& op) noexcept {
@@ -85,16 +96,20 @@ Status check_pad(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
   const auto rank = static_cast<std::uint32_t>(x.shape.rank);
-  if (o->before() == nullptr || o->after() == nullptr || o->before()->size() != rank || o->after()->size() != rank) {
+  if (o->before() == nullptr || o->after() == nullptr || o->before()->size() != rank ||
+      o->after()->size() != rank) {
     return Status(Code::invalid_data) << "padding that is not given for " << rank << " axes";
   }
-  if (o->mode() > fb::PadMode::MAX) return Status(Code::invalid_data) << "unknown mode " << static_cast<int>(o->mode());
+  if (o->mode() > fb::PadMode::MAX)
+    return Status(Code::invalid_data) << "unknown mode " << static_cast<int>(o->mode());
   Shape expected = x.shape;
   for (int axis = 0; axis < x.shape.rank; ++axis) {
-    const std::int64_t before = o->before()->Get(static_cast<std::uint32_t>(axis)), after = o->after()->Get(static_cast<std::uint32_t>(axis));
+    const std::int64_t before = o->before()->Get(static_cast<std::uint32_t>(axis)),
+                       after = o->after()->Get(static_cast<std::uint32_t>(axis));
     const std::int64_t most = o->mode() == fb::PadMode::reflect ? x.shape[axis] - 1 : (1 << 24);
     if (before < 0 || after < 0 || before > most || after > most) {
-      return Status(Code::invalid_data) << "padding of " << before << " and " << after << " on axis " << axis << ", expected 0 to " << most;
+      return Status(Code::invalid_data) << "padding of " << before << " and " << after << " on axis " << axis
+                                        << ", expected 0 to " << most;
     }
     expected[axis] = static_cast<std::int32_t>(x.shape[axis] + before + after);
   }
@@ -105,7 +120,8 @@ Status stream_pad(const Model&, const fb::Operator& op, TimeAxes axes, streaming
   const auto axis = static_cast<std::uint32_t>(axes[0]);
   axes.back() = axes[0];
   if (o.before()->Get(axis) == 0 && o.after()->Get(axis) == 0) return {};
-  if (o.mode() != fb::PadMode::zero) return Status(Code::unsupported) << "mirrors or repeats frames at the ends of the recording";
+  if (o.mode() != fb::PadMode::zero)
+    return Status(Code::unsupported) << "mirrors or repeats frames at the ends of the recording";
   for (std::uint32_t other = 0; other < o.before()->size(); ++other) {
     if (other != axis && (o.before()->Get(other) != 0 || o.after()->Get(other) != 0)) {
       return Status(Code::unsupported) << "pads time and another axis at once; pad them in two steps";
@@ -138,14 +154,18 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
     std::memcpy(&bound->value, &value, sizeof value);
   }
   bound->rescale = rescale(context, x, y);
-  for (int axis = 0; axis < from.rank; ++axis) bound->before[static_cast<std::size_t>(axis)] = o.before()->Get(static_cast<std::uint32_t>(axis));
+  for (int axis = 0; axis < from.rank; ++axis)
+    bound->before[static_cast<std::size_t>(axis)] = o.before()->Get(static_cast<std::uint32_t>(axis));
   const int time = context.time_axis(x_tensor);
-  if (time >= 0 && context.streamed() && (o.before()->Get(static_cast<std::uint32_t>(time)) != 0 || o.after()->Get(static_cast<std::uint32_t>(time)) != 0)) {
+  if (time >= 0 && context.streamed() &&
+      (o.before()->Get(static_cast<std::uint32_t>(time)) != 0 ||
+       o.after()->Get(static_cast<std::uint32_t>(time)) != 0)) {
     bound->over_time = true;
     bound->back_frames = context.window(0).back_frames;
     bound->frames = to[time];
     bound->frame_elements = to.product(time + 1, to.rank);
-    if (to.product(0, time) != 1) return Status(Code::unsupported) << "pads time behind dimensions of more than 1";
+    if (to.product(0, time) != 1)
+      return Status(Code::unsupported) << "pads time behind dimensions of more than 1";
     context.use_frame_index();
   } else if (bound->rescale.needed()) {
     context.request_scratch(static_cast<std::size_t>(from.elements()) * bound->element);
@@ -154,10 +174,12 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
     // Axes behind the last padded one are part of its elements.
     bound->rank = std::max(bound->rank, 1);
     auto last = static_cast<std::size_t>(bound->rank - 1);
-    for (; last > 0 && bound->x_dims[last] == bound->y_dims[last]; --last) bound->element *= static_cast<std::size_t>(bound->x_dims[last]);
+    for (; last > 0 && bound->x_dims[last] == bound->y_dims[last]; --last)
+      bound->element *= static_cast<std::size_t>(bound->x_dims[last]);
     bound->rank = static_cast<int>(last) + 1;
     bound->lines = 1;
-    for (std::size_t axis = 0; axis < last; ++axis) bound->lines *= static_cast<std::size_t>(bound->y_dims[axis]);
+    for (std::size_t axis = 0; axis < last; ++axis)
+      bound->lines *= static_cast<std::size_t>(bound->y_dims[axis]);
   }
   return static_cast<const BoundOperator*>(bound);
 }

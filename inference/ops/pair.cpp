@@ -10,7 +10,7 @@ namespace {
 using kernels::PairOp;
 
 struct BoundPair : BoundOperator {
-  kernels::PairSpec spec;               // of one call
+  kernels::PairSpec spec;  // of one call
   Broadcast<2> broadcast;
   Operand a, b;
   std::int32_t y = -1;
@@ -32,7 +32,9 @@ Status check_shapes(const TensorView& a, const TensorView& b, const TensorView& 
 Status check_numbers(const TensorView& a, const TensorView& b) noexcept {
   RUNNEL_TRY(check_number(a, "the first input"));
   RUNNEL_TRY(check_number(b, "the second input"));
-  if (a.dtype != b.dtype) return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", expected one type";
+  if (a.dtype != b.dtype)
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", expected one type";
   return {};
 }
 
@@ -42,7 +44,9 @@ Status check_arithmetic(const Model& model, const fb::Operator& op) noexcept {
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_numbers(a, b));
   RUNNEL_TRY(check_number(y, "the output"));
-  if (y.dtype != a.dtype) return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+  if (y.dtype != a.dtype)
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
   return check_shapes(a, b, y);
 }
 
@@ -51,7 +55,9 @@ Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), slopes = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_numbers(x, slopes));
   RUNNEL_TRY(check_number(y, "the output"));
-  if (y.dtype != x.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+  if (y.dtype != x.dtype)
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
   RUNNEL_TRY(expect_shape(y.shape, x.shape, "the output"));
   return check_shapes(x, slopes, y);
 }
@@ -59,9 +65,11 @@ Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
 Status check_comparison(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
-  const bool booleans = op.code() == fb::OpCode::equal && a.dtype == DType::boolean && b.dtype == DType::boolean;
+  const bool booleans =
+      op.code() == fb::OpCode::equal && a.dtype == DType::boolean && b.dtype == DType::boolean;
   if (!booleans) RUNNEL_TRY(check_numbers(a, b));
-  if (y.dtype != DType::boolean) return Status(Code::unsupported) << "the output is " << name_of(y.dtype) << ", expected bool";
+  if (y.dtype != DType::boolean)
+    return Status(Code::unsupported) << "the output is " << name_of(y.dtype) << ", expected bool";
   return check_shapes(a, b, y);
 }
 
@@ -69,7 +77,8 @@ Status check_logic(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   if (a.dtype != DType::boolean || b.dtype != DType::boolean || y.dtype != DType::boolean) {
-    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype) << ", output " << name_of(y.dtype) << ", expected bool";
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", output " << name_of(y.dtype) << ", expected bool";
   }
   return check_shapes(a, b, y);
 }
@@ -77,7 +86,8 @@ Status check_logic(const Model& model, const fb::Operator& op) noexcept {
 template <PairOp kOp>
 Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1), y = output(context.model(), op);
+  const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
+                   y = output(context.model(), op);
   RUNNEL_ASSIGN(BoundPair* const bound, allocate<BoundPair>(context, run_pair));
   bound->a = operand(context, 0);
   bound->b = operand(context, 1);
@@ -94,7 +104,8 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   activation_range(y.dtype, 0, activation, spec.low, spec.high);
   spec.relu = activation == fb::Activation::relu;
   const std::size_t element = size_of(a.dtype);
-  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)), {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
+  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
+                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
                                        {element, element}, size_of(y.dtype));
   spec.count = bound->broadcast.count;
   spec.a_count = bound->broadcast.counts[0];
@@ -103,7 +114,8 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <PairOp kOp>
-constexpr OperatorDefinition arithmetic(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
+constexpr OperatorDefinition arithmetic(fb::OpCode code, std::uint8_t version,
+                                        std::string_view name) noexcept {
   return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
@@ -121,12 +133,16 @@ const OperatorDefinition div_v1 = arithmetic<PairOp::div>(fb::OpCode::div, 1, "d
 const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(fb::OpCode::mod, 1, "mod");
 const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(fb::OpCode::mod, 2, "mod");
 const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(fb::OpCode::pow, 1, "pow");
-const OperatorDefinition prelu_v1{fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
+const OperatorDefinition prelu_v1{
+    fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>,
+    InPlace::elements};
 const OperatorDefinition equal_v1 = comparison<PairOp::equal>(fb::OpCode::equal, "equal");
 const OperatorDefinition greater_v1 = comparison<PairOp::greater>(fb::OpCode::greater, "greater");
-const OperatorDefinition greater_or_equal_v1 = comparison<PairOp::greater_or_equal>(fb::OpCode::greater_or_equal, "greater_or_equal");
+const OperatorDefinition greater_or_equal_v1 =
+    comparison<PairOp::greater_or_equal>(fb::OpCode::greater_or_equal, "greater_or_equal");
 const OperatorDefinition less_v1 = comparison<PairOp::less>(fb::OpCode::less, "less");
-const OperatorDefinition less_or_equal_v1 = comparison<PairOp::less_or_equal>(fb::OpCode::less_or_equal, "less_or_equal");
+const OperatorDefinition less_or_equal_v1 =
+    comparison<PairOp::less_or_equal>(fb::OpCode::less_or_equal, "less_or_equal");
 const OperatorDefinition logical_and_v1 = logic<PairOp::logical_and>(fb::OpCode::logical_and, "logical_and");
 const OperatorDefinition logical_or_v1 = logic<PairOp::logical_or>(fb::OpCode::logical_or, "logical_or");
 const OperatorDefinition logical_xor_v1 = logic<PairOp::logical_xor>(fb::OpCode::logical_xor, "logical_xor");

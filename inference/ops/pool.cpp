@@ -17,8 +17,8 @@ struct BoundPool : BoundOperator {
   std::int32_t x_tensor = -1, y = -1;
   Isa isa = Isa::generic;
   std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
-  std::int64_t back_frames = 0;           // of the window in front of the block
+  std::size_t x_bytes = 0, y_bytes = 0;  // of one batch entry
+  std::int64_t back_frames = 0;          // of the window in front of the block
   bool streamed = false, time_is_height = false;
 };
 
@@ -28,7 +28,7 @@ void run_pool(const BoundOperator& self, const RunContext& context) noexcept {
   kernels::PoolRange data{0, spec.in_height, 0, spec.in_width};
   if (op.streamed) {
     const FrameIndex& index = context.index[op.x_tensor];
-    const std::int64_t start = index.first - op.back_frames;       // logical index of the window's first frame
+    const std::int64_t start = index.first - op.back_frames;  // logical index of the window's first frame
     const std::int64_t frames = op.time_is_height ? spec.in_height : spec.in_width;
     const streaming::Range is_data = streaming::data_range(start, index.length, frames);
     (op.time_is_height ? data.first_row : data.first_column) = static_cast<std::int32_t>(is_data.from);
@@ -36,14 +36,16 @@ void run_pool(const BoundOperator& self, const RunContext& context) noexcept {
   }
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
-  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) kernels::pool(spec, data, x, y, op.isa);
+  for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes)
+    kernels::pool(spec, data, x, y, op.isa);
 }
 
 struct Sizes {
   std::int32_t height, width, kernel_height, kernel_width, stride_height, stride_width;
 };
 
-// One-dimensional tensors [.., time, channels] have height 1; a global pool over rank 3 covers the width only.
+// One-dimensional tensors [.., time, channels] have height 1; a global pool over rank 3 covers the width
+// only.
 Sizes sizes_of(const fb::PoolOptions& o, const Shape& x) noexcept {
   const std::int32_t height = x.rank > 3 ? x[x.rank - 3] : 1, width = x[x.rank - 2];
   if (o.global()) return {height, width, height, width, 1, 1};
@@ -68,36 +70,49 @@ Status check_pool(const Model& model, const fb::Operator& op) noexcept {
     RUNNEL_TRY(check_number(x, "the input"));
     RUNNEL_TRY(check_number(y, "the output"));
   }
-  if (x.dtype != y.dtype) return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
-  if (x.shape.rank != 3 && x.shape.rank != 4) return Status(Code::unsupported) << "input rank " << x.shape.rank << ", expected 3 or 4";
+  if (x.dtype != y.dtype)
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
+  if (x.shape.rank != 3 && x.shape.rank != 4)
+    return Status(Code::unsupported) << "input rank " << x.shape.rank << ", expected 3 or 4";
   constexpr std::int32_t kMost = 1 << 16;
-  for (const std::int32_t v : {o->kernel_height(), o->kernel_width(), o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width()}) {
-    if (v < 1 || v > kMost) return Status(Code::invalid_data) << "a kernel, stride or dilation of " << v << ", expected 1 to " << kMost;
+  for (const std::int32_t v : {o->kernel_height(), o->kernel_width(), o->stride_height(), o->stride_width(),
+                               o->dilation_height(), o->dilation_width()}) {
+    if (v < 1 || v > kMost)
+      return Status(Code::invalid_data)
+             << "a kernel, stride or dilation of " << v << ", expected 1 to " << kMost;
   }
   for (const std::int32_t v : {o->pad_top(), o->pad_left(), o->pad_bottom(), o->pad_right()}) {
-    if (v < 0 || v > kMost) return Status(Code::invalid_data) << "padding of " << v << ", expected 0 to " << kMost;
+    if (v < 0 || v > kMost)
+      return Status(Code::invalid_data) << "padding of " << v << ", expected 0 to " << kMost;
   }
   const Sizes s = sizes_of(*o, x.shape);
-  const auto size = [](std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) {
+  const auto size = [](std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation,
+                       std::int64_t stride) {
     const std::int64_t room = in + pads - ((kernel - 1) * dilation + 1);
     return static_cast<std::int32_t>(room < 0 ? 0 : room / stride + 1);
   };
   const bool g = o->global();
   Shape expected = x.shape;
   if (x.shape.rank > 3) {
-    expected[x.shape.rank - 3] = size(s.height, g ? 0 : o->pad_top() + o->pad_bottom(), s.kernel_height, g ? 1 : o->dilation_height(), s.stride_height);
+    expected[x.shape.rank - 3] = size(s.height, g ? 0 : o->pad_top() + o->pad_bottom(), s.kernel_height,
+                                      g ? 1 : o->dilation_height(), s.stride_height);
   }
-  expected[x.shape.rank - 2] = size(s.width, g ? 0 : o->pad_left() + o->pad_right(), s.kernel_width, g ? 1 : o->dilation_width(), s.stride_width);
+  expected[x.shape.rank - 2] = size(s.width, g ? 0 : o->pad_left() + o->pad_right(), s.kernel_width,
+                                    g ? 1 : o->dilation_width(), s.stride_width);
   return expect_shape(y.shape, expected, "the output");
 }
 
-Status stream_pool(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_pool(const Model& model, const fb::Operator& op, TimeAxes axes,
+                   streaming::NodeRule& rule) noexcept {
   const fb::PoolOptions& o = *op.options_as_PoolOptions();
   const int rank = input(model, op, 0).shape.rank, axis = axes[0];
   const bool width = axis == rank - 2, height = rank > 3 && axis == rank - 3;
-  if (!width && !height) return Status(Code::unsupported) << "pools with time on axis " << axis << " of " << rank;
+  if (!width && !height)
+    return Status(Code::unsupported) << "pools with time on axis " << axis << " of " << rank;
   if (o.global()) {
-    return Status(Code::unsupported) << "pools over the whole recording; give it a window of frames (import --pool-window N), or run the model in usage `window`";
+    return Status(Code::unsupported) << "pools over the whole recording; give it a window of frames (import "
+                                        "--pool-window N), or run the model in usage `window`";
   }
   rule.kind = streaming::Kind::window;
   rule.padding = streaming::Padding::skipped;
@@ -164,10 +179,22 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition average_pool_v1{fb::OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition average_pool_v1{fb::OpCode::average_pool,
+                                         1,
+                                         "average_pool",
+                                         check_pool,
+                                         stream_pool,
+                                         prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1,           "max_pool",
+                                     check_pool,           stream_pool, prepare_pool<kernels::PoolOp::max>};
 // Any scale and zero point, padding not counted.
-const OperatorDefinition average_pool_v3{fb::OpCode::average_pool, 3, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v3{fb::OpCode::max_pool, 3, "max_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition average_pool_v3{fb::OpCode::average_pool,
+                                         3,
+                                         "average_pool",
+                                         check_pool,
+                                         stream_pool,
+                                         prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v3{fb::OpCode::max_pool, 3,           "max_pool",
+                                     check_pool,           stream_pool, prepare_pool<kernels::PoolOp::max>};
 
 }  // namespace runnel::ops

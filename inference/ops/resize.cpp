@@ -1,7 +1,9 @@
-// Resizing of height and width, channels last: the nearest element, or linear along each axis (bilinear), height first.
+// Resizing of height and width, channels last: the nearest element, or linear along each axis (bilinear),
+// height first.
 //
-// Positions are exact fractions (options in inference/model.fbs); linear weights and sums are float32. Along time a stream is
-// resized by a whole factor s: nearest is repetition, linear a filter of two input frames (docs/streaming.md, upsample).
+// Positions are exact fractions (options in inference/model.fbs); linear weights and sums are float32. Along
+// time a stream is resized by a whole factor s: nearest is repetition, linear a filter of two input frames
+// (docs/streaming.md, upsample).
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -18,7 +20,7 @@ namespace {
 // Output i of an axis stands at (i * step + shift) / unit of the input, which goes on to `length`.
 struct AxisMap {
   std::int64_t step = 1, shift = 0, unit = 1;
-  bool same = true;                   // nothing to do along this axis
+  bool same = true;  // nothing to do along this axis
 
   static AxisMap of(const fb::ResizeOptions& o, std::int64_t before, std::int64_t after) noexcept {
     AxisMap map;
@@ -43,12 +45,13 @@ struct AxisMap {
 // The two elements that output i is made of.
 struct Taps {
   std::int64_t left = 0, right = 0;
-  float weight = 0;                   // of the right one
+  float weight = 0;  // of the right one
 };
 Taps taps_of(const AxisMap& map, bool linear, std::int64_t i, std::int64_t length) noexcept {
   if (map.same) return {i, i, 0};
   const std::int64_t position = i * map.step + map.shift, left = floor_div(position, map.unit);
-  if (!linear || length == 1) return {std::clamp<std::int64_t>(left, 0, length - 1), std::clamp<std::int64_t>(left, 0, length - 1), 0};
+  if (!linear || length == 1)
+    return {std::clamp<std::int64_t>(left, 0, length - 1), std::clamp<std::int64_t>(left, 0, length - 1), 0};
   // Beyond the ends the outermost element alone; the one beside it need not be there any more.
   if (left < 0) return {0, 0, 0};
   if (left >= length - 1) return {length - 1, length - 1, 0};
@@ -62,12 +65,13 @@ struct BoundResize : BoundOperator {
   bool linear = false;
   AxisMap height, width;
   std::int64_t batch = 1, in_height = 1, in_width = 1, out_height = 1, out_width = 1, channels = 1;
-  std::int64_t x_batch = 0;               // elements between the inputs of two batch entries
-  float x_scale = 1, y_scale = 1;         // y_scale: 1 / scale of y
+  std::int64_t x_batch = 0;        // elements between the inputs of two batch entries
+  float x_scale = 1, y_scale = 1;  // y_scale: 1 / scale of y
   kernels::Rounding rounding = kernels::Rounding::half_up;
   Rescale rescale;
-  // Streamed and resized along time: output frame f of a block has index factor * (first input index) - late + f.
-  int time = -1;                          // 0 height, 1 width, -1 neither
+  // Streamed and resized along time: output frame f of a block has index factor * (first input index) - late
+  // + f.
+  int time = -1;  // 0 height, 1 width, -1 neither
   std::int64_t factor = 1, late = 0, back_frames = 0;
 };
 
@@ -78,8 +82,10 @@ struct Along {
 
 template <class T>
 void put(const BoundResize& op, float value, T* y) noexcept {
-  if constexpr (std::is_same_v<T, float>) *y = value;
-  else *y = kernels::saturate<T>(kernels::round_float(value * op.y_scale, op.rounding));
+  if constexpr (std::is_same_v<T, float>)
+    *y = value;
+  else
+    *y = kernels::saturate<T>(kernels::round_float(value * op.y_scale, op.rounding));
 }
 
 template <class T>
@@ -124,8 +130,10 @@ void resize(const BoundResize& op, const Along& along, const T* x, T* y) noexcep
       const bool row_is_data = taps(op.height, 0, i, op.in_height, h);
       for (std::int64_t j = 0; j < op.out_width; ++j, y += op.channels) {
         Taps w;
-        if (row_is_data && taps(op.width, 1, j, op.in_width, w)) resize_pixel(op, x, h, w, y);
-        else std::fill_n(y, op.channels, T{});
+        if (row_is_data && taps(op.width, 1, j, op.in_width, w))
+          resize_pixel(op, x, h, w, y);
+        else
+          std::fill_n(y, op.channels, T{});
       }
     }
   }
@@ -140,10 +148,14 @@ void run_resize(const BoundOperator& self, const RunContext& context) noexcept {
   }
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
-  if (op.dtype == DType::int8) resize(op, along, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
-  else if (op.dtype == DType::int16) resize(op, along, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
-  else resize(op, along, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
-  if (!op.linear && op.rescale.needed()) op.rescale(static_cast<std::size_t>(op.batch * op.out_height * op.out_width * op.channels), y, y);
+  if (op.dtype == DType::int8)
+    resize(op, along, reinterpret_cast<const std::int8_t*>(x), reinterpret_cast<std::int8_t*>(y));
+  else if (op.dtype == DType::int16)
+    resize(op, along, reinterpret_cast<const std::int16_t*>(x), reinterpret_cast<std::int16_t*>(y));
+  else
+    resize(op, along, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
+  if (!op.linear && op.rescale.needed())
+    op.rescale(static_cast<std::size_t>(op.batch * op.out_height * op.out_width * op.channels), y, y);
 }
 
 Status check_resize(const Model& model, const fb::Operator& op) noexcept {
@@ -152,11 +164,15 @@ Status check_resize(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_moved(x, y));
   if (x.dtype != DType::float32) RUNNEL_TRY(check_quantized(x, "the input"));
-  if (o->mode() > fb::ResizeMode::MAX || o->coordinates() > fb::ResizeCoordinates::MAX) return Status(Code::invalid_data) << "unknown mode or coordinates";
+  if (o->mode() > fb::ResizeMode::MAX || o->coordinates() > fb::ResizeCoordinates::MAX)
+    return Status(Code::invalid_data) << "unknown mode or coordinates";
   if (o->mode() == fb::ResizeMode::nearest && o->coordinates() != fb::ResizeCoordinates::asymmetric) {
-    return Status(Code::unsupported) << "nearest with " << fb::EnumNameResizeCoordinates(o->coordinates()) << " coordinates, expected asymmetric";
+    return Status(Code::unsupported) << "nearest with " << fb::EnumNameResizeCoordinates(o->coordinates())
+                                     << " coordinates, expected asymmetric";
   }
-  if (x.shape.rank != 3 && x.shape.rank != 4) return Status(Code::unsupported) << "an input of rank " << x.shape.rank << ", expected [batch, (height,) width, channels]";
+  if (x.shape.rank != 3 && x.shape.rank != 4)
+    return Status(Code::unsupported) << "an input of rank " << x.shape.rank
+                                     << ", expected [batch, (height,) width, channels]";
   Shape expected = y.shape;
   expected.rank = x.shape.rank;
   expected[0] = x.shape[0];
@@ -164,8 +180,8 @@ Status check_resize(const Model& model, const fb::Operator& op) noexcept {
   return expect_shape(y.shape, expected, "the output");
 }
 
-// The rule along an axis that is resized by the factor s. Linear: output j reads the frames left and left + 1, and (j + P) / s is
-// left + 1.
+// The rule along an axis that is resized by the factor s. Linear: output j reads the frames left and left +
+// 1, and (j + P) / s is left + 1.
 streaming::NodeRule rule_of(const fb::ResizeOptions& o, std::int64_t s) noexcept {
   streaming::NodeRule rule;
   rule.kind = streaming::Kind::upsample;
@@ -178,16 +194,20 @@ streaming::NodeRule rule_of(const fb::ResizeOptions& o, std::int64_t s) noexcept
   return rule;
 }
 
-Status stream_resize(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_resize(const Model& model, const fb::Operator& op, TimeAxes axes,
+                     streaming::NodeRule& rule) noexcept {
   const fb::ResizeOptions& o = *op.options_as_ResizeOptions();
   const Shape x = input(model, op, 0).shape, y = output(model, op).shape;
   const int axis = axes[0];
   axes.back() = axes[0];
   if (axis == 0 || x[axis] == y[axis]) return {};
   if (y[axis] % x[axis] != 0) {
-    return Status(Code::unsupported) << "resizes time from " << x[axis] << " to " << y[axis] << " frames; only whole factors can be streamed";
+    return Status(Code::unsupported) << "resizes time from " << x[axis] << " to " << y[axis]
+                                     << " frames; only whole factors can be streamed";
   }
-  if (o.coordinates() == fb::ResizeCoordinates::align_corners) return Status(Code::unsupported) << "aligns the corners, which depends on the recording's length; use half_pixel";
+  if (o.coordinates() == fb::ResizeCoordinates::align_corners)
+    return Status(Code::unsupported)
+           << "aligns the corners, which depends on the recording's length; use half_pixel";
   rule = rule_of(o, y[axis] / x[axis]);
   return {};
 }
@@ -237,6 +257,7 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition resize_v1{fb::OpCode::resize, 1, "resize", check_resize, stream_resize, prepare_resize};
+const OperatorDefinition resize_v1{fb::OpCode::resize, 1, "resize", check_resize, stream_resize,
+                                   prepare_resize};
 
 }  // namespace runnel::ops

@@ -24,13 +24,15 @@ Status check_softmax(const Model& model, const fb::Operator& op) noexcept {
   const TensorView x = input(model, op, 0), y = output(model, op);
   RUNNEL_TRY(check_number(x, "the input"));
   RUNNEL_TRY(check_number(y, "the output"));
-  if (o->axis() < 0 || o->axis() >= x.shape.rank) return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
+  if (o->axis() < 0 || o->axis() >= x.shape.rank)
+    return Status(Code::invalid_data) << "axis " << o->axis() << ", expected 0 to " << x.shape.rank - 1;
   return expect_shape(y.shape, x.shape, "the output");
 }
 
 Status stream_softmax(const Model&, const fb::Operator& op, TimeAxes axes, streaming::NodeRule&) noexcept {
   if (axes[0] == op.options_as_AxisOptions()->axis()) {
-    return Status(Code::unsupported) << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
+    return Status(Code::unsupported)
+           << "sums over the whole recording; give it a window of frames, or run the model in usage `window`";
   }
   axes.back() = axes[0];
   return {};
@@ -62,7 +64,10 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition softmax_v1{fb::OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
-const OperatorDefinition log_softmax_v1{fb::OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>, InPlace::first};
+const OperatorDefinition softmax_v1{
+    fb::OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
+const OperatorDefinition log_softmax_v1{
+    fb::OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>,
+    InPlace::first};
 
 }  // namespace runnel::ops

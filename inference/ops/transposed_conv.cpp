@@ -1,5 +1,5 @@
-// Transposed convolution, one- and two-dimensional, grouped and depthwise. A stream keeps its last inputs, not partial sums
-// (docs/streaming.md), so that every output is rounded once from all its inputs.
+// Transposed convolution, one- and two-dimensional, grouped and depthwise. A stream keeps its last inputs,
+// not partial sums (docs/streaming.md), so that every output is rounded once from all its inputs.
 #include "kernels/transposed_conv.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct BoundTransposed : BoundOperator {
   Operand x;
   std::int32_t y = -1;
   std::int32_t batch = 1;
-  std::size_t x_bytes = 0, y_bytes = 0;   // of one batch entry
+  std::size_t x_bytes = 0, y_bytes = 0;  // of one batch entry
   bool reference = false;
 };
 
@@ -25,8 +25,10 @@ void run_transposed(const BoundOperator& self, const RunContext& context) noexce
   const std::byte* x = op.x.at(context);
   std::byte* y = context.data[op.y];
   for (std::int32_t b = 0; b < op.batch; ++b, x += op.x_bytes, y += op.y_bytes) {
-    if (op.reference) kernels::transposed_conv_reference(op.conv.spec, x, y);
-    else kernels::run_transposed_conv(op.conv, x, y, context.scratch);
+    if (op.reference)
+      kernels::transposed_conv_reference(op.conv.spec, x, y);
+    else
+      kernels::run_transposed_conv(op.conv, x, y, context.scratch);
   }
 }
 
@@ -48,11 +50,15 @@ Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t ch
   RUNNEL_TRY(check_quantized(x, "the input"));
   RUNNEL_TRY(check_quantized(y, "the output"));
   if (!w.constant || w.dtype != x.dtype || y.dtype != x.dtype) {
-    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype) << ", output " << name_of(y.dtype)
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", weights " << name_of(w.dtype)
+                                     << ", output " << name_of(y.dtype)
                                      << ", expected one type and constant weights";
   }
-  const bool per_channel = static_cast<std::int32_t>(w.exponents.size()) == channels && (channels == 1 || w.channel_axis == 0);
-  if ((w.exponents.size() != 1 && !per_channel) || w.zero_point() != 0) return Status(Code::unsupported) << "weights without one exponent for all or per output channel, or with a zero point";
+  const bool per_channel =
+      static_cast<std::int32_t>(w.exponents.size()) == channels && (channels == 1 || w.channel_axis == 0);
+  if ((w.exponents.size() != 1 && !per_channel) || w.zero_point() != 0)
+    return Status(Code::unsupported)
+           << "weights without one exponent for all or per output channel, or with a zero point";
   if (input_index(op, 2) < 0) return {};
   const TensorView bias = input(model, op, 2);
   const DType wide = x.dtype == DType::int8 ? DType::int32 : DType::int64;
@@ -62,7 +68,9 @@ Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t ch
   for (std::size_t i = 0; i < bias.exponents.size(); ++i) {
     const int expected = x.exponent() + w.exponents[w.exponents.size() == 1 ? 0 : i];
     if (bias.exponents[i] != expected) {
-      return Status(Code::invalid_data) << "bias exponent " << static_cast<int>(bias.exponents[i]) << " of channel " << i << ", expected " << expected << " (input plus weight)";
+      return Status(Code::invalid_data)
+             << "bias exponent " << static_cast<int>(bias.exponents[i]) << " of channel " << i
+             << ", expected " << expected << " (input plus weight)";
     }
   }
   return {};
@@ -73,43 +81,58 @@ Status check_transposed(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_ASSIGN(const fb::TransposedConvOptions* const o, options<fb::TransposedConvOptions>(op));
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   if ((x.shape.rank != 3 && x.shape.rank != 4) || w.shape.rank != 4) {
-    return Status(Code::unsupported) << "an input of rank " << x.shape.rank << " and weights of rank " << w.shape.rank << ", expected 3 or 4, and 4";
+    return Status(Code::unsupported) << "an input of rank " << x.shape.rank << " and weights of rank "
+                                     << w.shape.rank << ", expected 3 or 4, and 4";
   }
   constexpr std::int32_t kMost = 1 << 12;
-  for (const std::int32_t positive : {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width()}) {
-    if (positive < 1 || positive > kMost) return Status(Code::invalid_data) << "a stride or dilation of " << positive << ", expected 1 to " << kMost;
+  for (const std::int32_t positive :
+       {o->stride_height(), o->stride_width(), o->dilation_height(), o->dilation_width()}) {
+    if (positive < 1 || positive > kMost)
+      return Status(Code::invalid_data)
+             << "a stride or dilation of " << positive << ", expected 1 to " << kMost;
   }
   // Frames made of nothing but the bias can be added behind the result, not in front of it.
   for (const std::int32_t crop : {o->crop_top(), o->crop_left()}) {
-    if (crop < 0 || crop > kMost) return Status(Code::unsupported) << "a crop of " << crop << " in front, expected 0 to " << kMost;
+    if (crop < 0 || crop > kMost)
+      return Status(Code::unsupported) << "a crop of " << crop << " in front, expected 0 to " << kMost;
   }
   for (const std::int32_t crop : {o->crop_bottom(), o->crop_right()}) {
-    if (crop < -kMost || crop > kMost) return Status(Code::unsupported) << "a crop of " << crop << " behind, expected at most " << kMost;
+    if (crop < -kMost || crop > kMost)
+      return Status(Code::unsupported) << "a crop of " << crop << " behind, expected at most " << kMost;
   }
   const std::int32_t channels = x.shape[x.shape.rank - 1], groups = o->groups();
   if (groups < 1 || channels % groups != 0 || w.shape[0] % groups != 0 || w.shape[3] != channels / groups) {
-    return Status(Code::invalid_data) << "weights for " << w.shape[3] << " channels in " << groups << " groups, but the input has " << channels;
+    return Status(Code::invalid_data) << "weights for " << w.shape[3] << " channels in " << groups
+                                      << " groups, but the input has " << channels;
   }
-  if (std::int64_t{w.shape[1]} * w.shape[2] * w.shape[3] > (1 << 16)) return Status(Code::unsupported) << "a kernel of more than 65536 products";
+  if (std::int64_t{w.shape[1]} * w.shape[2] * w.shape[3] > (1 << 16))
+    return Status(Code::unsupported) << "a kernel of more than 65536 products";
   Shape expected = x.shape;
   const int width = x.shape.rank - 2;
   for (const bool height : {false, true}) {
     const int axis = height ? width - 1 : width;
-    const std::int64_t length = streaming::output_length(rule_of(*o, w.shape, height), axis == 0 ? 1 : x.shape[axis]);
-    if (length > (1 << 30)) return Status(Code::unsupported) << "an output of " << length << " elements along axis " << axis;
-    if (axis > 0) expected[axis] = static_cast<std::int32_t>(length);
-    else if (length != 1) return Status(Code::invalid_data) << "a kernel, stride or crop in height for an input without height";
+    const std::int64_t length =
+        streaming::output_length(rule_of(*o, w.shape, height), axis == 0 ? 1 : x.shape[axis]);
+    if (length > (1 << 30))
+      return Status(Code::unsupported) << "an output of " << length << " elements along axis " << axis;
+    if (axis > 0)
+      expected[axis] = static_cast<std::int32_t>(length);
+    else if (length != 1)
+      return Status(Code::invalid_data) << "a kernel, stride or crop in height for an input without height";
   }
   expected[x.shape.rank - 1] = w.shape[0];
   RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
   return check_numbers(model, op, w.shape[0]);
 }
 
-Status stream_transposed(const Model& model, const fb::Operator& op, TimeAxes axes, streaming::NodeRule& rule) noexcept {
+Status stream_transposed(const Model& model, const fb::Operator& op, TimeAxes axes,
+                         streaming::NodeRule& rule) noexcept {
   const int rank = input(model, op, 0).shape.rank;
   axes.back() = axes[0];
   if (axes[0] == 0) return {};
-  if (axes[0] == rank - 1) return Status(Code::unsupported) << "mixes time into its channels: time is axis " << static_cast<int>(axes[0]) << " of " << rank;
+  if (axes[0] == rank - 1)
+    return Status(Code::unsupported) << "mixes time into its channels: time is axis "
+                                     << static_cast<int>(axes[0]) << " of " << rank;
   rule = rule_of(*op.options_as_TransposedConvOptions(), input(model, op, 1).shape, axes[0] == rank - 3);
   return {};
 }
@@ -119,7 +142,8 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
   const fb::TransposedConvOptions& o = *op.options_as_TransposedConvOptions();
   RUNNEL_ASSIGN(BoundTransposed* const bound, allocate<BoundTransposed>(context, run_transposed));
   const std::int32_t x_tensor = input_index(op, 0);
-  const TensorView from = input(context.model(), op, 0), w = input(context.model(), op, 1), to = output(context.model(), op);
+  const TensorView from = input(context.model(), op, 0), w = input(context.model(), op, 1),
+                   to = output(context.model(), op);
   const Shape x = context.shape(x_tensor), y = context.shape(output_index(op));
   const int width = x.rank - 2, time = context.time_axis(x_tensor);
   kernels::TransposedConvSpec spec;
@@ -128,7 +152,8 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
   spec.out_channels = w.shape[0];
   spec.groups = o.groups();
   spec.weights = w.data.data();
-  spec.bias = input_index(op, 2) >= 0 ? static_cast<const void*>(input(context.model(), op, 2).data.data()) : nullptr;
+  spec.bias =
+      input_index(op, 2) >= 0 ? static_cast<const void*>(input(context.model(), op, 2).data.data()) : nullptr;
   for (const bool height : {false, true}) {
     const int axis = height ? width - 1 : width;
     const streaming::NodeRule rule = rule_of(o, w.shape, height);
@@ -137,11 +162,12 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
     along.stride = static_cast<std::int32_t>(rule.stride);
     along.dilation = static_cast<std::int32_t>(rule.dilation);
     along.offset = rule.left;
-    if (axis == 0) continue;   // an input without height
+    if (axis == 0) continue;  // an input without height
     along.in = x[axis];
     along.out = y[axis];
     if (!context.streamed() || axis != time) continue;
-    // Output f of a block stands at m = f - e in front of which `context` inputs are kept (streaming/plan.cpp).
+    // Output f of a block stands at m = f - e in front of which `context` inputs are kept
+    // (streaming/plan.cpp).
     const TimeWindow window = context.window(0);
     along.in = static_cast<std::int32_t>(window.frames);
     along.offset = window.back_frames * rule.stride - streaming::certainty(rule);
@@ -149,8 +175,10 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
   spec.requant.rounding = rounding_of(op);
   spec.requant.count = static_cast<std::int32_t>(w.exponents.size());
   auto* shifts = context.memory().array<std::int32_t>(w.exponents.size());
-  if (shifts == nullptr) return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
-  for (std::size_t i = 0; i < w.exponents.size(); ++i) shifts[i] = to.exponent() - w.exponents[i] - from.exponent();
+  if (shifts == nullptr)
+    return Status(Code::out_of_memory) << "no memory for " << w.exponents.size() << " shifts";
+  for (std::size_t i = 0; i < w.exponents.size(); ++i)
+    shifts[i] = to.exponent() - w.exponents[i] - from.exponent();
   spec.requant.shift = shifts;
   activation_range(to.dtype, 0, o.activation(), spec.requant.low, spec.requant.high);
   RUNNEL_TRY(kernels::prepare_transposed_conv(spec, context.memory(), bound->conv));
@@ -168,6 +196,8 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
 
 }  // namespace
 
-const OperatorDefinition transposed_conv_v1{fb::OpCode::transposed_conv, 1, "transposed_conv", check_transposed, stream_transposed, prepare_transposed};
+const OperatorDefinition transposed_conv_v1{fb::OpCode::transposed_conv, 1,
+                                            "transposed_conv",           check_transposed,
+                                            stream_transposed,           prepare_transposed};
 
 }  // namespace runnel::ops

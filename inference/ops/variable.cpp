@@ -1,4 +1,5 @@
-// Values that a session keeps from call to call, read and assigned by operators of their own (inference/model.fbs).
+// Values that a session keeps from call to call, read and assigned by operators of their own
+// (inference/model.fbs).
 #include <cstring>
 
 #include "inference/ops/definitions.h"
@@ -9,12 +10,12 @@ namespace {
 
 struct BoundVariable : BoundOperator {
   Operand x;
-  const std::byte* first = nullptr;                // null: zeros
+  const std::byte* first = nullptr;  // null: zeros
   std::int32_t y = -1;
   std::size_t state = 0, bytes = 0, element = 1;
-  std::int64_t zero_point = 0;                     // its first bytes are those of a narrower type
+  std::int64_t zero_point = 0;  // its first bytes are those of a narrower type
 };
-constexpr std::int32_t kMostVariables = 256;       // bounds the work of comparing them
+constexpr std::int32_t kMostVariables = 256;  // bounds the work of comparing them
 
 void run_read(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundVariable&>(self);
@@ -33,7 +34,8 @@ void reset_variable(const BoundOperator& self, std::byte* state) noexcept {
     return;
   }
   std::memset(at, 0, op.bytes);
-  for (std::size_t i = 0; op.zero_point != 0 && i < op.bytes; i += op.element) std::memcpy(at + i, &op.zero_point, op.element);
+  for (std::size_t i = 0; op.zero_point != 0 && i < op.bytes; i += op.element)
+    std::memcpy(at + i, &op.zero_point, op.element);
 }
 
 std::int32_t variable_of(const fb::Operator& op) noexcept {
@@ -46,11 +48,16 @@ Status check_agreement(const Model& model, const fb::Operator& op) noexcept {
   const TensorView y = output(model, op);
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& first = model.op(i);
-    if ((first.code() != fb::OpCode::read_variable && first.code() != fb::OpCode::assign_variable) || variable_of(first) != variable_of(op)) continue;
-    if (first.code() != fb::OpCode::read_variable) return Status(Code::invalid_data) << "variable " << variable_of(op) << " is assigned before it is read";
+    if ((first.code() != fb::OpCode::read_variable && first.code() != fb::OpCode::assign_variable) ||
+        variable_of(first) != variable_of(op))
+      continue;
+    if (first.code() != fb::OpCode::read_variable)
+      return Status(Code::invalid_data) << "variable " << variable_of(op) << " is assigned before it is read";
     const TensorView its = output(model, first);
     if (its.dtype != y.dtype || its.zero_point() != y.zero_point()) {
-      return Status(Code::invalid_data) << "variable " << variable_of(op) << " is " << name_of(y.dtype) << " here and " << name_of(its.dtype) << " or of another zero point elsewhere";
+      return Status(Code::invalid_data)
+             << "variable " << variable_of(op) << " is " << name_of(y.dtype) << " here and "
+             << name_of(its.dtype) << " or of another zero point elsewhere";
     }
     if (op.code() == fb::OpCode::read_variable && input_index(first, 0) != input_index(op, 0)) {
       return Status(Code::invalid_data) << "variable " << variable_of(op) << " has two first values";
@@ -65,21 +72,27 @@ Status check_variable(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, read ? 0 : 1, 1));
   RUNNEL_TRY(options<fb::VariableOptions>(op).status());
   if (variable_of(op) < 0 || variable_of(op) >= kMostVariables) {
-    return Status(Code::invalid_data) << "variable " << variable_of(op) << ", expected 0 to " << kMostVariables - 1;
+    return Status(Code::invalid_data)
+           << "variable " << variable_of(op) << ", expected 0 to " << kMostVariables - 1;
   }
   const TensorView y = output(model, op);
-  if (y.zero_points.size() > 1) return Status(Code::unsupported) << "a variable with a zero point per channel";
+  if (y.zero_points.size() > 1)
+    return Status(Code::unsupported) << "a variable with a zero point per channel";
   if (input_index(op, 0) >= 0) {
     const TensorView x = input(model, op, 0);
-    if (read && !x.constant) return Status(Code::invalid_data) << "its first value is computed, expected a constant";
-    if (x.dtype != y.dtype) return Status(Code::invalid_data) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
+    if (read && !x.constant)
+      return Status(Code::invalid_data) << "its first value is computed, expected a constant";
+    if (x.dtype != y.dtype)
+      return Status(Code::invalid_data)
+             << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype) << ", expected one type";
     RUNNEL_TRY(expect_shape(y.shape, x.shape, "the output"));
   }
   return check_agreement(model, op);
 }
 
 Status stream_variable(const Model&, const fb::Operator&, TimeAxes, streaming::NodeRule&) noexcept {
-  return Status(Code::unsupported) << "keeps a value from call to call: the model runs in steps of the length it was exported for (`infer --sequence`)";
+  return Status(Code::unsupported) << "keeps a value from call to call: the model runs in steps of the "
+                                      "length it was exported for (`infer --sequence`)";
 }
 
 Result<const BoundOperator*> prepare_variable(PrepareContext& context) noexcept {
@@ -106,7 +119,9 @@ Result<const BoundOperator*> prepare_variable(PrepareContext& context) noexcept 
 
 }  // namespace
 
-const OperatorDefinition read_variable_v1{fb::OpCode::read_variable, 1, "read_variable", check_variable, stream_variable, prepare_variable};
-const OperatorDefinition assign_variable_v1{fb::OpCode::assign_variable, 1, "assign_variable", check_variable, stream_variable, prepare_variable};
+const OperatorDefinition read_variable_v1{
+    fb::OpCode::read_variable, 1, "read_variable", check_variable, stream_variable, prepare_variable};
+const OperatorDefinition assign_variable_v1{
+    fb::OpCode::assign_variable, 1, "assign_variable", check_variable, stream_variable, prepare_variable};
 
 }  // namespace runnel::ops

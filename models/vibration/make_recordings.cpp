@@ -1,4 +1,5 @@
-// Recordings to calibrate the vibration model with: make_vibration_recordings FOLDER writes some of every state, of seeds that neither training nor tests use.
+// Recordings to calibrate the vibration model with: make_vibration_recordings FOLDER writes some of every
+// state, of seeds that neither training nor tests use.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -53,8 +54,10 @@ int main(int count, char** arguments) {
   std::filesystem::create_directories(folder, error);
   for (int i = 0; i < kOfEachState; ++i) {
     for (std::size_t state = 0; state < runnel::vibration::kStates.size(); ++state) {
-      const auto path = folder / (std::string(runnel::vibration::kStates[state]) + "_" + std::to_string(i) + ".wav");
-      const auto seed = kFirstSeed + static_cast<std::uint64_t>(i) * runnel::vibration::kStates.size() + state;
+      const auto path =
+          folder / (std::string(runnel::vibration::kStates[state]) + "_" + std::to_string(i) + ".wav");
+      const auto seed =
+          kFirstSeed + static_cast<std::uint64_t>(i) * runnel::vibration::kStates.size() + state;
       if (write_wav(path, runnel::vibration::signal(state, seed, kSeconds))) continue;
       std::fprintf(stderr, "make_vibration_recordings: %s cannot be written\n", path.c_str());
       return 1;

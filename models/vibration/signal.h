@@ -1,4 +1,5 @@
-// Vibration of a small motor in five states: the same signals as training/vibration/generator.py makes, from the same seeds.
+// Vibration of a small motor in five states: the same signals as training/vibration/generator.py makes, from
+// the same seeds.
 #pragma once
 
 #include <array>
@@ -9,7 +10,8 @@
 namespace runnel::vibration {
 
 inline constexpr int kRate = 4000;
-inline constexpr std::array<std::string_view, 5> kStates = {"stopped", "balanced", "imbalance", "misalignment", "bearing"};
+inline constexpr std::array<std::string_view, 5> kStates = {"stopped", "balanced", "imbalance",
+                                                            "misalignment", "bearing"};
 
 std::vector<std::int16_t> signal(std::size_t state, std::uint64_t seed, double seconds = 2.0);
 

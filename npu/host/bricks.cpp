@@ -15,12 +15,17 @@ void each_use(AnyStep& step, const Call& call) {
 
 bool whole_bricks(const FeatureMap& map) {
   const std::int64_t column = std::int64_t{map.depth} * map.element;
-  return map.layout == Layout::nhwc && map.element == 1 && map.depth % kBrick == 0 && map.stride_x == column && map.stride_y == column * map.width && map.base[0] == 0 &&
+  return map.layout == Layout::nhwc && map.element == 1 && map.depth % kBrick == 0 &&
+         map.stride_x == column && map.stride_y == column * map.width && map.base[0] == 0 &&
          map.width0 >= map.width && map.height0 >= map.height && map.height1 >= map.height;
 }
-bool same_shape(const FeatureMap& a, const FeatureMap& b) { return a.height == b.height && a.width == b.width && a.depth == b.depth; }
+bool same_shape(const FeatureMap& a, const FeatureMap& b) {
+  return a.height == b.height && a.width == b.width && a.depth == b.depth;
+}
 // Copies count bytes; sums over channels and broadcasts want rows.
-bool takes_bricks(const Operation& op) { return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0; }
+bool takes_bricks(const Operation& op) {
+  return op.computes() && !op.is(PoolMode::reduce_sum) && op.broadcast == 0;
+}
 
 }  // namespace
 
@@ -30,7 +35,8 @@ std::vector<bool> could_be_bricks(std::span<const Step> steps, const std::vector
   for (const Step& step : steps) {
     each_use(step, [&](std::size_t buffer, const FeatureMap& map) {
       if (first[buffer] == nullptr) first[buffer] = &map;
-      if (!takes_bricks(step.op) || !whole_bricks(map) || !same_shape(map, *first[buffer])) possible[buffer] = false;
+      if (!takes_bricks(step.op) || !whole_bricks(map) || !same_shape(map, *first[buffer]))
+        possible[buffer] = false;
     });
   }
   for (std::size_t i = 0; i < possible.size(); ++i) possible[i] = possible[i] && first[i] != nullptr;

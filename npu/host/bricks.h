@@ -1,4 +1,5 @@
-// Maps between operations in bricks of 16 channels (NHCWB16): of a brick the whole width is fetched, where rows of all channels (NHWC) are fetched in pieces of what a block reads.
+// Maps between operations in bricks of 16 channels (NHCWB16): of a brick the whole width is fetched, where
+// rows of all channels (NHWC) are fetched in pieces of what a block reads.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace runnel::npu {
 
-// Buffers of which nobody sees where the bytes are: a map of 8-bit elements and whole bricks, which every step that uses it uses as a whole and in the same shape.
-// `inside`: of each buffer, whether only the program's steps use it.
+// Buffers of which nobody sees where the bytes are: a map of 8-bit elements and whole bricks, which every
+// step that uses it uses as a whole and in the same shape. `inside`: of each buffer, whether only the
+// program's steps use it.
 std::vector<bool> could_be_bricks(std::span<const Step> steps, const std::vector<bool>& inside);
 
 // The maps of these buffers, in bricks.

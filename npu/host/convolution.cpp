@@ -1,4 +1,5 @@
-// Convolutions: the window of each position is laid out as one row and multiplied with each channel's weights.
+// Convolutions: the window of each position is laid out as one row and multiplied with each channel's
+// weights.
 #include <algorithm>
 
 #include "npu/host/feature_map.h"
@@ -11,7 +12,7 @@ namespace {
 
 // So many products of a 16-bit and a 9-bit number, or of two 9-bit numbers, fit into 32 bits together.
 constexpr std::size_t kWideChunk = 128, kNarrowChunk = std::size_t{1} << 14;
-constexpr std::size_t kRow = 16;                           // rows of windows and weights are filled up to a multiple
+constexpr std::size_t kRow = 16;  // rows of windows and weights are filled up to a multiple
 
 std::size_t round_up(std::size_t value) { return (value + kRow - 1) / kRow * kRow; }
 
@@ -38,11 +39,19 @@ int accumulator_bits(const Operation& op) { return op.acc_format == 1 ? 40 : 32;
 template <class X>
 class Convolution {
  public:
-  Convolution(const Operation& op, const std::vector<std::int32_t>& input, const std::vector<std::int16_t>& weights, std::size_t chunk)
-      : op_(op), rows_(rows_of(op)), columns_(columns_of(op)), depth_(static_cast<std::size_t>(op.ifm.depth)), outs_(static_cast<std::size_t>(op.ofm.depth)),
-        x_(input.begin(), input.end()), chunk_(chunk) {
-    if (op.kind == OperationKind::depthwise) lay_out_depthwise(weights);
-    else lay_out(weights);
+  Convolution(const Operation& op, const std::vector<std::int32_t>& input,
+              const std::vector<std::int16_t>& weights, std::size_t chunk)
+      : op_(op),
+        rows_(rows_of(op)),
+        columns_(columns_of(op)),
+        depth_(static_cast<std::size_t>(op.ifm.depth)),
+        outs_(static_cast<std::size_t>(op.ofm.depth)),
+        x_(input.begin(), input.end()),
+        chunk_(chunk) {
+    if (op.kind == OperationKind::depthwise)
+      lay_out_depthwise(weights);
+    else
+      lay_out(weights);
   }
 
   // write(position, channel, sum)
@@ -56,7 +65,8 @@ class Convolution {
           depthwise(y, x, sums);
         } else {
           gather(y, x);
-          for (std::size_t out = 0; out < outs_; ++out) sums[out] = dot(window_.data(), weights_.data() + out * row_, row_, chunk_);
+          for (std::size_t out = 0; out < outs_; ++out)
+            sums[out] = dot(window_.data(), weights_.data() + out * row_, row_, chunk_);
         }
         for (std::size_t out = 0; out < outs_; ++out) write(position, out, sums[out]);
       }
@@ -64,8 +74,14 @@ class Convolution {
   }
 
  private:
-  [[nodiscard]] std::size_t taps() const { return static_cast<std::size_t>(rows_.taps) * static_cast<std::size_t>(columns_.taps); }
-  [[nodiscard]] const X* at(std::int32_t y, std::int32_t x) const { return x_.data() + (static_cast<std::size_t>(y) * static_cast<std::size_t>(op_.ifm.width) + static_cast<std::size_t>(x)) * depth_; }
+  [[nodiscard]] std::size_t taps() const {
+    return static_cast<std::size_t>(rows_.taps) * static_cast<std::size_t>(columns_.taps);
+  }
+  [[nodiscard]] const X* at(std::int32_t y, std::int32_t x) const {
+    return x_.data() + (static_cast<std::size_t>(y) * static_cast<std::size_t>(op_.ifm.width) +
+                        static_cast<std::size_t>(x)) *
+                           depth_;
+  }
 
   // [out][ky][kx][in], rows filled up with zeros.
   void lay_out(const std::vector<std::int16_t>& weights) {
@@ -73,7 +89,8 @@ class Convolution {
     row_ = round_up(length);
     weights_.assign(outs_ * row_, 0);
     for (std::size_t out = 0; out < outs_; ++out) {
-      std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(out * length), length, weights_.begin() + static_cast<std::ptrdiff_t>(out * row_));
+      std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(out * length), length,
+                  weights_.begin() + static_cast<std::ptrdiff_t>(out * row_));
     }
     window_.assign(row_, 0);
   }
@@ -81,7 +98,8 @@ class Convolution {
   void lay_out_depthwise(const std::vector<std::int16_t>& weights) {
     weights_.resize(weights.size());
     for (std::size_t out = 0; out < outs_; ++out) {
-      for (std::size_t tap = 0; tap < taps(); ++tap) weights_[tap * outs_ + out] = weights[out * taps() + tap];
+      for (std::size_t tap = 0; tap < taps(); ++tap)
+        weights_[tap * outs_ + out] = weights[out * taps() + tap];
     }
   }
 
@@ -91,8 +109,10 @@ class Convolution {
       const std::int32_t row = rows_.source(y, ky);
       for (std::int32_t kx = 0; kx < columns_.taps; ++kx, to += depth_) {
         const std::int32_t column = columns_.source(x, kx);
-        if (row < 0 || column < 0) std::fill_n(to, depth_, X{0});
-        else std::copy_n(at(row, column), depth_, to);
+        if (row < 0 || column < 0)
+          std::fill_n(to, depth_, X{0});
+        else
+          std::copy_n(at(row, column), depth_, to);
       }
     }
   }
@@ -105,7 +125,10 @@ class Convolution {
         const std::int32_t column = columns_.source(x, kx);
         if (column < 0) continue;
         const X* const from = at(row, column);
-        const std::int16_t* const w = weights_.data() + (static_cast<std::size_t>(ky) * static_cast<std::size_t>(columns_.taps) + static_cast<std::size_t>(kx)) * outs_;
+        const std::int16_t* const w =
+            weights_.data() + (static_cast<std::size_t>(ky) * static_cast<std::size_t>(columns_.taps) +
+                               static_cast<std::size_t>(kx)) *
+                                  outs_;
         for (std::size_t out = 0; out < outs_; ++out) sums[out] += std::int64_t{from[out]} * w[out];
       }
     }
@@ -137,11 +160,14 @@ Status Simulator::convolution(const Operation& op) {
   result_.resize(elements_of(op.ofm));
   const auto write = [&](std::size_t position, std::size_t channel, std::int64_t sum) {
     const ScaleRecord& record = scales[channel];
-    result_[position * scales.size() + channel] = output(wrap(sum + record.bias, accumulator_bits(op)), Scale{record.multiplier, record.shift});
+    result_[position * scales.size() + channel] =
+        output(wrap(sum + record.bias, accumulator_bits(op)), Scale{record.multiplier, record.shift});
   };
   const bool narrow = least >= -256 && most <= 255;
-  if (least >= INT16_MIN && most <= INT16_MAX) Convolution<std::int16_t>(op, first_, *weights, narrow ? kNarrowChunk : kWideChunk).run(write);
-  else Convolution<std::int32_t>(op, first_, *weights, 0).run(write);
+  if (least >= INT16_MIN && most <= INT16_MAX)
+    Convolution<std::int16_t>(op, first_, *weights, narrow ? kNarrowChunk : kWideChunk).run(write);
+  else
+    Convolution<std::int32_t>(op, first_, *weights, 0).run(write);
   return {};
 }
 

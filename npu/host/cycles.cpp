@@ -9,11 +9,21 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::int32_t kMostSubKernel = 8;                 // taps of a kernel along an axis that are done at a time
-constexpr double kScaleBurst = 256;                        // bytes of scales that one latency brings
+constexpr std::int32_t kMostSubKernel = 8;  // taps of a kernel along an axis that are done at a time
+constexpr double kScaleBurst = 256;         // bytes of scales that one latency brings
 
 // Cycles for an element of the output, by what makes it, and by the function behind it.
-enum OutputKind : std::uint8_t { kBinary32, kUnary32, kProductTo32, kProduct, kSimpleSum, kSum, kMaximum, kOther, kOutputKinds };
+enum OutputKind : std::uint8_t {
+  kBinary32,
+  kUnary32,
+  kProductTo32,
+  kProduct,
+  kSimpleSum,
+  kSum,
+  kMaximum,
+  kOther,
+  kOutputKinds
+};
 enum FunctionKind : std::uint8_t { kTable, kLimits, kNothing, kFunctionKinds };
 struct Pace {
   std::string_view accelerator;
@@ -28,11 +38,15 @@ constexpr Pace kPaces[] = {
     {"ethos-u65-512", {0.3125, 0.5625, 0.25, 0.1875, 0.25, 0.375, 0.0625, 0.125}, {0.5, 0.125, 0}},
 };
 const Pace& pace_of(const Accelerator& accelerator) noexcept {
-  return *std::find_if(std::begin(kPaces), std::end(kPaces), [&](const Pace& pace) { return pace.accelerator == accelerator.name; });
+  return *std::find_if(std::begin(kPaces), std::end(kPaces),
+                       [&](const Pace& pace) { return pace.accelerator == accelerator.name; });
 }
 
 bool acc40(const Operation& op) noexcept { return op.acc_format == 1; }
-bool depth_by_depth(const Operation& op) noexcept { return op.kind == OperationKind::depthwise || (op.kind == OperationKind::pool && !op.is(PoolMode::reduce_sum)); }
+bool depth_by_depth(const Operation& op) noexcept {
+  return op.kind == OperationKind::depthwise ||
+         (op.kind == OperationKind::pool && !op.is(PoolMode::reduce_sum));
+}
 
 OutputKind output_kind(const Operation& op) noexcept {
   if (op.kind == OperationKind::elementwise && op.ifm.element == 4) return op.has_ifm2 ? kBinary32 : kUnary32;
@@ -44,23 +58,31 @@ OutputKind output_kind(const Operation& op) noexcept {
 FunctionKind function_kind(const Operation& op) noexcept {
   if (op.activation.function != Activation::kNone) return kTable;
   if (op.ofm.element > 2) return kNothing;
-  const std::int32_t low = op.ofm.is_signed ? -(1 << (8 * op.ofm.element - 1)) : 0, high = low + (1 << 8 * op.ofm.element) - 1;
+  const std::int32_t low = op.ofm.is_signed ? -(1 << (8 * op.ofm.element - 1)) : 0,
+                     high = low + (1 << 8 * op.ofm.element) - 1;
   return op.activation.low > low || op.activation.high < std::min(high, INT16_MAX + 0) ? kLimits : kNothing;
 }
 
 Block shape_of(const FeatureMap& map) noexcept { return {map.height, map.width, map.depth}; }
 Block block_of(const Operation& op) noexcept { return {op.block_height, op.block_width, op.block_depth}; }
-Block smaller(const Block& a, const Block& b) noexcept { return {std::min(a.height, b.height), std::min(a.width, b.width), std::min(a.depth, b.depth)}; }
-double elements(const Block& block) noexcept { return static_cast<double>(block.height) * block.width * block.depth; }
+Block smaller(const Block& a, const Block& b) noexcept {
+  return {std::min(a.height, b.height), std::min(a.width, b.width), std::min(a.depth, b.depth)};
+}
+double elements(const Block& block) noexcept {
+  return static_cast<double>(block.height) * block.width * block.depth;
+}
 // Elements with the channels that bricks are filled up with.
 double stored(const Block& shape, Layout layout) noexcept {
-  return static_cast<double>(shape.height) * shape.width * (layout == Layout::nhcwb16 ? static_cast<double>(ceil_div(shape.depth, 16) * 16) : shape.depth);
+  return static_cast<double>(shape.height) * shape.width *
+         (layout == Layout::nhcwb16 ? static_cast<double>(ceil_div(shape.depth, 16) * 16) : shape.depth);
 }
 
 }  // namespace
 
-Result<CycleModel> CycleModel::make(const Accelerator& accelerator, const SystemConfiguration& system, const MemoryMode& mode) {
-  if (accelerator.product == Product::u85) return Status(Code::unsupported) << accelerator.name << ": there is no public model of its cycles";
+Result<CycleModel> CycleModel::make(const Accelerator& accelerator, const SystemConfiguration& system,
+                                    const MemoryMode& mode) {
+  if (accelerator.product == Product::u85)
+    return Status(Code::unsupported) << accelerator.name << ": there is no public model of its cycles";
   return CycleModel(accelerator, system, mode);
 }
 
@@ -73,15 +95,20 @@ const MemoryTiming& CycleModel::timing(MemoryArea area) const noexcept {
   if (area == MemoryArea::internal) return kNone;
   return area == system_->second ? system_->other : system_->sram;
 }
-double CycleModel::bytes_per_cycle(MemoryArea area) const noexcept { return (accelerator_->product == Product::u55 ? 8 : 16) * timing(area).clock_scale; }
-
-double CycleModel::copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept {
-  return std::max(std::floor(bytes / bytes_per_cycle(from)) + timing(from).read_latency, std::floor(bytes / bytes_per_cycle(to)));
+double CycleModel::bytes_per_cycle(MemoryArea area) const noexcept {
+  return (accelerator_->product == Product::u55 ? 8 : 16) * timing(area).clock_scale;
 }
 
-double CycleModel::with_bursts(const FeatureMap& map, const Operation& op, bool read, MemoryArea area, double bytes) const noexcept {
+double CycleModel::copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept {
+  return std::max(std::floor(bytes / bytes_per_cycle(from)) + timing(from).read_latency,
+                  std::floor(bytes / bytes_per_cycle(to)));
+}
+
+double CycleModel::with_bursts(const FeatureMap& map, const Operation& op, bool read, MemoryArea area,
+                               double bytes) const noexcept {
   const Block block = read ? ifm_block_of(op, *accelerator_) : block_of(op);
-  const std::int64_t element = map.element, brick = 16 * element * block.width, row = element * block.depth * block.width;
+  const std::int64_t element = map.element, brick = 16 * element * block.width,
+                     row = element * block.depth * block.width;
   std::int64_t burst = 0;
   if (map.layout == Layout::nhcwb16) {
     burst = 16 * element * map.width == block.depth ? row : read ? brick : brick * accelerator_->cores;
@@ -92,7 +119,8 @@ double CycleModel::with_bursts(const FeatureMap& map, const Operation& op, bool 
     if (!read) burst = std::min<std::int64_t>({64, 16 * element * accelerator_->cores, burst});
   }
   const int full = timing(area).burst;
-  return bytes * (static_cast<double>(full) / static_cast<double>(std::min<std::int64_t>(full, std::max<std::int64_t>(burst, 1))));
+  return bytes * (static_cast<double>(full) /
+                  static_cast<double>(std::min<std::int64_t>(full, std::max<std::int64_t>(burst, 1))));
 }
 
 // Reading one block and writing one.
@@ -100,7 +128,8 @@ double CycleModel::block_memory_cycles(const Operation& op) const noexcept {
   const auto cycles = [&](const FeatureMap& map, const Block& block, bool read) {
     const MemoryArea area = area_of(map.region);
     const int latency = read ? timing(area).read_latency : timing(area).write_latency;
-    return latency + with_bursts(map, op, read, area, elements(smaller(shape_of(map), block))) / bytes_per_cycle(area);
+    return latency +
+           with_bursts(map, op, read, area, elements(smaller(shape_of(map), block))) / bytes_per_cycle(area);
   };
   return cycles(op.ifm, ifm_block_of(op, *accelerator_), true) + cycles(op.ofm, block_of(op), false);
 }
@@ -128,7 +157,8 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
     ublock.width = 4;
     output.height = 1;
   }
-  const auto x = ceil_div(output.width, ublock.width), y = ceil_div(output.height, ublock.height), z = ceil_div(output.depth, ublock.depth);
+  const auto x = ceil_div(output.width, ublock.width), y = ceil_div(output.height, ublock.height),
+             z = ceil_div(output.depth, ublock.depth);
   const std::int64_t weights = 4 * ublock.depth, products = 4 * x * y;
   const std::int64_t bricks = ceil_div(input.depth, 8);
   std::int64_t delay = u55_32 ? (acc40(op) ? 7 : 3) : acc40(op) && accelerator_->banks <= 24 ? 3 : 2;
@@ -136,7 +166,8 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
   std::int64_t sum = 0;
   for (std::int32_t top = 0; top < taps_y; top += kMostSubKernel) {
     for (std::int32_t left = 0; left < taps_x; left += kMostSubKernel) {
-      const std::int64_t taps = std::int64_t{std::min(taps_y - top, kMostSubKernel)} * std::min(taps_x - left, kMostSubKernel);
+      const std::int64_t taps =
+          std::int64_t{std::min(taps_y - top, kMostSubKernel)} * std::min(taps_x - left, kMostSubKernel);
       std::int64_t steps = 1, cycles = 0;
       if (op.is(PoolMode::max) || op.is(PoolMode::average)) {
         cycles = std::max<std::int64_t>(4, taps) * x * y * z * (wide && !u55_32 ? 2 : 1);
@@ -160,23 +191,28 @@ double CycleModel::convolution(const Operation& op, MemoryArea scales) const noe
 
   double arithmetic = static_cast<double>(sum) / accelerator_->cores;
   double out = std::ceil(output_cycles(op) * elements(output));
-  if (op.has_scales) out = std::max(out, static_cast<double>(10 * output.depth) * timing(scales).read_latency / kScaleBurst);
+  if (op.has_scales)
+    out = std::max(out, static_cast<double>(10 * output.depth) * timing(scales).read_latency / kScaleBurst);
   const double least = (block_memory_cycles(op) + out + arithmetic) / 4;
   arithmetic = std::max(arithmetic, least);
   out = std::max(out, least);
-  const double blocks = static_cast<double>(ceil_div(op.ofm.height, output.height) * ceil_div(op.ofm.width, output.width) * ceil_div(op.ofm.depth, output.depth));
+  const double blocks =
+      static_cast<double>(ceil_div(op.ofm.height, output.height) * ceil_div(op.ofm.width, output.width) *
+                          ceil_div(op.ofm.depth, output.depth));
   return std::trunc(std::max(arithmetic, out) * blocks + std::min(arithmetic, out));
 }
 
 std::int64_t CycleModel::cycles(const Operation& op) const noexcept {
   if (!op.computes()) return 0;
-  if (op.kind != OperationKind::elementwise) return static_cast<std::int64_t>(convolution(op, area_of(op.weight_region)));
+  if (op.kind != OperationKind::elementwise)
+    return static_cast<std::int64_t>(convolution(op, area_of(op.weight_region)));
   return static_cast<std::int64_t>(std::ceil(output_cycles(op) * stored(shape_of(op.ofm), op.ofm.layout)));
 }
 
 std::int64_t CycleModel::macs(const Operation& op) const noexcept {
   if (!op.computes() || op.kind == OperationKind::elementwise) return 0;
-  return std::int64_t{op.kernel.taps_y()} * op.kernel.taps_x() * (depth_by_depth(op) ? 1 : op.ifm.depth) * op.ofm.height * op.ofm.width * op.ofm.depth;
+  return std::int64_t{op.kernel.taps_y()} * op.kernel.taps_x() * (depth_by_depth(op) ? 1 : op.ifm.depth) *
+         op.ofm.height * op.ofm.width * op.ofm.depth;
 }
 
 ElementAccess CycleModel::access(const Operation& op) const noexcept {
@@ -186,7 +222,9 @@ ElementAccess CycleModel::access(const Operation& op) const noexcept {
   if (op.kind == OperationKind::elementwise) {
     const double whole = stored(shape_of(op.ofm), op.ifm.layout);
     const auto single = [&](const FeatureMap& map) { return elements(shape_of(map)) <= 1; };
-    const auto one = [&](const FeatureMap& map) { return map.element > 1 ? stored({1, 1, 1}, op.ifm.layout) : 0; };
+    const auto one = [&](const FeatureMap& map) {
+      return map.element > 1 ? stored({1, 1, 1}, op.ifm.layout) : 0;
+    };
     if (single(op.ifm)) {
       out.ifm = one(op.ifm);
       if (op.has_ifm2) out.ifm2 = whole;
@@ -196,12 +234,15 @@ ElementAccess CycleModel::access(const Operation& op) const noexcept {
     }
     return out;
   }
-  const Block input = smaller(shape_of(op.ifm), ifm_block_of(op, *accelerator_)), output = smaller(shape_of(op.ofm), block_of(op));
-  const double across = static_cast<double>(ceil_div(op.ofm.height, output.height) * ceil_div(op.ofm.width, output.width));
+  const Block input = smaller(shape_of(op.ifm), ifm_block_of(op, *accelerator_)),
+              output = smaller(shape_of(op.ofm), block_of(op));
+  const double across =
+      static_cast<double>(ceil_div(op.ofm.height, output.height) * ceil_div(op.ofm.width, output.width));
   const bool once = depth_by_depth(op);
   const double blocks = across * (once ? 1 : static_cast<double>(ceil_div(op.ofm.depth, output.depth)));
   const std::int32_t taps_y = op.kernel.taps_y(), taps_x = op.kernel.taps_x();
-  const double parts = static_cast<double>(ceil_div(taps_y, kMostSubKernel) * ceil_div(taps_x, kMostSubKernel));
+  const double parts =
+      static_cast<double>(ceil_div(taps_y, kMostSubKernel) * ceil_div(taps_x, kMostSubKernel));
   out.ifm = stored({input.height, input.width, op.ifm.depth}, op.ifm.layout) * parts * blocks;
   if (op.kind == OperationKind::pool) return out;
   const double kernel = static_cast<double>(taps_y) * taps_x * (once ? 1 : op.ifm.depth);

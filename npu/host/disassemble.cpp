@@ -10,16 +10,24 @@ using Json = nlohmann::ordered_json;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
-std::string type_text(const FeatureMap& map) { return (map.is_signed ? "int" : "uint") + number(8 * map.element); }
+std::string type_text(const FeatureMap& map) {
+  return (map.is_signed ? "int" : "uint") + number(8 * map.element);
+}
 const char* layout_text(Layout layout) { return layout == Layout::nhwc ? "nhwc" : "nhcwb16"; }
-const char* rounding_text(Rounding rounding) { return rounding == Rounding::tfl ? "tfl" : rounding == Rounding::truncate ? "truncate" : "natural"; }
+const char* rounding_text(Rounding rounding) {
+  return rounding == Rounding::tfl ? "tfl" : rounding == Rounding::truncate ? "truncate" : "natural";
+}
 const char* upscale_text(Upscale upscale) { return upscale == Upscale::nearest ? "nearest" : "zeros"; }
-std::string shape_text(const FeatureMap& map) { return number(map.height) + "x" + number(map.width) + "x" + number(map.depth); }
+std::string shape_text(const FeatureMap& map) {
+  return number(map.height) + "x" + number(map.width) + "x" + number(map.depth);
+}
 bool tiled(const FeatureMap& map) { return map.width > map.width0 || map.height > map.height0; }
 
 std::string map_text(const char* name, const FeatureMap& map) {
-  std::string text = std::string("  ") + name + " " + shape_text(map) + " " + type_text(map) + " " + layout_text(map.layout) + " " + place_text(map.region, map.base[0]);
-  text += " stride " + number(map.stride_y) + "," + number(map.layout == Layout::nhwc ? map.stride_x : map.stride_c);
+  std::string text = std::string("  ") + name + " " + shape_text(map) + " " + type_text(map) + " " +
+                     layout_text(map.layout) + " " + place_text(map.region, map.base[0]);
+  text += " stride " + number(map.stride_y) + "," +
+          number(map.layout == Layout::nhwc ? map.stride_x : map.stride_c);
   if (map.zero_point != 0) text += " zero " + number(map.zero_point);
   if (tiled(map)) {
     text += " tiles " + number(map.height0) + "/" + number(map.height1) + "x" + number(map.width0);
@@ -28,9 +36,15 @@ std::string map_text(const char* name, const FeatureMap& map) {
   return text;
 }
 Json map_json(const FeatureMap& map) {
-  Json out{{"shape", {map.height, map.width, map.depth}}, {"type", type_text(map)}, {"layout", layout_text(map.layout)}, {"region", map.region}, {"zero_point", map.zero_point},
-           {"base", {map.base[0], map.base[1], map.base[2], map.base[3]}}, {"stride_y", map.stride_y}};
-  out[map.layout == Layout::nhwc ? "stride_x" : "stride_c"] = map.layout == Layout::nhwc ? map.stride_x : map.stride_c;
+  Json out{{"shape", {map.height, map.width, map.depth}},
+           {"type", type_text(map)},
+           {"layout", layout_text(map.layout)},
+           {"region", map.region},
+           {"zero_point", map.zero_point},
+           {"base", {map.base[0], map.base[1], map.base[2], map.base[3]}},
+           {"stride_y", map.stride_y}};
+  out[map.layout == Layout::nhwc ? "stride_x" : "stride_c"] =
+      map.layout == Layout::nhwc ? map.stride_x : map.stride_c;
   if (tiled(map)) out["tiles"] = {{"width0", map.width0}, {"height0", map.height0}, {"height1", map.height1}};
   return out;
 }
@@ -40,20 +54,30 @@ Json scale_json(const Scale& scale) { return {{"multiplier", scale.multiplier}, 
 
 std::string activation_name(const Activation& activation) {
   if (activation.table()) return "table " + number(activation.slot());
-  return activation.function == Activation::kTanh ? "tanh" : activation.function == Activation::kSigmoid ? "sigmoid" : "none";
+  return activation.function == Activation::kTanh      ? "tanh"
+         : activation.function == Activation::kSigmoid ? "sigmoid"
+                                                       : "none";
 }
-const char* accumulator_text(std::uint8_t format) { return format == 0 ? "int32" : format == 1 ? "int40" : format == 2 ? "fp16" : "?"; }
+const char* accumulator_text(std::uint8_t format) {
+  return format == 0 ? "int32" : format == 1 ? "int40" : format == 2 ? "fp16" : "?";
+}
 
 bool uses_opa(const Operation& op) { return op.is(ElementwiseMode::add) || op.is(ElementwiseMode::sub); }
 bool uses_ofm_scale(const Operation& op) {
-  return op.kind == OperationKind::elementwise ? uses_opa(op) || op.is(ElementwiseMode::mul) || op.is(ElementwiseMode::abs) || op.is(ElementwiseMode::leaky_relu) : op.global_scale;
+  return op.kind == OperationKind::elementwise
+             ? uses_opa(op) || op.is(ElementwiseMode::mul) || op.is(ElementwiseMode::abs) ||
+                   op.is(ElementwiseMode::leaky_relu)
+             : op.global_scale;
 }
 
 std::string kernel_text(const Operation& op) {
   const Kernel& k = op.kernel;
-  std::string text = "  kernel " + number(k.height) + "x" + number(k.width) + " stride " + number(k.stride_y) + "x" + number(k.stride_x);
-  if (k.dilation_y > 1 || k.dilation_x > 1) text += " dilation " + number(k.dilation_y) + "x" + number(k.dilation_x);
-  if (k.top + k.left + k.bottom + k.right > 0) text += " pad " + number(k.top) + "," + number(k.left) + "," + number(k.bottom) + "," + number(k.right);
+  std::string text = "  kernel " + number(k.height) + "x" + number(k.width) + " stride " +
+                     number(k.stride_y) + "x" + number(k.stride_x);
+  if (k.dilation_y > 1 || k.dilation_x > 1)
+    text += " dilation " + number(k.dilation_y) + "x" + number(k.dilation_x);
+  if (k.top + k.left + k.bottom + k.right > 0)
+    text += " pad " + number(k.top) + "," + number(k.left) + "," + number(k.bottom) + "," + number(k.right);
   if (op.upscale != Upscale::none) text += std::string(" upscale ") + upscale_text(op.upscale);
   return text;
 }
@@ -61,11 +85,13 @@ std::string kernel_text(const Operation& op) {
 std::string weights_text(const Operation& op) {
   std::string text = op.kernel.part_kernel ? "  weights part-kernel" : "  weights depth-first";
   for (const Bytes& stream : op.weights) {
-    if (stream.length > 0) text += " " + place_text(op.weight_region, stream.base) + ":" + number(stream.length);
+    if (stream.length > 0)
+      text += " " + place_text(op.weight_region, stream.base) + ":" + number(stream.length);
   }
   text += "  scales";
   for (const Bytes& stream : op.scales) {
-    if (stream.length > 0) text += " " + place_text(op.scale_region, stream.base) + ":" + number(stream.length);
+    if (stream.length > 0)
+      text += " " + place_text(op.scale_region, stream.base) + ":" + number(stream.length);
   }
   return text;
 }
@@ -75,7 +101,9 @@ std::string scaling_text(const Operation& op) {
   if (uses_ofm_scale(op)) text += " scale " + scale_text(op.ofm_scale);
   if (uses_opa(op)) {
     text += " a " + scale_text(op.opa_scale);
-    text += op.operand_to_scale == 0 ? " b " + scale_text(op.opb_scale) : op.operand_to_scale == 1 ? " on ifm" : " on ifm2";
+    text += op.operand_to_scale == 0   ? " b " + scale_text(op.opb_scale)
+            : op.operand_to_scale == 1 ? " on ifm"
+                                       : " on ifm2";
   }
   if (!op.raw_output()) text += "  clamp " + number(op.activation.low) + ".." + number(op.activation.high);
   if (op.activation.function != Activation::kNone) text += " activation " + activation_name(op.activation);
@@ -83,33 +111,50 @@ std::string scaling_text(const Operation& op) {
 }
 
 std::string block_text(const Operation& op) {
-  return "  block " + number(op.block_height) + "x" + number(op.block_width) + "x" + number(op.block_depth) + " ib " + number(op.ib_end) + " ab " + number(op.ab_start) + " acc " +
+  return "  block " + number(op.block_height) + "x" + number(op.block_width) + "x" + number(op.block_depth) +
+         " ib " + number(op.ib_end) + " ab " + number(op.ab_start) + " acc " +
          accumulator_text(op.acc_format) + " blockdep " + number(op.block_dependency);
 }
 
 std::string dma_place_text(const DmaPlace& place) {
-  return (place.internal ? "shram+" : "r" + number(place.region) + "+") + place_text(0, place.address).substr(3) + (place.dimensions > 1 ? " " + number(place.dimensions) + "d" : "");
+  return (place.internal ? "shram+" : "r" + number(place.region) + "+") +
+         place_text(0, place.address).substr(3) +
+         (place.dimensions > 1 ? " " + number(place.dimensions) + "d" : "");
 }
 std::string dma_text(const Dma& dma) {
-  std::string text = "  " + dma_place_text(dma.source) + " -> " + dma_place_text(dma.target) + " length " + number(dma.length);
-  if (dma.rows > 1 || dma.planes > 1) text += " rows " + number(dma.rows) + " skip " + number(dma.skip0) + " planes " + number(dma.planes) + " skip " + number(dma.skip1);
+  std::string text = "  " + dma_place_text(dma.source) + " -> " + dma_place_text(dma.target) + " length " +
+                     number(dma.length);
+  if (dma.rows > 1 || dma.planes > 1)
+    text += " rows " + number(dma.rows) + " skip " + number(dma.skip0) + " planes " + number(dma.planes) +
+            " skip " + number(dma.skip1);
   return text;
 }
 Json dma_json(const Dma& dma) {
   const auto place = [](const DmaPlace& at) {
-    return Json{{"internal", at.internal}, {"region", at.region}, {"address", at.address}, {"dimensions", at.dimensions}};
+    return Json{{"internal", at.internal},
+                {"region", at.region},
+                {"address", at.address},
+                {"dimensions", at.dimensions}};
   };
-  return {{"source", place(dma.source)}, {"target", place(dma.target)}, {"length", dma.length}, {"rows", dma.rows}, {"planes", dma.planes}, {"skip0", dma.skip0}, {"skip1", dma.skip1}};
+  return {{"source", place(dma.source)}, {"target", place(dma.target)},
+          {"length", dma.length},        {"rows", dma.rows},
+          {"planes", dma.planes},        {"skip0", dma.skip0},
+          {"skip1", dma.skip1}};
 }
 
-bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
+bool convolves(const Operation& op) {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
 bool has_window(const Operation& op) { return op.computes() && op.kind != OperationKind::elementwise; }
-bool waits(const Operation& op) { return op.kind == OperationKind::kernel_wait || op.kind == OperationKind::dma_wait; }
+bool waits(const Operation& op) {
+  return op.kind == OperationKind::kernel_wait || op.kind == OperationKind::dma_wait;
+}
 
 Json streams_json(const Bytes* streams, int count, std::uint8_t region) {
   Json out = Json::array();
   for (int i = 0; i < count; ++i) {
-    if (streams[i].length > 0) out.push_back({{"region", region}, {"base", streams[i].base}, {"length", streams[i].length}});
+    if (streams[i].length > 0)
+      out.push_back({{"region", region}, {"base", streams[i].base}, {"length", streams[i].length}});
   }
   return out;
 }
@@ -126,7 +171,10 @@ void add_computation(const Operation& op, Json& out) {
   out["ofm"] = map_json(op.ofm);
   if (has_window(op)) {
     const Kernel& k = op.kernel;
-    out["kernel"] = {{"size", {k.height, k.width}}, {"stride", {k.stride_y, k.stride_x}}, {"dilation", {k.dilation_y, k.dilation_x}}, {"padding", {k.top, k.left, k.bottom, k.right}}};
+    out["kernel"] = {{"size", {k.height, k.width}},
+                     {"stride", {k.stride_y, k.stride_x}},
+                     {"dilation", {k.dilation_y, k.dilation_x}},
+                     {"padding", {k.top, k.left, k.bottom, k.right}}};
     if (op.upscale != Upscale::none) out["upscale"] = upscale_text(op.upscale);
   }
   if (convolves(op)) {
@@ -146,8 +194,13 @@ void add_computation(const Operation& op, Json& out) {
     out["activation"]["low"] = op.activation.low;
     out["activation"]["high"] = op.activation.high;
   }
-  out["block"] = {{"shape", {op.block_height, op.block_width, op.block_depth}}, {"ib_end", op.ib_end}, {"ab_start", op.ab_start}, {"ifm2_ib_start", op.ifm2_ib_start},
-                  {"accumulator", accumulator_text(op.acc_format)}, {"dependency", op.block_dependency}, {"cores", op.cores}};
+  out["block"] = {{"shape", {op.block_height, op.block_width, op.block_depth}},
+                  {"ib_end", op.ib_end},
+                  {"ab_start", op.ab_start},
+                  {"ifm2_ib_start", op.ifm2_ib_start},
+                  {"accumulator", accumulator_text(op.acc_format)},
+                  {"dependency", op.block_dependency},
+                  {"cores", op.cores}};
 }
 
 }  // namespace
@@ -166,7 +219,9 @@ std::string to_text(const Operation& op) {
   if (waits(op)) return text + "  outstanding " + number(op.param);
   if (!op.computes()) return text + "  " + number(op.param);
   text += map_text("ifm", op.ifm);
-  if (op.has_ifm2) text += op.scalar ? "  ifm2 scalar " + number(op.ifm2_scalar) + " zero " + number(op.ifm2.zero_point) : map_text("ifm2", op.ifm2);
+  if (op.has_ifm2)
+    text += op.scalar ? "  ifm2 scalar " + number(op.ifm2_scalar) + " zero " + number(op.ifm2.zero_point)
+                      : map_text("ifm2", op.ifm2);
   if (op.reversed) text += " reversed";
   text += map_text("ofm", op.ofm);
   if (has_window(op)) text += kernel_text(op);
@@ -176,10 +231,14 @@ std::string to_text(const Operation& op) {
 
 std::string to_json(const Operation& op) {
   Json out{{"word", op.word}, {"index", op.index}, {"operation", name_of(op)}};
-  if (op.kind == OperationKind::dma) out["dma"] = dma_json(op.dma);
-  else if (waits(op)) out["outstanding"] = op.param;
-  else if (!op.computes()) out["parameter"] = op.param;
-  else add_computation(op, out);
+  if (op.kind == OperationKind::dma)
+    out["dma"] = dma_json(op.dma);
+  else if (waits(op))
+    out["outstanding"] = op.param;
+  else if (!op.computes())
+    out["parameter"] = op.param;
+  else
+    add_computation(op, out);
   return out.dump();
 }
 

@@ -22,23 +22,33 @@ std::int64_t shift_left(std::int64_t value, std::int64_t distance) {
 
 class Elementwise {
  public:
-  Elementwise(const Operation& op, const OutputStage& output) : op_(op), output_(output), wide_(op.ifm.element == 4) {}
+  Elementwise(const Operation& op, const OutputStage& output)
+      : op_(op), output_(output), wide_(op.ifm.element == 4) {}
 
   // Operands without their zero points.
   [[nodiscard]] std::int32_t operator()(std::int64_t a, std::int64_t b) const {
     const std::int64_t left = op_.reversed ? b : a, right = op_.reversed ? a : b;
     switch (op_.elementwise()) {
       // Of 32-bit operands only the shift counts.
-      case ElementwiseMode::mul: return output_(Wide{a} * b, Scale{wide_ ? 1 : op_.ofm_scale.multiplier, op_.ofm_scale.shift});
+      case ElementwiseMode::mul:
+        return output_(Wide{a} * b, Scale{wide_ ? 1 : op_.ofm_scale.multiplier, op_.ofm_scale.shift});
       case ElementwiseMode::add:
-      case ElementwiseMode::sub: return output_(sum(a, b), op_.ofm_scale);
-      case ElementwiseMode::min: return output_(std::min(a, b));
-      case ElementwiseMode::max: return output_(std::max(a, b));
-      case ElementwiseMode::leaky_relu: return a < 0 ? output_(a, op_.ofm_scale) : output_(a);
-      case ElementwiseMode::abs: return output_(a < 0 ? -a : a, op_.ofm_scale);
-      case ElementwiseMode::clz: return output_(std::countl_zero(static_cast<std::uint32_t>(a)));
-      case ElementwiseMode::shr: return output_(shift_right(left, right, op_.rounding));
-      case ElementwiseMode::shl: return output_(shift_left(left, right));
+      case ElementwiseMode::sub:
+        return output_(sum(a, b), op_.ofm_scale);
+      case ElementwiseMode::min:
+        return output_(std::min(a, b));
+      case ElementwiseMode::max:
+        return output_(std::max(a, b));
+      case ElementwiseMode::leaky_relu:
+        return a < 0 ? output_(a, op_.ofm_scale) : output_(a);
+      case ElementwiseMode::abs:
+        return output_(a < 0 ? -a : a, op_.ofm_scale);
+      case ElementwiseMode::clz:
+        return output_(std::countl_zero(static_cast<std::uint32_t>(a)));
+      case ElementwiseMode::shr:
+        return output_(shift_right(left, right, op_.rounding));
+      case ElementwiseMode::shl:
+        return output_(shift_left(left, right));
     }
     return 0;
   }
@@ -52,7 +62,9 @@ class Elementwise {
       const auto scaled = [&](std::int64_t value) {
         const int shift = op_.opa_scale.shift + headroom;
         // Above 63 everything but the sign of large values is gone; the register cannot hold more.
-        return scale_and_round(Wide{value} * (Wide{1} << headroom), Scale{op_.opa_scale.multiplier, static_cast<std::uint8_t>(std::min(shift, 95))}, Rounding::tfl);
+        return scale_and_round(
+            Wide{value} * (Wide{1} << headroom),
+            Scale{op_.opa_scale.multiplier, static_cast<std::uint8_t>(std::min(shift, 95))}, Rounding::tfl);
       };
       const auto moved = [&](std::int64_t value) { return Wide{value} * (Wide{1} << (headroom - 1)); };
       x = op_.operand_to_scale == 1 ? scaled(a) : moved(a);
@@ -73,12 +85,18 @@ void Simulator::elementwise(const Operation& op) {
   const OutputStage output(op, *segment_.accelerator, internal_);
   const Elementwise compute(op, output);
   read_map(op.ifm, memory(op.ifm.region), first_);
-  if (op.has_ifm2 && !op.scalar) read_map(op.ifm2, memory(op.ifm2.region), second_);
-  else second_.assign(1, op.ifm2_scalar);
+  if (op.has_ifm2 && !op.scalar)
+    read_map(op.ifm2, memory(op.ifm2.region), second_);
+  else
+    second_.assign(1, op.ifm2_scalar);
   // Steps of the second operand: none along an axis that is broadcast.
-  const auto height = static_cast<std::size_t>(op.ofm.height), width = static_cast<std::size_t>(op.ofm.width), depth = static_cast<std::size_t>(op.ofm.depth);
-  const std::size_t step_c = op.ifm2.depth > 1 ? 1 : 0, step_x = op.ifm2.width > 1 ? static_cast<std::size_t>(op.ifm2.depth) : 0;
-  const std::size_t step_y = op.ifm2.height > 1 ? static_cast<std::size_t>(op.ifm2.width) * static_cast<std::size_t>(op.ifm2.depth) : 0;
+  const auto height = static_cast<std::size_t>(op.ofm.height), width = static_cast<std::size_t>(op.ofm.width),
+             depth = static_cast<std::size_t>(op.ofm.depth);
+  const std::size_t step_c = op.ifm2.depth > 1 ? 1 : 0,
+                    step_x = op.ifm2.width > 1 ? static_cast<std::size_t>(op.ifm2.depth) : 0;
+  const std::size_t step_y =
+      op.ifm2.height > 1 ? static_cast<std::size_t>(op.ifm2.width) * static_cast<std::size_t>(op.ifm2.depth)
+                         : 0;
   result_.resize(first_.size());
   std::size_t i = 0;
   for (std::size_t y = 0; y < height; ++y) {

@@ -7,24 +7,33 @@ namespace runnel::npu {
 namespace {
 
 bool same_map(const FeatureMap& a, const FeatureMap& b) noexcept {
-  return a.height == b.height && a.width == b.width && a.element == b.element && a.layout == b.layout && a.region == b.region && a.stride_y == b.stride_y &&
-         a.stride_x == b.stride_x && a.stride_c == b.stride_c && a.zero_point == b.zero_point;
+  return a.height == b.height && a.width == b.width && a.element == b.element && a.layout == b.layout &&
+         a.region == b.region && a.stride_y == b.stride_y && a.stride_x == b.stride_x &&
+         a.stride_c == b.stride_c && a.zero_point == b.zero_point;
 }
 bool same_kernel(const Kernel& a, const Kernel& b) noexcept {
-  return a.height == b.height && a.width == b.width && a.stride_y == b.stride_y && a.stride_x == b.stride_x && a.dilation_y == b.dilation_y && a.dilation_x == b.dilation_x &&
-         a.part_kernel == b.part_kernel && a.top == b.top && a.left == b.left && a.bottom == b.bottom && a.right == b.right;
+  return a.height == b.height && a.width == b.width && a.stride_y == b.stride_y && a.stride_x == b.stride_x &&
+         a.dilation_y == b.dilation_y && a.dilation_x == b.dilation_x && a.part_kernel == b.part_kernel &&
+         a.top == b.top && a.left == b.left && a.bottom == b.bottom && a.right == b.right;
 }
 std::int64_t channel(const FeatureMap& map, std::int32_t c) noexcept {
-  return map.base[0] + (map.layout == Layout::nhwc ? std::int64_t{c} * map.element : c / 16 * map.stride_c + c % 16 * map.element);
+  return map.base[0] + (map.layout == Layout::nhwc ? std::int64_t{c} * map.element
+                                                   : c / 16 * map.stride_c + c % 16 * map.element);
 }
 // Does `next` compute the channels of the same convolution that follow those of `op`?
 bool continues(const Operation& op, const Operation& next) noexcept {
-  if (op.kind != next.kind || (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise)) return false;
-  if (!same_map(op.ofm, next.ofm) || !same_map(op.ifm, next.ifm) || !same_kernel(op.kernel, next.kernel)) return false;
-  if (op.block_height != next.block_height || op.block_width != next.block_width || op.block_depth != next.block_depth) return false;
-  if (op.weight_region != next.weight_region || op.activation.function != next.activation.function) return false;
+  if (op.kind != next.kind || (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise))
+    return false;
+  if (!same_map(op.ofm, next.ofm) || !same_map(op.ifm, next.ifm) || !same_kernel(op.kernel, next.kernel))
+    return false;
+  if (op.block_height != next.block_height || op.block_width != next.block_width ||
+      op.block_depth != next.block_depth)
+    return false;
+  if (op.weight_region != next.weight_region || op.activation.function != next.activation.function)
+    return false;
   if (next.ofm.base[0] != channel(op.ofm, op.ofm.depth)) return false;
-  return op.kind == OperationKind::conv ? next.ifm.base[0] == op.ifm.base[0] && next.ifm.depth == op.ifm.depth : next.ifm.base[0] == channel(op.ifm, op.ofm.depth);
+  return op.kind == OperationKind::conv ? next.ifm.base[0] == op.ifm.base[0] && next.ifm.depth == op.ifm.depth
+                                        : next.ifm.base[0] == channel(op.ifm, op.ofm.depth);
 }
 
 double stream_bytes(const Operation& op) noexcept {
@@ -36,7 +45,8 @@ double stream_bytes(const Operation& op) noexcept {
 
 class Estimator {
  public:
-  Estimator(const CycleModel& model, std::span<const UncutWeights> uncut, Estimate& out) noexcept : model_(model), uncut_(uncut), out_(out) {}
+  Estimator(const CycleModel& model, std::span<const UncutWeights> uncut, Estimate& out) noexcept
+      : model_(model), uncut_(uncut), out_(out) {}
 
   void add(std::span<const Operation> slices) {
     Operation whole = slices.front();
@@ -60,7 +70,8 @@ class Estimator {
     OperationEstimate one;
     one.first = one.last = op.index;
     one.kind = op.kind;
-    const double bytes = static_cast<double>(op.dma.length) * static_cast<double>(op.dma.rows) * static_cast<double>(op.dma.planes);
+    const double bytes = static_cast<double>(op.dma.length) * static_cast<double>(op.dma.rows) *
+                         static_cast<double>(op.dma.planes);
     const MemoryArea from = model_.area_of(op.dma.source.region), to = model_.area_of(op.dma.target.region);
     one.npu = std::max(model_.copy_cycles(from, to, bytes) - slack_, 0.0);
     traffic(one, from).read += bytes;
@@ -70,13 +81,17 @@ class Estimator {
   }
 
  private:
-  static Traffic& traffic(OperationEstimate& one, MemoryArea area) noexcept { return one.traffic[static_cast<std::size_t>(area)]; }
+  static Traffic& traffic(OperationEstimate& one, MemoryArea area) noexcept {
+    return one.traffic[static_cast<std::size_t>(area)];
+  }
 
-  // Arithmetic, and copies that are longer than the time in which they can be made: that of the operation before.
+  // Arithmetic, and copies that are longer than the time in which they can be made: that of the operation
+  // before.
   void transfers(const Operation& whole, std::span<const Operation> slices, OperationEstimate& one) {
     const bool weighs = whole.kind == OperationKind::conv || whole.kind == OperationKind::depthwise;
     const bool copied = weighs && whole.weight_region != 0;
-    // Time under which the next operation's copies can hide: as it is known before maps have moved from the arena into the cache, scales there already.
+    // Time under which the next operation's copies can hide: as it is known before maps have moved from the
+    // arena into the cache, scales there already.
     const auto alone = [&](std::int32_t depth) {
       Operation part = whole;
       part.ofm.depth = depth;
@@ -101,12 +116,15 @@ class Estimator {
       double bytes = 0;
       for (const Operation& slice : slices) bytes += stream_bytes(slice);
       const MemoryArea to = model_.area_of(whole.weight_region);
-      const auto known = std::find_if(uncut_.begin(), uncut_.end(), [&](const UncutWeights& weights) { return weights.first == one.first; });
+      const auto known = std::find_if(uncut_.begin(), uncut_.end(), [&](const UncutWeights& weights) {
+        return weights.first == one.first;
+      });
       const double first = model_.copy_cycles(constants, to, stream_bytes(slices.front()));
       const double full = model_.copy_cycles(constants, to, known == uncut_.end() ? bytes : known->bytes);
       traffic(one, constants).read += bytes;
       traffic(one, to).written += bytes;
-      one.npu = slices.size() > 1 ? std::max(full - slack_ + slack, compute + std::max(first - slack_, 0.0)) : compute + full - std::min(first, slack_);
+      one.npu = slices.size() > 1 ? std::max(full - slack_ + slack, compute + std::max(first - slack_, 0.0))
+                                  : compute + full - std::min(first, slack_);
       one.npu += table;
     }
     slack_ = slack;
@@ -117,21 +135,26 @@ class Estimator {
     const auto count = [&](const FeatureMap& map, MemoryArea area, bool read, double elements) {
       const double bytes = elements * map.element;
       (read ? traffic(one, area).read : traffic(one, area).written) += bytes;
-      one.access[static_cast<std::size_t>(area)] += model_.with_bursts(map, whole, read, area, bytes) / model_.bytes_per_cycle(area);
+      one.access[static_cast<std::size_t>(area)] +=
+          model_.with_bursts(map, whole, read, area, bytes) / model_.bytes_per_cycle(area);
     };
     count(whole.ofm, model_.area_of(whole.ofm.region), false, access.ofm);
     count(whole.ifm, model_.area_of(whole.ifm.region), true, access.ifm);
-    if (whole.has_ifm2) count(whole.ifm2, model_.area_of(whole.scalar ? 0 : whole.ifm2.region), true, access.ifm2);
+    if (whole.has_ifm2)
+      count(whole.ifm2, model_.area_of(whole.scalar ? 0 : whole.ifm2.region), true, access.ifm2);
     if (access.weights <= 0) return;
     double stored = 0;
     for (const Operation& slice : slices) stored += stream_bytes(slice);
     const bool once = whole.kind == OperationKind::depthwise;
-    const double original = static_cast<double>(whole.kernel.taps_y()) * whole.kernel.taps_x() * (once ? 1 : whole.ifm.depth) * whole.ofm.depth;
-    const double scales = access.scales * static_cast<double>(kScaleRecord), bytes = access.weights * ((stored - scales) / original) + scales;
+    const double original = static_cast<double>(whole.kernel.taps_y()) * whole.kernel.taps_x() *
+                            (once ? 1 : whole.ifm.depth) * whole.ofm.depth;
+    const double scales = access.scales * static_cast<double>(kScaleRecord),
+                 bytes = access.weights * ((stored - scales) / original) + scales;
     const MemoryArea area = model_.area_of(whole.weight_region);
     traffic(one, area).read += bytes;
     // What was copied into SRAM is read beside the arithmetic.
-    if (whole.weight_region == 0) one.access[static_cast<std::size_t>(area)] += bytes / model_.bytes_per_cycle(area);
+    if (whole.weight_region == 0)
+      one.access[static_cast<std::size_t>(area)] += bytes / model_.bytes_per_cycle(area);
   }
 
   void finish(OperationEstimate& one) {
@@ -143,7 +166,8 @@ class Estimator {
       out_.traffic[i].read += one.traffic[i].read;
       out_.traffic[i].written += one.traffic[i].written;
     }
-    if (one.total > 0) one.utilisation = static_cast<double>(one.macs) / (one.total * model_.accelerator().macs);
+    if (one.total > 0)
+      one.utilisation = static_cast<double>(one.macs) / (one.total * model_.accelerator().macs);
     out_.macs += one.macs;
     out_.npu += one.npu;
     out_.total += one.total;
@@ -163,7 +187,9 @@ bool brings_weights(const Dma& dma, std::span<const Operation> behind) noexcept 
     if (op.kind != OperationKind::conv && op.kind != OperationKind::depthwise) continue;
     if (op.weight_region != dma.target.region) continue;
     for (const Bytes* stream : {&op.weights[0], &op.scales[0]}) {
-      if (stream->length > 0 && stream->base >= dma.target.address && stream->base < dma.target.address + dma.length) return true;
+      if (stream->length > 0 && stream->base >= dma.target.address &&
+          stream->base < dma.target.address + dma.length)
+        return true;
     }
   }
   return false;
@@ -171,7 +197,8 @@ bool brings_weights(const Dma& dma, std::span<const Operation> behind) noexcept 
 
 }  // namespace
 
-Estimate estimate(std::span<const Operation> operations, const CycleModel& model, std::span<const UncutWeights> uncut) {
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
+                  std::span<const UncutWeights> uncut) {
   Estimate out;
   Estimator estimator(model, uncut, out);
   std::vector<Operation> slices;

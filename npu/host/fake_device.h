@@ -1,5 +1,6 @@
-// An Ethos-U55 or U65 on the desk, register by register, for drivers to be tried on: what it is told to run the simulator computes, in the memory that it is
-// given, and its counters have the figures of the cycle model.
+// An Ethos-U55 or U65 on the desk, register by register, for drivers to be tried on: what it is told to run
+// the simulator computes, in the memory that it is given, and its counters have the figures of the cycle
+// model.
 #pragma once
 
 #include <array>
@@ -12,17 +13,17 @@
 namespace runnel::npu {
 
 struct FakeDeviceOptions {
-  std::uint32_t config = 0x1807;       // configuration word; 0x1807: a U55-128
-  std::uint32_t id = 0x10060000;       // architecture 1.0.6
-  int reset_reads = 2;                 // of the status, until a reset has ended; negative: it never does
-  bool keeps_protection = false;       // a reset does not change it
-  bool learns_memory = false;          // what is flushed is memory that it reaches, without add_memory
-  bool silent = false;                 // runs, but never raises its interrupt
-  std::uint32_t fault = 0;             // bits of the status that a run ends with instead of its end
+  std::uint32_t config = 0x1807;  // configuration word; 0x1807: a U55-128
+  std::uint32_t id = 0x10060000;  // architecture 1.0.6
+  int reset_reads = 2;            // of the status, until a reset has ended; negative: it never does
+  bool keeps_protection = false;  // a reset does not change it
+  bool learns_memory = false;     // what is flushed is memory that it reaches, without add_memory
+  bool silent = false;            // runs, but never raises its interrupt
+  std::uint32_t fault = 0;        // bits of the status that a run ends with instead of its end
 };
 
-// Not thread-safe. Registers have the effects that the public headers of the device describe; the order of things in time is not modelled: a run takes place when it
-// is asked for.
+// Not thread-safe. Registers have the effects that the public headers of the device describe; the order of
+// things in time is not modelled: a run takes place when it is asked for.
 class FakeDevice final : public Device {
  public:
   explicit FakeDevice(const FakeDeviceOptions& options = {});

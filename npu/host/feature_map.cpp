@@ -23,8 +23,10 @@ void store(std::byte* to, std::int32_t count, const std::int32_t* from) {
 }
 
 void load_run(const FeatureMap& map, const std::byte* from, std::int32_t count, std::int32_t* to) {
-  if (map.element == 1) return map.is_signed ? load<std::int8_t>(from, count, to) : load<std::uint8_t>(from, count, to);
-  if (map.element == 2) return map.is_signed ? load<std::int16_t>(from, count, to) : load<std::uint16_t>(from, count, to);
+  if (map.element == 1)
+    return map.is_signed ? load<std::int8_t>(from, count, to) : load<std::uint8_t>(from, count, to);
+  if (map.element == 2)
+    return map.is_signed ? load<std::int16_t>(from, count, to) : load<std::uint16_t>(from, count, to);
   load<std::int32_t>(from, count, to);
 }
 void store_run(const FeatureMap& map, std::byte* to, std::int32_t count, const std::int32_t* from) {
@@ -43,7 +45,8 @@ void for_each_run(const FeatureMap& map, const Visit& visit) {
       const std::int32_t run = map.layout == Layout::nhwc ? map.depth : 16;
       for (std::int32_t c = 0; c < map.depth; c += run) {
         const std::int32_t count = std::min(run, map.depth - c);
-        visit(static_cast<std::size_t>(address + c / 16 * (map.layout == Layout::nhwc ? 0 : map.stride_c)), at, count);
+        visit(static_cast<std::size_t>(address + c / 16 * (map.layout == Layout::nhwc ? 0 : map.stride_c)),
+              at, count);
         at += static_cast<std::size_t>(count);
       }
     }
@@ -54,11 +57,15 @@ void for_each_run(const FeatureMap& map, const Visit& visit) {
 
 void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vector<std::int32_t>& values) {
   values.resize(elements_of(map));
-  for_each_run(map, [&](std::size_t address, std::size_t at, std::int32_t count) { load_run(map, region.data() + address, count, values.data() + at); });
+  for_each_run(map, [&](std::size_t address, std::size_t at, std::int32_t count) {
+    load_run(map, region.data() + address, count, values.data() + at);
+  });
 }
 
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values) {
-  for_each_run(map, [&](std::size_t address, std::size_t at, std::int32_t count) { store_run(map, region.data() + address, count, values.data() + at); });
+  for_each_run(map, [&](std::size_t address, std::size_t at, std::int32_t count) {
+    store_run(map, region.data() + address, count, values.data() + at);
+  });
 }
 
 }  // namespace runnel::npu

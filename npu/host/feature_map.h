@@ -16,7 +16,8 @@ void read_map(const FeatureMap& map, std::span<const std::byte> region, std::vec
 void write_map(const FeatureMap& map, std::span<std::byte> region, std::span<const std::int32_t> values);
 
 inline std::size_t elements_of(const FeatureMap& map) noexcept {
-  return static_cast<std::size_t>(map.height) * static_cast<std::size_t>(map.width) * static_cast<std::size_t>(map.depth);
+  return static_cast<std::size_t>(map.height) * static_cast<std::size_t>(map.width) *
+         static_cast<std::size_t>(map.depth);
 }
 
 }  // namespace runnel::npu

@@ -37,10 +37,18 @@ Result<const T*> find(const T (&known)[n], std::string_view what, std::string_vi
 
 }  // namespace
 
-Result<const SystemConfiguration*> find_system(std::string_view name) { return find(kSystems, "system configuration", name); }
-Result<const MemoryMode*> find_memory_mode(std::string_view name) { return find(kModes, "memory mode", name); }
+Result<const SystemConfiguration*> find_system(std::string_view name) {
+  return find(kSystems, "system configuration", name);
+}
+Result<const MemoryMode*> find_memory_mode(std::string_view name) {
+  return find(kModes, "memory mode", name);
+}
 
-const SystemConfiguration& default_system(Product product) noexcept { return kSystems[product == Product::u55 ? 1 : 4]; }
-const MemoryMode& default_memory_mode(Product product) noexcept { return kModes[product == Product::u55 ? 1 : 2]; }
+const SystemConfiguration& default_system(Product product) noexcept {
+  return kSystems[product == Product::u55 ? 1 : 4];
+}
+const MemoryMode& default_memory_mode(Product product) noexcept {
+  return kModes[product == Product::u55 ? 1 : 2];
+}
 
 }  // namespace runnel::npu

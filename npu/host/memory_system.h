@@ -1,4 +1,5 @@
-// The memories around an Ethos-U, and what lies in which of them: what an estimate of time depends on besides the accelerator.
+// The memories around an Ethos-U, and what lies in which of them: what an estimate of time depends on besides
+// the accelerator.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +11,26 @@
 namespace runnel::npu {
 
 enum class MemoryArea : std::uint8_t { sram, dram, on_chip_flash, off_chip_flash, internal };
-inline constexpr int kMemoryAreas = 4;                     // those outside of the accelerator
+inline constexpr int kMemoryAreas = 4;  // those outside of the accelerator
 
 struct MemoryTiming {
-  double clock_scale = 1;              // of the accelerator's clock; with the width of its port: bytes per cycle
-  int burst = 1;                       // bytes
-  int read_latency = 0, write_latency = 0;   // cycles
+  double clock_scale = 1;  // of the accelerator's clock; with the width of its port: bytes per cycle
+  int burst = 1;           // bytes
+  int read_latency = 0, write_latency = 0;  // cycles
 };
 
 struct SystemConfiguration {
-  std::string_view name;               // "Ethos_U55_High_End_Embedded"
-  double clock;                        // of the accelerator, Hz
+  std::string_view name;  // "Ethos_U55_High_End_Embedded"
+  double clock;           // of the accelerator, Hz
   MemoryTiming sram;
-  MemoryArea second;                   // what the other port leads to
+  MemoryArea second;  // what the other port leads to
   MemoryTiming other;
 };
 
 struct MemoryMode {
-  std::string_view name;               // "Shared_Sram"
-  bool constants_outside, arena_outside;     // in the second memory; the cache (region 2) is always in SRAM
-  std::int64_t cache;                  // bytes of SRAM for the accelerator alone; 0: what there is
+  std::string_view name;                  // "Shared_Sram"
+  bool constants_outside, arena_outside;  // in the second memory; the cache (region 2) is always in SRAM
+  std::int64_t cache;                     // bytes of SRAM for the accelerator alone; 0: what there is
 };
 
 // Errors: not_found listing the known names.

@@ -12,11 +12,14 @@ namespace runnel::npu {
 class OutputStage {
  public:
   // `internal` is the accelerator's own memory, where tables are.
-  OutputStage(const Operation& op, const Accelerator& accelerator, std::span<const std::byte> internal) noexcept;
+  OutputStage(const Operation& op, const Accelerator& accelerator,
+              std::span<const std::byte> internal) noexcept;
 
   // The element as it is stored.
   [[nodiscard]] std::int32_t operator()(Wide value) const noexcept;
-  [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept { return (*this)(scale_and_round(value, scale, rounding_)); }
+  [[nodiscard]] std::int32_t operator()(Wide value, Scale scale) const noexcept {
+    return (*this)(scale_and_round(value, scale, rounding_));
+  }
 
  private:
   [[nodiscard]] std::int32_t activate(Wide value) const noexcept;

@@ -17,7 +17,8 @@ void Simulator::pool(const Operation& op) {
   const OutputStage output(op, *segment_.accelerator, internal_);
   read_map(op.ifm, memory(op.ifm.region), first_);
   const WindowAxis rows = rows_of(op), columns = columns_of(op);
-  const auto depth = static_cast<std::size_t>(op.ifm.depth), outs = static_cast<std::size_t>(op.ofm.depth), width = static_cast<std::size_t>(op.ifm.width);
+  const auto depth = static_cast<std::size_t>(op.ifm.depth), outs = static_cast<std::size_t>(op.ofm.depth),
+             width = static_cast<std::size_t>(op.ifm.width);
   const bool max = op.is(PoolMode::max), all_channels = op.is(PoolMode::reduce_sum);
   result_.clear();
   std::vector<std::int64_t> values(outs);
@@ -25,7 +26,9 @@ void Simulator::pool(const Operation& op) {
   const auto gather = [&](std::int32_t y, std::int32_t x) {
     std::fill(values.begin(), values.end(), max ? kLeast : 0);
     std::int64_t count = 0;
-    const auto add = [&](std::size_t channel, std::int64_t value) { values[channel] = max ? std::max(values[channel], value) : values[channel] + value; };
+    const auto add = [&](std::size_t channel, std::int64_t value) {
+      values[channel] = max ? std::max(values[channel], value) : values[channel] + value;
+    };
     for (std::int32_t ky = 0; ky < rows.taps; ++ky) {
       const std::int32_t row = rows.source(y, ky);
       for (std::int32_t kx = 0; kx < columns.taps; ++kx) {
@@ -36,8 +39,11 @@ void Simulator::pool(const Operation& op) {
           for (std::size_t c = 0; c < outs; ++c) add(c, 0);
           continue;
         }
-        const std::int32_t* const from = first_.data() + (static_cast<std::size_t>(row) * width + static_cast<std::size_t>(column)) * depth;
-        for (std::size_t c = 0; c < (all_channels ? depth : outs); ++c) add(all_channels ? 0 : c, std::int64_t{from[c]} - op.ifm.zero_point);
+        const std::int32_t* const from =
+            first_.data() +
+            (static_cast<std::size_t>(row) * width + static_cast<std::size_t>(column)) * depth;
+        for (std::size_t c = 0; c < (all_channels ? depth : outs); ++c)
+          add(all_channels ? 0 : c, std::int64_t{from[c]} - op.ifm.zero_point);
       }
     }
     return count;
@@ -46,9 +52,12 @@ void Simulator::pool(const Operation& op) {
     for (std::int32_t x = 0; x < op.ofm.width; ++x) {
       const std::int64_t count = gather(y, x);
       for (const std::int64_t value : values) {
-        if (op.global_scale) result_.push_back(output(value, op.ofm_scale));
-        else if (op.is(PoolMode::average)) result_.push_back(output(count == 0 ? 0 : divide_half_away(value, count)));
-        else result_.push_back(output(value));
+        if (op.global_scale)
+          result_.push_back(output(value, op.ofm_scale));
+        else if (op.is(PoolMode::average))
+          result_.push_back(output(count == 0 ? 0 : divide_half_away(value, count)));
+        else
+          result_.push_back(output(value));
       }
     }
   }

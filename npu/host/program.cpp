@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 16;
 std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
-bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
+bool convolves(const Operation& op) {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
 
 }  // namespace
 
@@ -88,7 +90,9 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
       slice.table = step.table;
       slice.copied = plan.copied;
       if (convolves(op)) {
-        const auto at = [](auto& values, std::size_t index) { return values.begin() + static_cast<std::ptrdiff_t>(index); };
+        const auto at = [](auto& values, std::size_t index) {
+          return values.begin() + static_cast<std::ptrdiff_t>(index);
+        };
         slice.weights.assign(at(step.weights, first * each), at(step.weights, (first + count) * each));
         slice.scales.assign(at(step.scales, first), at(step.scales, first + count));
       }
@@ -106,10 +110,12 @@ Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel
   return Planned{std::move(planned), estimate(all, model).total};
 }
 
-// Buffers that are worth a try in bricks of channels, in several ways: all that could be, and those whose steps by themselves are quicker with them.
+// Buffers that are worth a try in bricks of channels, in several ways: all that could be, and those whose
+// steps by themselves are quicker with them.
 std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
   std::vector<bool> inside;
-  for (const Buffer& buffer : buffers_) inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  for (const Buffer& buffer : buffers_)
+    inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
   const std::vector<bool> possible = could_be_bricks(steps_, inside);
   if (std::count(possible.begin(), possible.end(), true) == 0) return {};
   std::vector<bool> quicker(possible.size());
@@ -128,13 +134,15 @@ std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
     quicker[i] = with_rows.ok() && with_bricks.ok() && with_bricks->cycles < with_rows->cycles;
   }
   std::vector<std::vector<bool>> out{possible};
-  if (quicker != possible && std::count(quicker.begin(), quicker.end(), true) > 0) out.push_back(std::move(quicker));
+  if (quicker != possible && std::count(quicker.begin(), quicker.end(), true) > 0)
+    out.push_back(std::move(quicker));
   return out;
 }
 
 // What takes the fewest cycles when it is whole: with rows, or with bricks in one of these ways.
 Result<CompiledProgram> Program::finish() {
-  RUNNEL_ASSIGN(const CycleModel model, CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  RUNNEL_ASSIGN(const CycleModel model,
+                CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
   const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
     Program program(*this);
     lay_in_bricks(program.steps_, bricks);
@@ -177,7 +185,8 @@ Status Program::pack(Step& step, Streams& streams) {
     const std::vector<std::byte> weights = pack_weights(weight_order(op, *options_.accelerator, core), own);
     streams.scales[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(scales.size())};
     all.insert(all.end(), scales.begin(), scales.end());
-    streams.weights[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(weights.size())};
+    streams.weights[core] = {static_cast<std::int64_t>(all.size()),
+                             static_cast<std::int64_t>(weights.size())};
     all.insert(all.end(), weights.begin(), weights.end());
   }
   streams.bytes = all.size();
@@ -192,11 +201,14 @@ std::uint8_t Program::region_of(BufferId id) const {
 // Before it is known what lies in the fast memory.
 std::uint8_t Program::region_or_scratch(BufferId id) const {
   const Buffer& buffer = buffers_[static_cast<std::size_t>(id)];
-  return buffer.is_constant ? std::uint8_t{kConstants} : buffer.own != 0 ? buffer.own : std::uint8_t{kScratch};
+  return buffer.is_constant ? std::uint8_t{kConstants}
+         : buffer.own != 0  ? buffer.own
+                            : std::uint8_t{kScratch};
 }
 void Program::place(FeatureMap& map, BufferId id) const {
   map.region = region_of(id);
-  for (std::int64_t& base : map.base) base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
+  for (std::int64_t& base : map.base)
+    base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
 }
 
 void Program::allocate() {
@@ -204,7 +216,9 @@ void Program::allocate() {
   std::vector<ArenaItem> items(buffers_.size());
   std::vector<float> traffic(buffers_.size());
   const auto use = [&](BufferId id, std::int32_t first, std::int32_t last) {
-    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant || buffers_[static_cast<std::size_t>(id)].own != 0) return;
+    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant ||
+        buffers_[static_cast<std::size_t>(id)].own != 0)
+      return;
     ArenaItem& item = items[static_cast<std::size_t>(id)];
     if (item.last < item.first) item.first = first;
     item.first = std::min(item.first, first);
@@ -232,7 +246,9 @@ void Program::allocate() {
     (fast_[i] ? outside[i] : items[i]).bytes = 0;
   }
   if (options_.mode->arena_outside) {
-    out_.fast_scratch = plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work).fast;
+    out_.fast_scratch =
+        plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work)
+            .fast;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!fast_[i] || items[i].tier == Tier::fast) continue;
       fast_[i] = false;
@@ -242,7 +258,8 @@ void Program::allocate() {
   for (ArenaItem& item : outside) item.tier = Tier::fast;
   out_.scratch = plan_arena(outside, kAlignment, work);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!buffers_[i].is_constant && buffers_[i].own == 0) out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
+    if (!buffers_[i].is_constant && buffers_[i].own == 0)
+      out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
   }
 }
 
@@ -266,7 +283,8 @@ Result<CompiledProgram> Program::emit() {
     copy.kind = OperationKind::dma;
     copy.dma.length = static_cast<std::int64_t>(streams_[i].bytes);
     copy.dma.source = {kConstants, false, 1, static_cast<std::int64_t>(streams_[i].offset)};
-    copy.dma.target = {region_of(streams_[i].copy), false, 1, static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(streams_[i].copy)])};
+    copy.dma.target = {region_of(streams_[i].copy), false, 1,
+                       static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(streams_[i].copy)])};
     schedule.add(copy);
   };
   copy_weights(0);
@@ -287,16 +305,20 @@ Result<CompiledProgram> Program::emit() {
     if (step.ifm2 != kNoBuffer) place(op.ifm2, step.ifm2);
     const Streams& streams = streams_[i];
     const bool copied = streams.copy != kNoBuffer;
-    const auto base = static_cast<std::int64_t>(copied ? out_.offsets[static_cast<std::size_t>(streams.copy)] : streams.offset);
+    const auto base = static_cast<std::int64_t>(copied ? out_.offsets[static_cast<std::size_t>(streams.copy)]
+                                                       : streams.offset);
     op.weight_region = op.scale_region = copied ? region_of(streams.copy) : std::uint8_t{kConstants};
     for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
       op.weights[core] = {base + streams.weights[core].base, streams.weights[core].length};
       op.scales[core] = {base + streams.scales[core].base, streams.scales[core].length};
     }
-    if (step.table.empty()) schedule.add(op);
-    else schedule.add_with_table(op, append(step.table), step.table);
+    if (step.table.empty())
+      schedule.add(op);
+    else
+      schedule.add_with_table(op, append(step.table), step.table);
   }
-  for (std::size_t i = 0; i < buffers_.size(); ++i) out_.regions.push_back(region_of(static_cast<BufferId>(i)));
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    out_.regions.push_back(region_of(static_cast<BufferId>(i)));
   out_.operations = schedule.operations();
   out_.payload = schedule.payload();
   return std::move(out_);

@@ -1,4 +1,5 @@
-// A command stream in the making: operations on buffers without addresses, which finish() gives places, weights, waits and registers.
+// A command stream in the making: operations on buffers without addresses, which finish() gives places,
+// weights, waits and registers.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +20,12 @@
 
 namespace runnel::npu {
 
-// Where constants and maps lie follows from the memory mode: weights outside of the memory on the chip are copied first where that takes less time; maps
-// lie outside of it as far as the fast memory has no room for them.
+// Where constants and maps lie follows from the memory mode: weights outside of the memory on the chip are
+// copied first where that takes less time; maps lie outside of it as far as the fast memory has no room for
+// them.
 struct ProgramOptions {
-  const Accelerator* accelerator = nullptr;    // U55 or U65
-  const SystemConfiguration* system = nullptr; // null: the product's default
+  const Accelerator* accelerator = nullptr;     // U55 or U65
+  const SystemConfiguration* system = nullptr;  // null: the product's default
   const MemoryMode* mode = nullptr;
 };
 
@@ -32,20 +34,20 @@ inline constexpr BufferId kNoBuffer = -1;
 
 // An operation whose maps are counted from the beginning of their buffers.
 struct Step {
-  Operation op;                                // regions, streams, blocks and banks are not set yet
-  BufferId ifm = kNoBuffer, ifm2 = kNoBuffer, ofm = kNoBuffer;   // copies: from ifm to ofm, places in op.dma
-  std::vector<std::int16_t> weights;           // by position, [outs][height][width][depth]
-  std::vector<ScaleRecord> scales;             // one per output channel
-  std::vector<std::byte> table;                // of the activation; its slot is not set yet
-  bool copied = false;                         // the program's: whether weights are copied into the memory on the chip first
+  Operation op;  // regions, streams, blocks and banks are not set yet
+  BufferId ifm = kNoBuffer, ifm2 = kNoBuffer, ofm = kNoBuffer;  // copies: from ifm to ofm, places in op.dma
+  std::vector<std::int16_t> weights;                            // by position, [outs][height][width][depth]
+  std::vector<ScaleRecord> scales;                              // one per output channel
+  std::vector<std::byte> table;                                 // of the activation; its slot is not set yet
+  bool copied = false;  // the program's: whether weights are copied into the memory on the chip first
 };
 
 struct CompiledProgram {
   std::vector<std::byte> payload, constants;
   std::size_t scratch = 0, fast_scratch = 0;
-  std::vector<std::size_t> offsets;            // of each buffer in its region
-  std::vector<std::uint8_t> regions;           // of each buffer
-  std::vector<Operation> operations;           // as a decoder gives them, waits and copies included
+  std::vector<std::size_t> offsets;   // of each buffer in its region
+  std::vector<std::uint8_t> regions;  // of each buffer
+  std::vector<Operation> operations;  // as a decoder gives them, waits and copies included
 };
 
 class Program {
@@ -75,13 +77,13 @@ class Program {
   struct Buffer {
     std::size_t bytes = 0;
     bool from_begin = false, to_end = false, is_constant = false;
-    std::uint8_t own = 0;                      // its region, where it has one of its own
+    std::uint8_t own = 0;  // its region, where it has one of its own
     std::vector<std::byte> data;
   };
-  struct Streams {                             // of one step, behind each other in the constants
+  struct Streams {  // of one step, behind each other in the constants
     std::size_t offset = 0, bytes = 0;
-    Bytes scales[2], weights[2];               // from the beginning of these
-    BufferId copy = kNoBuffer;                 // where they are copied to
+    Bytes scales[2], weights[2];  // from the beginning of these
+    BufferId copy = kNoBuffer;    // where they are copied to
   };
 
   struct Planned {
@@ -102,9 +104,9 @@ class Program {
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
   std::vector<Streams> streams_;
-  std::map<std::string, std::size_t> known_;               // constants by their bytes
+  std::map<std::string, std::size_t> known_;  // constants by their bytes
   std::uint8_t next_own_ = kFirstOwn;
-  std::vector<bool> fast_;                                 // buffers in the fast memory
+  std::vector<bool> fast_;  // buffers in the fast memory
   CompiledProgram out_;
 };
 

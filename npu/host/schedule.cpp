@@ -10,16 +10,19 @@ namespace {
 constexpr int kInternal = -1, kMostDependency = 3;
 constexpr std::size_t kMostKernels = 2, kTableBytes = 2048;
 
-bool convolves(const Operation& op) { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
+bool convolves(const Operation& op) {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
 bool overlap(const FeatureMap& a, const FeatureMap& b) {
   if (a.width0 == 0 || b.width0 == 0 || a.region != b.region) return false;
   const Extent x = extent_of(a), y = extent_of(b);
   return x.low < y.high && y.low < x.high;
 }
 bool same_place(const FeatureMap& a, const FeatureMap& b) {
-  return a.region == b.region && a.layout == b.layout && a.element == b.element && a.base[0] == b.base[0] && a.stride_y == b.stride_y && a.stride_x == b.stride_x &&
-         a.stride_c == b.stride_c && a.height == b.height && a.width == b.width && a.depth == b.depth && a.width0 >= a.width && a.height0 >= a.height && b.width0 >= b.width &&
-         b.height0 >= b.height;
+  return a.region == b.region && a.layout == b.layout && a.element == b.element && a.base[0] == b.base[0] &&
+         a.stride_y == b.stride_y && a.stride_x == b.stride_x && a.stride_c == b.stride_c &&
+         a.height == b.height && a.width == b.width && a.depth == b.depth && a.width0 >= a.width &&
+         a.height0 >= a.height && b.width0 >= b.width && b.height0 >= b.height;
 }
 
 // A piece of a map, [low, high) along each axis.
@@ -34,13 +37,20 @@ bool intersect(const Volume& a, const Volume& b) {
 }
 
 std::int32_t ceil_of(std::int32_t value, std::int32_t step) { return (value + step - 1) / step; }
-std::int32_t blocks_of(const Operation& op) { return ceil_of(op.ofm.height, op.block_height) * ceil_of(op.ofm.width, op.block_width) * ceil_of(op.ofm.depth, op.block_depth); }
+std::int32_t blocks_of(const Operation& op) {
+  return ceil_of(op.ofm.height, op.block_height) * ceil_of(op.ofm.width, op.block_width) *
+         ceil_of(op.ofm.depth, op.block_depth);
+}
 
 // The block of this number: depth first, then columns, then rows.
 Volume block(const Operation& op, std::int32_t number) {
-  const std::int32_t depths = ceil_of(op.ofm.depth, op.block_depth), columns = ceil_of(op.ofm.width, op.block_width);
-  const std::int32_t z = number % depths * op.block_depth, x = number / depths % columns * op.block_width, y = number / depths / columns * op.block_height;
-  return {{y, x, z}, {std::min(y + op.block_height, op.ofm.height), std::min(x + op.block_width, op.ofm.width), std::min(z + op.block_depth, op.ofm.depth)}};
+  const std::int32_t depths = ceil_of(op.ofm.depth, op.block_depth),
+                     columns = ceil_of(op.ofm.width, op.block_width);
+  const std::int32_t z = number % depths * op.block_depth, x = number / depths % columns * op.block_width,
+                     y = number / depths / columns * op.block_height;
+  return {{y, x, z},
+          {std::min(y + op.block_height, op.ofm.height), std::min(x + op.block_width, op.ofm.width),
+           std::min(z + op.block_depth, op.ofm.depth)}};
 }
 // What that block reads.
 Volume input_of(const Operation& op, std::int32_t number) {
@@ -48,7 +58,8 @@ Volume input_of(const Operation& op, std::int32_t number) {
   if (op.kind == OperationKind::elementwise) return out;
   const Kernel& k = op.kernel;
   Volume in{{out.low[0] * k.stride_y - k.top, out.low[1] * k.stride_x - k.left, out.low[2]},
-            {(out.high[0] - 1) * k.stride_y - k.top + k.height, (out.high[1] - 1) * k.stride_x - k.left + k.width, out.high[2]}};
+            {(out.high[0] - 1) * k.stride_y - k.top + k.height,
+             (out.high[1] - 1) * k.stride_x - k.left + k.width, out.high[2]}};
   if (op.kind == OperationKind::conv || op.is(PoolMode::reduce_sum)) {
     in.low[2] = 0;
     in.high[2] = op.ifm.depth;
@@ -58,11 +69,13 @@ Volume input_of(const Operation& op, std::int32_t number) {
 
 }  // namespace
 
-std::uint8_t block_dependency(const Operation& op, const Operation& previous, const Accelerator& accelerator) noexcept {
+std::uint8_t block_dependency(const Operation& op, const Operation& previous,
+                              const Accelerator& accelerator) noexcept {
   if (!previous.computes()) return 0;
   // Tables lie where an operation without one may have its accumulators.
   if (accelerator.banks <= 16 && previous.activation.table() && !op.activation.table()) return 0;
-  const bool first = overlap(op.ifm, previous.ofm), second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
+  const bool first = overlap(op.ifm, previous.ofm),
+             second = op.has_ifm2 && !op.scalar && overlap(op.ifm2, previous.ofm);
   // Waiting is also for what would write where the one in front still reads or writes.
   if (overlap(op.ofm, previous.ofm)) return 0;
   if (!first && !second) return kMostDependency;
@@ -75,8 +88,10 @@ std::uint8_t block_dependency(const Operation& op, const Operation& previous, co
     bool free = true;
     for (std::int32_t i = 0; i < std::min(dependency, own) && free; ++i) {
       const Volume needed = input_of(op, i);
-      // When block i begins, i more blocks of the one in front are finished at most; all that may be open count.
-      for (std::int32_t back = 0; back < dependency && free; ++back) free = !intersect(needed, block(previous, count - 1 - back));
+      // When block i begins, i more blocks of the one in front are finished at most; all that may be open
+      // count.
+      for (std::int32_t back = 0; back < dependency && free; ++back)
+        free = !intersect(needed, block(previous, count - 1 - back));
     }
     if (free) return static_cast<std::uint8_t>(dependency);
   }
@@ -95,15 +110,19 @@ Schedule::Access Schedule::access_of(const Operation& op) const {
   if (op.ifm.width0 > 0) out.reads.push_back(range(op.ifm.region, extent_of(op.ifm)));
   if (op.has_ifm2 && !op.scalar) out.reads.push_back(range(op.ifm2.region, extent_of(op.ifm2)));
   for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
-    out.reads.push_back({op.weight_region, op.weights[core].base, op.weights[core].base + op.weights[core].length});
-    out.reads.push_back({op.scale_region, op.scales[core].base, op.scales[core].base + op.scales[core].length});
+    out.reads.push_back(
+        {op.weight_region, op.weights[core].base, op.weights[core].base + op.weights[core].length});
+    out.reads.push_back(
+        {op.scale_region, op.scales[core].base, op.scales[core].base + op.scales[core].length});
   }
   if (op.activation.table()) {
-    const std::int64_t size = table_bytes(op.ofm.element), base = accelerator_.table_base() + size * op.activation.slot();
+    const std::int64_t size = table_bytes(op.ofm.element),
+                       base = accelerator_.table_base() + size * op.activation.slot();
     out.reads.push_back({kInternal, base, base + size});
   }
   // Small parts have no place of their own for tables.
-  if (accelerator_.banks <= 16 && !op.activation.table()) out.writes.push_back({kInternal, accelerator_.table_base(), accelerator_.shram_bytes()});
+  if (accelerator_.banks <= 16 && !op.activation.table())
+    out.writes.push_back({kInternal, accelerator_.table_base(), accelerator_.shram_bytes()});
   out.writes.push_back(range(op.ofm.region, extent_of(op.ofm)));
   return out;
 }
@@ -117,7 +136,8 @@ bool Schedule::conflict(const Access& later, const Access& earlier) {
     }
     return false;
   };
-  return meet(later.writes, earlier.reads) || meet(later.writes, earlier.writes) || meet(later.reads, earlier.writes);
+  return meet(later.writes, earlier.reads) || meet(later.writes, earlier.writes) ||
+         meet(later.reads, earlier.writes);
 }
 
 void Schedule::wait_for(std::deque<Access>& outstanding, const Access& access, OperationKind kind) {
@@ -159,11 +179,16 @@ void Schedule::add(Operation op) {
 }
 
 void Schedule::add_with_table(Operation op, std::size_t offset, const std::vector<std::byte>& table) {
-  auto found = std::find_if(tables_.begin(), tables_.end(), [&](const Held& held) { return held.bytes == table; });
+  auto found =
+      std::find_if(tables_.begin(), tables_.end(), [&](const Held& held) { return held.bytes == table; });
   if (found == tables_.end()) {
-    const std::size_t size = table.size(), place = (next_table_ + size - 1) / size * size + size > kTableBytes ? 0 : (next_table_ + size - 1) / size * size;
+    const std::size_t size = table.size(), place = (next_table_ + size - 1) / size * size + size > kTableBytes
+                                                       ? 0
+                                                       : (next_table_ + size - 1) / size * size;
     next_table_ = place + size;
-    const auto covered = [&](const Held& held) { return held.place < place + size && place < held.place + held.bytes.size(); };
+    const auto covered = [&](const Held& held) {
+      return held.place < place + size && place < held.place + held.bytes.size();
+    };
     tables_.erase(std::remove_if(tables_.begin(), tables_.end(), covered), tables_.end());
     found = tables_.insert(tables_.end(), {place, table});
     Operation copy;

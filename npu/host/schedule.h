@@ -1,5 +1,5 @@
-// The order of operations with what the hardware does at the same time in mind: waits, tables, and how many blocks of the operation in front may
-// still be on their way.
+// The order of operations with what the hardware does at the same time in mind: waits, tables, and how many
+// blocks of the operation in front may still be on their way.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,14 @@ namespace runnel::npu {
 
 class Schedule {
  public:
-  explicit Schedule(const Accelerator& accelerator) noexcept : accelerator_(accelerator), encoder_(accelerator) {}
+  explicit Schedule(const Accelerator& accelerator) noexcept
+      : accelerator_(accelerator), encoder_(accelerator) {}
 
-  // An operation or copy with its final addresses; waits are put in front of it as needed, and the block dependency is set.
+  // An operation or copy with its final addresses; waits are put in front of it as needed, and the block
+  // dependency is set.
   void add(Operation op);
-  // The same for an operation with a table of this many bytes at `offset` of the constants: copied first where no slot holds it.
+  // The same for an operation with a table of this many bytes at `offset` of the constants: copied first
+  // where no slot holds it.
   void add_with_table(Operation op, std::size_t offset, const std::vector<std::byte>& table);
 
   // As a decoder gives them.
@@ -27,7 +30,7 @@ class Schedule {
 
  private:
   struct Range {
-    int memory = 0;                    // a region; -1: the accelerator's own
+    int memory = 0;  // a region; -1: the accelerator's own
     std::int64_t low = 0, high = 0;
   };
   struct Access {
@@ -41,11 +44,11 @@ class Schedule {
   const Accelerator& accelerator_;
   StreamEncoder encoder_;
   std::vector<Operation> operations_;
-  std::deque<Access> kernels_, copies_;          // that may not be finished, the oldest first
-  Operation previous_;                           // the last one that computes; STOP: there is none
+  std::deque<Access> kernels_, copies_;  // that may not be finished, the oldest first
+  Operation previous_;                   // the last one that computes; STOP: there is none
   // Tables of all sizes that are there, none over another one.
   struct Held {
-    std::size_t place = 0;             // bytes behind the first table
+    std::size_t place = 0;  // bytes behind the first table
     std::vector<std::byte> bytes;
   };
   std::vector<Held> tables_;
@@ -53,6 +56,7 @@ class Schedule {
 };
 
 // How many blocks of `previous`, at most 3, need not be finished when `op` begins.
-std::uint8_t block_dependency(const Operation& op, const Operation& previous, const Accelerator& accelerator) noexcept;
+std::uint8_t block_dependency(const Operation& op, const Operation& previous,
+                              const Accelerator& accelerator) noexcept;
 
 }  // namespace runnel::npu

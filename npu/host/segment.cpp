@@ -20,7 +20,8 @@ Port port_at(const Model& model, const PortPlace& place) {
   if (place.tensor >= 0) port.name = model.tensor_name(place.tensor);
   return port;
 }
-Result<std::vector<Port>> read_ports(const Model& model, const DelegateSegment& delegate, bool output, std::size_t scratch) {
+Result<std::vector<Port>> read_ports(const Model& model, const DelegateSegment& delegate, bool output,
+                                     std::size_t scratch) {
   std::vector<Port> ports;
   for (std::size_t i = 0; i < (output ? delegate.outputs() : delegate.inputs()).size(); ++i) {
     RUNNEL_ASSIGN(const PortPlace place, read_port(model, delegate, output, i, scratch));
@@ -55,7 +56,8 @@ Result<Segment> read_segment(const Model& model, const fb::Operator& op, std::si
   return segment;
 }
 
-Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operator& op, std::size_t most_scratch) {
+Result<SteppedSegment> read_stepped_segment(const Model& model, const fb::Operator& op,
+                                            std::size_t most_scratch) {
   SteppedSegment out;
   RUNNEL_ASSIGN(out.blocks, read_block_program(model, op, most_scratch));
   Segment& segment = out.segment;
@@ -82,7 +84,8 @@ Status check_device(const Model& model, const fb::Operator& op, const DeviceDesc
 
 Result<Segment> read_segment(std::span<const std::byte> bytes) {
   Segment segment;
-  if (bytes.size() >= 4 && (std::memcmp(bytes.data(), "COP1", 4) == 0 || std::memcmp(bytes.data(), "COP2", 4) == 0)) {
+  if (bytes.size() >= 4 &&
+      (std::memcmp(bytes.data(), "COP1", 4) == 0 || std::memcmp(bytes.data(), "COP2", 4) == 0)) {
     RUNNEL_TRY(read_commands(segment, bytes));
     return segment;
   }

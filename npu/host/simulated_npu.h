@@ -1,4 +1,5 @@
-// The simulator as the back end of delegate segments: a model with parts for an Ethos-U runs on the desk, its other operators on the CPU.
+// The simulator as the back end of delegate segments: a model with parts for an Ethos-U runs on the desk, its
+// other operators on the CPU.
 #pragma once
 
 #include <map>
@@ -12,14 +13,17 @@
 namespace runnel::npu {
 
 // Called with the operator of the model, and what Observer says.
-using SegmentObserver = std::function<void(int model_operator, const Operation& op, std::span<const std::int32_t> output)>;
+using SegmentObserver =
+    std::function<void(int model_operator, const Operation& op, std::span<const std::int32_t> output)>;
 
-// Serves one model: alive, it answers for the segments of that model which are prepared with its table. Engines made with the table must not run when
-// it is gone, and at most one session of whole clips may run at a time: the scratch memory, with what is kept from run to run, is here. Sessions of
-// streams keep their own. Not thread-safe.
+// Serves one model: alive, it answers for the segments of that model which are prepared with its table.
+// Engines made with the table must not run when it is gone, and at most one session of whole clips may run at
+// a time: the scratch memory, with what is kept from run to run, is here. Sessions of streams keep their own.
+// Not thread-safe.
 class SimulatedNpu {
  public:
-  explicit SimulatedNpu(const Model& model, const SimulatorOptions& options = {}, SegmentObserver observer = {});
+  explicit SimulatedNpu(const Model& model, const SimulatorOptions& options = {},
+                        SegmentObserver observer = {});
   ~SimulatedNpu();
   SimulatedNpu(const SimulatedNpu&) = delete;
   SimulatedNpu& operator=(const SimulatedNpu&) = delete;
@@ -42,11 +46,11 @@ class SimulatedNpu {
   std::vector<std::unique_ptr<Simulator>> simulators_;
   std::vector<std::unique_ptr<SteppedSegment>> stepped_;
   Status status_;
-  std::mutex running_;                       // simulators are shared by sessions
+  std::mutex running_;  // simulators are shared by sessions
 };
 
-// All operators, and segments of kind `ethos-u` in simulators that are made as models are prepared and last as long as the program. For programs that run
-// any model; where a segment fails its outputs are zeros.
+// All operators, and segments of kind `ethos-u` in simulators that are made as models are prepared and last
+// as long as the program. For programs that run any model; where a segment fails its outputs are zeros.
 OperatorTable simulating_operators();
 
 }  // namespace runnel::npu

@@ -13,23 +13,32 @@ namespace {
 
 constexpr std::int32_t kSliceStep = 16, kMostSlices = 8;
 
-bool convolves(const Operation& op) noexcept { return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise; }
+bool convolves(const Operation& op) noexcept {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
 
 using Cost = std::tuple<double, double>;
 
 class Planner {
  public:
   Planner(std::span<const Operation> previous, double weight_bytes, const CycleModel& model)
-      : model_(model), weight_bytes_(weight_bytes), operations_(previous.begin(), previous.end()), before_(cost_of(estimate(operations_, model))) {}
+      : model_(model),
+        weight_bytes_(weight_bytes),
+        operations_(previous.begin(), previous.end()),
+        before_(cost_of(estimate(operations_, model))) {}
 
   Status consider(Operation op, bool exchanged, bool copied) {
-    op.weight_region = op.scale_region = copied ? (model_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
+    op.weight_region = op.scale_region =
+        copied ? (model_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
     if (convolves(op)) set_lengths(op, op.ofm.depth);
     RUNNEL_TRY(choose_block(op, model_));
     take({op, exchanged, copied, {op.ofm.depth}});
     // In parts the first one is there sooner, and the others come while it is used.
-    const std::int32_t step = std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep), depth = op.ofm.depth;
-    for (std::int32_t first = step; copied && first < depth && first <= kMostSlices * step; first += step) take({op, exchanged, copied, {first, depth - first}});
+    const std::int32_t step =
+                           std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep),
+                       depth = op.ofm.depth;
+    for (std::int32_t first = step; copied && first < depth && first <= kMostSlices * step; first += step)
+      take({op, exchanged, copied, {first, depth - first}});
     return {};
   }
   [[nodiscard]] bool found() const { return found_; }
@@ -38,7 +47,8 @@ class Planner {
  private:
   static Cost cost_of(const Estimate& estimate) {
     double second = 0;
-    for (std::size_t area = 1; area < estimate.traffic.size(); ++area) second += estimate.traffic[area].read + estimate.traffic[area].written;
+    for (std::size_t area = 1; area < estimate.traffic.size(); ++area)
+      second += estimate.traffic[area].read + estimate.traffic[area].written;
     return {estimate.total, second};
   }
   void set_lengths(Operation& op, std::int32_t whole) const {
@@ -53,7 +63,8 @@ class Planner {
       if (convolves(plan.op)) set_lengths(operations_.back(), plan.op.ofm.depth);
       first += channels;
     }
-    const Cost all = cost_of(estimate(operations_, model_)), cost{std::get<0>(all) - std::get<0>(before_), std::get<1>(all) - std::get<1>(before_)};
+    const Cost all = cost_of(estimate(operations_, model_)),
+               cost{std::get<0>(all) - std::get<0>(before_), std::get<1>(all) - std::get<1>(before_)};
     operations_.resize(kept);
     if (found_ && cost >= least_) return;
     found_ = true;
@@ -75,7 +86,8 @@ Operation slice_of(const Operation& op, std::int32_t first, std::int32_t count) 
   Operation slice = op;
   const auto cut = [&](FeatureMap& map) {
     map.depth = count;
-    for (std::int64_t& base : map.base) base += map.layout == Layout::nhwc ? std::int64_t{first} * map.element : first / 16 * map.stride_c;
+    for (std::int64_t& base : map.base)
+      base += map.layout == Layout::nhwc ? std::int64_t{first} * map.element : first / 16 * map.stride_c;
   };
   if (count == op.ofm.depth) return slice;
   cut(slice.ofm);
@@ -88,14 +100,17 @@ double expected_bytes(std::span<const std::int16_t> weights) {
   for (const std::int16_t weight : weights) ++counts[weight];
   double bits = 0;
   const auto all = static_cast<double>(weights.size());
-  for (const auto& [value, count] : counts) bits += static_cast<double>(count) * std::log2(all / static_cast<double>(count));
+  for (const auto& [value, count] : counts)
+    bits += static_cast<double>(count) * std::log2(all / static_cast<double>(count));
   return std::ceil(bits / 128) * 16;
 }
 
-Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes, const CycleModel& model) {
+Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
+                           const CycleModel& model) {
   Planner planner(previous, weight_bytes, model);
   Status status;
-  const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1), copies = convolves(op) && model.mode().constants_outside;
+  const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1),
+             copies = convolves(op) && model.mode().constants_outside;
   for (const bool exchanged : {false, true}) {
     if (exchanged && !turns) break;
     Operation tried = op;

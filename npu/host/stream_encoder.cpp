@@ -8,14 +8,18 @@ namespace {
 
 std::int32_t width_field(std::uint8_t element) { return element == 1 ? 0 : element == 2 ? 1 : 2; }
 std::int32_t layout_field(const FeatureMap& map) { return map.layout == Layout::nhcwb16 ? 1 << 6 : 0; }
-std::int32_t precision_field(const FeatureMap& map) { return (map.is_signed ? 1 : 0) | width_field(map.element) << 2 | layout_field(map); }
+std::int32_t precision_field(const FeatureMap& map) {
+  return (map.is_signed ? 1 : 0) | width_field(map.element) << 2 | layout_field(map);
+}
 Long plus(Long code, int count) { return static_cast<Long>(static_cast<int>(code) + count); }
 
 }  // namespace
 
 std::uint32_t config_word(const Accelerator& accelerator) noexcept {
-  const auto macs = static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint32_t>(accelerator.macs)) - 1);
-  return macs | static_cast<std::uint32_t>(accelerator.banks * accelerator.cores) << 8 | static_cast<std::uint32_t>(accelerator.product) << 28;
+  const auto macs =
+      static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint32_t>(accelerator.macs)) - 1);
+  return macs | static_cast<std::uint32_t>(accelerator.banks * accelerator.cores) << 8 |
+         static_cast<std::uint32_t>(accelerator.product) << 28;
 }
 
 void StreamEncoder::set(Short code, std::int32_t value) {
@@ -38,7 +42,9 @@ void StreamEncoder::set(Long code, std::int64_t value) {
 }
 void StreamEncoder::set(Long code, const Scale& scale) { set_long(code, scale.shift, scale.multiplier); }
 
-void StreamEncoder::command(OpCode code, std::uint16_t param) { words_.push_back(static_cast<std::uint32_t>(code) | std::uint32_t{param} << 16); }
+void StreamEncoder::command(OpCode code, std::uint16_t param) {
+  words_.push_back(static_cast<std::uint32_t>(code) | std::uint32_t{param} << 16);
+}
 
 void StreamEncoder::map(const FeatureMap& map, const MapRegisters& codes) {
   set(codes.region, map.region);
@@ -76,7 +82,9 @@ void StreamEncoder::ofm(const Operation& op) {
   set(Short::ofm_height_m1, op.ofm.height - 1);
   set(Short::ofm_width_m1, op.ofm.width - 1);
   set(Short::ofm_depth_m1, op.ofm.depth - 1);
-  set(Short::ofm_precision, (op.ofm.is_signed ? 1 : 0) | width_field(op.ofm.element) << 1 | layout_field(op.ofm) | (op.global_scale ? 1 << 8 : 0) | static_cast<int>(op.rounding) << 14);
+  set(Short::ofm_precision, (op.ofm.is_signed ? 1 : 0) | width_field(op.ofm.element) << 1 |
+                                layout_field(op.ofm) | (op.global_scale ? 1 << 8 : 0) |
+                                static_cast<int>(op.rounding) << 14);
   set(Short::ofm_block_height_m1, op.block_height - 1);
   set(Short::ofm_block_width_m1, op.block_width - 1);
   set(Short::ofm_block_depth_m1, op.block_depth - 1);
@@ -94,8 +102,9 @@ void StreamEncoder::kernel(const Operation& op) {
   const int x = kernel.stride_x - 1, y = kernel.stride_y - 1;
   set(Short::kernel_height_m1, kernel.height - 1);
   set(Short::kernel_width_m1, kernel.width - 1);
-  set(Short::kernel_stride,
-      (x & 1) | (y & 1) << 1 | (kernel.part_kernel ? 1 << 2 : 0) | (kernel.dilation_x - 1) << 3 | (kernel.dilation_y - 1) << 4 | (x >> 1) << 6 | (y >> 1) << 9);
+  set(Short::kernel_stride, (x & 1) | (y & 1) << 1 | (kernel.part_kernel ? 1 << 2 : 0) |
+                                (kernel.dilation_x - 1) << 3 | (kernel.dilation_y - 1) << 4 | (x >> 1) << 6 |
+                                (y >> 1) << 9);
   set(Short::ifm_pad_top, kernel.top);
   set(Short::ifm_pad_left, kernel.left);
   set(Short::ifm_pad_bottom, kernel.bottom);
@@ -119,13 +128,16 @@ void StreamEncoder::streams(const Operation& op) {
 }
 
 void StreamEncoder::dma(const Dma& dma) {
-  const auto place = [](const DmaPlace& at) { return at.region | (at.internal ? 1 << 8 : 0) | (at.dimensions - 1) << 9; };
+  const auto place = [](const DmaPlace& at) {
+    return at.region | (at.internal ? 1 << 8 : 0) | (at.dimensions - 1) << 9;
+  };
   set(Short::dma_source_region, place(dma.source));
   set(Short::dma_target_region, place(dma.target));
   set(Long::dma_source, dma.source.address);
   set(Long::dma_target, dma.target.address);
   set(Long::dma_length, dma.length);
-  const int dimensions = dma.source.dimensions > dma.target.dimensions ? dma.source.dimensions : dma.target.dimensions;
+  const int dimensions =
+      dma.source.dimensions > dma.target.dimensions ? dma.source.dimensions : dma.target.dimensions;
   if (dimensions > 1) {
     set(Short::dma_size0, static_cast<std::int32_t>(dma.rows));
     set(Long::dma_skip0, dma.skip0);
@@ -160,27 +172,41 @@ void StreamEncoder::add(const Operation& op) {
       set(Long::opa_scale, op.opa_scale);
       set(Long::opb_scale, op.opb_scale);
       return command(OpCode::elementwise, op.mode);
-    case OperationKind::dma: dma(op.dma); return command(OpCode::dma_start, op.param);
-    case OperationKind::kernel_wait: return command(OpCode::kernel_wait, op.param);
-    case OperationKind::dma_wait: return command(OpCode::dma_wait, op.param);
-    case OperationKind::irq: return command(OpCode::irq, op.param);
-    case OperationKind::pmu_mask: return command(OpCode::pmu_mask, op.param);
-    default: return;
+    case OperationKind::dma:
+      dma(op.dma);
+      return command(OpCode::dma_start, op.param);
+    case OperationKind::kernel_wait:
+      return command(OpCode::kernel_wait, op.param);
+    case OperationKind::dma_wait:
+      return command(OpCode::dma_wait, op.param);
+    case OperationKind::irq:
+      return command(OpCode::irq, op.param);
+    case OperationKind::pmu_mask:
+      return command(OpCode::pmu_mask, op.param);
+    default:
+      return;
   }
 }
 
 std::vector<std::uint32_t> StreamEncoder::words() const {
   std::vector<std::uint32_t> all = words_;
-  all.push_back(0xffff0000u);          // STOP with every bit of the interrupt mask
+  all.push_back(0xffff0000u);  // STOP with every bit of the interrupt mask
   return all;
 }
 
 std::vector<std::byte> StreamEncoder::payload() const {
   // Actions as the driver knows them: configuration, nothing (to a multiple of 16 bytes), command stream.
-  constexpr std::uint32_t kConfiguration = 0x00100001, kNothing = 5, kCommandStream = 2, kArchitecture = 0x10060000;
+  constexpr std::uint32_t kConfiguration = 0x00100001, kNothing = 5, kCommandStream = 2,
+                          kArchitecture = 0x10060000;
   const std::vector<std::uint32_t> commands = words();
   const auto count = static_cast<std::uint32_t>(commands.size());
-  std::vector<std::uint32_t> all{0x31504f43u, kConfiguration, config_word(accelerator_), kArchitecture, kNothing, kNothing, kNothing,
+  std::vector<std::uint32_t> all{0x31504f43u,
+                                 kConfiguration,
+                                 config_word(accelerator_),
+                                 kArchitecture,
+                                 kNothing,
+                                 kNothing,
+                                 kNothing,
                                  kCommandStream | (count >> 16 & 0xff) << 8 | count << 16};
   all.insert(all.end(), commands.begin(), commands.end());
   std::vector<std::byte> bytes(4 * all.size());

@@ -1,4 +1,5 @@
-// From operations to the words of a command stream, and to the driver's payload: the way back from npu/decoder.h.
+// From operations to the words of a command stream, and to the driver's payload: the way back from
+// npu/decoder.h.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ class StreamEncoder {
  public:
   explicit StreamEncoder(const Accelerator& accelerator) noexcept : accelerator_(accelerator) {}
 
-  // One operation with everything it reads, as the decoder gives it; STOP is not for this. `word` and `index` do not count.
+  // One operation with everything it reads, as the decoder gives it; STOP is not for this. `word` and `index`
+  // do not count.
   void add(const Operation& op);
   // All words so far and STOP.
   [[nodiscard]] std::vector<std::uint32_t> words() const;
@@ -30,7 +32,7 @@ class StreamEncoder {
 
  private:
   void set(Short code, std::int32_t value);
-  void set(Long code, std::int64_t value);              // an address, a distance, a length
+  void set(Long code, std::int64_t value);  // an address, a distance, a length
   void set(Long code, const Scale& scale);
   void set_long(Long code, std::uint16_t param, std::uint32_t payload);
   void command(OpCode code, std::uint16_t param);

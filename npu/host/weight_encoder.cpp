@@ -8,12 +8,16 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5, kMostZeroDivisor = 3;
+constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5,
+                        kMostZeroDivisor = 3;
 constexpr std::size_t kMostSlice = 32768, kMostPalette = 32, kSymbols = 12, kFewSymbols = 8;
-constexpr std::size_t kCodes = 512;                        // of a weight: twice its magnitude, and 1 when it is negative
-constexpr std::uint32_t kShortQuotients = 2;               // the largest quotient that takes one symbol when quotients are cut
+constexpr std::size_t kCodes = 512;  // of a weight: twice its magnitude, and 1 when it is negative
+constexpr std::uint32_t kShortQuotients =
+    2;  // the largest quotient that takes one symbol when quotients are cut
 
-std::uint32_t code_of(std::int16_t weight) { return static_cast<std::uint32_t>(std::abs(weight)) << 1 | (weight < 0 ? 1u : 0u); }
+std::uint32_t code_of(std::int16_t weight) {
+  return static_cast<std::uint32_t>(std::abs(weight)) << 1 | (weight < 0 ? 1u : 0u);
+}
 
 // Least significant bit first.
 class BitWriter {
@@ -42,7 +46,7 @@ struct Form {
   std::uint32_t zero_divisor = kNoZeroRuns, divisor = kUncompressed;
   bool truncated = false;
   std::uint32_t direct_offset = 0, palette_bits = 9;
-  std::vector<std::uint32_t> palette;                      // codes; 0 or 2 to 32 of them
+  std::vector<std::uint32_t> palette;  // codes; 0 or 2 to 32 of them
 
   [[nodiscard]] bool runs() const { return zero_divisor != kNoZeroRuns; }
   [[nodiscard]] bool uncompressed() const { return divisor == kUncompressed; }
@@ -54,8 +58,9 @@ struct Form {
 
 // What the choice of a form looks at.
 struct Statistics {
-  std::array<std::size_t, kCodes> codes{};                 // how often
-  std::vector<std::size_t> runs;                           // how often a run of this many zeros stands in front of a weight that is none, or at the end
+  std::array<std::size_t, kCodes> codes{};  // how often
+  std::vector<std::size_t>
+      runs;  // how often a run of this many zeros stands in front of a weight that is none, or at the end
   std::size_t nonzero = 0;
 
   explicit Statistics(std::span<const std::int16_t> weights) {
@@ -103,7 +108,9 @@ class Search {
     for (std::uint32_t code = runs ? 2 : 0; code < kCodes; ++code) {
       if (statistics_.codes[code] > 0) codes.push_back(code);
     }
-    std::stable_sort(codes.begin(), codes.end(), [&](std::uint32_t a, std::uint32_t b) { return statistics_.codes[a] > statistics_.codes[b]; });
+    std::stable_sort(codes.begin(), codes.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return statistics_.codes[a] > statistics_.codes[b];
+    });
     return codes;
   }
 
@@ -119,7 +126,9 @@ class Search {
       form.palette.assign(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(size));
       // What stands behind the palette begins with the smallest code that is not in it.
       form.direct_offset = 0;
-      if (size < codes.size()) form.direct_offset = std::min<std::uint32_t>(31, *std::min_element(codes.begin() + static_cast<std::ptrdiff_t>(size), codes.end()));
+      if (size < codes.size())
+        form.direct_offset = std::min<std::uint32_t>(
+            31, *std::min_element(codes.begin() + static_cast<std::ptrdiff_t>(size), codes.end()));
       try_divisors(form, codes, run_bits);
     }
   }
@@ -129,7 +138,8 @@ class Search {
     std::size_t count = 0, most = 0;
     std::vector<std::pair<std::uint32_t, std::size_t>> indices;
     for (std::size_t i = 0; i < codes.size(); ++i) {
-      const std::size_t index = i < form.palette.size() ? i : form.palette.size() + codes[i] - form.direct_offset;
+      const std::size_t index =
+          i < form.palette.size() ? i : form.palette.size() + codes[i] - form.direct_offset;
       indices.emplace_back(static_cast<std::uint32_t>(index), statistics_.codes[codes[i]]);
       count += statistics_.codes[codes[i]];
       most = std::max(most, index);
@@ -160,7 +170,8 @@ class Search {
     std::uint32_t best = 0;
     for (std::uint32_t divisor = 0; divisor <= kMostZeroDivisor; ++divisor) {
       std::size_t sum = 0;
-      for (std::size_t run = 0; run < statistics_.runs.size(); ++run) sum += statistics_.runs[run] * ((run >> divisor) + 1 + divisor);
+      for (std::size_t run = 0; run < statistics_.runs.size(); ++run)
+        sum += statistics_.runs[run] * ((run >> divisor) + 1 + divisor);
       if (divisor == 0 || sum < bits) {
         best = divisor;
         bits = sum;
@@ -183,7 +194,8 @@ class Search {
 // Quotients of one lane as symbols, handed out in chunks; a chunk's remainders follow one chunk later.
 class Lane {
  public:
-  Lane(std::vector<std::uint32_t> values, std::uint32_t divisor) : values_(std::move(values)), divisor_(divisor) {}
+  Lane(std::vector<std::uint32_t> values, std::uint32_t divisor)
+      : values_(std::move(values)), divisor_(divisor) {}
 
   [[nodiscard]] bool more() const { return begun_ < values_.size(); }
   [[nodiscard]] std::size_t begun() const { return begun_; }
@@ -220,7 +232,8 @@ class Lane {
 class Writer {
  public:
   explicit Writer(Form form) : form_(std::move(form)) {
-    for (std::size_t i = 0; i < form_.palette.size(); ++i) index_[form_.palette[i]] = static_cast<std::uint32_t>(i) + 1;
+    for (std::size_t i = 0; i < form_.palette.size(); ++i)
+      index_[form_.palette[i]] = static_cast<std::uint32_t>(i) + 1;
   }
 
   std::vector<std::byte> write(std::span<const std::int16_t> weights) {
@@ -270,14 +283,20 @@ class Writer {
 
   // In turns as the decoder takes them.
   void chunks(Lane weights, Lane zeros) {
-    const std::size_t index_symbols = form_.uncompressed() && form_.remainder_bits() > kMostDivisor ? kFewSymbols : kSymbols;
+    const std::size_t index_symbols =
+        form_.uncompressed() && form_.remainder_bits() > kMostDivisor ? kFewSymbols : kSymbols;
     const std::size_t run_symbols = form_.zero_divisor == 3 ? kFewSymbols : kSymbols;
     for (;;) {
-      const std::int64_t lead = form_.runs() ? static_cast<std::int64_t>(weights.begun()) - static_cast<std::int64_t>(zeros.begun()) : 0;
-      const bool more_weights = weights.more() && lead < 8, more_zeros = form_.runs() && zeros.more() && lead >= 0;
+      const std::int64_t lead =
+          form_.runs() ? static_cast<std::int64_t>(weights.begun()) - static_cast<std::int64_t>(zeros.begun())
+                       : 0;
+      const bool more_weights = weights.more() && lead < 8,
+                 more_zeros = form_.runs() && zeros.more() && lead >= 0;
       std::array<std::uint32_t, kSymbols> codes{};
-      for (std::size_t i = 0; more_weights && i < index_symbols; ++i) codes[i] = weights.symbol(form_.uncompressed() ? 0 : 2, form_.uncompressed() || form_.truncated);
-      for (std::size_t i = 0; more_weights && !form_.uncompressed() && i < index_symbols; ++i) out_.put(codes[i] > 0 ? 1 : 0, 1);
+      for (std::size_t i = 0; more_weights && i < index_symbols; ++i)
+        codes[i] = weights.symbol(form_.uncompressed() ? 0 : 2, form_.uncompressed() || form_.truncated);
+      for (std::size_t i = 0; more_weights && !form_.uncompressed() && i < index_symbols; ++i)
+        out_.put(codes[i] > 0 ? 1 : 0, 1);
       for (std::size_t i = 0; more_zeros && i < run_symbols; ++i) out_.put(zeros.symbol(1, false), 1);
       for (std::size_t i = 0; more_weights && !form_.uncompressed() && i < index_symbols; ++i) {
         if (codes[i] > 0) out_.put(codes[i] - 1, 1);
@@ -289,7 +308,7 @@ class Writer {
   }
 
   Form form_;
-  std::array<std::uint32_t, kCodes> index_{};              // place in the palette and 1; 0: not in it
+  std::array<std::uint32_t, kCodes> index_{};  // place in the palette and 1; 0: not in it
   BitWriter out_;
 };
 
@@ -303,7 +322,9 @@ std::vector<std::byte> encode_weights(std::span<const std::int16_t> weights) {
 std::vector<std::byte> pack_weights(const WeightOrder& order, std::span<const std::int16_t> weights) {
   std::vector<std::int16_t> stream;
   stream.reserve(order.count());
-  order.walk([&](std::int64_t index) { stream.push_back(index < 0 ? std::int16_t{0} : weights[static_cast<std::size_t>(index)]); });
+  order.walk([&](std::int64_t index) {
+    stream.push_back(index < 0 ? std::int16_t{0} : weights[static_cast<std::size_t>(index)]);
+  });
   return encode_weights(stream);
 }
 

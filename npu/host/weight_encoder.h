@@ -1,4 +1,5 @@
-// Weights and scales in the form in which an Ethos-U55 or U65 reads them; the way back from npu/host/weights.h.
+// Weights and scales in the form in which an Ethos-U55 or U65 reads them; the way back from
+// npu/host/weights.h.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace runnel::npu {
 
-// A stream of these weights, -255 to 255, in stream order; its length is a multiple of 16. The smallest of the forms tried: indices of a palette
-// as they are or as Golomb-Rice numbers, zeros in runs or among the weights. Deterministic.
+// A stream of these weights, -255 to 255, in stream order; its length is a multiple of 16. The smallest of
+// the forms tried: indices of a palette as they are or as Golomb-Rice numbers, zeros in runs or among the
+// weights. Deterministic.
 std::vector<std::byte> encode_weights(std::span<const std::int16_t> weights);
 
 // The stream of one core; `weights` by position, [outs][height][width][depth].

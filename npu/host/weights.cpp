@@ -8,9 +8,10 @@
 namespace runnel::npu {
 namespace {
 
-constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5, kMostZeroDivisor = 3;
+constexpr std::uint32_t kEndOfStream = 7, kNoZeroRuns = 6, kUncompressed = 7, kMostDivisor = 5,
+                        kMostZeroDivisor = 3;
 constexpr std::int32_t kMostMagnitude = 255;
-constexpr int kSymbols = 12, kFewSymbols = 8;             // in a chunk
+constexpr int kSymbols = 12, kFewSymbols = 8;  // in a chunk
 
 // Least significant bit first. Behind the end there are zeros, and `past` says so.
 class BitReader {
@@ -20,7 +21,8 @@ class BitReader {
   std::uint32_t take(std::uint32_t count) {
     std::uint32_t window = 0;
     const std::size_t byte = position_ / 8;
-    for (std::size_t i = 0; i < 4 && byte + i < bytes_.size(); ++i) window |= std::to_integer<std::uint32_t>(bytes_[byte + i]) << 8 * i;
+    for (std::size_t i = 0; i < 4 && byte + i < bytes_.size(); ++i)
+      window |= std::to_integer<std::uint32_t>(bytes_[byte + i]) << 8 * i;
     const std::uint32_t value = window >> position_ % 8 & ((1u << count) - 1);
     position_ += count;
     return value;
@@ -35,7 +37,8 @@ class BitReader {
   std::size_t position_ = 0;
 };
 
-// Golomb-Rice numbers whose quotients and remainders come apart, in chunks: a chunk's remainders follow one chunk later.
+// Golomb-Rice numbers whose quotients and remainders come apart, in chunks: a chunk's remainders follow one
+// chunk later.
 class Lane {
  public:
   void start(std::size_t wanted, std::uint32_t divisor) {
@@ -95,15 +98,23 @@ class WeightDecoder {
 
   Status slice(std::uint32_t zero_divisor) {
     const bool has_runs = zero_divisor != kNoZeroRuns;
-    if (has_runs && zero_divisor > kMostZeroDivisor) return fail() << "zero runs of divisor " << zero_divisor << ", expected 0 to " << kMostZeroDivisor << " or none";
+    if (has_runs && zero_divisor > kMostZeroDivisor)
+      return fail() << "zero runs of divisor " << zero_divisor << ", expected 0 to " << kMostZeroDivisor
+                    << " or none";
     const std::size_t count = reader_.take(15) + 1;
     std::uint32_t divisor = reader_.take(3);
     const bool truncated = reader_.take(1) != 0, new_palette = reader_.take(1) != 0;
-    if (new_palette) read_palette();
-    else if (!has_palette_) return fail() << "a first slice without palette";
+    if (new_palette)
+      read_palette();
+    else if (!has_palette_)
+      return fail() << "a first slice without palette";
     const bool uncompressed = divisor == kUncompressed;
-    if (!uncompressed && divisor > kMostDivisor) return fail() << "weights of divisor " << divisor << ", expected 0 to " << kMostDivisor << " or uncompressed";
-    if (uncompressed) divisor = palette_.empty() ? palette_bits_ : static_cast<std::uint32_t>(std::bit_width(palette_.size() - 1));
+    if (!uncompressed && divisor > kMostDivisor)
+      return fail() << "weights of divisor " << divisor << ", expected 0 to " << kMostDivisor
+                    << " or uncompressed";
+    if (uncompressed)
+      divisor =
+          palette_.empty() ? palette_bits_ : static_cast<std::uint32_t>(std::bit_width(palette_.size() - 1));
     indices_.start(count, divisor);
     // A new palette has room for zeros in front of the first weight.
     runs_.start(has_runs ? count + (new_palette ? 1 : 0) : 0, zero_divisor);
@@ -121,10 +132,14 @@ class WeightDecoder {
   }
 
   // Both lanes take turns; zero runs must not fall behind by more than a few.
-  Status chunks(bool has_runs, std::uint32_t zero_divisor, bool uncompressed, std::uint32_t divisor, bool truncated) {
-    const int index_symbols = uncompressed && divisor > kMostDivisor ? kFewSymbols : kSymbols, run_symbols = zero_divisor == 3 ? kFewSymbols : kSymbols;
+  Status chunks(bool has_runs, std::uint32_t zero_divisor, bool uncompressed, std::uint32_t divisor,
+                bool truncated) {
+    const int index_symbols = uncompressed && divisor > kMostDivisor ? kFewSymbols : kSymbols,
+              run_symbols = zero_divisor == 3 ? kFewSymbols : kSymbols;
     for (;;) {
-      const std::int64_t lead = has_runs ? static_cast<std::int64_t>(indices_.begun()) - static_cast<std::int64_t>(runs_.begun()) : 0;
+      const std::int64_t lead =
+          has_runs ? static_cast<std::int64_t>(indices_.begun()) - static_cast<std::int64_t>(runs_.begun())
+                   : 0;
       const bool more_indices = indices_.more() && lead < 8, more_runs = runs_.more() && lead >= 0;
       const std::uint32_t ones = more_indices && !uncompressed ? reader_.take(kSymbols) : 0;
       for (int i = 0; more_runs && i < run_symbols; ++i) {
@@ -154,9 +169,12 @@ class WeightDecoder {
     const auto too_many = [&] { return fail() << "more than " << most_ << " weights"; };
     if (new_palette && !zeros()) return too_many();
     for (const std::uint32_t index : indices_.values()) {
-      const std::uint32_t code = index < palette_.size() ? palette_[index] : index - static_cast<std::uint32_t>(palette_.size()) + direct_offset_;
+      const std::uint32_t code = index < palette_.size()
+                                     ? palette_[index]
+                                     : index - static_cast<std::uint32_t>(palette_.size()) + direct_offset_;
       const auto magnitude = static_cast<std::int32_t>(code >> 1);
-      if (magnitude > kMostMagnitude) return fail() << "a weight of magnitude " << magnitude << ", expected at most " << kMostMagnitude;
+      if (magnitude > kMostMagnitude)
+        return fail() << "a weight of magnitude " << magnitude << ", expected at most " << kMostMagnitude;
       if (weights_.size() == most_) return too_many();
       weights_.push_back(static_cast<std::int16_t>((code & 1) != 0 ? -magnitude : magnitude));
       if (!zeros()) return too_many();
@@ -175,7 +193,9 @@ class WeightDecoder {
 
 }  // namespace
 
-Result<std::vector<std::int16_t>> decode_weights(std::span<const std::byte> stream, std::size_t most) { return WeightDecoder(stream, most).decode(); }
+Result<std::vector<std::int16_t>> decode_weights(std::span<const std::byte> stream, std::size_t most) {
+  return WeightDecoder(stream, most).decode();
+}
 
 std::size_t WeightOrder::count() const {
   std::size_t count = 0;
@@ -199,11 +219,16 @@ WeightOrder weight_order(const Operation& op, const Accelerator& accelerator, st
   return order;
 }
 
-Result<std::vector<std::int16_t>> unpack_weights(const WeightOrder& order, std::span<const std::byte> stream) {
+Result<std::vector<std::int16_t>> unpack_weights(const WeightOrder& order,
+                                                 std::span<const std::byte> stream) {
   const std::size_t needed = order.count();
   RUNNEL_ASSIGN(const std::vector<std::int16_t> weights, decode_weights(stream, needed));
-  if (weights.size() != needed) return Status(Code::invalid_data) << "weight stream: " << weights.size() << " weights, expected " << needed;
-  std::vector<std::int16_t> out(static_cast<std::size_t>(order.outs) * static_cast<std::size_t>(order.height) * static_cast<std::size_t>(order.width) * static_cast<std::size_t>(order.depth));
+  if (weights.size() != needed)
+    return Status(Code::invalid_data)
+           << "weight stream: " << weights.size() << " weights, expected " << needed;
+  std::vector<std::int16_t> out(
+      static_cast<std::size_t>(order.outs) * static_cast<std::size_t>(order.height) *
+      static_cast<std::size_t>(order.width) * static_cast<std::size_t>(order.depth));
   auto next = weights.begin();
   order.walk([&](std::int64_t index) {
     if (index >= 0) out[static_cast<std::size_t>(index)] = *next;

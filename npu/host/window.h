@@ -13,7 +13,8 @@ struct WindowAxis {
   std::int32_t taps, stride, dilation, pad, size;
   Upscale upscale;
 
-  // Where in memory tap `tap` of output position `out` reads; -1 in the padding, -2 at a zero that upscaling inserts.
+  // Where in memory tap `tap` of output position `out` reads; -1 in the padding, -2 at a zero that upscaling
+  // inserts.
   [[nodiscard]] std::int32_t source(std::int32_t out, std::int32_t tap) const noexcept {
     const std::int32_t at = out * stride + tap * dilation - pad;
     if (at < 0 || at >= size) return -1;
@@ -24,11 +25,21 @@ struct WindowAxis {
 
 inline WindowAxis rows_of(const Operation& op) noexcept {
   const Kernel& k = op.kernel;
-  return {k.taps_y(), k.stride_y, k.dilation_y, k.top, (op.ofm.height - 1) * k.stride_y + k.height - k.top - k.bottom, op.upscale};
+  return {k.taps_y(),
+          k.stride_y,
+          k.dilation_y,
+          k.top,
+          (op.ofm.height - 1) * k.stride_y + k.height - k.top - k.bottom,
+          op.upscale};
 }
 inline WindowAxis columns_of(const Operation& op) noexcept {
   const Kernel& k = op.kernel;
-  return {k.taps_x(), k.stride_x, k.dilation_x, k.left, (op.ofm.width - 1) * k.stride_x + k.width - k.left - k.right, op.upscale};
+  return {k.taps_x(),
+          k.stride_x,
+          k.dilation_x,
+          k.left,
+          (op.ofm.width - 1) * k.stride_x + k.width - k.left - k.right,
+          op.upscale};
 }
 
 }  // namespace runnel::npu

@@ -16,7 +16,8 @@ Status Actions::start() {
 void Actions::tell(const std::function<void(std::string_view)>& note) {
   if (!note) return;
   for (const Named& named : actions_) {
-    if (const std::string news = named.action->take_news(); !news.empty()) note(std::string(named.label) + ": " + news);
+    if (const std::string news = named.action->take_news(); !news.empty())
+      note(std::string(named.label) + ": " + news);
   }
 }
 
@@ -25,8 +26,10 @@ std::string Actions::summary() const {
   std::string text;
   for (const Named& named : actions_) {
     const ActionFacts facts = named.action->facts();
-    text += (text.empty() ? ",\"actions\":[{\"output\":" : ",{\"output\":") + json_string(named.label) + ",\"events\":" + std::to_string(facts.events) +
-            ",\"done\":" + std::to_string(facts.done) + ",\"failed\":" + std::to_string(facts.failed) + ",\"dropped\":" + std::to_string(facts.dropped) + "}";
+    text += (text.empty() ? ",\"actions\":[{\"output\":" : ",{\"output\":") + json_string(named.label) +
+            ",\"events\":" + std::to_string(facts.events) + ",\"done\":" + std::to_string(facts.done) +
+            ",\"failed\":" + std::to_string(facts.failed) + ",\"dropped\":" + std::to_string(facts.dropped) +
+            "}";
   }
   return text + "]";
 }
@@ -35,7 +38,8 @@ Status Actions::outcome() const {
   for (const Named& named : actions_) {
     const ActionFacts facts = named.action->facts();
     if (facts.failed + facts.dropped == 0) continue;
-    return Status(Code::io_error) << named.label << ": of " << facts.events << " records, " << facts.failed << " failed and " << facts.dropped << " were dropped";
+    return Status(Code::io_error) << named.label << ": of " << facts.events << " records, " << facts.failed
+                                  << " failed and " << facts.dropped << " were dropped";
   }
   return {};
 }

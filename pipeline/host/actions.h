@@ -1,4 +1,5 @@
-// The nodes of a graph that act on events, together: started with the run, asked for news, and accounted for at its end.
+// The nodes of a graph that act on events, together: started with the run, asked for news, and accounted for
+// at its end.
 #pragma once
 
 #include <functional>

@@ -21,7 +21,8 @@ std::string hint_of(const void* hint, const char* id) {
 
 void look_at(CaptureDevice& device) {
   snd_pcm_t* pcm = nullptr;
-  if (const int error = snd_pcm_open(&pcm, device.name.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK); error < 0) {
+  if (const int error = snd_pcm_open(&pcm, device.name.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK);
+      error < 0) {
     device.unavailable = snd_strerror(error);
     return;
   }
@@ -31,16 +32,19 @@ void look_at(CaptureDevice& device) {
   if (const int error = snd_pcm_hw_params_any(pcm, params); error < 0) {
     device.unavailable = snd_strerror(error);
   } else {
-    if (snd_pcm_hw_params_get_rate_min(params, &least, nullptr) >= 0 && snd_pcm_hw_params_get_rate_max(params, &most, nullptr) >= 0) {
+    if (snd_pcm_hw_params_get_rate_min(params, &least, nullptr) >= 0 &&
+        snd_pcm_hw_params_get_rate_max(params, &most, nullptr) >= 0) {
       device.least_rate = least;
       device.most_rate = most;
     }
-    if (snd_pcm_hw_params_get_channels_min(params, &least) >= 0 && snd_pcm_hw_params_get_channels_max(params, &most) >= 0) {
+    if (snd_pcm_hw_params_get_channels_min(params, &least) >= 0 &&
+        snd_pcm_hw_params_get_channels_max(params, &most) >= 0) {
       device.least_channels = least;
       device.most_channels = most;
     }
     for (const SampleCode code : kSampleCodes) {
-      if (snd_pcm_hw_params_test_format(pcm, params, alsa_format(code)) == 0) device.formats.emplace_back(name_of(code));
+      if (snd_pcm_hw_params_test_format(pcm, params, alsa_format(code)) == 0)
+        device.formats.emplace_back(name_of(code));
     }
   }
   snd_pcm_close(pcm);

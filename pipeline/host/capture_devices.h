@@ -10,10 +10,10 @@
 namespace runnel::pipeline {
 
 struct CaptureDevice {
-  std::string name;                  // to open it by
-  std::string description;           // one line for people; may be empty
-  std::string unavailable;           // why it could not be opened just now; empty: it could, and the rest is known
-  std::int64_t least_rate = 0, most_rate = 0;   // Hz
+  std::string name;         // to open it by
+  std::string description;  // one line for people; may be empty
+  std::string unavailable;  // why it could not be opened just now; empty: it could, and the rest is known
+  std::int64_t least_rate = 0, most_rate = 0;  // Hz
   std::int64_t least_channels = 0, most_channels = 0;
   std::vector<std::string> formats;  // as the parameter `format` of the node alsa
 };

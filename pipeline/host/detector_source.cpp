@@ -9,11 +9,16 @@ namespace {
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(std::int32_t value) { return std::to_string(value); }
 std::string text_of(std::int64_t value) { return std::to_string(value); }
-std::string text_of(const DetectorLevel& level) { return "{" + text_of(level.threshold) + ", " + text_of(level.release) + "}"; }
+std::string text_of(const DetectorLevel& level) {
+  return "{" + text_of(level.threshold) + ", " + text_of(level.release) + "}";
+}
 // Hexadecimal, so that nothing is rounded. Scales are positive.
 std::string text_of(float value) {
   std::array<char, 32> digits{};
-  return "0x" + std::string(digits.data(), std::to_chars(digits.begin(), digits.end(), value, std::chars_format::hex).ptr) + "F";
+  return "0x" +
+         std::string(digits.data(),
+                     std::to_chars(digits.begin(), digits.end(), value, std::chars_format::hex).ptr) +
+         "F";
 }
 std::string text_of(std::string_view text) {
   std::string out = "\"";
@@ -43,10 +48,14 @@ std::string list(std::string_view type, std::string_view name, const T* values, 
 
 std::string detector_source(const DetectorFacts& f, std::string_view name) {
   std::string out = "struct " + std::string(name) + " {\n";
-  out += list("std::string_view", "kNames", f.names, f.classes) + list("bool", "kIgnored", f.ignored, f.classes) + list("DetectorLevel", "kLevels", f.levels, f.classes) +
+  out += list("std::string_view", "kNames", f.names, f.classes) +
+         list("bool", "kIgnored", f.ignored, f.classes) +
+         list("DetectorLevel", "kLevels", f.levels, f.classes) +
          list("std::int32_t", "kSequence", f.sequence, f.sequence_length);
   out += "  static constexpr DetectorFacts kFacts = {";
-  const auto member = [&](std::string_view member_name, const std::string& value) { out += "\n      ." + std::string(member_name) + " = " + value + ","; };
+  const auto member = [&](std::string_view member_name, const std::string& value) {
+    out += "\n      ." + std::string(member_name) + " = " + value + ",";
+  };
   member("clip", text_of(f.clip));
   member("wake_word", text_of(f.wake_word));
   member("softmax", text_of(f.softmax));

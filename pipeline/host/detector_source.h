@@ -1,4 +1,5 @@
-// Writes the facts of a detector as C++, for programs that have them as constants (pipeline/nodes/constant_detect.h).
+// Writes the facts of a detector as C++, for programs that have them as constants
+// (pipeline/nodes/constant_detect.h).
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace runnel::pipeline {
 
-// A struct `name` with kFacts; the text needs pipeline/nodes/constant_detect.h in front, in a scope where namespace runnel::pipeline is used.
+// A struct `name` with kFacts; the text needs pipeline/nodes/constant_detect.h in front, in a scope where
+// namespace runnel::pipeline is used.
 std::string detector_source(const DetectorFacts& facts, std::string_view name);
 
 }  // namespace runnel::pipeline

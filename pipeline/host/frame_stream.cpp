@@ -26,9 +26,12 @@ Result<bool> FrameStream::next(std::span<const std::byte>& message) {
   const std::size_t there = end_ - begin_;
   if (there < kFrameHeaderBytes) return false;
   std::size_t bytes = 0;
-  for (std::size_t i = kFrameHeaderBytes; i-- > 0;) bytes = bytes << 8 | static_cast<std::size_t>(buffer_[begin_ + i]);
+  for (std::size_t i = kFrameHeaderBytes; i-- > 0;)
+    bytes = bytes << 8 | static_cast<std::size_t>(buffer_[begin_ + i]);
   if (bytes > longest_) {
-    return Status(Code::invalid_data) << "a message of " << bytes << " bytes: expected a little-endian length of at most " << longest_ << " in front of each";
+    return Status(Code::invalid_data)
+           << "a message of " << bytes << " bytes: expected a little-endian length of at most " << longest_
+           << " in front of each";
   }
   if (there - kFrameHeaderBytes < bytes) return false;
   message = std::span<const std::byte>(buffer_).subspan(begin_ + kFrameHeaderBytes, bytes);

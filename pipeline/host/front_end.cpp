@@ -30,12 +30,17 @@ class Gather final : public Node {
   }
 };
 
-const NodeType Gather::type = {.name = "gather", .help = "Keeps frames.", .input = {static_cast<Kinds>(Kind::frames), "any type"}, .output = {}, .parameters = {},
+const NodeType Gather::type = {.name = "gather",
+                               .help = "Keeps frames.",
+                               .input = {static_cast<Kinds>(Kind::frames), "any type"},
+                               .output = {},
+                               .parameters = {},
                                .make = make_node<Gather>};
 
 // As short as it can be: many parameters are float32, whose digits as a float64 nobody wrote.
 std::string text_of(const Value& value) {
-  if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real) return std::string(describe_value(value).view());
+  if (value.type != ParameterType::real || static_cast<double>(static_cast<float>(value.real)) != value.real)
+    return std::string(describe_value(value).view());
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, static_cast<float>(value.real)).ptr;
   return {digits, end};
@@ -61,7 +66,8 @@ Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
   for (const Parameter& parameter : type->parameters) {
     const Value value = parameter.get(parameter, *made);
     if (value.type == ParameterType::text && value.text.empty()) continue;
-    if (parameter.name == "sample_frequency") rate = value.type == ParameterType::integer ? value.integer : static_cast<std::int64_t>(value.real);
+    if (parameter.name == "sample_frequency")
+      rate = value.type == ParameterType::integer ? value.integer : static_cast<std::int64_t>(value.real);
     all.push_back({std::string(parameter.name), text_of(value), 0});
   }
   node.parameters = std::move(all);
@@ -69,7 +75,8 @@ Status complete(NodeTable nodes, NodeText& node, std::int64_t& rate) {
   return {};
 }
 
-Result<std::unique_ptr<Graph>> build(const std::string& source, std::string_view text, GraphOptions options, std::vector<const NodeType*>& nodes) {
+Result<std::unique_ptr<Graph>> build(const std::string& source, std::string_view text, GraphOptions options,
+                                     std::vector<const NodeType*>& nodes) {
   nodes = with_nodes(options.nodes, {&Promise::type, &Gather::type});
   options.nodes = nodes;
   return Graph::build(source + " ! " + std::string(text) + " ! gather", options);
@@ -84,11 +91,14 @@ Gather* gather_of(Graph& graph) {
 
 }  // namespace
 
-Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_rate, const GraphOptions& options) {
+Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_rate,
+                                   const GraphOptions& options) {
   FrontEnd out;
   RUNNEL_ASSIGN(GraphText graph, parse_graph(text));
   RUNNEL_TRY(replace_statistics_files(graph, text));
-  if (graph.nodes.empty()) return Status(Code::invalid_argument) << "an empty front end, expected graph text such as \"fbank preset=kaldi\"";
+  if (graph.nodes.empty())
+    return Status(Code::invalid_argument)
+           << "an empty front end, expected graph text such as \"fbank preset=kaldi\"";
   std::int64_t wanted = 0;
   for (NodeText& node : graph.nodes) {
     std::int64_t rate = 0;
@@ -98,14 +108,16 @@ Result<FrontEnd> resolve_front_end(std::string_view text, std::int64_t sample_ra
   out.text = to_text(graph);
   out.sample_rate = sample_rate > 0 ? sample_rate : wanted > 0 ? wanted : 16000;
   std::vector<const NodeType*> nodes;
-  RUNNEL_ASSIGN(const auto built, build("sound sample_rate=" + std::to_string(out.sample_rate), out.text, options, nodes));
+  RUNNEL_ASSIGN(const auto built,
+                build("sound sample_rate=" + std::to_string(out.sample_rate), out.text, options, nodes));
   out.frames = gather_of(*built)->format;
   out.frames.source = {};
   out.frames.labels = {};
   return out;
 }
 
-Result<FrontEndFrames> run_front_end(std::string_view text, const std::filesystem::path& recording, const GraphOptions& options) {
+Result<FrontEndFrames> run_front_end(std::string_view text, const std::filesystem::path& recording,
+                                     const GraphOptions& options) {
   GraphOptions with = options;
   with.insert_conversions = true;
   std::vector<const NodeType*> nodes;
@@ -122,7 +134,8 @@ Result<FrontEndFrames> run_front_end(std::string_view text, const std::filesyste
 
 Status check_frame_size(const Format& frames, std::int64_t values, std::string_view what) {
   if (frames.channels == values) return {};
-  return Status(Code::mismatch) << "the front end gives frames of " << frames.channels << " values, " << what << " takes frames of " << values;
+  return Status(Code::mismatch) << "the front end gives frames of " << frames.channels << " values, " << what
+                                << " takes frames of " << values;
 }
 
 }  // namespace runnel::pipeline

@@ -35,7 +35,9 @@ NodeText node_for(const Fix& fix) {
 }
 
 std::int64_t steady_nanoseconds() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // More than any chain of conversions needs.
@@ -63,13 +65,17 @@ Status Graph::order(std::string_view source_text) {
     for (std::size_t i = 0; i < count; ++i) {
       const NodeText& node = text_.nodes[i];
       const auto ready = [&](const InputText& more) { return is_placed(more.node); };
-      if (placed[i] || !is_placed(node.input) || !std::all_of(node.more_inputs.begin(), node.more_inputs.end(), ready)) continue;
+      if (placed[i] || !is_placed(node.input) ||
+          !std::all_of(node.more_inputs.begin(), node.more_inputs.end(), ready))
+        continue;
       placed[i] = progress = true;
       order_.push_back(static_cast<int>(i));
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!placed[i]) return at_node(Status(Code::invalid_argument) << text_.nodes[i].type << " is part of a loop", source_text, i);
+    if (!placed[i])
+      return at_node(Status(Code::invalid_argument) << text_.nodes[i].type << " is part of a loop",
+                     source_text, i);
   }
   return {};
 }
@@ -88,17 +94,22 @@ Status Graph::make_node(std::size_t index, std::string_view source_text) {
   placed.text = index;
   stages_.push_back(placed);
   if (!node.more_inputs.empty() && !type.joins) {
-    return at_position(Status(Code::invalid_argument) << type.name << " has two inputs: expected one; `join` puts streams together", source_text, node.more_inputs[0].position);
+    return at_position(Status(Code::invalid_argument)
+                           << type.name << " has two inputs: expected one; `join` puts streams together",
+                       source_text, node.more_inputs[0].position);
   }
   for (const ParameterText& given : node.parameters) {
     const Result<const Parameter*> parameter = find_parameter(type, given.key);
     if (!parameter.ok()) return at_position(parameter.status(), source_text, given.position);
   }
   for (const Parameter& parameter : type.parameters) {
-    const auto given = std::find_if(node.parameters.begin(), node.parameters.end(), [&](const ParameterText& text) { return text.key == parameter.name; });
+    const auto given = std::find_if(node.parameters.begin(), node.parameters.end(),
+                                    [&](const ParameterText& text) { return text.key == parameter.name; });
     if (given == node.parameters.end()) {
       if (!parameter.required) continue;
-      return at_position(Status(Code::invalid_argument) << type.name << " needs " << parameter.name << "=, " << parameter.help, source_text, node.position);
+      return at_position(Status(Code::invalid_argument)
+                             << type.name << " needs " << parameter.name << "=, " << parameter.help,
+                         source_text, node.position);
     }
     const Result<Value> value = parse_value(parameter, given->value);
     if (!value.ok()) return at_position(value.status().at(type.name), source_text, given->position);
@@ -118,7 +129,8 @@ Status Graph::make_nodes(std::string_view source_text) {
     RUNNEL_TRY(make_node(static_cast<std::size_t>(index), source_text));
     Placed& placed = stages_.back();
     if (node.input >= 0) placed.inputs.push_back(stage_of[static_cast<std::size_t>(node.input)]);
-    for (const InputText& more : node.more_inputs) placed.inputs.push_back(stage_of[static_cast<std::size_t>(more.node)]);
+    for (const InputText& more : node.more_inputs)
+      placed.inputs.push_back(stage_of[static_cast<std::size_t>(more.node)]);
     placed.stage.input = placed.inputs.empty() ? -1 : placed.inputs[0];
     stage_of[static_cast<std::size_t>(index)] = static_cast<int>(stages_.size()) - 1;
   }
@@ -130,13 +142,18 @@ Status Graph::check_ends(std::string_view source_text) const {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i].stage;
     const auto reader = std::find_if(stages_.begin(), stages_.end(), [&](const Placed& placed) {
-      return std::find(placed.inputs.begin(), placed.inputs.end(), static_cast<int>(i)) != placed.inputs.end();
+      return std::find(placed.inputs.begin(), placed.inputs.end(), static_cast<int>(i)) !=
+             placed.inputs.end();
     });
     if (stage.type->output.kinds == 0 && reader != stages_.end()) {
-      return Status(Code::invalid_argument) << stage.label << " is a sink: nothing comes out of it for " << reader->stage.label;
+      return Status(Code::invalid_argument)
+             << stage.label << " is a sink: nothing comes out of it for " << reader->stage.label;
     }
     if (stage.type->output.kinds != 0 && reader == stages_.end()) {
-      return at_node(Status(Code::invalid_argument) << "the output of " << stage.type->name << " goes nowhere: end the chain with a sink, such as `null`", source_text, stages_[i].text);
+      return at_node(Status(Code::invalid_argument)
+                         << "the output of " << stage.type->name
+                         << " goes nowhere: end the chain with a sink, such as `null`",
+                     source_text, stages_[i].text);
     }
   }
   return {};
@@ -190,18 +207,24 @@ Status Graph::make_sections(std::string_view source_text) {
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     const Section& section = sections_[s];
     if (section.other_join) {
-      return at_node(Status(Code::unsupported) << section.stages[0].label << " runs into two joins: expected one", source_text, section.texts[0]);
+      return at_node(Status(Code::unsupported)
+                         << section.stages[0].label << " runs into two joins: expected one",
+                     source_text, section.texts[0]);
     }
     if (section.join >= 0) continue;
     if (!first) {
-      return at_node(Status(Code::invalid_argument) << section.stages[0].type->name << " begins a second stream: expected one source; put streams together with `join`", source_text,
-                     section.texts[0]);
+      return at_node(Status(Code::invalid_argument)
+                         << section.stages[0].type->name
+                         << " begins a second stream: expected one source; put streams together with `join`",
+                     source_text, section.texts[0]);
     }
     first = false;
     main = s;
   }
   if (main + 1 != sections_.size()) {
-    return at_node(Status(Code::invalid_argument) << sections_.back().stages[0].label << " begins a second stream", source_text, sections_.back().texts[0]);
+    return at_node(Status(Code::invalid_argument)
+                       << sections_.back().stages[0].label << " begins a second stream",
+                   source_text, sections_.back().texts[0]);
   }
   return {};
 }
@@ -223,7 +246,8 @@ Status Graph::make_executors(Mismatch& mismatch, std::size_t& mismatched) {
     if (section.stages[0].type->joins) {
       auto* join = static_cast<Join*>(section.stages[0].node);
       for (const Feed& feed : feeds_) {
-        if (stages_[static_cast<std::size_t>(feed.join)].stage.node == join) RUNNEL_TRY(join->add_input(*sections_[feed.section].executor, *feed.end));
+        if (stages_[static_cast<std::size_t>(feed.join)].stage.node == join)
+          RUNNEL_TRY(join->add_input(*sections_[feed.section].executor, *feed.end));
       }
     }
     RUNNEL_ASSIGN(section.executor, Executor::make(section.stages, how, memory_, &mismatch));
@@ -255,17 +279,22 @@ Result<std::unique_ptr<Graph>> Graph::build(std::string_view text, const GraphOp
       }
       return graph;
     }
-    if (!options.insert_conversions || mismatch.fix.kind == Fix::Kind::none || inserted.size() >= kMaxInsertions) return made;
+    if (!options.insert_conversions || mismatch.fix.kind == Fix::Kind::none ||
+        inserted.size() >= kMaxInsertions)
+      return made;
     const std::size_t to = graph->sections_[section].texts[static_cast<std::size_t>(mismatch.stage)];
     NodeText node = node_for(mismatch.fix);
     std::string what = "put `" + node.type;
-    for (const ParameterText& parameter : node.parameters) what += ' ' + parameter.key + '=' + parameter.value;
+    for (const ParameterText& parameter : node.parameters)
+      what += ' ' + parameter.key + '=' + parameter.value;
     inserted.push_back(what + "` in front of " + std::string(graph->labels_[to]));
     insert_before(parsed, to, std::move(node));
   }
 }
 
-Result<std::unique_ptr<Graph>> Graph::build(const GraphText& graph, const GraphOptions& options) { return build(to_text(graph), options); }
+Result<std::unique_ptr<Graph>> Graph::build(const GraphText& graph, const GraphOptions& options) {
+  return build(to_text(graph), options);
+}
 
 Result<std::unique_ptr<Graph>> Graph::load(const std::string& path, const GraphOptions& options) {
   RUNNEL_ASSIGN(const std::string text, read_small_file(path));
@@ -281,7 +310,8 @@ StepTimes& Graph::times() const {
 
 void Graph::find_actions() {
   for (const Placed& placed : stages_) {
-    if (auto* action = dynamic_cast<Action*>(placed.stage.node); action != nullptr) actions_.add(placed.stage.label, *action);
+    if (auto* action = dynamic_cast<Action*>(placed.stage.node); action != nullptr)
+      actions_.add(placed.stage.label, *action);
   }
 }
 
@@ -289,7 +319,7 @@ void Graph::find_actions() {
 void Graph::keep_pace() {
   if (started_ == 0) started_ = steady_nanoseconds();
   const auto due = started_ + static_cast<std::int64_t>(1e9 * executor_->seconds() / options_.speed);
-  constexpr std::int64_t kMost = 50'000'000;   // between two looks at the stop flag
+  constexpr std::int64_t kMost = 50'000'000;  // between two looks at the stop flag
   while (options_.stop == nullptr || !options_.stop->load(std::memory_order_relaxed)) {
     const std::int64_t left = due - steady_nanoseconds();
     if (left <= 0) return;
@@ -305,13 +335,15 @@ Status Graph::step(bool& done) {
   relieve_models();
   const auto start = std::chrono::steady_clock::now();
   // A device ends by itself, with what it had captured until then.
-  const bool stopped = live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  const bool stopped =
+      live_ == nullptr && options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   const std::int64_t waited = live_ == nullptr ? 0 : live_->waited_nanoseconds();
   done = false;
   Status status = stopped ? executor_->end() : executor_->step(done);
   done = done || stopped;
-  times().add(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
-             (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
+  times().add(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count() -
+      (live_ == nullptr ? 0 : live_->waited_nanoseconds() - waited));
   actions_.tell(options_.note);
   failed_ = failed_ || !status.ok();
   for (const auto& stepped : stepped_) stepped(*this);
@@ -320,7 +352,8 @@ Status Graph::step(bool& done) {
 }
 
 std::int64_t Graph::busy_nanoseconds(int index) const {
-  const std::int64_t busy = executor_of(index).busy_nanoseconds(stages_[static_cast<std::size_t>(index)].place);
+  const std::int64_t busy =
+      executor_of(index).busy_nanoseconds(stages_[static_cast<std::size_t>(index)].place);
   return index == 0 && live_ != nullptr ? busy - live_->waited_nanoseconds() : busy;
 }
 

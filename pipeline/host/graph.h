@@ -29,23 +29,25 @@ namespace runnel::pipeline {
 
 struct GraphOptions {
   NodeTable nodes = host_nodes();
-  std::int64_t tick = 1024;          // source samples per step at most
+  std::int64_t tick = 1024;  // source samples per step at most
   OnGap on_gap = OnGap::reset;
   Isa isa = best_isa();
-  ModelLoader* models = nullptr;     // for `infer`; outlives the graph
+  ModelLoader* models = nullptr;  // for `infer`; outlives the graph
   OperatorTable operators{};
-  // Set from elsewhere (a signal handler) to end the stream: what was heard is brought out and files are completed.
+  // Set from elsewhere (a signal handler) to end the stream: what was heard is brought out and files are
+  // completed.
   const std::atomic<bool>* stop = nullptr;
-  // Puts `downmix` and `resample` where two ends do not fit otherwise, and says so in a note. For ready-made commands; in a graph
-  // that a user wrote a mismatch is an error.
+  // Puts `downmix` and `resample` where two ends do not fit otherwise, and says so in a note. For ready-made
+  // commands; in a graph that a user wrote a mismatch is an error.
   bool insert_conversions = false;
   // For programs that run many graphs: nodes that know how take their models from here. Outlives the graph.
   SharedSessions* shared = nullptr;
-  // Recordings at most so many times as fast as they were made, for demonstrations; 0: as fast as possible. Devices have their own pace.
+  // Recordings at most so many times as fast as they were made, for demonstrations; 0: as fast as possible.
+  // Devices have their own pace.
   double speed = 0;
   // Changes what was read before it is built, for programs that put nodes of their own into it. May be empty.
   std::function<void(GraphText&)> amend{};
-  bool time_nodes = false;           // measures what each node takes: about 50 ns per node and step
+  bool time_nodes = false;  // measures what each node takes: about 50 ns per node and step
   // Talk for people: inserted nodes, files that were cut. May be empty.
   std::function<void(std::string_view)> note{};
 };
@@ -53,7 +55,8 @@ struct GraphOptions {
 // Not thread-safe, except for the stop flag.
 class Graph {
  public:
-  // Errors: those of parse_graph, find_node, find_parameter and parse_value, with positions; those of the nodes' prepare.
+  // Errors: those of parse_graph, find_node, find_parameter and parse_value, with positions; those of the
+  // nodes' prepare.
   static Result<std::unique_ptr<Graph>> build(std::string_view text, const GraphOptions& options);
   static Result<std::unique_ptr<Graph>> build(const GraphText& graph, const GraphOptions& options);
   // A `.rnlg` file.
@@ -62,7 +65,8 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // To the end of the source, or until the stop flag is set. Once, or once more behind restart(). Fails also when all went well but for an action on an event.
+  // To the end of the source, or until the stop flag is set. Once, or once more behind restart(). Fails also
+  // when all went well but for an action on an event.
   Status run();
   // Back to the beginning. For graphs whose source and sinks can begin again: no files.
   void restart() noexcept;
@@ -74,7 +78,8 @@ class Graph {
   // The record at the end of a run, one line of JSON without newline (docs/pipeline.md, summary).
   [[nodiscard]] std::string summary() const;
 
-  // How late each output is behind the sound that it is about, for people, one line; empty for recordings. The first call takes a dry run.
+  // How late each output is behind the sound that it is about, for people, one line; empty for recordings.
+  // The first call takes a dry run.
   [[nodiscard]] std::string latency() const;
 
   // Of what no join follows; with one source, of everything.
@@ -83,17 +88,25 @@ class Graph {
   [[nodiscard]] Executor& executor() { return *executor_; }
   [[nodiscard]] const GraphText& text() const { return text_; }
   [[nodiscard]] const GraphOptions& options() const { return options_; }
-  // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their `input` counts from here.
+  // Stages in the order of the schedule, every one behind its inputs; the first one is a source. Their
+  // `input` counts from here.
   [[nodiscard]] int size() const { return static_cast<int>(stages_.size()); }
   [[nodiscard]] const Stage& stage(int index) const { return stages_[static_cast<std::size_t>(index)].stage; }
   // What a stage gives, and how many frames of it at most at once.
-  [[nodiscard]] const Format& format(int index) const { return executor_of(index).format(stages_[static_cast<std::size_t>(index)].place); }
-  [[nodiscard]] std::int64_t capacity(int index) const { return executor_of(index).capacity(stages_[static_cast<std::size_t>(index)].place); }
-  // Nanoseconds that a stage has worked, with GraphOptions::time_nodes; the wait of a source for its device is not work.
+  [[nodiscard]] const Format& format(int index) const {
+    return executor_of(index).format(stages_[static_cast<std::size_t>(index)].place);
+  }
+  [[nodiscard]] std::int64_t capacity(int index) const {
+    return executor_of(index).capacity(stages_[static_cast<std::size_t>(index)].place);
+  }
+  // Nanoseconds that a stage has worked, with GraphOptions::time_nodes; the wait of a source for its device
+  // is not work.
   [[nodiscard]] std::int64_t busy_nanoseconds(int index) const;
   [[nodiscard]] const StepTimes& step_times() const { return times(); }
   // The stages that a stage reads: none, one, or those that it joins.
-  [[nodiscard]] const std::vector<int>& inputs(int index) const { return stages_[static_cast<std::size_t>(index)].inputs; }
+  [[nodiscard]] const std::vector<int>& inputs(int index) const {
+    return stages_[static_cast<std::size_t>(index)].inputs;
+  }
   // Bytes that the nodes and their buffers took.
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.used(); }
   // Names of the nodes that were put in between.
@@ -104,21 +117,23 @@ class Graph {
   // A node, and where it runs.
   struct Placed {
     Stage stage;
-    std::vector<int> inputs;         // into stages_
-    std::size_t text = 0;            // into text_.nodes
+    std::vector<int> inputs;  // into stages_
+    std::size_t text = 0;     // into text_.nodes
     std::size_t section = 0;
-    int place = 0;                   // in its section
+    int place = 0;  // in its section
   };
   // A source or a join with everything that follows it up to the next joins: one executor.
   struct Section {
     std::vector<Stage> stages;       // inputs count from here
     std::vector<std::size_t> texts;  // into text_.nodes; of the ends of joined streams, those of their joins
     Executor* executor = nullptr;
-    int join = -1;                   // into stages_: the join that it feeds
-    bool other_join = false;         // it feeds two
+    int join = -1;            // into stages_: the join that it feeds
+    bool other_join = false;  // it feeds two
   };
 
-  [[nodiscard]] const Executor& executor_of(int index) const { return *sections_[stages_[static_cast<std::size_t>(index)].section].executor; }
+  [[nodiscard]] const Executor& executor_of(int index) const {
+    return *sections_[stages_[static_cast<std::size_t>(index)].section].executor;
+  }
   Status order(std::string_view source_text);
   Status make_nodes(std::string_view source_text);
   Status make_node(std::size_t index, std::string_view source_text);
@@ -139,11 +154,11 @@ class Graph {
   GraphOptions options_;
   HeapMemory memory_;
   FftwMaker ffts_;
-  std::vector<int> order_;           // indices into text_.nodes, sources first
+  std::vector<int> order_;  // indices into text_.nodes, sources first
   std::vector<std::string> labels_;
   std::vector<Placed> stages_;
-  std::vector<Section> sections_;    // every one behind those that it joins; the last one is the main one
-  std::vector<Node*> ends_;          // of joined streams
+  std::vector<Section> sections_;  // every one behind those that it joins; the last one is the main one
+  std::vector<Node*> ends_;        // of joined streams
   // Which executors feed which join, in the order of its inputs.
   struct Feed {
     int join = -1;
@@ -153,13 +168,13 @@ class Graph {
   std::vector<Feed> feeds_;
   std::vector<std::string> inserted_;
   Executor* executor_ = nullptr;
-  const LiveSource* live_ = nullptr;  // the source, when it is a device
-  mutable std::unique_ptr<StepTimes> times_;   // large; made when somebody asks
+  const LiveSource* live_ = nullptr;          // the source, when it is a device
+  mutable std::unique_ptr<StepTimes> times_;  // large; made when somebody asks
   Actions actions_;
   std::vector<LiveInfer*> models_;
-  mutable std::optional<std::vector<OutputDelay>> delays_;   // of outputs of a live source
+  mutable std::optional<std::vector<OutputDelay>> delays_;  // of outputs of a live source
   std::vector<std::function<void(const Graph&)>> stepped_;
-  std::int64_t started_ = 0;         // nanoseconds, of the first step; with a speed
+  std::int64_t started_ = 0;  // nanoseconds, of the first step; with a speed
   bool failed_ = false;
 };
 

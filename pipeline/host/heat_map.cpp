@@ -12,13 +12,16 @@ constexpr int kBarWidth = 14, kBarGap = 14, kTick = 4;
 // In which row, a fraction, a value of the axis stands.
 double row_of(const ValueAxis& axis, double value, double rows) {
   switch (axis.kind) {
-    case ValueAxis::Kind::hz: return axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) * (rows - 1) : 0;
+    case ValueAxis::Kind::hz:
+      return axis.high > axis.low ? (value - axis.low) / (axis.high - axis.low) * (rows - 1) : 0;
     // Filter i is centred on step i + 1 of rows + 1.
     case ValueAxis::Kind::mel: {
-      const double low = features::mel_of(axis.low, axis.scale), high = features::mel_of(axis.high, axis.scale);
+      const double low = features::mel_of(axis.low, axis.scale),
+                   high = features::mel_of(axis.high, axis.scale);
       return (features::mel_of(value, axis.scale) - low) / (high - low) * (rows + 1) - 1;
     }
-    case ValueAxis::Kind::channel: break;
+    case ValueAxis::Kind::channel:
+      break;
   }
   return value;
 }
@@ -34,7 +37,9 @@ std::vector<double> ticks_of(double low, double high, int most, double& step) {
     if (factor * power >= raw * (1 - 1e-9)) step = factor * power;
   }
   std::vector<double> ticks;
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step && ticks.size() < static_cast<std::size_t>(most) + 1; ++i) ticks.push_back(i * step);
+  for (double i = std::ceil(low / step - 1e-9);
+       i * step <= high + 1e-9 * step && ticks.size() < static_cast<std::size_t>(most) + 1; ++i)
+    ticks.push_back(i * step);
   return ticks;
 }
 
@@ -51,16 +56,23 @@ std::string tick_text(double value, double step) {
 }
 
 HeatMap::HeatMap(std::size_t dims, std::size_t columns)
-    : dims_(dims), rows_(std::min<std::size_t>(dims, kMostRows)), columns_(columns), sums_(columns * rows_), counts_(columns) {}
+    : dims_(dims),
+      rows_(std::min<std::size_t>(dims, kMostRows)),
+      columns_(columns),
+      sums_(columns * rows_),
+      counts_(columns) {}
 
 int HeatMap::row_height() const noexcept { return std::clamp(static_cast<int>(320 / rows_), 1, 40); }
-int HeatMap::column_width() const noexcept { return std::clamp(static_cast<int>(400 / std::max<std::size_t>(used_, 1)), 1, 40); }
+int HeatMap::column_width() const noexcept {
+  return std::clamp(static_cast<int>(400 / std::max<std::size_t>(used_, 1)), 1, 40);
+}
 
 void HeatMap::halve() {
   for (std::size_t c = 0; c < columns_; ++c) {
     const std::size_t to = c / 2;
     if (c % 2 == 0 && c > 0) {
-      std::copy_n(sums_.begin() + static_cast<std::ptrdiff_t>(c * rows_), rows_, sums_.begin() + static_cast<std::ptrdiff_t>(to * rows_));
+      std::copy_n(sums_.begin() + static_cast<std::ptrdiff_t>(c * rows_), rows_,
+                  sums_.begin() + static_cast<std::ptrdiff_t>(to * rows_));
       counts_[to] = counts_[c];
     } else if (c % 2 == 1) {
       for (std::size_t r = 0; r < rows_; ++r) sums_[to * rows_ + r] += sums_[c * rows_ + r];
@@ -90,9 +102,12 @@ void HeatMap::add(std::int64_t index, std::span<const float> values) {
 
 Picture HeatMap::draw(const Labels& labels) const {
   const int across = column_width(), up = row_height();
-  const int width = std::max(static_cast<int>(used_) * across, 120), height = std::max(static_cast<int>(rows_) * up, 80);
+  const int width = std::max(static_cast<int>(used_) * across, 120),
+            height = std::max(static_cast<int>(rows_) * up, 80);
   Picture picture(kLeft + width + kRight, kTop + height + kBottom);
-  const auto value = [&](std::size_t c, std::size_t r) { return static_cast<double>(sums_[c * rows_ + r]) / static_cast<double>(counts_[c]); };
+  const auto value = [&](std::size_t c, std::size_t r) {
+    return static_cast<double>(sums_[c * rows_ + r]) / static_cast<double>(counts_[c]);
+  };
   double low = labels.low, high = labels.high;
   if (low == high) {
     bool any = false;
@@ -114,18 +129,21 @@ Picture HeatMap::draw(const Labels& labels) const {
     for (std::size_t r = 0; counts_[c] > 0 && r < rows_; ++r) {
       const double v = value(c, r);
       const Color color = std::isfinite(v) ? heat((v - low) / range) : kNoData;
-      picture.fill(kLeft + static_cast<int>(c) * across, bottom - static_cast<int>(r + 1) * up, across, up, color);
+      picture.fill(kLeft + static_cast<int>(c) * across, bottom - static_cast<int>(r + 1) * up, across, up,
+                   color);
     }
   }
   const int letter = Picture::kLetterHeight;
   // The end of a long name says more than its start.
   const std::size_t room = static_cast<std::size_t>((width - 4) / Picture::kLetterWidth);
-  const std::string title = labels.title.size() <= room ? labels.title : ".." + labels.title.substr(labels.title.size() + 2 - room);
+  const std::string title =
+      labels.title.size() <= room ? labels.title : ".." + labels.title.substr(labels.title.size() + 2 - room);
   picture.text(kLeft, 6, title);
   // Time: a column begins with its first frame.
   double step = 1;
   const double seconds = labels.frame_s * static_cast<double>(per_column_) * width / across;
-  for (const double tick : ticks_of(labels.begin_s, labels.begin_s + seconds, std::max(2, width / 90), step)) {
+  for (const double tick :
+       ticks_of(labels.begin_s, labels.begin_s + seconds, std::max(2, width / 90), step)) {
     const int x = kLeft + static_cast<int>(std::lround((tick - labels.begin_s) / seconds * width));
     const std::string text = tick_text(tick, step);
     picture.fill(x, bottom + 1, 1, kTick, kBlack);
@@ -134,10 +152,12 @@ Picture HeatMap::draw(const Labels& labels) const {
   picture.text(kLeft + (width - Picture::text_width("time [s]")) / 2, bottom + 12 + letter, "time [s]");
   // Values.
   const bool channels = labels.axis.kind == ValueAxis::Kind::channel;
-  const double first = channels ? 0 : labels.axis.low, last = channels ? static_cast<double>(dims_ - 1) : labels.axis.high;
+  const double first = channels ? 0 : labels.axis.low,
+               last = channels ? static_cast<double>(dims_ - 1) : labels.axis.high;
   for (const double tick : ticks_of(first, last, std::max(2, height / 24), step)) {
     if (channels && tick != std::floor(tick)) continue;
-    const double row = row_of(labels.axis, tick, static_cast<double>(dims_)) * static_cast<double>(rows_) / static_cast<double>(dims_);
+    const double row = row_of(labels.axis, tick, static_cast<double>(dims_)) * static_cast<double>(rows_) /
+                       static_cast<double>(dims_);
     const int y = bottom - static_cast<int>(std::lround((row + 0.5) * up));
     if (y < kTop || y >= bottom) continue;
     const std::string text = tick_text(tick, step);

@@ -12,7 +12,9 @@ namespace {
 // Bytes of the well-formed UTF-8 sequence at the start of `text` (Unicode 15, table 3-7); 0: there is none.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) { return byte(i) >= low && byte(i) <= high; };
+  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
@@ -20,7 +22,9 @@ std::size_t sequence_length(std::string_view text) {
     return follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4) {
-    return follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
+    return follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3)
+               ? 4
+               : 0;
   }
   return 0;
 }
@@ -68,7 +72,8 @@ std::string json_number(double value, int decimals) {
 std::string json_seconds(std::int64_t sample, std::int64_t sample_rate) {
   const std::int64_t total = milliseconds(sample, sample_rate);
   char text[48];
-  std::snprintf(text, sizeof text, "%s%lld.%03lld", total < 0 ? "-" : "", static_cast<long long>(std::llabs(total) / 1000),
+  std::snprintf(text, sizeof text, "%s%lld.%03lld", total < 0 ? "-" : "",
+                static_cast<long long>(std::llabs(total) / 1000),
                 static_cast<long long>(std::llabs(total) % 1000));
   return text;
 }

@@ -7,7 +7,8 @@
 
 namespace runnel::pipeline {
 
-// With quotes and escapes; bytes that are not UTF-8 become U+FFFD, so that the line is valid whatever a file is called.
+// With quotes and escapes; bytes that are not UTF-8 become U+FFFD, so that the line is valid whatever a file
+// is called.
 std::string json_string(std::string_view text);
 // Whether the text is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;

@@ -10,7 +10,8 @@
 namespace runnel::pipeline {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the binary form is little endian, and read as it lies");
+static_assert(std::endian::native == std::endian::little,
+              "the binary form is little endian, and read as it lies");
 constexpr std::string_view kBinary("\0B", 2);
 
 struct Matrix {
@@ -101,12 +102,15 @@ class Reader {
     RUNNEL_TRY(read_count(matrix.rows));
     RUNNEL_TRY(read_count(matrix.columns));
     const std::size_t size = single ? sizeof(float) : sizeof(double), left = (bytes_.size() - at_) / size;
-    if (matrix.columns > left || matrix.rows > left / matrix.columns) return wrong("as many numbers as rows and columns say");
+    if (matrix.columns > left || matrix.rows > left / matrix.columns)
+      return wrong("as many numbers as rows and columns say");
     for (std::size_t i = 0; i < matrix.rows * matrix.columns; ++i, at_ += size) {
       double value = 0;
       float narrow = 0;
-      if (single) std::memcpy(&narrow, bytes_.data() + at_, size);
-      else std::memcpy(&value, bytes_.data() + at_, size);
+      if (single)
+        std::memcpy(&narrow, bytes_.data() + at_, size);
+      else
+        std::memcpy(&value, bytes_.data() + at_, size);
       matrix.values.push_back(single ? static_cast<double>(narrow) : value);
     }
     return {};
@@ -118,17 +122,22 @@ class Reader {
 
 Result<TrainingStatistics> statistics_of(const Matrix& matrix) {
   if (matrix.rows != 2 || matrix.columns < 2) {
-    return Status(Code::invalid_data) << "a matrix of " << matrix.rows << " x " << matrix.columns << ", expected two rows: sums and the count of frames, sums of squares and 0";
+    return Status(Code::invalid_data)
+           << "a matrix of " << matrix.rows << " x " << matrix.columns
+           << ", expected two rows: sums and the count of frames, sums of squares and 0";
   }
   const std::size_t dims = matrix.columns - 1;
   const double count = matrix.values[dims];
-  if (!(count >= 1) || !std::isfinite(count)) return Status(Code::invalid_data) << "statistics of less than one frame";
+  if (!(count >= 1) || !std::isfinite(count))
+    return Status(Code::invalid_data) << "statistics of less than one frame";
   // Kaldi's own least variance.
   constexpr double kLeast = 1e-20;
   TrainingStatistics out;
   for (std::size_t i = 0; i < dims; ++i) {
-    const double mean = matrix.values[i] / count, variance = matrix.values[matrix.columns + i] / count - mean * mean;
-    if (!std::isfinite(mean) || !std::isfinite(variance)) return Status(Code::invalid_data) << "the statistics of dimension " << i << " are not finite";
+    const double mean = matrix.values[i] / count,
+                 variance = matrix.values[matrix.columns + i] / count - mean * mean;
+    if (!std::isfinite(mean) || !std::isfinite(variance))
+      return Status(Code::invalid_data) << "the statistics of dimension " << i << " are not finite";
     out.mean.push_back(mean);
     out.deviation.push_back(std::sqrt(std::max(variance, kLeast)));
   }

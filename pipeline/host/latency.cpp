@@ -19,7 +19,7 @@ class Silence final : public Node {
 
   std::int64_t rate = 16000;
   std::int32_t channels = 1;
-  std::int64_t hop = 1;              // of sources whose rate is a fraction
+  std::int64_t hop = 1;  // of sources whose rate is a fraction
 
   Status prepare(PrepareContext& context) noexcept override {
     context.output.kind = Kind::audio;
@@ -36,10 +36,16 @@ class Silence final : public Node {
   }
 };
 
-constexpr Parameter kParameters[] = {parameter<&Silence::rate>("rate", "", 1, 1e18, "of the sound"), parameter<&Silence::channels>("channels", "", 1, 1e9, "of the sound"),
-                                     parameter<&Silence::hop>("hop", "", 1, 1e18, "units of time per sample")};
+constexpr Parameter kParameters[] = {
+    parameter<&Silence::rate>("rate", "", 1, 1e18, "of the sound"),
+    parameter<&Silence::channels>("channels", "", 1, 1e9, "of the sound"),
+    parameter<&Silence::hop>("hop", "", 1, 1e18, "units of time per sample")};
 
-const NodeType Silence::type = {.name = "silence", .help = "Silence.", .input = {}, .output = {static_cast<Kinds>(Kind::audio), "float32"}, .parameters = kParameters,
+const NodeType Silence::type = {.name = "silence",
+                                .help = "Silence.",
+                                .input = {},
+                                .output = {static_cast<Kinds>(Kind::audio), "float32"},
+                                .parameters = kParameters,
                                 .make = make_node<Silence>};
 
 // Frames of an output: these are looked at, behind those with which it starts.
@@ -52,7 +58,9 @@ Result<GraphText> dry(const Graph& graph) {
   GraphText text = graph.text();
   const Format& source = graph.format(0);
   for (NodeText& node : text.nodes) {
-    const auto parameter = [&node](const char* key, std::int64_t value) { node.parameters.push_back({key, std::to_string(value), 0}); };
+    const auto parameter = [&node](const char* key, std::int64_t value) {
+      node.parameters.push_back({key, std::to_string(value), 0});
+    };
     if (node.input < 0) {
       node.type = "silence";
       node.parameters.clear();
@@ -73,7 +81,8 @@ Result<GraphText> dry(const Graph& graph) {
 int deciding_stage(const Graph& graph, int stage, std::int64_t& more_frames) {
   stage = graph.inputs(stage)[0];
   while (graph.format(stage).kind == Kind::events) {
-    if (const auto* detect = dynamic_cast<const Detect*>(graph.stage(stage).node); detect != nullptr) more_frames += detect->endpoint_frames;
+    if (const auto* detect = dynamic_cast<const Detect*>(graph.stage(stage).node); detect != nullptr)
+      more_frames += detect->endpoint_frames;
     stage = graph.inputs(stage)[0];
   }
   return stage;
@@ -81,19 +90,23 @@ int deciding_stage(const Graph& graph, int stage, std::int64_t& more_frames) {
 
 }  // namespace
 
-OutputDelay longest_delay(const std::vector<std::int64_t>& arrivals, const std::vector<std::int64_t>& ends, std::int64_t period) {
+OutputDelay longest_delay(const std::vector<std::int64_t>& arrivals, const std::vector<std::int64_t>& ends,
+                          std::int64_t period) {
   // After how many frames everything is as before, that many samples later.
   const std::size_t count = arrivals.size();
   std::size_t repeat = 1;
   const auto repeats = [&](std::size_t distance) {
     for (std::size_t i = 0; i + distance < count; ++i) {
-      if (arrivals[i + distance] - arrivals[i] != arrivals[distance] - arrivals[0] || ends[i + distance] - ends[i] != arrivals[distance] - arrivals[0]) return false;
+      if (arrivals[i + distance] - arrivals[i] != arrivals[distance] - arrivals[0] ||
+          ends[i + distance] - ends[i] != arrivals[distance] - arrivals[0])
+        return false;
     }
     return true;
   };
   while (repeat < count && !repeats(repeat)) ++repeat;
   const std::int64_t distance = repeat < count ? arrivals[repeat] - arrivals[0] : 0;
-  // All that such an arrival can be behind the begin of a period is its own place there, and every multiple of this further.
+  // All that such an arrival can be behind the begin of a period is its own place there, and every multiple
+  // of this further.
   const std::int64_t raster = std::gcd(distance, period);
   std::int64_t least = arrivals[0] - ends[0], most = least, total = least;
   for (std::size_t i = 0; i < count; ++i) {
@@ -119,13 +132,13 @@ Result<std::vector<OutputDelay>> output_delays(const Graph& graph, std::int64_t 
   options.tick = 1;
   options.stop = nullptr;
   options.note = {};
-  options.amend = {};                // its text has been amended already
+  options.amend = {};  // its text has been amended already
   options.time_nodes = false;
   RUNNEL_ASSIGN(const std::unique_ptr<Graph> dry_graph, Graph::build(text, options));
   struct Watched {
     OutputDelay delay;
-    int stage = -1;                  // whose frames
-    std::int64_t more = 0;           // samples that an event waits for its end
+    int stage = -1;         // whose frames
+    std::int64_t more = 0;  // samples that an event waits for its end
     std::int64_t seen = 0;
     std::vector<std::int64_t> arrivals, ends;
   };

@@ -12,10 +12,55 @@ static_assert(sizeof(Color) == 3, "pixels lie side by side as three bytes");
 // Letters of 3 x 5 points, drawn twice as large. A row is an octal digit whose highest bit is the left point.
 constexpr std::string_view kLetters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:+-=/%()[]_";
 constexpr std::string_view kPoints =
-    "75557" "26227" "71747" "71317" "55711" "74717" "74757" "71122" "75757" "75717"
-    "25755" "65656" "34443" "65556" "74647" "74644" "34553" "55755" "72227" "11152" "55655" "44447" "57755"
-    "65555" "25552" "65644" "25563" "65655" "34216" "72222" "55557" "55552" "55775" "55255" "55222" "71247"
-    "00002" "00024" "02020" "02720" "00700" "07070" "11244" "51245" "24442" "21112" "64446" "31113" "00007";
+    "75557"
+    "26227"
+    "71747"
+    "71317"
+    "55711"
+    "74717"
+    "74757"
+    "71122"
+    "75757"
+    "75717"
+    "25755"
+    "65656"
+    "34443"
+    "65556"
+    "74647"
+    "74644"
+    "34553"
+    "55755"
+    "72227"
+    "11152"
+    "55655"
+    "44447"
+    "57755"
+    "65555"
+    "25552"
+    "65644"
+    "25563"
+    "65655"
+    "34216"
+    "72222"
+    "55557"
+    "55552"
+    "55775"
+    "55255"
+    "55222"
+    "71247"
+    "00002"
+    "00024"
+    "02020"
+    "02720"
+    "00700"
+    "07070"
+    "11244"
+    "51245"
+    "24442"
+    "21112"
+    "64446"
+    "31113"
+    "00007";
 static_assert(kPoints.size() == 5 * kLetters.size());
 
 }  // namespace
@@ -25,7 +70,10 @@ Color heat(double x) noexcept {
   const double at = std::clamp(x, 0.0, 1.0) * (std::size(kStops) - 1);
   const auto below = std::min(static_cast<std::size_t>(at), std::size(kStops) - 2);
   const double part = at - static_cast<double>(below);
-  const auto mixed = [&](std::size_t i) { return static_cast<std::uint8_t>(std::lround(kStops[below][i] + (kStops[below + 1][i] - kStops[below][i]) * part)); };
+  const auto mixed = [&](std::size_t i) {
+    return static_cast<std::uint8_t>(
+        std::lround(kStops[below][i] + (kStops[below + 1][i] - kStops[below][i]) * part));
+  };
   return {mixed(0), mixed(1), mixed(2)};
 }
 

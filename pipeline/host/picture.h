@@ -22,7 +22,10 @@ class Picture {
   // Letters, point and blanks between them included.
   static constexpr int kLetterWidth = 8, kLetterHeight = 10;
 
-  Picture(int width, int height, Color color = kWhite) : width_(width), height_(height), pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), color) {}
+  Picture(int width, int height, Color color = kWhite)
+      : width_(width),
+        height_(height),
+        pixels_(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), color) {}
 
   [[nodiscard]] int width() const noexcept { return width_; }
   [[nodiscard]] int height() const noexcept { return height_; }
@@ -32,12 +35,17 @@ class Picture {
 
   // What lies outside is cut off.
   void fill(int x, int y, int width, int height, Color color) noexcept;
-  // Its upper left corner at (x, y); letters without case, digits and . , : + - = / % ( ) [ ] _; anything else is a blank.
+  // Its upper left corner at (x, y); letters without case, digits and . , : + - = / % ( ) [ ] _; anything
+  // else is a blank.
   void text(int x, int y, std::string_view text, Color color = kBlack) noexcept;
-  static int text_width(std::string_view text) noexcept { return static_cast<int>(text.size()) * kLetterWidth; }
+  static int text_width(std::string_view text) noexcept {
+    return static_cast<int>(text.size()) * kLetterWidth;
+  }
 
  private:
-  [[nodiscard]] std::size_t index(int x, int y) const noexcept { return static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x); }
+  [[nodiscard]] std::size_t index(int x, int y) const noexcept {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x);
+  }
   int width_, height_;
   std::vector<Color> pixels_;
 };

@@ -15,7 +15,8 @@ Result<std::vector<std::byte>> encode_png(const Picture& picture) {
   std::vector<std::byte> bytes(PNG_IMAGE_PNG_SIZE_MAX(image));
   png_alloc_size_t size = bytes.size();
   if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.bytes(), 0, nullptr) == 0) {
-    return Status(Code::io_error) << "the picture cannot be encoded: " << static_cast<const char*>(image.message);
+    return Status(Code::io_error) << "the picture cannot be encoded: "
+                                  << static_cast<const char*>(image.message);
   }
   bytes.resize(size);
   return bytes;

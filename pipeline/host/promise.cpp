@@ -3,7 +3,8 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr Parameter kParameters[] = {parameter<&Promise::sample_rate>("sample_rate", "Hz", 1, 768000, "of the sound")};
+constexpr Parameter kParameters[] = {
+    parameter<&Promise::sample_rate>("sample_rate", "Hz", 1, 768000, "of the sound")};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace runnel::pipeline {
 
 class Promise final : public Node {
  public:
-  static const NodeType type;   // sound sample_rate=16000
+  static const NodeType type;  // sound sample_rate=16000
 
   std::int64_t sample_rate = 16000;
 

@@ -22,7 +22,8 @@ Status connect_recorders(const Graph& graph) {
     if (record == nullptr) continue;
     History* history = nearest_history(graph, i);
     if (history == nullptr) {
-      return Status(Code::invalid_argument) << graph.stage(i).label << " has no sound to keep: put `history seconds=10` behind the source";
+      return Status(Code::invalid_argument)
+             << graph.stage(i).label << " has no sound to keep: put `history seconds=10` behind the source";
     }
     record->connect(*history);
   }

@@ -36,7 +36,8 @@ std::string default_of(const Parameter& parameter, const Node& node) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
 }
 
 }  // namespace
@@ -50,7 +51,9 @@ Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool h
   }
   if (other != nullptr) {
     Status status(Code::invalid_argument);
-    status << name << (has_input ? " is a source: nothing can flow into it" : " needs an input: put a source and `!` in front of it");
+    status << name
+           << (has_input ? " is a source: nothing can flow into it"
+                         : " needs an input: put a source and `!` in front of it");
     return status;
   }
   std::vector<std::string_view> names;
@@ -72,12 +75,13 @@ Result<const Parameter*> find_parameter(const NodeType& type, std::string_view n
 std::string describe_node(const NodeType& type) {
   HeapMemory memory;
   Node* node = type.make(memory);
-  std::string text = std::string(type.name) + ": " + std::string(type.help) + "\n  input:  " + kinds_of(type.input) +
-                     "\n  output: " + kinds_of(type.output) + "\n";
+  std::string text = std::string(type.name) + ": " + std::string(type.help) +
+                     "\n  input:  " + kinds_of(type.input) + "\n  output: " + kinds_of(type.output) + "\n";
   for (const Parameter& parameter : type.parameters) {
     text += "  " + std::string(parameter.name);
     text.append(parameter.name.size() < 26 ? 26 - parameter.name.size() : 1, ' ');
-    text += std::string(parameter.help) + " [" + std::string(describe_allowed(parameter).view()) + "; " + default_of(parameter, *node) + "]\n";
+    text += std::string(parameter.help) + " [" + std::string(describe_allowed(parameter).view()) + "; " +
+            default_of(parameter, *node) + "]\n";
   }
   node->~Node();
   return text;
@@ -88,15 +92,22 @@ std::string nodes_as_markdown(NodeTable nodes) {
   for (const NodeType* type : nodes) {
     HeapMemory memory;
     Node* node = type->make(memory);
-    text += "### " + std::string(type->name) + (type->input.kinds == 0 ? " (source)" : type->output.kinds == 0 ? " (sink)" : "") + "\n\n" +
-            std::string(type->help) + " Input: " + kinds_of(type->input) + ". Output: " + kinds_of(type->output) + ".\n\n";
+    text += "### " + std::string(type->name) +
+            (type->input.kinds == 0    ? " (source)"
+             : type->output.kinds == 0 ? " (sink)"
+                                       : "") +
+            "\n\n" + std::string(type->help) + " Input: " + kinds_of(type->input) +
+            ". Output: " + kinds_of(type->output) + ".\n\n";
     if (!type->parameters.empty()) text += "| parameter | default | allowed | meaning |\n|---|---|---|---|\n";
     for (const Parameter& parameter : type->parameters) {
       std::string help(parameter.help);
       replace_all(help, "|", "\\|");
       const std::string standard = default_of(parameter, *node);
-      text += "| `" + std::string(parameter.name) + "` | " + (standard.empty() ? "" : parameter.required ? standard : "`" + standard + "`") + " | " +
-              std::string(describe_allowed(parameter).view()) + " | " + help + " |\n";
+      text += "| `" + std::string(parameter.name) + "` | " +
+              (standard.empty()     ? ""
+               : parameter.required ? standard
+                                    : "`" + standard + "`") +
+              " | " + std::string(describe_allowed(parameter).view()) + " | " + help + " |\n";
     }
     if (!type->parameters.empty()) text += "\n";
     node->~Node();

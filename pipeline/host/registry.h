@@ -8,8 +8,9 @@
 
 namespace runnel::pipeline {
 
-// Some names stand for a source and a sink (`wav`): `has_input` says which is meant. Errors: not_found with a suggestion or the list
-// of all names; invalid_argument when the node of that name has no input, or needs one.
+// Some names stand for a source and a sink (`wav`): `has_input` says which is meant. Errors: not_found with a
+// suggestion or the list of all names; invalid_argument when the node of that name has no input, or needs
+// one.
 Result<const NodeType*> find_node(NodeTable nodes, std::string_view name, bool has_input);
 
 // Error: not_found with a suggestion or the list of all parameters.

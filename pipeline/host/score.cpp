@@ -22,7 +22,8 @@ std::string base_name(const std::string& path) { return fs::path(path).filename(
 bool same_recording(const std::string& a, const std::string& b) {
   const std::string &longer = a.size() < b.size() ? b : a, &shorter = a.size() < b.size() ? a : b;
   if (!longer.ends_with(shorter)) return false;
-  return longer.size() == shorter.size() || shorter.starts_with('/') || longer[longer.size() - shorter.size() - 1] == '/';
+  return longer.size() == shorter.size() || shorter.starts_with('/') ||
+         longer[longer.size() - shorter.size() - 1] == '/';
 }
 
 // The names of the truth, found by the names in events.
@@ -39,7 +40,9 @@ class Recordings {
     for (const std::string& name : near->second) {
       if (!same_recording(name, source)) continue;
       if (name == source) return name;
-      if (!found.empty()) return Status(Code::mismatch) << source << ": is both " << found << " and " << name << " of the labels; call recordings by longer names";
+      if (!found.empty())
+        return Status(Code::mismatch) << source << ": is both " << found << " and " << name
+                                      << " of the labels; call recordings by longer names";
       found = name;
     }
     return found;
@@ -50,7 +53,8 @@ class Recordings {
 };
 
 Status nothing_matches(const RunRecords& run, const Truth& truth) {
-  return Status(Code::mismatch) << "no recording of the events has labels: events tell of " << run.events.front().source << ", labels of "
+  return Status(Code::mismatch) << "no recording of the events has labels: events tell of "
+                                << run.events.front().source << ", labels of "
                                 << truth.rows.front().recording;
 }
 
@@ -70,7 +74,9 @@ Status score_clips(const RunRecords& run, const Truth& truth, Score& score) {
   for (const double threshold : kThresholds) score.points.push_back({threshold, 0, 0});
   std::set<std::string> seen;
   for (const TruthRow& row : truth.rows) {
-    if (!seen.insert(row.recording).second) return Status(Code::invalid_data) << "the labels name " << row.recording << " twice, expected one label per recording";
+    if (!seen.insert(row.recording).second)
+      return Status(Code::invalid_data)
+             << "the labels name " << row.recording << " twice, expected one label per recording";
     ++score.truths;
     const auto found = best.find(row.recording);
     if (found == best.end()) {
@@ -121,9 +127,12 @@ void place(const Decision& event, std::vector<Word>& words, double tolerance, Sc
 }
 
 Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions& options, Score& score) {
-  const auto ignored = [&](const std::string& label) { return std::find(options.ignore.begin(), options.ignore.end(), label) != options.ignore.end(); };
+  const auto ignored = [&](const std::string& label) {
+    return std::find(options.ignore.begin(), options.ignore.end(), label) != options.ignore.end();
+  };
   const Recordings recordings(truth);
-  const bool named = std::any_of(truth.rows.begin(), truth.rows.end(), [](const TruthRow& row) { return !row.recording.empty(); });
+  const bool named = std::any_of(truth.rows.begin(), truth.rows.end(),
+                                 [](const TruthRow& row) { return !row.recording.empty(); });
   std::map<std::string, std::vector<Word>> words;
   for (const TruthRow& row : truth.rows) {
     if (!ignored(row.label)) words[row.recording].push_back({&row});
@@ -131,7 +140,8 @@ Status score_spans(const RunRecords& run, const Truth& truth, const ScoreOptions
   bool any = false;
   for (const Decision& event : run.events) {
     if (!named && event.source != run.events.front().source) {
-      return Status(Code::mismatch) << "the labels are those of one recording, but events tell of " << run.events.front().source << " and " << event.source;
+      return Status(Code::mismatch) << "the labels are those of one recording, but events tell of "
+                                    << run.events.front().source << " and " << event.source;
     }
     std::string name;
     if (named) {
@@ -188,7 +198,8 @@ Status count(const RunRecords& run, const Truth& truth, const ScoreOptions& opti
 Status add_curve(const RunRecords& run, const Truth& truth, const ScoreOptions& options, Score& score) {
   for (const double threshold : curve_thresholds(run)) {
     RunRecords accepted;
-    std::copy_if(run.events.begin(), run.events.end(), std::back_inserter(accepted.events), [&](const Decision& event) { return event.score >= threshold; });
+    std::copy_if(run.events.begin(), run.events.end(), std::back_inserter(accepted.events),
+                 [&](const Decision& event) { return event.score >= threshold; });
     Score at;
     // All events together have been counted: that none of these has labels is no failure any more.
     if (!count(accepted, truth, options, at).ok()) at = {};
@@ -200,9 +211,12 @@ Status add_curve(const RunRecords& run, const Truth& truth, const ScoreOptions& 
 std::string curve_json(const Score& score) {
   std::string text = "[";
   for (const CurvePoint& point : score.curve) {
-    text += (text.size() > 1 ? "," : "") + std::string("{\"threshold\":") + json_number(point.threshold, 4) + ",\"correct\":" + std::to_string(point.correct) +
-            ",\"false_accepts\":" + std::to_string(point.false_accepts) + ",\"miss_rate\":" + json_number(score.miss_rate(point), 4) + ",\"" +
-            (score.spans ? "false_accepts_per_hour" : "false_accept_rate") + "\":" + json_number(score.false_accept_rate(point), score.spans ? 2 : 4) + "}";
+    text += (text.size() > 1 ? "," : "") + std::string("{\"threshold\":") + json_number(point.threshold, 4) +
+            ",\"correct\":" + std::to_string(point.correct) +
+            ",\"false_accepts\":" + std::to_string(point.false_accepts) +
+            ",\"miss_rate\":" + json_number(score.miss_rate(point), 4) + ",\"" +
+            (score.spans ? "false_accepts_per_hour" : "false_accept_rate") +
+            "\":" + json_number(score.false_accept_rate(point), score.spans ? 2 : 4) + "}";
   }
   return text + "]";
 }
@@ -223,14 +237,19 @@ std::string confusion_json(const Score& score) {
 
 }  // namespace
 
-double Score::accuracy() const { return truths > 0 ? static_cast<double>(correct) / static_cast<double>(truths) : std::numeric_limits<double>::quiet_NaN(); }
+double Score::accuracy() const {
+  return truths > 0 ? static_cast<double>(correct) / static_cast<double>(truths)
+                    : std::numeric_limits<double>::quiet_NaN();
+}
 
 double Score::false_accepts_per_hour() const {
-  return audio_seconds > 0 ? static_cast<double>(false_accepts) * 3600 / audio_seconds : std::numeric_limits<double>::quiet_NaN();
+  return audio_seconds > 0 ? static_cast<double>(false_accepts) * 3600 / audio_seconds
+                           : std::numeric_limits<double>::quiet_NaN();
 }
 
 double Score::miss_rate(const CurvePoint& point) const {
-  return truths > 0 ? 1 - static_cast<double>(point.correct) / static_cast<double>(truths) : std::numeric_limits<double>::quiet_NaN();
+  return truths > 0 ? 1 - static_cast<double>(point.correct) / static_cast<double>(truths)
+                    : std::numeric_limits<double>::quiet_NaN();
 }
 
 double Score::false_accept_rate(const CurvePoint& point) const {
@@ -249,27 +268,37 @@ Result<Score> score_run(const RunRecords& run, const Truth& truth, const ScoreOp
 }
 
 std::string to_json(const Score& score) {
-  const auto count = [](const char* key, std::int64_t value) { return std::string(",\"") + key + "\":" + std::to_string(value); };
+  const auto count = [](const char* key, std::int64_t value) {
+    return std::string(",\"") + key + "\":" + std::to_string(value);
+  };
   std::string text = std::string(R"({"type":"score","kind":)") + (score.spans ? "\"spans\"" : "\"clips\"");
   if (score.spans) {
-    text += count("words", score.truths) + count("hits", score.correct) + count("misses", score.undecided) + count("wrong_labels", score.wrong) +
-            count("duplicates", score.duplicates) + count("false_accepts", score.false_accepts);
-    text += ",\"hit_rate\":" + json_number(score.accuracy(), 4) + ",\"false_accepts_per_hour\":" + json_number(score.false_accepts_per_hour(), 1);
+    text += count("words", score.truths) + count("hits", score.correct) + count("misses", score.undecided) +
+            count("wrong_labels", score.wrong) + count("duplicates", score.duplicates) +
+            count("false_accepts", score.false_accepts);
+    text += ",\"hit_rate\":" + json_number(score.accuracy(), 4) +
+            ",\"false_accepts_per_hour\":" + json_number(score.false_accepts_per_hour(), 1);
     if (!score.latencies.empty()) {
-      text += ",\"latency_seconds\":{\"median\":" + json_number(quantile(score.latencies, 0.5), 3) + ",\"p90\":" + json_number(quantile(score.latencies, 0.9), 3) + "}";
+      text += ",\"latency_seconds\":{\"median\":" + json_number(quantile(score.latencies, 0.5), 3) +
+              ",\"p90\":" + json_number(quantile(score.latencies, 0.9), 3) + "}";
     }
   } else {
-    text += count("clips", score.truths) + count("correct", score.correct) + count("wrong_labels", score.wrong) + count("undecided", score.undecided) +
+    text += count("clips", score.truths) + count("correct", score.correct) +
+            count("wrong_labels", score.wrong) + count("undecided", score.undecided) +
             count("unlabelled", score.unlabelled);
     text += ",\"accuracy\":" + json_number(score.accuracy(), 4) + ",\"operating_points\":[";
     for (const OperatingPoint& point : score.points) {
-      const double right = point.accepted > 0 ? static_cast<double>(point.correct) / static_cast<double>(point.accepted) : std::numeric_limits<double>::quiet_NaN();
-      text += (point.threshold > 0 ? "," : "") + std::string("{\"threshold\":") + json_number(point.threshold, 2) + count("accepted", point.accepted) +
+      const double right = point.accepted > 0
+                               ? static_cast<double>(point.correct) / static_cast<double>(point.accepted)
+                               : std::numeric_limits<double>::quiet_NaN();
+      text += (point.threshold > 0 ? "," : "") + std::string("{\"threshold\":") +
+              json_number(point.threshold, 2) + count("accepted", point.accepted) +
               count("correct", point.correct) + ",\"accuracy\":" + json_number(right, 4) + "}";
     }
     text += "]";
   }
-  text += count("failures", score.failures) + ",\"audio_seconds\":" + (score.audio_seconds > 0 ? json_number(score.audio_seconds, 3) : "null");
+  text += count("failures", score.failures) +
+          ",\"audio_seconds\":" + (score.audio_seconds > 0 ? json_number(score.audio_seconds, 3) : "null");
   return text + ",\"confusion\":" + confusion_json(score) + ",\"curve\":" + curve_json(score) + "}";
 }
 

@@ -1,15 +1,17 @@
 // How good decisions were: the records of a run against the truth.
 //
 // Two kinds of truth, told apart by what they say:
-// * clips: one label per recording. The decision of a recording is its event of the highest score; a recording without an event is
+// * clips: one label per recording. The decision of a recording is its event of the highest score; a
+// recording without an event is
 //   wrong. Nothing is ignored: "silence" and "unknown" are labels like others.
-// * spans: labels with start and end. An event stands at its `end`, the moment at which it could be decided. In this order:
+// * spans: labels with start and end. An event stands at its `end`, the moment at which it could be decided.
+// In this order:
 //       hit           a word of its label, not hit before, with start <= moment <= end + tolerance
 //       duplicate     such a word, but hit before
 //       wrong label   some other word with start <= moment <= end + tolerance
 //       false accept  none of these
-//   A miss is a word that was not hit. Labels to ignore are no words: an event inside of them is a false accept, and events that
-//   carry them are not counted at all.
+//   A miss is a word that was not hit. Labels to ignore are no words: an event inside of them is a false
+//   accept, and events that carry them are not counted at all.
 #pragma once
 
 #include <cstdint>
@@ -31,32 +33,32 @@ struct Decision {
 
 // What a run or several of them wrote.
 struct RunRecords {
-  std::vector<Decision> events;        // in the order of the file
-  double audio_seconds = 0;            // of all summaries; 0: there was none
-  std::int64_t failures = 0;           // error records
+  std::vector<Decision> events;  // in the order of the file
+  double audio_seconds = 0;      // of all summaries; 0: there was none
+  std::int64_t failures = 0;     // error records
 };
 
 // Reads JSON lines; records of other types are passed over. Errors name file and line.
 Result<RunRecords> read_records(const std::filesystem::path& path);
 
 struct TruthRow {
-  std::string recording;               // empty: the only one there is
+  std::string recording;  // empty: the only one there is
   std::string label;
-  double start = 0, end = 0;           // spans only, seconds
+  double start = 0, end = 0;  // spans only, seconds
 };
 struct Truth {
   bool spans = false;
-  std::vector<TruthRow> rows;          // may be empty for spans: a recording without words
+  std::vector<TruthRow> rows;  // may be empty for spans: a recording without words
 };
 
-// A CSV file with a header line, columns `file` and `label`, for spans also `start` and `end`; or a JSON object
-// {"events":[{"label":"7","start":1.2,"end":1.6},...]} with the spans of one recording. `label_column`: another column (or key)
-// to take labels from. Errors name file and line.
+// A CSV file with a header line, columns `file` and `label`, for spans also `start` and `end`; or a JSON
+// object {"events":[{"label":"7","start":1.2,"end":1.6},...]} with the spans of one recording.
+// `label_column`: another column (or key) to take labels from. Errors name file and line.
 Result<Truth> read_truth(const std::filesystem::path& path, std::string_view label_column = "label");
 
 struct ScoreOptions {
-  double tolerance = 0.5;                                   // seconds behind the end of a word
-  std::vector<std::string> ignore = {"silence", "unknown"};   // spans only
+  double tolerance = 0.5;                                    // seconds behind the end of a word
+  std::vector<std::string> ignore = {"silence", "unknown"};  // spans only
 };
 
 inline constexpr std::size_t kCurvePoints = 40;
@@ -67,39 +69,43 @@ struct OperatingPoint {
   std::int64_t accepted = 0, correct = 0;
 };
 
-// What would be counted if only events with at least this score had been made: a point of the DET and ROC curves. Spans: the score of an event is the value at
-// which it crossed the detector's own threshold, so curves of streams begin there and say little above it; run the detector with a low threshold.
+// What would be counted if only events with at least this score had been made: a point of the DET and ROC
+// curves. Spans: the score of an event is the value at which it crossed the detector's own threshold, so
+// curves of streams begin there and say little above it; run the detector with a low threshold.
 struct CurvePoint {
   double threshold = 0;
-  std::int64_t correct = 0;            // clips decided right, or hits
-  std::int64_t false_accepts = 0;      // clips decided wrong, or false accepts
+  std::int64_t correct = 0;        // clips decided right, or hits
+  std::int64_t false_accepts = 0;  // clips decided wrong, or false accepts
 };
 
 struct Score {
   bool spans = false;
-  std::int64_t truths = 0;             // clips, or words
-  std::int64_t correct = 0;            // clips decided right, or hits
-  std::int64_t undecided = 0;          // clips without an event, or misses
-  std::int64_t wrong = 0;              // clips of another label, or events inside a word of another label
-  std::int64_t duplicates = 0, false_accepts = 0;            // spans
-  std::int64_t unlabelled = 0;         // clips: events of recordings that the truth does not name; these count for nothing
-  std::int64_t failures = 0;           // recordings that could not be read
-  double audio_seconds = 0;            // 0: not known
-  std::vector<double> latencies;       // spans: moment of the event minus end of the word, of every hit, ascending
+  std::int64_t truths = 0;     // clips, or words
+  std::int64_t correct = 0;    // clips decided right, or hits
+  std::int64_t undecided = 0;  // clips without an event, or misses
+  std::int64_t wrong = 0;      // clips of another label, or events inside a word of another label
+  std::int64_t duplicates = 0, false_accepts = 0;  // spans
+  std::int64_t unlabelled =
+      0;  // clips: events of recordings that the truth does not name; these count for nothing
+  std::int64_t failures = 0;      // recordings that could not be read
+  double audio_seconds = 0;       // 0: not known
+  std::vector<double> latencies;  // spans: moment of the event minus end of the word, of every hit, ascending
   std::vector<OperatingPoint> points;  // clips
   std::vector<CurvePoint> curve;       // thresholds ascending, at most kCurvePoints
   // confusion[truth][found]; "" is nothing: a miss, or a false accept.
   std::map<std::string, std::map<std::string, std::int64_t>> confusion;
 
-  [[nodiscard]] double accuracy() const;                 // correct / truths; NaN without truths
-  [[nodiscard]] double false_accepts_per_hour() const;   // NaN when the time is not known
-  // Of a point of the curve: the share of the truths that were not found; false accepts per hour, or per clip.
+  [[nodiscard]] double accuracy() const;                // correct / truths; NaN without truths
+  [[nodiscard]] double false_accepts_per_hour() const;  // NaN when the time is not known
+  // Of a point of the curve: the share of the truths that were not found; false accepts per hour, or per
+  // clip.
   [[nodiscard]] double miss_rate(const CurvePoint& point) const;
   [[nodiscard]] double false_accept_rate(const CurvePoint& point) const;
 };
 
-// Recordings are matched by name: equal, or one path is the end of the other ("eval/a.wav" and "/data/eval/a.wav"). Errors: a
-// recording that the truth names twice (clips) or that matches two names, nothing that matches, truth of one recording for several.
+// Recordings are matched by name: equal, or one path is the end of the other ("eval/a.wav" and
+// "/data/eval/a.wav"). Errors: a recording that the truth names twice (clips) or that matches two names,
+// nothing that matches, truth of one recording for several.
 Result<Score> score_run(const RunRecords& run, const Truth& truth, const ScoreOptions& options = {});
 
 // One line of JSON, without newline (docs/commands.md, score).

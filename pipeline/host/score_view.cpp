@@ -12,7 +12,9 @@
 namespace runnel::pipeline {
 namespace {
 
-std::string number(double value, int decimals) { return std::isfinite(value) ? json_number(value, decimals) : "-"; }
+std::string number(double value, int decimals) {
+  return std::isfinite(value) ? json_number(value, decimals) : "-";
+}
 
 // Columns as wide as what is in them; the first one starts at the left, the others end at the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
@@ -94,14 +96,16 @@ void draw_confusion(const Score& score, const Labels& labels, Picture& picture, 
       picture.fill(x, y, kCell - 1, kCell - 1, count > 0 ? heat(share) : kWhite);
       if (count == 0) continue;
       const std::string digits = std::to_string(count);
-      picture.text(x + (kCell - Picture::text_width(digits)) / 2, y + kCell / 2 - 5, digits, share > 0.6 ? kBlack : kWhite);
+      picture.text(x + (kCell - Picture::text_width(digits)) / 2, y + kCell / 2 - 5, digits,
+                   share > 0.6 ? kBlack : kWhite);
     }
   }
 }
 
 void draw_line(Picture& picture, int x0, int y0, int x1, int y1, Color color) {
   const int steps = std::max({std::abs(x1 - x0), std::abs(y1 - y0), 1});
-  for (int i = 0; i <= steps; ++i) picture.fill(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps, 2, 2, color);
+  for (int i = 0; i <= steps; ++i)
+    picture.fill(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps, 2, 2, color);
 }
 
 void draw_curve(const Score& score, Picture& picture, int left, int top) {
@@ -110,7 +114,9 @@ void draw_curve(const Score& score, Picture& picture, int left, int top) {
     if (std::isfinite(score.false_accept_rate(point))) most = std::max(most, score.false_accept_rate(point));
   }
   if (most <= 0) most = 1;
-  picture.text(left, 8, score.spans ? "miss rate against false accepts per hour" : "miss rate against false accepts per clip");
+  picture.text(
+      left, 8,
+      score.spans ? "miss rate against false accepts per hour" : "miss rate against false accepts per clip");
   picture.fill(left, top, 1, kPlot, kBlack);
   picture.fill(left, top + kPlot, kPlot + 1, 1, kBlack);
   double step = 1;
@@ -131,7 +137,8 @@ void draw_curve(const Score& score, Picture& picture, int left, int top) {
   for (const CurvePoint& point : score.curve) {
     const double rate = score.false_accept_rate(point), miss = score.miss_rate(point);
     if (!std::isfinite(rate) || !std::isfinite(miss)) continue;
-    const int x = left + static_cast<int>(std::lround(rate / most * kPlot)), y = top + kPlot - static_cast<int>(std::lround(miss * kPlot));
+    const int x = left + static_cast<int>(std::lround(rate / most * kPlot)),
+              y = top + kPlot - static_cast<int>(std::lround(miss * kPlot));
     if (before_x >= 0) draw_line(picture, before_x, before_y, x, y, kCurve);
     picture.fill(x - 2, y - 2, 5, 5, kCurve);
     before_x = x;
@@ -167,9 +174,12 @@ std::string score_table(const Score& score) {
     }
   }
   text += "\n" + aligned(confusion);
-  std::vector<std::vector<std::string>> curve = {{"threshold", "correct", "miss rate", "false accepts", score.spans ? "per hour" : "per clip"}};
+  std::vector<std::vector<std::string>> curve = {
+      {"threshold", "correct", "miss rate", "false accepts", score.spans ? "per hour" : "per clip"}};
   for (const CurvePoint& point : score.curve) {
-    curve.push_back({number(point.threshold, 4), std::to_string(point.correct), number(score.miss_rate(point), 4), std::to_string(point.false_accepts), number(score.false_accept_rate(point), 4)});
+    curve.push_back({number(point.threshold, 4), std::to_string(point.correct),
+                     number(score.miss_rate(point), 4), std::to_string(point.false_accepts),
+                     number(score.false_accept_rate(point), 4)});
   }
   text += "\n" + aligned(curve);
   text.pop_back();
@@ -181,9 +191,11 @@ Picture draw_score(const Score& score) {
   labels.truths.resize(std::min(labels.truths.size(), kMostLabels));
   labels.found.resize(std::min(labels.found.size(), kMostLabels));
   const int left = kMargin + label_letters(labels.truths) * Picture::kLetterWidth, top = 48;
-  const int cells = static_cast<int>(labels.found.size()) * kCell, rows = static_cast<int>(labels.truths.size()) * kCell;
+  const int cells = static_cast<int>(labels.found.size()) * kCell,
+            rows = static_cast<int>(labels.truths.size()) * kCell;
   // The heading may be wider than the cells.
-  const int right = left + std::max(cells, Picture::text_width("confusion: rows truth, columns found")) + kAxis;
+  const int right =
+      left + std::max(cells, Picture::text_width("confusion: rows truth, columns found")) + kAxis;
   Picture picture(right + kPlot + kAxis, std::max(rows, kPlot) + top + kMargin * 2);
   draw_confusion(score, labels, picture, left, top);
   draw_curve(score, picture, right, top);

@@ -8,12 +8,14 @@ namespace {
 
 // What nodes choose; the rest are defaults.
 bool same(const PrepareOptions& a, const PrepareOptions& b) noexcept {
-  return a.mode == b.mode && a.frames == b.frames && a.isa == b.isa && a.slack == b.slack && a.fast_bytes == b.fast_bytes;
+  return a.mode == b.mode && a.frames == b.frames && a.isa == b.isa && a.slack == b.slack &&
+         a.fast_bytes == b.fast_bytes;
 }
 
 }  // namespace
 
-Result<const Prepared*> SharedSessions::prepare(const Model& model, OperatorTable operators, const PrepareOptions& options) noexcept {
+Result<const Prepared*> SharedSessions::prepare(const Model& model, OperatorTable operators,
+                                                const PrepareOptions& options) noexcept {
   for (const auto& shared : all_) {
     if (shared->model == &model && same(shared->options, options)) return shared->prepared;
   }
@@ -26,8 +28,10 @@ Result<const Prepared*> SharedSessions::prepare(const Model& model, OperatorTabl
 }
 
 Result<SharedSessions::Place> SharedSessions::take(const Prepared& prepared) noexcept {
-  const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& shared) { return shared->prepared == &prepared; });
-  if (found == all_.end()) return Status(Code::invalid_argument, "a session of a model that was prepared elsewhere");
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const auto& shared) { return shared->prepared == &prepared; });
+  if (found == all_.end())
+    return Status(Code::invalid_argument, "a session of a model that was prepared elsewhere");
   Shared& shared = **found;
   if (shared.group == nullptr) {
     RUNNEL_ASSIGN(SessionGroup group, SessionGroup::make(prepared, sessions_, shared.memory));
@@ -48,15 +52,19 @@ void SharedSessions::give_back(Place place) noexcept {
 
 std::byte* SharedSessions::buffer(int stage, std::size_t bytes) noexcept {
   const std::size_t size = std::bit_ceil(bytes);
-  const auto found = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) { return buffer.stage == stage && buffer.bytes == size; });
+  const auto found = std::find_if(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
+    return buffer.stage == stage && buffer.bytes == size;
+  });
   if (found != buffers_.end()) return found->data;
   auto* const data = static_cast<std::byte*>(work_.allocate(size, 64));
   if (data != nullptr) buffers_.push_back({stage, size, data});
   return data;
 }
 
-Result<const features::Fbank*> SharedSessions::front_end(const features::FbankOptions& options, Isa isa) noexcept {
-  if (options.fft != features::FftChoice::own) return Status(Code::unsupported, "front ends share no transform but runnel's own");
+Result<const features::Fbank*> SharedSessions::front_end(const features::FbankOptions& options,
+                                                         Isa isa) noexcept {
+  if (options.fft != features::FftChoice::own)
+    return Status(Code::unsupported, "front ends share no transform but runnel's own");
   for (const auto& made : front_ends_) {
     if (made->isa == isa && made->fbank.options() == options) return &made->fbank;
   }

@@ -1,5 +1,5 @@
-// What many graphs of one program share: models, prepared once, their streams stepped together; tables of front ends, and memory that matters during a
-// step only.
+// What many graphs of one program share: models, prepared once, their streams stepped together; tables of
+// front ends, and memory that matters during a step only.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class SharedSessions final : public SharedWork {
   explicit SharedSessions(std::size_t sessions) : sessions_(sessions) {}
 
   // Whoever asks for the same model with the same options gets the same. Errors: those of Prepared::make.
-  Result<const Prepared*> prepare(const Model& model, OperatorTable operators, const PrepareOptions& options) noexcept;
+  Result<const Prepared*> prepare(const Model& model, OperatorTable operators,
+                                  const PrepareOptions& options) noexcept;
 
   // A session that is stepped together with others: `index` is its place in the group.
   struct Place {
@@ -37,7 +38,8 @@ class SharedSessions final : public SharedWork {
   std::byte* buffer(int stage, std::size_t bytes) noexcept override;
   Result<const features::Fbank*> front_end(const features::FbankOptions& options, Isa isa) noexcept override;
 
-  // Memory of models, sessions and what steps share; of sessions that were never used the system has kept most of it.
+  // Memory of models, sessions and what steps share; of sessions that were never used the system has kept
+  // most of it.
   [[nodiscard]] std::size_t memory_bytes() const noexcept;
 
  private:
@@ -47,7 +49,7 @@ class SharedSessions final : public SharedWork {
     HeapMemory memory;
     const Prepared* prepared = nullptr;
     std::unique_ptr<SessionGroup> group;
-    std::vector<std::uint32_t> free;   // the next one to be taken last
+    std::vector<std::uint32_t> free;  // the next one to be taken last
   };
 
   struct Buffer {

@@ -6,7 +6,8 @@
 
 namespace runnel::pipeline {
 
-// Values below 2^kCellBits have a cell each; above, the cell is the exponent and the kCellBits bits behind the first one.
+// Values below 2^kCellBits have a cell each; above, the cell is the exponent and the kCellBits bits behind
+// the first one.
 int StepTimes::cell_of(std::uint64_t value) noexcept {
   const int shift = std::max(0, static_cast<int>(std::bit_width(value)) - kCellBits - 1);
   return (shift << kCellBits) + static_cast<int>(value >> shift);
@@ -28,7 +29,8 @@ void StepTimes::add(std::int64_t nanoseconds) noexcept {
 
 double StepTimes::quantile(double q) const noexcept {
   if (count_ == 0) return 0;
-  const auto wanted = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q * static_cast<double>(count_))));
+  const auto wanted =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q * static_cast<double>(count_))));
   std::int64_t seen = 0;
   for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
     seen += cells_[cell];

@@ -6,11 +6,13 @@
 
 namespace runnel::pipeline {
 
-// A histogram with 64 cells per factor of two, so that a quantile is at most 1.6 % too high. The largest value is exact.
+// A histogram with 64 cells per factor of two, so that a quantile is at most 1.6 % too high. The largest
+// value is exact.
 class StepTimes {
  public:
   void add(std::int64_t nanoseconds) noexcept;
-  // The smallest time that a share `q` (0 .. 1) of the steps did not exceed, in microseconds; 0 when there were none.
+  // The smallest time that a share `q` (0 .. 1) of the steps did not exceed, in microseconds; 0 when there
+  // were none.
   [[nodiscard]] double quantile(double q) const noexcept;
   [[nodiscard]] double largest() const noexcept { return static_cast<double>(largest_) / 1000; }
   [[nodiscard]] std::int64_t total_nanoseconds() const noexcept { return total_; }

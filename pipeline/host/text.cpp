@@ -7,18 +7,24 @@ namespace {
 
 bool is_space(char letter) { return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r'; }
 bool is_name_letter(char letter) {
-  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
 }
-bool is_name(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_name_letter); }
+bool is_name(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), is_name_letter);
+}
 
 struct Word {
-  std::string text;                  // quotes removed
+  std::string text;  // quotes removed
   std::size_t position = 0;
-  std::size_t equals = std::string::npos;   // in `text`: of the first '=' outside of quotes
+  std::size_t equals = std::string::npos;  // in `text`: of the first '=' outside of quotes
   bool quoted = false;
 
   [[nodiscard]] bool is_link() const { return text == "!" && !quoted; }
-  [[nodiscard]] bool is_reference() const { return !quoted && text.size() > 1 && text.back() == '.' && is_name(std::string_view(text).substr(0, text.size() - 1)); }
+  [[nodiscard]] bool is_reference() const {
+    return !quoted && text.size() > 1 && text.back() == '.' &&
+           is_name(std::string_view(text).substr(0, text.size() - 1));
+  }
   [[nodiscard]] bool is_parameter() const { return equals != std::string::npos; }
 };
 
@@ -28,7 +34,8 @@ class Parser {
 
   Result<GraphText> parse() {
     RUNNEL_TRY(split());
-    if (words_.empty()) return Status(Code::invalid_argument, "the graph is empty: expected a node, such as `wav path=a.wav`");
+    if (words_.empty())
+      return Status(Code::invalid_argument, "the graph is empty: expected a node, such as `wav path=a.wav`");
     while (at_ < words_.size()) RUNNEL_TRY(chain());
     for (const Link& link : links_) RUNNEL_TRY(resolve(link));
     return std::move(graph_);
@@ -49,8 +56,11 @@ class Parser {
     return Status(Code::invalid_argument) << describe_position(text_, position) << ": " << what;
   }
   Status expected(std::string_view what) const {
-    if (at_ >= words_.size()) return error(text_.size(), std::string("expected ") + std::string(what) + ", found the end of the graph");
-    return error(words_[at_].position, std::string("expected ") + std::string(what) + ", found '" + words_[at_].text + "'");
+    if (at_ >= words_.size())
+      return error(text_.size(),
+                   std::string("expected ") + std::string(what) + ", found the end of the graph");
+    return error(words_[at_].position,
+                 std::string("expected ") + std::string(what) + ", found '" + words_[at_].text + "'");
   }
 
   Status split() {
@@ -72,7 +82,7 @@ class Parser {
     word.position = i;
     while (i < text_.size() && !is_space(text_[i])) {
       const char letter = text_[i];
-      if (letter == '!' && word.position != i && !word.is_parameter()) break;   // "a!b"
+      if (letter == '!' && word.position != i && !word.is_parameter()) break;  // "a!b"
       if (letter == '"' || letter == '\'') {
         const std::size_t opening = i++;
         word.quoted = true;
@@ -80,14 +90,15 @@ class Parser {
           if (letter == '"' && text_[i] == '\\' && i + 1 < text_.size()) ++i;
           word.text += text_[i++];
         }
-        if (i >= text_.size()) return error(opening, std::string("this quote is not closed: expected another ") + letter);
+        if (i >= text_.size())
+          return error(opening, std::string("this quote is not closed: expected another ") + letter);
         ++i;
         continue;
       }
       if (letter == '=' && !word.is_parameter()) word.equals = word.text.size();
       word.text += letter;
       ++i;
-      if (word.is_link()) break;   // "!b"
+      if (word.is_link()) break;  // "!b"
     }
     words_.push_back(std::move(word));
     return {};
@@ -128,19 +139,23 @@ class Parser {
 
   Status parameter(NodeText& node) {
     const Word& word = words_[at_];
-    ParameterText parameter{word.text.substr(0, word.equals), word.text.substr(word.equals + 1), word.position};
+    ParameterText parameter{word.text.substr(0, word.equals), word.text.substr(word.equals + 1),
+                            word.position};
     if (!is_name(parameter.key)) return error(word.position, "expected KEY=VALUE, found '" + word.text + "'");
     if (parameter.key == "name") {
-      if (!is_name(parameter.value)) return error(word.position, "name=" + parameter.value + ": expected letters, digits, '_' and '-'");
+      if (!is_name(parameter.value))
+        return error(word.position, "name=" + parameter.value + ": expected letters, digits, '_' and '-'");
       for (const NodeText& other : graph_.nodes) {
-        if (other.name == parameter.value) return error(word.position, "the name '" + parameter.value + "' is taken by " + other.type);
+        if (other.name == parameter.value)
+          return error(word.position, "the name '" + parameter.value + "' is taken by " + other.type);
       }
       if (!node.name.empty()) return error(word.position, node.type + " has two names");
       node.name = parameter.value;
       return {};
     }
     for (const ParameterText& other : node.parameters) {
-      if (other.key == parameter.key) return error(word.position, node.type + " has the parameter '" + parameter.key + "' twice");
+      if (other.key == parameter.key)
+        return error(word.position, node.type + " has the parameter '" + parameter.key + "' twice");
     }
     node.parameters.push_back(std::move(parameter));
     return {};
@@ -159,8 +174,10 @@ class Parser {
     RUNNEL_TRY(find(link.from));
     RUNNEL_TRY(find(link.to));
     NodeText& to = graph_.nodes[static_cast<std::size_t>(link.to.node)];
-    if (to.input >= 0) to.more_inputs.push_back({link.from.node, link.to.position});
-    else to.input = link.from.node;
+    if (to.input >= 0)
+      to.more_inputs.push_back({link.from.node, link.to.position});
+    else
+      to.input = link.from.node;
     return {};
   }
 
@@ -204,14 +221,19 @@ std::string to_text(const GraphText& graph) {
   std::vector<int> starts;
   for (std::size_t i = 0; i < count; ++i) {
     names[i] = graph.nodes[i].name;
-    if (graph.nodes[i].input < 0) starts.push_back(static_cast<int>(i));
-    else readers[static_cast<std::size_t>(graph.nodes[i].input)].push_back(static_cast<int>(i));
+    if (graph.nodes[i].input < 0)
+      starts.push_back(static_cast<int>(i));
+    else
+      readers[static_cast<std::size_t>(graph.nodes[i].input)].push_back(static_cast<int>(i));
   }
-  const auto taken = [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto taken = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   // Further inputs of a node are chains of two names.
   std::vector<bool> referred(count, false);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const InputText& more : graph.nodes[i].more_inputs) referred[i] = referred[static_cast<std::size_t>(more.node)] = true;
+    for (const InputText& more : graph.nodes[i].more_inputs)
+      referred[i] = referred[static_cast<std::size_t>(more.node)] = true;
   }
   for (std::size_t i = 0; i < count; ++i) {
     for (int number = 1; (readers[i].size() > 1 || referred[i]) && names[i].empty(); ++number) {
@@ -223,8 +245,10 @@ std::string to_text(const GraphText& graph) {
   const auto write = [&](int index) {
     const NodeText& node = graph.nodes[static_cast<std::size_t>(index)];
     text += node.type;
-    for (const ParameterText& parameter : node.parameters) text += ' ' + parameter.key + '=' + quoted(parameter.value);
-    if (const std::string& name = names[static_cast<std::size_t>(index)]; !name.empty()) text += " name=" + name;
+    for (const ParameterText& parameter : node.parameters)
+      text += ' ' + parameter.key + '=' + quoted(parameter.value);
+    if (const std::string& name = names[static_cast<std::size_t>(index)]; !name.empty())
+      text += " name=" + name;
   };
   struct Start {
     int from, node;
@@ -245,7 +269,8 @@ std::string to_text(const GraphText& graph) {
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    for (const InputText& more : graph.nodes[i].more_inputs) text += ' ' + names[static_cast<std::size_t>(more.node)] + ". ! " + names[i] + '.';
+    for (const InputText& more : graph.nodes[i].more_inputs)
+      text += ' ' + names[static_cast<std::size_t>(more.node)] + ". ! " + names[i] + '.';
   }
   return text;
 }

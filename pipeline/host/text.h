@@ -4,10 +4,10 @@
 //     chain   = element { "!" element }
 //     element = TYPE { KEY "=" VALUE }  |  NAME "."
 //
-// Elements are separated by white space, newlines included; "#" at the start of a word begins a comment. A value is a word, or has
-// parts in 'single' or "double" quotes; in double quotes a backslash takes the next character as it is. `name=` gives an element a
-// name; `NAME.` stands for that element: at the start of a chain its output is read once more, at the end it takes the input, one more of a node that
-// joins streams.
+// Elements are separated by white space, newlines included; "#" at the start of a word begins a comment. A
+// value is a word, or has parts in 'single' or "double" quotes; in double quotes a backslash takes the next
+// character as it is. `name=` gives an element a name; `NAME.` stands for that element: at the start of a
+// chain its output is read once more, at the end it takes the input, one more of a node that joins streams.
 #pragma once
 
 #include <string>
@@ -20,32 +20,33 @@ namespace runnel::pipeline {
 
 struct ParameterText {
   std::string key, value;
-  std::size_t position = 0;          // in the text, bytes
+  std::size_t position = 0;  // in the text, bytes
 };
 
 // What flows into a node that joins streams, behind its first input.
 struct InputText {
-  int node = -1;                     // index of the node whose output it reads
-  std::size_t position = 0;          // of the link
+  int node = -1;             // index of the node whose output it reads
+  std::size_t position = 0;  // of the link
 };
 
 struct NodeText {
   std::string type;
-  std::string name;                  // empty: none was given
+  std::string name;  // empty: none was given
   std::vector<ParameterText> parameters;
   std::size_t position = 0;
-  int input = -1;                    // index of the node whose output it reads; -1: none
-  std::vector<InputText> more_inputs;   // in the order of the text
+  int input = -1;                      // index of the node whose output it reads; -1: none
+  std::vector<InputText> more_inputs;  // in the order of the text
 };
 
 struct GraphText {
-  std::vector<NodeText> nodes;       // in the order of the text
+  std::vector<NodeText> nodes;  // in the order of the text
 };
 
 // "line 2, column 5" (columns count bytes from 1).
 std::string describe_position(std::string_view text, std::size_t position);
 
-// Syntax only: types and parameters are not looked up. Errors: invalid_argument with the position, what was expected and found.
+// Syntax only: types and parameters are not looked up. Errors: invalid_argument with the position, what was
+// expected and found.
 Result<GraphText> parse_graph(std::string_view text);
 
 // A text that parse_graph reads back to the same graph, on one line.

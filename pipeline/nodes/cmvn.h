@@ -1,5 +1,5 @@
-// Mean and variance normalisation as a node: with fixed statistics (features::Cmvn), or with those of the recording
-// itself (features/running_cmvn.h).
+// Mean and variance normalisation as a node: with fixed statistics (features::Cmvn), or with those of the
+// recording itself (features/running_cmvn.h).
 #pragma once
 
 #include "features/cmvn.h"

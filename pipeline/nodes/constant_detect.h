@@ -1,5 +1,5 @@
-// The node detect for programs whose decision is known when they are compiled: its facts are constants (compiler/embed), nothing is read by name or
-// computed to prepare it, and what they rule out is not linked.
+// The node detect for programs whose decision is known when they are compiled: its facts are constants
+// (compiler/embed), nothing is read by name or computed to prepare it, and what they rule out is not linked.
 #pragma once
 
 #include "pipeline/nodes/detector.h"
@@ -16,8 +16,11 @@ class ConstantDetect final : public Detector<ConstantDetect<Decision>> {
   Status prepare(PrepareContext& context) noexcept override {
     const Format& input = context.input;
     const bool integers = facts().dtype != DType::float32;
-    if (input.dtype != facts().dtype || input.channels != facts().classes || input.codes || (integers && input.exponent != facts().exponent)) {
-      return Status(Code::mismatch) << context.input_label << " gives other frames than this decision was compiled for: expected " << facts().classes << ' ' << name_of(facts().dtype);
+    if (input.dtype != facts().dtype || input.channels != facts().classes || input.codes ||
+        (integers && input.exponent != facts().exponent)) {
+      return Status(Code::mismatch) << context.input_label
+                                    << " gives other frames than this decision was compiled for: expected "
+                                    << facts().classes << ' ' << name_of(facts().dtype);
     }
     return this->make_ready(context);
   }

@@ -1,5 +1,5 @@
-// The node fbank for programs whose front end is known when they are compiled: its tables are constants (features/fbank_tables.h), nothing is
-// computed to prepare it, no option is read by name.
+// The node fbank for programs whose front end is known when they are compiled: its tables are constants
+// (features/fbank_tables.h), nothing is computed to prepare it, no option is read by name.
 #pragma once
 
 #include "features/constant_fbank.h"
@@ -23,9 +23,11 @@ class FixedFbank : public Node {
 // Of any tables.
 class ConstantFbank final : public FixedFbank<FbankBlocks> {
  public:
-  const features::FbankTables* tables = nullptr;   // outlives the node
+  const features::FbankTables* tables = nullptr;  // outlives the node
 
-  Status prepare(PrepareContext& context) noexcept override { return blocks_.prepare(*tables, context.label, context); }
+  Status prepare(PrepareContext& context) noexcept override {
+    return blocks_.prepare(*tables, context.label, context);
+  }
 };
 
 // Of a Recipe that features::has_constant_form(): of the front end's code only what it asks for is linked.

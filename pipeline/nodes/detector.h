@@ -1,5 +1,6 @@
-// Decisions, frame by frame (detect.h says which). What a detector was told are facts: made while a node is prepared (detect.h), or constants of a
-// program (constant_detect.h), whose compiler leaves out what they rule out.
+// Decisions, frame by frame (detect.h says which). What a detector was told are facts: made while a node is
+// prepared (detect.h), or constants of a program (constant_detect.h), whose compiler leaves out what they
+// rule out.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +19,22 @@ struct DetectorLevel {
 
 struct DetectorFacts {
   bool clip = false, wake_word = false, softmax = true, exponential = false;
-  DType dtype = DType::float32;        // of the frames
-  std::int32_t exponent = 0;           // of integers
-  float scale = 1;                     // 2^exponent
+  DType dtype = DType::float32;  // of the frames
+  std::int32_t exponent = 0;     // of integers
+  float scale = 1;               // 2^exponent
   std::int32_t classes = 0;
   std::int64_t smoothing_frames = 1, refractory_frames = 1, warm_up_frames = 0;
   DetectorLevel level;
-  const DetectorLevel* levels = nullptr;   // [classes]; nullptr: all are `level`
-  std::int32_t gate = -1;              // class; -1: no gate
+  const DetectorLevel* levels = nullptr;  // [classes]; nullptr: all are `level`
+  std::int32_t gate = -1;                 // class; -1: no gate
   std::int64_t gate_level = 0, gate_hold_frames = 0;
   std::int64_t endpoint_frames = 0;
-  const std::int32_t* sequence = nullptr;   // [sequence_length]: classes; nullptr: no sequence
+  const std::int32_t* sequence = nullptr;  // [sequence_length]: classes; nullptr: no sequence
   std::int32_t sequence_length = 0;
   std::int64_t sequence_frames = 0;
   std::string_view sequence_name;
-  const std::string_view* names = nullptr;   // [classes]
-  const bool* ignored = nullptr;       // [classes]
+  const std::string_view* names = nullptr;  // [classes]
+  const bool* ignored = nullptr;            // [classes]
 
   // Of the sums: frames that they are of.
   [[nodiscard]] constexpr std::int64_t weight() const noexcept { return exponential ? 1 : smoothing_frames; }
@@ -54,13 +55,17 @@ class Detector : public Node {
  private:
   static constexpr std::uint32_t kOne = 1u << 30, kHalf = 1u << 29;
 
-  [[nodiscard]] const DetectorFacts& facts() const noexcept { return static_cast<const Self*>(this)->facts(); }
+  [[nodiscard]] const DetectorFacts& facts() const noexcept {
+    return static_cast<const Self*>(this)->facts();
+  }
   void read(const std::byte* frame) noexcept;
   void to_posteriors() noexcept;
   // The best label.
   std::int32_t smooth(std::int64_t frame) noexcept;
   // Whether a label's smoothed posterior is at least `level`.
-  [[nodiscard]] bool reaches(std::int32_t label, std::int64_t level) const noexcept { return sums_[label] >= level * facts().weight(); }
+  [[nodiscard]] bool reaches(std::int32_t label, std::int64_t level) const noexcept {
+    return sums_[label] >= level * facts().weight();
+  }
   [[nodiscard]] float smoothed(std::int32_t label) const noexcept;
   bool decide(std::int64_t frame, Event& event) noexcept;
   bool follow(std::int64_t frame, bool decided, Event& event) noexcept;
@@ -71,31 +76,37 @@ class Detector : public Node {
   bool rises(std::int64_t frame, std::int32_t best) noexcept;
   void forget_means() noexcept;
   [[nodiscard]] std::int64_t begin_of_event(std::int64_t frame, std::int32_t label) const noexcept;
-  [[nodiscard]] const DetectorLevel& level_of(std::int32_t label) const noexcept { return facts().levels == nullptr ? facts().level : facts().levels[label]; }
-  [[nodiscard]] static std::int64_t from_zero(std::int64_t sample) noexcept { return sample < 0 ? 0 : sample; }
+  [[nodiscard]] const DetectorLevel& level_of(std::int32_t label) const noexcept {
+    return facts().levels == nullptr ? facts().level : facts().levels[label];
+  }
+  [[nodiscard]] static std::int64_t from_zero(std::int64_t sample) noexcept {
+    return sample < 0 ? 0 : sample;
+  }
 
   std::size_t frame_bytes_ = 0;
   Clock clock_;
-  float* values_ = nullptr;            // [classes]: of the present frame: logits, then posteriors
-  double* totals_ = nullptr;           // [classes]: clip mode: sums of logits
-  std::uint32_t* history_ = nullptr;   // [smoothing_frames][classes]: posteriors * 2^30
-  const std::uint32_t* now_ = nullptr; // [classes]: the present frame in the history
-  std::int64_t* sums_ = nullptr;       // [classes]: of the history
+  float* values_ = nullptr;             // [classes]: of the present frame: logits, then posteriors
+  double* totals_ = nullptr;            // [classes]: clip mode: sums of logits
+  std::uint32_t* history_ = nullptr;    // [smoothing_frames][classes]: posteriors * 2^30
+  const std::uint32_t* now_ = nullptr;  // [classes]: the present frame in the history
+  std::int64_t* sums_ = nullptr;        // [classes]: of the history
 
   std::int64_t first_ = 0, seen_ = 0;  // first frame since reset, frames since then
   bool armed_ = true;
-  std::int64_t quiet_ = 0, wanted_quiet_ = 0;   // wake-word: quiet frames since the start or the last event; how many it takes
-  std::int64_t last_ = 0;              // frame of the last event, when last_label_ >= 0
+  std::int64_t quiet_ = 0,
+               wanted_quiet_ =
+                   0;      // wake-word: quiet frames since the start or the last event; how many it takes
+  std::int64_t last_ = 0;  // frame of the last event, when last_label_ >= 0
   std::int32_t last_label_ = -1;
-  std::int32_t decided_ = -1;          // best label of the present frame
+  std::int32_t decided_ = -1;  // best label of the present frame
   bool gate_open_ = true;
-  std::int64_t open_until_ = 0;        // frame behind the last one for which the gate stays open
-  Event open_;                         // waits for its end
-  std::int32_t open_label_ = -1;       // -1: none waits
-  std::int64_t below_ = 0;             // frames for which it has been below its release
-  Event so_far_;                       // of the sequence
-  std::int32_t heard_ = 0;             // labels of the sequence
-  std::int64_t heard_at_ = 0;          // frame of the last one
+  std::int64_t open_until_ = 0;   // frame behind the last one for which the gate stays open
+  Event open_;                    // waits for its end
+  std::int32_t open_label_ = -1;  // -1: none waits
+  std::int64_t below_ = 0;        // frames for which it has been below its release
+  Event so_far_;                  // of the sequence
+  std::int32_t heard_ = 0;        // labels of the sequence
+  std::int64_t heard_at_ = 0;     // frame of the last one
 };
 
 template <class Self>
@@ -136,9 +147,11 @@ std::int64_t Detector<Self>::reset(std::int64_t first) noexcept {
   open_until_ = std::numeric_limits<std::int64_t>::min();
   open_label_ = -1;
   heard_ = 0;
-  if (facts().clip) std::fill(totals_, totals_ + facts().classes, 0.0);
-  else forget_means();
-  return 0;   // events have no index of their own
+  if (facts().clip)
+    std::fill(totals_, totals_ + facts().classes, 0.0);
+  else
+    forget_means();
+  return 0;  // events have no index of their own
 }
 
 template <class Self>
@@ -154,12 +167,16 @@ void Detector<Self>::read(const std::byte* frame) noexcept {
   const auto take = [&](const auto* from, float scale) {
     for (std::int32_t c = 0; c < classes; ++c) values[c] = static_cast<float>(from[c]) * scale;
   };
-  if (facts().dtype == DType::float32) std::copy_n(reinterpret_cast<const float*>(frame), classes, values);
-  else if (facts().dtype == DType::int8) take(reinterpret_cast<const std::int8_t*>(frame), facts().scale);
-  else take(reinterpret_cast<const std::int16_t*>(frame), facts().scale);
+  if (facts().dtype == DType::float32)
+    std::copy_n(reinterpret_cast<const float*>(frame), classes, values);
+  else if (facts().dtype == DType::int8)
+    take(reinterpret_cast<const std::int8_t*>(frame), facts().scale);
+  else
+    take(reinterpret_cast<const std::int16_t*>(frame), facts().scale);
 }
 
-// A loop per operation and no member inside, so that the compiler takes several classes at a time; the sum keeps its order.
+// A loop per operation and no member inside, so that the compiler takes several classes at a time; the sum
+// keeps its order.
 template <class Self>
 void Detector<Self>::to_posteriors() noexcept {
   if (!facts().softmax) return;
@@ -168,16 +185,19 @@ void Detector<Self>::to_posteriors() noexcept {
   float highest = values[0];
   for (std::int32_t c = 1; c < classes; ++c) highest = highest < values[c] ? values[c] : highest;
   for (std::int32_t c = 0; c < classes; ++c) {
-    // Below -80 the exponential is 0 for every purpose here; infinities and NaN are taken for that. As integers, because compilers do not turn
-    // comparisons of floats, which may trap, into vectors.
+    // Below -80 the exponential is 0 for every purpose here; infinities and NaN are taken for that. As
+    // integers, because compilers do not turn comparisons of floats, which may trap, into vectors.
     const std::int32_t distance = std::bit_cast<std::int32_t>(values[c] - highest) & 0x7fffffff;
-    values[c] = exact::exp_single(-std::bit_cast<float>(std::min(distance, std::bit_cast<std::int32_t>(80.0f))));
+    values[c] =
+        exact::exp_single(-std::bit_cast<float>(std::min(distance, std::bit_cast<std::int32_t>(80.0f))));
   }
   float sum = 0;
   for (std::int32_t c = 0; c < classes; ++c) sum += values[c];
   // The highest counts 1, if it is a number; otherwise nothing was said.
-  if (sum < 0.5f) std::fill(values, values + classes, 0.0f);
-  else for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
+  if (sum < 0.5f)
+    std::fill(values, values + classes, 0.0f);
+  else
+    for (std::int32_t c = 0; c < classes; ++c) values[c] /= sum;
 }
 
 template <class Self>
@@ -186,7 +206,8 @@ std::int64_t Detector<Self>::begin_of_event(std::int64_t frame, std::int32_t lab
   std::int64_t best = frame;
   std::uint32_t highest = 0;
   for (std::int64_t t = frame - length + 1; t <= frame; ++t) {
-    const std::uint32_t posterior = history_[(t - first_) % facts().smoothing_frames * facts().classes + label];
+    const std::uint32_t posterior =
+        history_[(t - first_) % facts().smoothing_frames * facts().classes + label];
     if (posterior >= kHalf) return t;
     if (posterior > highest) {
       highest = posterior;
@@ -212,8 +233,10 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
   const auto fixed = [&](std::int32_t c) {
     constexpr std::int32_t kInfinity = 0x7f800000;
     const std::int32_t bits = std::bit_cast<std::int32_t>(values[c]);
-    const std::int32_t number = std::max<std::int32_t>(bits, 0) & (static_cast<std::int32_t>(bits > kInfinity) - 1);
-    return static_cast<std::int32_t>(std::bit_cast<float>(std::min(number, std::bit_cast<std::int32_t>(1.0f))) * static_cast<float>(kOne));
+    const std::int32_t number =
+        std::max<std::int32_t>(bits, 0) & (static_cast<std::int32_t>(bits > kInfinity) - 1);
+    return static_cast<std::int32_t>(
+        std::bit_cast<float>(std::min(number, std::bit_cast<std::int32_t>(1.0f))) * static_cast<float>(kOne));
   };
   if (facts().exponential) {
     const std::int64_t frames = facts().smoothing_frames;
@@ -230,7 +253,7 @@ std::int32_t Detector<Self>::smooth(std::int64_t frame) noexcept {
     }
   }
   std::int32_t best = -1;
-  bool reached = false;                // by the best one so far, its own threshold
+  bool reached = false;  // by the best one so far, its own threshold
   const bool* const ignored = facts().ignored;
   const bool by_label = facts().levels != nullptr;
   for (std::int32_t c = 0; c < classes; ++c) {
@@ -254,7 +277,8 @@ bool Detector<Self>::gate_is_open(std::int64_t frame) noexcept {
 template <class Self>
 bool Detector<Self>::wakes(std::int32_t best) noexcept {
   bool quiet = true;
-  for (std::int32_t c = 0; c < facts().classes; ++c) quiet = quiet && (facts().ignored[c] || now_[c] < level_of(c).release);
+  for (std::int32_t c = 0; c < facts().classes; ++c)
+    quiet = quiet && (facts().ignored[c] || now_[c] < level_of(c).release);
   if (quiet && quiet_ < wanted_quiet_) ++quiet_;
   if (!reaches(best, level_of(best).threshold) || !gate_open_ || quiet_ < wanted_quiet_) return false;
   quiet_ = 0;
@@ -266,7 +290,8 @@ template <class Self>
 bool Detector<Self>::rises(std::int64_t frame, std::int32_t best) noexcept {
   if (!reaches(best, level_of(best).release)) armed_ = true;
   const bool ready = last_label_ < 0 || frame - last_ >= facts().refractory_frames;
-  if (!reaches(best, level_of(best).threshold) || !gate_open_ || !ready || (!armed_ && best == last_label_)) return false;
+  if (!reaches(best, level_of(best).threshold) || !gate_open_ || !ready || (!armed_ && best == last_label_))
+    return false;
   armed_ = false;
   last_ = frame;
   last_label_ = best;
@@ -279,7 +304,8 @@ bool Detector<Self>::decide(std::int64_t frame, Event& event) noexcept {
   gate_open_ = gate_is_open(frame);
   decided_ = best;
   if (!(facts().wake_word ? wakes(best) : rises(frame, best))) return false;
-  event = {facts().names[best], smoothed(best), from_zero(clock_.first_sample(begin_of_event(frame, best))), clock_.end_sample(frame), frame};
+  event = {facts().names[best], smoothed(best), from_zero(clock_.first_sample(begin_of_event(frame, best))),
+           clock_.end_sample(frame), frame};
   if (facts().wake_word) forget_means();
   return true;
 }
@@ -305,7 +331,8 @@ bool Detector<Self>::extend(const Event& part, std::int32_t label, Event& event)
   return true;
 }
 
-// From decisions to events: where one ends, and what it is part of. `event` is the decision, when there is one.
+// From decisions to events: where one ends, and what it is part of. `event` is the decision, when there is
+// one.
 template <class Self>
 bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noexcept {
   if (facts().endpoint_frames == 0) return decided && extend(event, decided_, event);
@@ -313,7 +340,8 @@ bool Detector<Self>::follow(std::int64_t frame, bool decided, Event& event) noex
   Event next;
   if (decided) next = event;
   if (open_label_ >= 0) {
-    if (!reaches(open_label_, level_of(open_label_).release)) ++below_;
+    if (!reaches(open_label_, level_of(open_label_).release))
+      ++below_;
     else if (!decided) {
       below_ = 0;
       open_.end = clock_.end_sample(frame);
@@ -362,11 +390,13 @@ Status Detector<Self>::flush(Output& out) noexcept {
     return {};
   }
   if (seen_ == 0) return {};
-  for (std::int32_t c = 0; c < facts().classes; ++c) values_[c] = static_cast<float>(totals_[c] / static_cast<double>(seen_));
+  for (std::int32_t c = 0; c < facts().classes; ++c)
+    values_[c] = static_cast<float>(totals_[c] / static_cast<double>(seen_));
   const auto best = static_cast<std::int32_t>(std::max_element(values_, values_ + facts().classes) - values_);
   to_posteriors();
   const std::int64_t last = first_ + seen_ - 1;
-  out.as<Event>()[0] = {facts().names[best], values_[best], from_zero(clock_.first_sample(first_)), clock_.end_sample(last), last};
+  out.as<Event>()[0] = {facts().names[best], values_[best], from_zero(clock_.first_sample(first_)),
+                        clock_.end_sample(last), last};
   out.count = 1;
   seen_ = 0;
   return {};

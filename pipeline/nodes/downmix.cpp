@@ -4,7 +4,8 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    parameter<&Downmix::channel>("channel", "", -1, 1023, "the channel to take, counted from 0; -1: the mean of all"),
+    parameter<&Downmix::channel>("channel", "", -1, 1023,
+                                 "the channel to take, counted from 0; -1: the mean of all"),
 };
 
 }  // namespace
@@ -21,8 +22,9 @@ const NodeType Downmix::type = {
 Status Downmix::prepare(PrepareContext& context) noexcept {
   channels_ = context.input.channels;
   if (channel >= channels_) {
-    return Status(Code::invalid_argument) << "channel=" << channel << ": " << context.input_label << " gives " << channels_
-                                          << (channels_ == 1 ? " channel" : " channels") << ", counted from 0";
+    return Status(Code::invalid_argument)
+           << "channel=" << channel << ": " << context.input_label << " gives " << channels_
+           << (channels_ == 1 ? " channel" : " channels") << ", counted from 0";
   }
   context.output.channels = 1;
   context.max_output = context.max_input;

@@ -9,7 +9,7 @@ class Downmix final : public Node {
  public:
   static const NodeType type;
 
-  std::int32_t channel = -1;   // -1: the mean of all
+  std::int32_t channel = -1;  // -1: the mean of all
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;

@@ -11,7 +11,10 @@ struct Traits {
   static constexpr auto& kOptions = features::fbank_table::kParameters;
   static Result<features::FbankOptions> preset(std::string_view name) noexcept {
     for (const features::MicrofrontendPreset& other : features::microfrontend_presets()) {
-      if (other.name == name) return Status(Code::invalid_argument) << "preset=" << name << " is one of the node microfrontend: write `microfrontend preset=" << name << '`';
+      if (other.name == name)
+        return Status(Code::invalid_argument)
+               << "preset=" << name
+               << " is one of the node microfrontend: write `microfrontend preset=" << name << '`';
     }
     return features::preset(name);
   }
@@ -22,7 +25,9 @@ constexpr auto kTable = OptionTable<Fbank, Traits>::make();
 
 const NodeType Fbank::type = {
     .name = "fbank",
-    .help = "Mel filter banks, cepstral coefficients (kind=mfcc) or spectrograms, as training pipelines make them (preset).",
+    .help =
+        "Mel filter banks, cepstral coefficients (kind=mfcc) or spectrograms, as training pipelines make "
+        "them (preset).",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel, at sample_frequency"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
     .parameters = kTable,

@@ -11,14 +11,17 @@ class Fbank final : public Node {
   static const NodeType type;
 
   std::string_view preset = "kaldi";
-  features::FbankOptions options;    // starts as the preset; every option of features/fbank_parameters.h is a parameter
+  features::FbankOptions
+      options;  // starts as the preset; every option of features/fbank_parameters.h is a parameter
 
   Fbank() noexcept;
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
   Status flush(Output& out) noexcept override { return blocks_.flush(out); }
-  [[nodiscard]] Text note() const noexcept override { return note_of_replaced(type.name, blocks_.replaced()); }
+  [[nodiscard]] Text note() const noexcept override {
+    return note_of_replaced(type.name, blocks_.replaced());
+  }
 
  private:
   FbankBlocks blocks_;

@@ -11,7 +11,8 @@ extern template class FbankBlocksOf<features::Fbank>;
 class FbankBlocks : public FbankBlocksOf<features::Fbank> {
  public:
   // `who`: the node as the user knows it.
-  Status prepare(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
+  Status prepare(const features::FbankOptions& options, std::string_view who,
+                 PrepareContext& context) noexcept;
   // With tables that are made already, and outlive this.
   Status prepare(const features::FbankTables& tables, std::string_view who, PrepareContext& context) noexcept;
 };

@@ -11,10 +11,11 @@
 namespace runnel::pipeline {
 
 // Whether a front end can have these samples; `who`: the node as the user knows it.
-Status check_fbank_input(const features::FbankOptions& options, std::string_view who, PrepareContext& context) noexcept;
+Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
+                         PrepareContext& context) noexcept;
 
-// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: behind a gap, samples up to the next point
-// of it are dropped.
+// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: behind
+// a gap, samples up to the next point of it are dropped.
 template <class F>
 class FbankBlocksOf {
  public:
@@ -22,7 +23,9 @@ class FbankBlocksOf {
   Status process(const Block& in, Output& out) noexcept;
   Status flush(Output& out) noexcept;
   // Samples that were not finite and were read as 0, since prepare().
-  [[nodiscard]] std::int64_t replaced() const noexcept { return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0); }
+  [[nodiscard]] std::int64_t replaced() const noexcept {
+    return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0);
+  }
   // The front end, for whoever makes it, and then says what comes out.
   [[nodiscard]] std::optional<F>& front_end() noexcept { return fbank_; }
   void describe_output(PrepareContext& context) noexcept;
@@ -32,9 +35,9 @@ class FbankBlocksOf {
   [[nodiscard]] std::span<float> room(const Output& out) const noexcept;
 
   std::optional<F> fbank_;
-  std::int64_t replaced_ = 0;        // before the last reset
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the next frame that was number 0 of fbank_
+  std::int64_t replaced_ = 0;  // before the last reset
+  std::int64_t skip_ = 0;      // input still to be dropped
+  std::int64_t grid_ = 0;      // index of the next frame that was number 0 of fbank_
 };
 
 template <class F>

@@ -15,11 +15,16 @@ Result<std::int64_t> read_length(std::string_view name, std::string_view text, c
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   double frames = -1;
-  if (error == std::errc() && unit.empty() && value == std::floor(value)) frames = value;
-  else if (error == std::errc() && unit == "s") frames = std::round(value * clock.hz());
-  else if (error == std::errc() && unit == "ms") frames = std::round(value * clock.hz() / 1000);
+  if (error == std::errc() && unit.empty() && value == std::floor(value))
+    frames = value;
+  else if (error == std::errc() && unit == "s")
+    frames = std::round(value * clock.hz());
+  else if (error == std::errc() && unit == "ms")
+    frames = std::round(value * clock.hz() / 1000);
   if (frames >= 1 && frames <= kMost) return static_cast<std::int64_t>(frames);
-  return Status(Code::invalid_argument) << name << '=' << text << ": expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)";
+  return Status(Code::invalid_argument)
+         << name << '=' << text
+         << ": expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)";
 }
 
 std::int64_t WindowGrid::reset(std::int64_t first) noexcept {
@@ -36,7 +41,8 @@ std::int64_t WindowGrid::drop(std::int64_t count) noexcept {
 
 Status wants_float32(const PrepareContext& context) noexcept {
   if (context.input.dtype == DType::float32) return {};
-  return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " wants float32";
+  return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", "
+                                << context.label << " wants float32";
 }
 
 }  // namespace runnel::pipeline

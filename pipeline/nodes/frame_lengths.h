@@ -8,7 +8,8 @@
 
 namespace runnel::pipeline {
 
-// "128": frames of the input; "2.56s", "40ms": a time, rounded to whole frames. Error: invalid_argument with name, value and what is allowed.
+// "128": frames of the input; "2.56s", "40ms": a time, rounded to whole frames. Error: invalid_argument with
+// name, value and what is allowed.
 Result<std::int64_t> read_length(std::string_view name, std::string_view text, const Clock& clock) noexcept;
 
 // Windows on one grid for the whole recording: behind a gap, input up to the next point of it is dropped.

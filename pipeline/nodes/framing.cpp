@@ -6,7 +6,8 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Framing::window>("window", "", "length of a window: input frames, or a time (2.56s, 40ms)"),
+    text_parameter<&Framing::window>("window", "",
+                                     "length of a window: input frames, or a time (2.56s, 40ms)"),
     text_parameter<&Framing::hop>("hop", "", "distance of windows, likewise"),
 };
 
@@ -27,7 +28,10 @@ Status Framing::prepare(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(const std::int64_t length, read_length("window", window, context.input.clock));
   RUNNEL_ASSIGN(const std::int64_t distance, read_length("hop", hop, context.input.clock));
   grid_.set_hop(distance);
-  RUNNEL_TRY(framer_.init({.length = length * channels_, .shift = distance * channels_, .placement = features::FramePlacement::inside}, context.memory));
+  RUNNEL_TRY(framer_.init({.length = length * channels_,
+                           .shift = distance * channels_,
+                           .placement = features::FramePlacement::inside},
+                          context.memory));
   context.output.kind = Kind::frames;
   context.output.channels = static_cast<std::int32_t>(length * channels_);
   context.output.clock = context.input.clock.windows(distance, 0, length);
@@ -44,7 +48,8 @@ std::int64_t Framing::reset(std::int64_t first) noexcept {
 Status Framing::process(const Block& in, Output& out) noexcept {
   const std::int64_t dropped = grid_.drop(in.count);
   out.first = grid_.index(framer_.next_frame());
-  std::span<const float> samples(in.as<float>() + dropped * channels_, static_cast<std::size_t>((in.count - dropped) * channels_));
+  std::span<const float> samples(in.as<float>() + dropped * channels_,
+                                 static_cast<std::size_t>((in.count - dropped) * channels_));
   const auto length = static_cast<std::size_t>(framer_.grid().length);
   for (;;) {
     while (const float* frame = framer_.frame()) {

@@ -7,7 +7,8 @@
 
 namespace runnel::pipeline {
 
-// Frame j holds the input frames j * hop .. j * hop + window - 1, sample by sample. Only whole windows come out.
+// Frame j holds the input frames j * hop .. j * hop + window - 1, sample by sample. Only whole windows come
+// out.
 class Framing final : public Node {
  public:
   static const NodeType type;

@@ -7,7 +7,9 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Infer::model>("model", "", "model file", true),
-    parameter<&Infer::chunk>("chunk", "frames", 0, 1 << 20, "frames per run of a streamed model; more is faster and later; 0: the smallest possible"),
+    parameter<&Infer::chunk>(
+        "chunk", "frames", 0, 1 << 20,
+        "frames per run of a streamed model; more is faster and later; 0: the smallest possible"),
     text_parameter<&Infer::output>("output", "", "name of the output; empty: the only one that is no state"),
     switch_parameter<&Infer::dequantize>("dequantize", "float32 instead of the model's integers"),
 };
@@ -23,7 +25,9 @@ bool is_state(const ModelUsage& usage, int tensor) noexcept {
 
 const NodeType Infer::type = {
     .name = "infer",
-    .help = "Runs a model over the stream, as its file says: streamed, in steps, in windows, or once over a clip.",
+    .help =
+        "Runs a model over the stream, as its file says: streamed, in steps, in windows, or once over a "
+        "clip.",
     .input = {Kind::frames | Kind::audio, "float32, or the model's own integers"},
     .output = {static_cast<Kinds>(Kind::frames), "the model's type, or float32"},
     .parameters = kParameters,
@@ -39,8 +43,10 @@ Status Infer::choose_output(const Model& loaded, const ModelUsage& usage) noexce
   }
   if (candidates == 1 || (candidates > 1 && !output.empty())) return {};
   Status status(output.empty() ? Code::invalid_argument : Code::not_found);
-  if (output.empty()) status << "the model " << model << " has " << candidates << " outputs, choose one with output=:";
-  else status << "output=" << output << ": the model " << model << " has no such output; it has";
+  if (output.empty())
+    status << "the model " << model << " has " << candidates << " outputs, choose one with output=:";
+  else
+    status << "output=" << output << ": the model " << model << " has no such output; it has";
   for (const std::int32_t tensor : outputs) status << ' ' << name_of_tensor(loaded, tensor).view();
   return status;
 }
@@ -57,12 +63,15 @@ Status Infer::give_labels(PrepareContext& context, const Model& loaded) noexcept
   return {};
 }
 
-Result<const Prepared*> Infer::make_prepared(PrepareContext& context, const Model& loaded, const PrepareOptions& options) noexcept {
+Result<const Prepared*> Infer::make_prepared(PrepareContext& context, const Model& loaded,
+                                             const PrepareOptions& options) noexcept {
   Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
   return Prepared::make(loaded, context.operators, options, context.memory, fast);
 }
 
-Result<Session> Infer::make_session(PrepareContext& context) noexcept { return ModelStream::make_session(context, *prepared_); }
+Result<Session> Infer::make_session(PrepareContext& context) noexcept {
+  return ModelStream::make_session(context, *prepared_);
+}
 
 // Of what is prepared; the frames of the output are those of a stream, stepped models set their own.
 ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept {
@@ -81,17 +90,20 @@ ModelStreamShape Infer::shape_of(const Model& loaded, const PrepareContext& cont
 
 Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexcept {
   if (loaded.inputs().size() != 1) {
-    return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size() << " inputs, expected 1";
+    return Status(Code::unsupported) << "the model " << model << " has " << loaded.inputs().size()
+                                     << " inputs, expected 1";
   }
   const int from = loaded.inputs()[0], to = loaded.outputs()[static_cast<std::size_t>(position_)];
-  PrepareOptions options{.mode = RunMode::stream, .frames = chunk, .isa = context.isa, .slack = context.slack};
+  PrepareOptions options{
+      .mode = RunMode::stream, .frames = chunk, .isa = context.isa, .slack = context.slack};
   if (context.fast.memory != nullptr) options.fast_bytes = context.fast.bytes;
   RUNNEL_ASSIGN(prepared_, make_prepared(context, loaded, options));
   const Placement& in = prepared_->placement(from);
   const auto in_values = static_cast<std::int64_t>(in.frame_bytes / size_of(loaded.tensor(from).dtype));
   RUNNEL_TRY(input_.prepare(context, loaded, model, from, in_values));
   if (prepared_->placement(to).time_axis < 0) {
-    return Status(Code::unsupported) << "output " << name_of_tensor(loaded, to).view() << " of " << model << " is not a stream";
+    return Status(Code::unsupported) << "output " << name_of_tensor(loaded, to).view() << " of " << model
+                                     << " is not a stream";
   }
   RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
   shape_ = shape_of(loaded, context, to);
@@ -102,12 +114,14 @@ Status Infer::prepare_stream(PrepareContext& context, const Model& loaded) noexc
   return {};
 }
 
-Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept {
+Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded,
+                              const ModelUsage& usage) noexcept {
   if (chunk != 0) {
-    return Status(Code::invalid_argument) << "chunk=" << chunk << ": the model " << model << " is of usage " << runnel::name_of(usage.kind)
-                                          << ", only streams have chunks";
+    return Status(Code::invalid_argument) << "chunk=" << chunk << ": the model " << model << " is of usage "
+                                          << runnel::name_of(usage.kind) << ", only streams have chunks";
   }
-  const int from = loaded.inputs()[static_cast<std::size_t>(usage.input)], to = loaded.outputs()[static_cast<std::size_t>(position_)];
+  const int from = loaded.inputs()[static_cast<std::size_t>(usage.input)],
+            to = loaded.outputs()[static_cast<std::size_t>(position_)];
   RUNNEL_TRY(input_.prepare(context, loaded, model, from, usage.frame_values));
   RUNNEL_TRY(output_values_.prepare(context, loaded, model, to, dequantize));
   const PrepareOptions options = prepare_options(loaded, usage, {.isa = context.isa, .slack = context.slack});
@@ -122,7 +136,8 @@ Status Infer::prepare_stepped(PrepareContext& context, const Model& loaded, cons
   shape_.out_values = shape.elements() / shape_.out_frames;
   shape_.out_bytes = static_cast<std::size_t>(shape_.out_values) * size_of(context.output.dtype);
   shape_.down = usage.advance;
-  if (axis < 0) context.output.clock = context.input.clock.windows(usage.advance, 0, usage.frames - usage.context);
+  if (axis < 0)
+    context.output.clock = context.input.clock.windows(usage.advance, 0, usage.frames - usage.context);
   context.max_output = (context.max_input / usage.advance + 1) * shape_.out_frames;
   return {};
 }
@@ -148,7 +163,8 @@ std::int64_t Infer::reset(std::int64_t first) noexcept {
 void Infer::step(Output& out) noexcept {
   stepped_->run();
   OutputFrames frames;
-  frames.block = stepped_->session().tensor(prepared_->model().outputs()[static_cast<std::size_t>(position_)]).data();
+  frames.block =
+      stepped_->session().tensor(prepared_->model().outputs()[static_cast<std::size_t>(position_)]).data();
   frames.count = shape_.out_frames;
   frames.first = grid_;
   grid_ += shape_.out_frames;
@@ -168,7 +184,8 @@ Status Infer::process(const Block& in, Output& out) noexcept {
     if (stepped_->over()) ignored_ += skipped;
     done += skipped;
     const std::int64_t count = std::min(stepped_->wanted(), in.count - done);
-    input_.convert(from + static_cast<std::size_t>(skipped) * shape_.in_bytes, count * shape_.in_values, stepped_->room());
+    input_.convert(from + static_cast<std::size_t>(skipped) * shape_.in_bytes, count * shape_.in_values,
+                   stepped_->room());
     stepped_->written(count);
     done += count;
     if (stepped_->due()) step(out);

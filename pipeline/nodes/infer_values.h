@@ -15,11 +15,15 @@ Text name_of_tensor(const Model& model, int tensor) noexcept;
 class InputValues {
  public:
   // `values`: of a frame of the model. `path`: the model's, for messages. Error: mismatch, naming both ends.
-  Status prepare(const PrepareContext& context, const Model& model, std::string_view path, int tensor, std::int64_t values) noexcept;
+  Status prepare(const PrepareContext& context, const Model& model, std::string_view path, int tensor,
+                 std::int64_t values) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
   // convert(), as ModelStream calls it.
   [[nodiscard]] ValueConverter converter() const noexcept {
-    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept { static_cast<const InputValues*>(self)->convert(from, values, to); }, this};
+    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+              static_cast<const InputValues*>(self)->convert(from, values, to);
+            },
+            this};
   }
   [[nodiscard]] DType given() const noexcept { return given_; }
 
@@ -33,12 +37,16 @@ class InputValues {
 // Values of an output, as they are or made float32.
 class OutputValues {
  public:
-  // Sets type and scale of the frames. Scales that are no powers of two do not travel with frames: such values become float32.
-  // Error: unsupported, for types that cannot.
-  Status prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor, bool dequantize) noexcept;
+  // Sets type and scale of the frames. Scales that are no powers of two do not travel with frames: such
+  // values become float32. Error: unsupported, for types that cannot.
+  Status prepare(PrepareContext& context, const Model& model, std::string_view path, int tensor,
+                 bool dequantize) noexcept;
   void convert(const std::byte* from, std::int64_t values, std::byte* to) const noexcept;
   [[nodiscard]] ValueConverter converter() const noexcept {
-    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept { static_cast<const OutputValues*>(self)->convert(from, values, to); }, this};
+    return {[](const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept {
+              static_cast<const OutputValues*>(self)->convert(from, values, to);
+            },
+            this};
   }
 
  private:

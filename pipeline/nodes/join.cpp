@@ -10,19 +10,25 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Join::method>("method", "exact|hold|linear", "values between two frames: exact: there are none, all inputs have one rate; hold: those of the frame in front; linear: in between"),
-    text_parameter<&Join::align>("align", "start|time", "what lies at one time: the first samples, or equal time stamps"),
-    text_parameter<&Join::end>("end", "shortest|hold|zeros", "when another input than the first ends: the output ends, too, or its last values or zeros are taken"),
+    text_parameter<&Join::method>("method", "exact|hold|linear",
+                                  "values between two frames: exact: there are none, all inputs have one "
+                                  "rate; hold: those of the frame in front; linear: in between"),
+    text_parameter<&Join::align>("align", "start|time",
+                                 "what lies at one time: the first samples, or equal time stamps"),
+    text_parameter<&Join::end>("end", "shortest|hold|zeros",
+                               "when another input than the first ends: the output ends, too, or its last "
+                               "values or zeros are taken"),
     parameter<&Join::buffer>("buffer", "s", 0.001, 3600, "how far one input may be ahead of another"),
 };
 
 // A gap is told after so many frames at the latest, so that a run can be stopped within it.
 constexpr std::int64_t kMostLost = 1 << 16;
-constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;   // bytes
+constexpr std::int64_t kMostBuffer = std::int64_t{1} << 28;  // bytes
 
 }  // namespace
 
-// ---- input ---------------------------------------------------------------------------------------------------------
+// ---- input
+// ---------------------------------------------------------------------------------------------------------
 
 const NodeType JoinInput::type = {
     .name = "join input",
@@ -37,9 +43,11 @@ Status JoinInput::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
   format_ = context.input;
   label_ = context.input_label;
-  const double frames = std::ceil(buffer * format_.clock.hz()) + 2 * static_cast<double>(context.max_input) + 2;
+  const double frames =
+      std::ceil(buffer * format_.clock.hz()) + 2 * static_cast<double>(context.max_input) + 2;
   if (!(frames * static_cast<double>(format_.channels) <= static_cast<double>(kMostBuffer / 4))) {
-    return Status(Code::invalid_argument) << "buffer=" << shortest_text(buffer).view() << " s: more than " << kMostBuffer << " bytes of " << describe(format_).view();
+    return Status(Code::invalid_argument) << "buffer=" << shortest_text(buffer).view() << " s: more than "
+                                          << kMostBuffer << " bytes of " << describe(format_).view();
   }
   capacity_ = static_cast<std::int64_t>(frames);
   frames_ = context.memory.array<float>(static_cast<std::size_t>(capacity_ * format_.channels));
@@ -60,9 +68,11 @@ Status JoinInput::process(const Block& in, Output&) noexcept {
   for (std::int64_t i = 0; i < in.count; ++i) {
     const std::int64_t index = in.first + i, place = index % capacity_;
     if (indices_[place] >= 0 && indices_[place] >= needed_) {
-      return Status(Code::unsupported) << label_ << " is more than " << shortest_text(buffer).view() << " s ahead of another input of the join (buffer= allows more)";
+      return Status(Code::unsupported) << label_ << " is more than " << shortest_text(buffer).view()
+                                       << " s ahead of another input of the join (buffer= allows more)";
     }
-    std::copy_n(in.as<float>() + static_cast<std::size_t>(i) * channels, channels, frames_ + static_cast<std::size_t>(place) * channels);
+    std::copy_n(in.as<float>() + static_cast<std::size_t>(i) * channels, channels,
+                frames_ + static_cast<std::size_t>(place) * channels);
     indices_[place] = last_ = index;
   }
   known_ = in.first + in.count;
@@ -74,7 +84,8 @@ const float* JoinInput::frame(std::int64_t index) const noexcept {
   return frames_ + static_cast<std::size_t>(index % capacity_ * format_.channels);
 }
 
-// ---- join ----------------------------------------------------------------------------------------------------------
+// ---- join
+// ----------------------------------------------------------------------------------------------------------
 
 const NodeType Join::type = {
     .name = "join",
@@ -87,7 +98,8 @@ const NodeType Join::type = {
 };
 
 Status Join::add_input(Executor& from, JoinInput& input) noexcept {
-  if (count_ == kMostInputs) return Status(Code::unsupported) << "join: more than " << kMostInputs << " inputs";
+  if (count_ == kMostInputs)
+    return Status(Code::unsupported) << "join: more than " << kMostInputs << " inputs";
   inputs_[count_].from = &from;
   inputs_[count_++].stream = &input;
   return {};
@@ -99,9 +111,11 @@ Status Join::align_input(Input& input) const noexcept {
   if (align == "time") {
     for (const Input* one : {&inputs_[0], static_cast<const Input*>(&input)}) {
       if (one->stream->format().origin != Format::kNoOrigin) continue;
-      return Status(Code::mismatch) << "align=time: " << one->stream->label() << " has no time stamps, expected a source that has (csv time=COLUMN)";
+      return Status(Code::mismatch) << "align=time: " << one->stream->label()
+                                    << " has no time stamps, expected a source that has (csv time=COLUMN)";
     }
-    if (__builtin_sub_overflow(other.origin, first.origin, &offset)) return Status(Code::mismatch, "align=time: the time stamps are too far apart");
+    if (__builtin_sub_overflow(other.origin, first.origin, &offset))
+      return Status(Code::mismatch, "align=time: the time stamps are too far apart");
   }
   Result<FramePosition> position = FramePosition::make(first.clock, other.clock, offset);
   if (!position.ok()) return position.status().at(input.stream->label());
@@ -109,15 +123,20 @@ Status Join::align_input(Input& input) const noexcept {
   input.stream->release(input.position.floor());
   if (method != "exact" || input.position.one_to_one()) return {};
   Status status(Code::mismatch);
-  status << inputs_[0].stream->label() << " gives " << describe(first).view() << ", " << input.stream->label() << " gives " << describe(other).view();
+  status << inputs_[0].stream->label() << " gives " << describe(first).view() << ", " << input.stream->label()
+         << " gives " << describe(other).view();
   if (first.clock.hz() != other.clock.hz()) {
-    return std::move(status) << "; method=exact wants one rate: put `resample` in front of the join, or take method=hold or method=linear";
+    return std::move(status) << "; method=exact wants one rate: put `resample` in front of the join, or take "
+                                "method=hold or method=linear";
   }
-  return std::move(status) << ", between its frames; method=exact wants them at the same times: take method=hold or method=linear";
+  return std::move(status) << ", between its frames; method=exact wants them at the same times: take "
+                              "method=hold or method=linear";
 }
 
 Status Join::prepare(PrepareContext& context) noexcept {
-  if (count_ < 2) return Status(Code::invalid_argument) << "join has " << count_ << (count_ == 1 ? " input" : " inputs") << ", expected 2 or more: a further one ends in `! NAME.`";
+  if (count_ < 2)
+    return Status(Code::invalid_argument) << "join has " << count_ << (count_ == 1 ? " input" : " inputs")
+                                          << ", expected 2 or more: a further one ends in `! NAME.`";
   linear_ = method == "linear";
   Format& format = context.output;
   format = inputs_[0].stream->format();
@@ -126,7 +145,8 @@ Status Join::prepare(PrepareContext& context) noexcept {
     RUNNEL_TRY(align_input(inputs_[k]));
     channels += inputs_[k].stream->format().channels;
   }
-  if (channels > 1 << 20) return Status(Code::unsupported) << channels << " values per frame, expected at most " << (1 << 20);
+  if (channels > 1 << 20)
+    return Status(Code::unsupported) << channels << " values per frame, expected at most " << (1 << 20);
   format.channels = static_cast<std::int32_t>(channels);
   format.labels = {};
   context.max_output = context.max_input;
@@ -153,8 +173,10 @@ Join::Found Join::read(const Input& input, float* to) const noexcept {
     if (!input.ended) return Found::wait;
     if (first || end == "shortest") return Found::nothing_more;
     const float* last = stream.last();
-    if (end == "hold" && last != nullptr) std::copy_n(last, channels, to);
-    else std::fill_n(to, channels, 0.0F);
+    if (end == "hold" && last != nullptr)
+      std::copy_n(last, channels, to);
+    else
+      std::fill_n(to, channels, 0.0F);
     return Found::values;
   }
   const float *a = stream.frame(at), *b = between ? stream.frame(at + 1) : a;
@@ -193,13 +215,19 @@ Status Join::process(const Block&, Output& out) noexcept {
   while (out.count < out.capacity && out.lost < kMostLost) {
     const Input* behind = nullptr;
     switch (read_all(out.as<float>() + static_cast<std::size_t>(out.count) * channels, behind)) {
-      case Found::wait: RUNNEL_TRY(pull(*behind)); continue;
-      case Found::nothing_more: out.end = true; return {};
+      case Found::wait:
+        RUNNEL_TRY(pull(*behind));
+        continue;
+      case Found::nothing_more:
+        out.end = true;
+        return {};
       case Found::missing:
         if (out.count > 0) return {};
         ++out.lost;
         break;
-      case Found::values: ++out.count; break;
+      case Found::values:
+        ++out.count;
+        break;
     }
     advance();
   }

@@ -1,8 +1,9 @@
 // Several streams as one: every frame of the first input with the values that the others have at its time.
 //
-// A graph with a join has several executors: one for each source and one for what follows the join. For the last one the join is the source; it
-// steps the others as far as it needs them, whichever is behind. So no stream runs ahead of the others by more than `buffer`, and a live source that is
-// slow lets the others wait in their own devices. Results depend on what the streams contain and not on when it came.
+// A graph with a join has several executors: one for each source and one for what follows the join. For the
+// last one the join is the source; it steps the others as far as it needs them, whichever is behind. So no
+// stream runs ahead of the others by more than `buffer`, and a live source that is slow lets the others wait
+// in their own devices. Results depend on what the streams contain and not on when it came.
 #pragma once
 
 #include "pipeline/executor.h"
@@ -16,7 +17,7 @@ class JoinInput final : public Node {
  public:
   static const NodeType type;
 
-  double buffer = 10;                // seconds of frames at least
+  double buffer = 10;  // seconds of frames at least
 
   Status prepare(PrepareContext& context) noexcept override;
   std::int64_t reset(std::int64_t first) noexcept override;
@@ -44,8 +45,8 @@ class JoinInput final : public Node {
   bool closed_ = false;
 };
 
-// Frame i of the output begins with frame i of the first input, whose clock and origin it has. Frames for which any input has no value (in front of
-// its beginning, or lost) count as lost.
+// Frame i of the output begins with frame i of the first input, whose clock and origin it has. Frames for
+// which any input has no value (in front of its beginning, or lost) count as lost.
 class Join final : public Node {
  public:
   static const NodeType type;
@@ -69,7 +70,7 @@ class Join final : public Node {
   struct Input {
     Executor* from = nullptr;
     JoinInput* stream = nullptr;
-    FramePosition position;          // of the next output frame
+    FramePosition position;  // of the next output frame
     bool ended = false;
   };
   Status align_input(Input& input) const noexcept;

@@ -14,7 +14,8 @@ constexpr Parameter kParameters[] = {
 };
 
 std::int64_t samples_of(std::int64_t rate, float milliseconds) noexcept {
-  return static_cast<std::int64_t>(static_cast<double>(rate) * static_cast<double>(milliseconds) / 1000 + 0.5);
+  return static_cast<std::int64_t>(static_cast<double>(rate) * static_cast<double>(milliseconds) / 1000 +
+                                   0.5);
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ Status Levels::prepare(PrepareContext& context) noexcept {
   context.output.dtype = DType::float32;
   context.output.channels = features::Levels::kDims;
   context.output.clock = context.input.clock.windows(grid.shift, 0, grid.length);
-  context.max_output = static_cast<std::int64_t>(levels_.max_frames(static_cast<std::size_t>(context.max_input)));
+  context.max_output =
+      static_cast<std::int64_t>(levels_.max_frames(static_cast<std::size_t>(context.max_input)));
   return {};
 }
 
@@ -56,14 +58,20 @@ Status Levels::process(const Block& in, Output& out) noexcept {
   const std::int64_t dropped = std::min(skip_, in.count);
   skip_ -= dropped;
   out.first = grid_ + levels_.next_frame();
-  RUNNEL_ASSIGN(const std::span<const float> samples, input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)}, in.first + dropped, 1));
-  out.count = static_cast<std::int64_t>(levels_.push(samples, {out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}).frames);
+  RUNNEL_ASSIGN(const std::span<const float> samples,
+                input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)},
+                            in.first + dropped, 1));
+  out.count = static_cast<std::int64_t>(
+      levels_
+          .push(samples, {out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims})
+          .frames);
   return {};
 }
 
 Status Levels::flush(Output& out) noexcept {
   out.first = grid_ + levels_.next_frame();
-  out.count = static_cast<std::int64_t>(levels_.flush({out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}));
+  out.count = static_cast<std::int64_t>(
+      levels_.flush({out.as<float>(), static_cast<std::size_t>(out.capacity) * features::Levels::kDims}));
   out.end = out.count == 0;
   return {};
 }

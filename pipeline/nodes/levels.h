@@ -11,7 +11,7 @@ class Levels final : public Node {
  public:
   static const NodeType type;
 
-  float frame_length = 25, frame_shift = 10;   // ms
+  float frame_length = 25, frame_shift = 10;  // ms
   std::string_view non_finite = "zero";
 
   Status prepare(PrepareContext& context) noexcept override;

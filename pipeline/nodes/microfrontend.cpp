@@ -8,12 +8,15 @@ namespace {
 
 struct Traits {
   static constexpr auto& kOptions = features::microfrontend_table::kParameters;
-  static Result<features::MicrofrontendOptions> preset(std::string_view name) noexcept { return features::microfrontend_preset(name); }
+  static Result<features::MicrofrontendOptions> preset(std::string_view name) noexcept {
+    return features::microfrontend_preset(name);
+  }
 };
 
 constexpr auto kTable = OptionTable<Microfrontend, Traits>::with(std::array{
     text_parameter<&Microfrontend::dtype>("dtype", "uint16|int8|float32",
-                                          "of the frames: the library's values; (value * 256 + 333) / 666 - 128, as models with int8 input take them; value * 10/256"),
+                                          "of the frames: the library's values; (value * 256 + 333) / 666 - "
+                                          "128, as models with int8 input take them; value * 10/256"),
     text_parameter<&Microfrontend::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 });
 
@@ -29,7 +32,8 @@ const NodeType Microfrontend::type = {
 };
 
 Microfrontend::Microfrontend() noexcept {
-  if (Result<features::MicrofrontendOptions> found = features::microfrontend_preset(preset); found.ok()) options = *found;
+  if (Result<features::MicrofrontendOptions> found = features::microfrontend_preset(preset); found.ok())
+    options = *found;
 }
 
 Status Microfrontend::prepare(PrepareContext& context) noexcept {

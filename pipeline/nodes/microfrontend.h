@@ -10,8 +10,10 @@ class Microfrontend final : public Node {
   static const NodeType type;
 
   std::string_view preset = "micro-wake-word";
-  features::MicrofrontendOptions options;   // starts as the preset; every option of features/microfrontend_options.h is a parameter
-  // uint16: the library's values. int8: as models of its examples and of microWakeWord take them. float32: value * 10/256.
+  features::MicrofrontendOptions
+      options;  // starts as the preset; every option of features/microfrontend_options.h is a parameter
+  // uint16: the library's values. int8: as models of its examples and of microWakeWord take them. float32:
+  // value * 10/256.
   std::string_view dtype = "uint16";
   std::string_view non_finite = "zero";
 

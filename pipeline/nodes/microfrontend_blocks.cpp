@@ -6,22 +6,27 @@
 
 namespace runnel::pipeline {
 
-Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& options, const Choices& choices, PrepareContext& context) noexcept {
+Status MicrofrontendBlocks::take_input(const features::MicrofrontendOptions& options, const Choices& choices,
+                                       PrepareContext& context) noexcept {
   if (context.input.channels != 1) return wants_mono(context, choices.who);
   if (static_cast<float>(context.input.clock.rate()) != options.sample_frequency) {
     return wants_rate(context, choices.who, static_cast<std::int64_t>(options.sample_frequency));
   }
   out_type_ = choices.gives;
-  return input_.prepare("microfrontend", choices.non_finite, static_cast<std::size_t>(context.max_input), context);
+  return input_.prepare("microfrontend", choices.non_finite, static_cast<std::size_t>(context.max_input),
+                        context);
 }
 
-Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options, const Choices& choices, PrepareContext& context) noexcept {
+Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options, const Choices& choices,
+                                    PrepareContext& context) noexcept {
   RUNNEL_TRY(take_input(options, choices, context));
   RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, context.isa, context.memory));
   return describe_output(context);
 }
 
-Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options, const features::MicrofrontendTables& tables, const Choices& choices, PrepareContext& context) noexcept {
+Status MicrofrontendBlocks::prepare(const features::MicrofrontendOptions& options,
+                                    const features::MicrofrontendTables& tables, const Choices& choices,
+                                    PrepareContext& context) noexcept {
   RUNNEL_TRY(take_input(options, choices, context));
   RUNNEL_ASSIGN(front_end_, features::Microfrontend::make(options, tables, context.isa, context.memory));
   return describe_output(context);
@@ -55,13 +60,18 @@ Status MicrofrontendBlocks::process(const Block& in, Output& out) noexcept {
   skip_ -= dropped;
   out.first = grid_ + front_end_->next_frame();
   const std::size_t dims = front_end_->dims();
-  RUNNEL_ASSIGN(const std::span<const float> samples, input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)}, in.first + dropped, 1));
-  const std::span<std::uint16_t> values(values_ == nullptr ? out.as<std::uint16_t>() : values_, static_cast<std::size_t>(out.capacity) * dims);
+  RUNNEL_ASSIGN(const std::span<const float> samples,
+                input_.copy({in.as<float>() + dropped, static_cast<std::size_t>(in.count - dropped)},
+                            in.first + dropped, 1));
+  const std::span<std::uint16_t> values(values_ == nullptr ? out.as<std::uint16_t>() : values_,
+                                        static_cast<std::size_t>(out.capacity) * dims);
   const std::size_t frames = front_end_->push(samples, values).frames;
   out.count = static_cast<std::int64_t>(frames);
   const auto written = values.first(frames * dims);
-  if (out_type_ == DType::int8) std::transform(written.begin(), written.end(), out.as<std::int8_t>(), features::Microfrontend::to_int8);
-  else if (out_type_ == DType::float32) std::transform(written.begin(), written.end(), out.as<float>(), features::Microfrontend::to_float);
+  if (out_type_ == DType::int8)
+    std::transform(written.begin(), written.end(), out.as<std::int8_t>(), features::Microfrontend::to_int8);
+  else if (out_type_ == DType::float32)
+    std::transform(written.begin(), written.end(), out.as<float>(), features::Microfrontend::to_float);
   return {};
 }
 

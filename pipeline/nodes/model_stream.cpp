@@ -8,19 +8,22 @@ namespace runnel::pipeline {
 
 Result<Session> ModelStream::make_session(PrepareContext& context, const Prepared& prepared) noexcept {
   Memory& fast = context.fast.memory != nullptr ? *context.fast.memory : context.memory;
-  RUNNEL_ASSIGN(const std::span<Workspace> workspaces, Workspace::make_many(prepared, 1, fast, context.memory));
+  RUNNEL_ASSIGN(const std::span<Workspace> workspaces,
+                Workspace::make_many(prepared, 1, fast, context.memory));
   Memory& of_state = prepared.state_tier() == Tier::fast ? fast : context.memory;
   auto* state = static_cast<std::byte*>(of_state.allocate(prepared.state_bytes(), prepared.alignment()));
   if (state == nullptr) return out_of_memory("the state of the session");
   return Session::make(prepared, workspaces.front(), {state, prepared.state_bytes()});
 }
 
-void ModelStream::start(PrepareContext& context, const Session& session, const ModelStreamShape& shape, ValueConverter in, ValueConverter out) noexcept {
+void ModelStream::start(PrepareContext& context, const Session& session, const ModelStreamShape& shape,
+                        ValueConverter in, ValueConverter out) noexcept {
   session_ = session;
   shape_ = shape;
   in_ = in;
   out_ = out;
-  // A frame keeps the extent of the input frame at its place: how far a model looks back is no property of the event.
+  // A frame keeps the extent of the input frame at its place: how far a model looks back is no property of
+  // the event.
   context.output.clock = context.input.clock.every(shape.up, shape.down);
   const std::int64_t block = session.prepared().block();
   context.max_output = ceil_div(context.max_input + block - 1, block) * shape.out_frames;
@@ -49,7 +52,8 @@ void ModelStream::store(const std::byte* frames, std::int64_t count) noexcept {
   const std::size_t value_bytes = shape_.in_bytes / static_cast<std::size_t>(shape_.in_values);
   for (std::int64_t i = 0; i < runs; ++i) {
     const std::int64_t place = (i % outer) * session_.prepared().block() + pending_ + i / outer;
-    in_.run(in_.self, frames + static_cast<std::size_t>(i * values) * value_bytes, values, block + static_cast<std::size_t>(place) * shape_.in.inner_bytes);
+    in_.run(in_.self, frames + static_cast<std::size_t>(i * values) * value_bytes, values,
+            block + static_cast<std::size_t>(place) * shape_.in.inner_bytes);
   }
   pending_ += count;
   heard_ = true;
@@ -67,7 +71,8 @@ void ModelStream::collect(Output& out) noexcept {
   copy_out(shape_, out_, frames, out);
 }
 
-void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames, Output& out) noexcept {
+void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
+              Output& out) noexcept {
   if (frames.count == 0) return;
   if (out.count == 0) out.first = frames.first;
   std::byte* to = out.data + static_cast<std::size_t>(out.count) * shape.out_bytes;
@@ -77,7 +82,8 @@ void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, cons
   const std::size_t value_bytes = shape.out_bytes / static_cast<std::size_t>(shape.out_values);
   for (std::int64_t i = 0; i < runs; ++i) {
     const std::int64_t place = (i % outer) * shape.out_frames + frames.offset + i / outer;
-    convert.run(convert.self, frames.block + static_cast<std::size_t>(place) * shape.out.inner_bytes, values, to + static_cast<std::size_t>(i * values) * value_bytes);
+    convert.run(convert.self, frames.block + static_cast<std::size_t>(place) * shape.out.inner_bytes, values,
+                to + static_cast<std::size_t>(i * values) * value_bytes);
   }
   out.count += frames.count;
 }

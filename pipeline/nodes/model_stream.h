@@ -1,6 +1,8 @@
-// Frames through a session, block by block: what infer does with a model that is a stream, and compiled_infer does always.
+// Frames through a session, block by block: what infer does with a model that is a stream, and compiled_infer
+// does always.
 //
-// Output frame j has the logical index j of the offline run, whatever the model's delay. Behind a gap everything starts afresh on the same grid.
+// Output frame j has the logical index j of the offline run, whatever the model's delay. Behind a gap
+// everything starts afresh on the same grid.
 #pragma once
 
 #include "inference/frames.h"
@@ -18,20 +20,22 @@ struct ValueConverter {
 
 // How frames of the pipeline and tensors of the model go together.
 struct ModelStreamShape {
-  FrameLayout in, out;                          // of the tensors
-  std::int64_t in_values = 0, out_values = 0;   // per frame
-  std::size_t in_bytes = 0, out_bytes = 0;      // per frame, in the pipeline
-  std::int64_t out_frames = 0;                  // of the output's block
-  std::int64_t up = 1, down = 1;                // output frames per input frames
-  int position = 0;                             // of the output
+  FrameLayout in, out;                         // of the tensors
+  std::int64_t in_values = 0, out_values = 0;  // per frame
+  std::size_t in_bytes = 0, out_bytes = 0;     // per frame, in the pipeline
+  std::int64_t out_frames = 0;                 // of the output's block
+  std::int64_t up = 1, down = 1;               // output frames per input frames
+  int position = 0;                            // of the output
 };
 
 class ModelStream {
  public:
-  // A session of its own, with workspace and state from the memories that `prepared` says. Error: out_of_memory.
+  // A session of its own, with workspace and state from the memories that `prepared` says. Error:
+  // out_of_memory.
   static Result<Session> make_session(PrepareContext& context, const Prepared& prepared) noexcept;
   // Sets clock and max_output of `context`.
-  void start(PrepareContext& context, const Session& session, const ModelStreamShape& shape, ValueConverter in, ValueConverter out) noexcept;
+  void start(PrepareContext& context, const Session& session, const ModelStreamShape& shape,
+             ValueConverter in, ValueConverter out) noexcept;
   // As Node has them.
   std::int64_t reset(std::int64_t first) noexcept;
   void process(const Block& in, Output& out) noexcept;
@@ -51,14 +55,15 @@ class ModelStream {
   Session session_;
   ModelStreamShape shape_;
   ValueConverter in_, out_;
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the output frame that the session numbers 0
-  std::int64_t pending_ = 0;         // frames in the session's input that wait for the block to be full
+  std::int64_t skip_ = 0;     // input still to be dropped
+  std::int64_t grid_ = 0;     // index of the output frame that the session numbers 0
+  std::int64_t pending_ = 0;  // frames in the session's input that wait for the block to be full
   bool heard_ = false, ended_ = false;
 };
 
 // Appends the frames of a run, whose block is `frames.block`, to `out`.
-void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames, Output& out) noexcept;
+void copy_out(const ModelStreamShape& shape, const ValueConverter& convert, const OutputFrames& frames,
+              Output& out) noexcept;
 // The first output frame at or behind input frame `first`; `skip`: input frames in front of it.
 std::int64_t first_on_grid(const ModelStreamShape& shape, std::int64_t first, std::int64_t& skip) noexcept;
 

@@ -20,9 +20,11 @@ namespace runnel::pipeline {
 
 NodeTable device_nodes() noexcept {
   static constexpr const NodeType* kNodes[] = {
-      &Downmix::type, &Resample::type,      &Gain::type, &HighPass::type, &Preemphasis::type, &Dither::type,     &Fbank::type,   &Microfrontend::type,
-      &Levels::type,  &Stft::type,          &InverseStft::type, &Mask::type, &Deltas::type,   &Stack::type,      &Framing::type, &Statistics::type,
-      &Cmvn::type,    &Join::type,          &Infer::type, &Detect::type,  &Null::type};
+      &Downmix::type,     &Resample::type, &Gain::type,          &HighPass::type, &Preemphasis::type,
+      &Dither::type,      &Fbank::type,    &Microfrontend::type, &Levels::type,   &Stft::type,
+      &InverseStft::type, &Mask::type,     &Deltas::type,        &Stack::type,    &Framing::type,
+      &Statistics::type,  &Cmvn::type,     &Join::type,          &Infer::type,    &Detect::type,
+      &Null::type};
   return kNodes;
 }
 

@@ -1,5 +1,5 @@
-// The parameters of a node whose settings are a struct of options with presets (features/parameters.h), as a table that is
-// made by the compiler and so takes no memory. The node has the members `preset` and `options`.
+// The parameters of a node whose settings are a struct of options with presets (features/parameters.h), as a
+// table that is made by the compiler and so takes no memory. The node has the members `preset` and `options`.
 #pragma once
 
 #include <array>
@@ -11,10 +11,14 @@ namespace runnel::pipeline {
 
 constexpr ParameterType type_of(features::ParameterFacts::Type type) noexcept {
   switch (type) {
-    case features::ParameterFacts::Type::real: return ParameterType::real;
-    case features::ParameterFacts::Type::integer: return ParameterType::integer;
-    case features::ParameterFacts::Type::boolean: return ParameterType::boolean;
-    case features::ParameterFacts::Type::choice: break;
+    case features::ParameterFacts::Type::real:
+      return ParameterType::real;
+    case features::ParameterFacts::Type::integer:
+      return ParameterType::integer;
+    case features::ParameterFacts::Type::boolean:
+      return ParameterType::boolean;
+    case features::ParameterFacts::Type::choice:
+      break;
   }
   return ParameterType::text;
 }
@@ -22,7 +26,8 @@ constexpr ParameterType type_of(features::ParameterFacts::Type type) noexcept {
 // N: the node. Traits: kOptions, the table of options (constexpr); preset(name), a Result<Options>.
 template <class N, class Traits>
 struct OptionTable {
-  // The preset comes first, so that the options behind it change it; at the end `more`, parameters of the node itself.
+  // The preset comes first, so that the options behind it change it; at the end `more`, parameters of the
+  // node itself.
   template <std::size_t kMore>
   static constexpr auto with(const std::array<Parameter, kMore>& more) noexcept {
     std::array<Parameter, 1 + std::size(Traits::kOptions) + kMore> entries{};
@@ -33,7 +38,8 @@ struct OptionTable {
     entries[count].get = get_preset;
     ++count;
     for (const auto& option : Traits::kOptions) {
-      entries[count] = {option.name, type_of(option.type), option.unit, option.least, option.most, option.choices, option.help};
+      entries[count] = {option.name, type_of(option.type), option.unit, option.least,
+                        option.most, option.choices,       option.help};
       entries[count].set = set;
       entries[count].get = get;
       ++count;
@@ -58,7 +64,8 @@ struct OptionTable {
     return value;
   }
   static Status set(const Parameter& self, Node& node, const Value& value) noexcept {
-    return features::set_by_name(std::span<const Option>(Traits::kOptions), static_cast<N&>(node).options, self.name, describe_value(value).view());
+    return features::set_by_name(std::span<const Option>(Traits::kOptions), static_cast<N&>(node).options,
+                                 self.name, describe_value(value).view());
   }
   static Value get(const Parameter& self, const Node& node) noexcept {
     Value value;
@@ -69,7 +76,8 @@ struct OptionTable {
       value.integer = static_cast<std::int64_t>(number);
       value.boolean = number != 0;
       value.real = number;
-      if (self.type == ParameterType::text) value.text = features::choice_at(option.choices, static_cast<std::size_t>(number));
+      if (self.type == ParameterType::text)
+        value.text = features::choice_at(option.choices, static_cast<std::size_t>(number));
     }
     return value;
   }

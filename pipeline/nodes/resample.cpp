@@ -10,7 +10,8 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     parameter<&Resample::rate>("rate", "Hz", 1, 768000, "sample rate of the output"),
-    parameter<&Resample::pass_band>("pass_band", "", 0.5, 0.99, "share of the smaller Nyquist frequency that passes unchanged"),
+    parameter<&Resample::pass_band>("pass_band", "", 0.5, 0.99,
+                                    "share of the smaller Nyquist frequency that passes unchanged"),
     text_parameter<&Resample::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
@@ -18,7 +19,8 @@ constexpr Parameter kParameters[] = {
 
 const NodeType Resample::type = {
     .name = "resample",
-    .help = "Converts to another sample rate with a polyphase filter, every channel by itself; times stay exact.",
+    .help =
+        "Converts to another sample rate with a polyphase filter, every channel by itself; times stay exact.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"},
     .output = {static_cast<Kinds>(Kind::audio), "float32, the same channels"},
     .parameters = kParameters,
@@ -28,15 +30,16 @@ const NodeType Resample::type = {
 Status Resample::prepare(PrepareContext& context) noexcept {
   const std::int64_t given = context.input.clock.rate();
   if (given < 1 || given > 768000) {
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label
-                                  << " wants a rate from 1 to 768000 Hz";
+    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view()
+                                  << ", " << context.label << " wants a rate from 1 to 768000 Hz";
   }
   features::ResamplerSpec spec;
   spec.in_rate = static_cast<std::int32_t>(given);
   spec.out_rate = rate;
   spec.pass_band = pass_band;
   channels_ = static_cast<std::size_t>(context.input.channels);
-  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input) * channels_, context));
+  RUNNEL_TRY(input_.prepare(type.name, non_finite, static_cast<std::size_t>(context.max_input) * channels_,
+                            context));
   resamplers_ = context.memory.array<std::optional<features::Resampler>>(channels_);
   if (resamplers_ == nullptr) return out_of_memory("the resamplers");
   for (std::size_t c = 0; c < channels_; ++c) {
@@ -46,7 +49,8 @@ Status Resample::prepare(PrepareContext& context) noexcept {
   up_ = rate / common;
   down_ = given / common;
   context.output.clock = context.input.clock.resampled(up_, down_);
-  context.max_output = static_cast<std::int64_t>(std::max(resamplers_[0]->max_outputs(static_cast<std::size_t>(context.max_input)), std::size_t{1}));
+  context.max_output = static_cast<std::int64_t>(
+      std::max(resamplers_[0]->max_outputs(static_cast<std::size_t>(context.max_input)), std::size_t{1}));
   room_ = static_cast<std::size_t>(context.max_output);
   if (channels_ == 1) return {};
   in_ = context.memory.array<float>(static_cast<std::size_t>(context.max_input));
@@ -77,12 +81,15 @@ Status Resample::process(const Block& in, Output& out) noexcept {
   skip_ -= dropped;
   out.first = grid_ + resamplers_[0]->next_output();
   const auto count = static_cast<std::size_t>(in.count - dropped);
-  RUNNEL_ASSIGN(const std::span<const float> from,
-                input_.copy({in.as<float>() + static_cast<std::size_t>(dropped) * channels_, count * channels_}, in.first + dropped, channels_));
+  RUNNEL_ASSIGN(
+      const std::span<const float> from,
+      input_.copy({in.as<float>() + static_cast<std::size_t>(dropped) * channels_, count * channels_},
+                  in.first + dropped, channels_));
   for (std::size_t c = 0; c < channels_; ++c) {
     for (std::size_t i = 0; channels_ > 1 && i < count; ++i) in_[i] = from[i * channels_ + c];
     const std::span<const float> samples(channels_ > 1 ? in_ : from.data(), count);
-    out.count = give(out, c, [&](std::span<float> room) { return resamplers_[c]->push(samples, room).outputs; });
+    out.count =
+        give(out, c, [&](std::span<float> room) { return resamplers_[c]->push(samples, room).outputs; });
   }
   return {};
 }

@@ -9,8 +9,8 @@
 
 namespace runnel::pipeline {
 
-// Output sample m lies at the input time m * in / out, m counting from the start of the recording. Behind a gap, samples up to the next
-// point that both rates share are dropped.
+// Output sample m lies at the input time m * in / out, m counting from the start of the recording. Behind a
+// gap, samples up to the next point that both rates share are dropped.
 class Resample final : public Node {
  public:
   static const NodeType type;
@@ -31,12 +31,12 @@ class Resample final : public Node {
   std::int64_t give(Output& out, std::size_t channel, const Give& resampled) noexcept;
 
   FiniteInput input_;
-  std::optional<features::Resampler>* resamplers_ = nullptr;   // one per channel
+  std::optional<features::Resampler>* resamplers_ = nullptr;  // one per channel
   std::size_t channels_ = 1, room_ = 0;
-  float *in_ = nullptr, *out_ = nullptr;   // one channel; none for mono
+  float *in_ = nullptr, *out_ = nullptr;  // one channel; none for mono
   std::int64_t up_ = 1, down_ = 1;
-  std::int64_t skip_ = 0;            // input still to be dropped
-  std::int64_t grid_ = 0;            // index of the output sample that was number 0 of resampler_
+  std::int64_t skip_ = 0;  // input still to be dropped
+  std::int64_t grid_ = 0;  // index of the output sample that was number 0 of resampler_
 };
 
 }  // namespace runnel::pipeline

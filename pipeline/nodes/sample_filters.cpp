@@ -8,7 +8,8 @@ namespace {
 constexpr Port kAudio = {static_cast<Kinds>(Kind::audio), "float32, any number of channels"};
 constexpr Parameter kGain[] = {parameter<&Gain::db>("db", "dB", -200, 200, "20 log10 of the factor")};
 constexpr Parameter kPreemphasis[] = {
-    parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1, "c in x[i] - c x[i-1]; 0 stands in front of the stream"),
+    parameter<&Preemphasis::coefficient>("coefficient", "", 0, 1,
+                                         "c in x[i] - c x[i-1]; 0 stands in front of the stream"),
     text_parameter<&Preemphasis::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 constexpr Parameter kHighPass[] = {
@@ -17,8 +18,10 @@ constexpr Parameter kHighPass[] = {
     text_parameter<&HighPass::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 constexpr Parameter kDither[] = {
-    parameter<&Dither::deviation>("deviation", "", 0, 1, "standard deviation of the noise; samples are in [-1, 1)"),
-    parameter<&Dither::seed>("seed", "", 0, 2147483647, "the same seed gives the same noise for the same sample"),
+    parameter<&Dither::deviation>("deviation", "", 0, 1,
+                                  "standard deviation of the noise; samples are in [-1, 1)"),
+    parameter<&Dither::seed>("seed", "", 0, 2147483647,
+                             "the same seed gives the same noise for the same sample"),
 };
 
 // Nothing about the format changes; returns the number of channels.
@@ -47,7 +50,12 @@ std::span<float> copied(const Block& in, Output& out, std::size_t channels) noex
 
 }  // namespace
 
-const NodeType Gain::type = {.name = "gain", .help = "Multiplies samples.", .input = kAudio, .output = kAudio, .parameters = kGain, .make = make_node<Gain>};
+const NodeType Gain::type = {.name = "gain",
+                             .help = "Multiplies samples.",
+                             .input = kAudio,
+                             .output = kAudio,
+                             .parameters = kGain,
+                             .make = make_node<Gain>};
 const NodeType Preemphasis::type = {.name = "preemphasis",
                                     .help = "Pre-emphasis of the whole stream: x[i] - c x[i-1].",
                                     .input = kAudio,
@@ -99,7 +107,10 @@ Status Preemphasis::process(const Block& in, Output& out) noexcept {
 Status HighPass::prepare(PrepareContext& context) noexcept {
   channels_ = keep_format(context);
   RUNNEL_TRY(input_.prepare(type.name, non_finite, 0, context));
-  return filter_.init({.cutoff_hz = static_cast<double>(cutoff), .rate_hz = static_cast<double>(context.input.clock.rate()), .order = order}, channels_, context.memory);
+  return filter_.init({.cutoff_hz = static_cast<double>(cutoff),
+                       .rate_hz = static_cast<double>(context.input.clock.rate()),
+                       .order = order},
+                      channels_, context.memory);
 }
 
 std::int64_t HighPass::reset(std::int64_t first) noexcept {

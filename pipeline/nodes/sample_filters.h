@@ -44,7 +44,7 @@ class HighPass final : public Node {
  public:
   static const NodeType type;
 
-  float cutoff = 20;                 // Hz
+  float cutoff = 20;  // Hz
   std::int32_t order = 2;
   std::string_view non_finite = "zero";
 
@@ -63,7 +63,7 @@ class Dither final : public Node {
  public:
   static const NodeType type;
 
-  float deviation = 0.00003F;        // of samples in [-1, 1)
+  float deviation = 0.00003F;  // of samples in [-1, 1)
   std::int32_t seed = 0;
 
   Status prepare(PrepareContext& context) noexcept override;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr Port kFrames = {static_cast<Kinds>(Kind::frames), "float32"};
 constexpr Parameter kDeltas[] = {
-    parameter<&Deltas::window>("window", "frames", 3, 99, "frames that one delta looks at, odd; half of them are look-ahead"),
+    parameter<&Deltas::window>("window", "frames", 3, 99,
+                               "frames that one delta looks at, odd; half of them are look-ahead"),
     parameter<&Deltas::order>("order", "", 1, 2, "1: deltas; 2: and deltas of them"),
     switch_parameter<&Deltas::with_static>("with_static", "the features themselves in front"),
     text_parameter<&Deltas::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
@@ -18,7 +19,9 @@ constexpr Parameter kDeltas[] = {
 constexpr Parameter kStack[] = {
     parameter<&Stack::frames>("frames", "frames", 1, 1000, "frames next to each other"),
     parameter<&Stack::step>("step", "frames", 1, 1000, "distance of stacks"),
-    switch_parameter<&Stack::pad>("pad", "first and last frame repeated, so that there is a stack for every step; false: whole stacks only"),
+    switch_parameter<&Stack::pad>(
+        "pad",
+        "first and last frame repeated, so that there is a stack for every step; false: whole stacks only"),
     text_parameter<&Stack::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
@@ -37,7 +40,8 @@ const NodeType Stack::type = {.name = "stack",
                               .parameters = kStack,
                               .make = make_node<Stack>};
 
-Status StageNode::start(std::string_view name, features::FrameStage& stage, bool holds_all, PrepareContext& context) noexcept {
+Status StageNode::start(std::string_view name, features::FrameStage& stage, bool holds_all,
+                        PrepareContext& context) noexcept {
   stage_ = &stage;
   dims_ = stage.out_dims();
   context.output.channels = static_cast<std::int32_t>(dims_);
@@ -57,7 +61,9 @@ std::int64_t StageNode::reset(std::int64_t first) noexcept {
 }
 
 void StageNode::give(Output& out) noexcept {
-  while (out.count < out.capacity && stage_->pull(out.as<float>() + static_cast<std::size_t>(out.count) * dims_)) ++out.count;
+  while (out.count < out.capacity &&
+         stage_->pull(out.as<float>() + static_cast<std::size_t>(out.count) * dims_))
+    ++out.count;
 }
 
 Status StageNode::process(const Block& in, Output& out) noexcept {
@@ -66,7 +72,9 @@ Status StageNode::process(const Block& in, Output& out) noexcept {
   skip_ -= dropped;
   for (std::int64_t i = dropped; i < in.count; ++i) {
     const std::size_t dims = stage_->in_dims();
-    RUNNEL_ASSIGN(const std::span<const float> frame, input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
+    RUNNEL_ASSIGN(
+        const std::span<const float> frame,
+        input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
     RUNNEL_TRY(stage_->push(frame.data()));
     give(out);
   }
@@ -86,13 +94,15 @@ Status StageNode::flush(Output& out) noexcept {
 
 Status Deltas::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
-  RUNNEL_TRY(deltas_.init({window, order, with_static}, static_cast<std::size_t>(context.input.channels), context.memory));
+  RUNNEL_TRY(deltas_.init({window, order, with_static}, static_cast<std::size_t>(context.input.channels),
+                          context.memory));
   return start(type.name, deltas_, false, context);
 }
 
 Status Stack::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_float32(context));
-  RUNNEL_TRY(stack_.init({frames, step, pad}, static_cast<std::size_t>(context.input.channels), context.memory));
+  RUNNEL_TRY(
+      stack_.init({frames, step, pad}, static_cast<std::size_t>(context.input.channels), context.memory));
   return start(type.name, stack_, false, context);
 }
 

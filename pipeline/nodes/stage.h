@@ -21,14 +21,15 @@ class StageNode : public Node {
 
  protected:
   // `name`: of the node's type. `holds_all`: frames come out in flush() only. Error: out_of_memory.
-  Status start(std::string_view name, features::FrameStage& stage, bool holds_all, PrepareContext& context) noexcept;
+  Status start(std::string_view name, features::FrameStage& stage, bool holds_all,
+               PrepareContext& context) noexcept;
 
  private:
   void give(Output& out) noexcept;
 
   features::FrameStage* stage_ = nullptr;
   FiniteInput input_;
-  std::size_t dims_ = 0;             // of the output
+  std::size_t dims_ = 0;  // of the output
   std::int64_t skip_ = 0, next_ = 0;
   bool ended_ = false;
 };

@@ -10,17 +10,25 @@ namespace runnel::pipeline {
 namespace {
 
 using features::Band;
-using features::Statistic;
 using features::kStatisticNames;
+using features::Statistic;
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Statistics::window>("window", "", "length of a window: input frames, or a time (2.56s, 40ms)"),
+    text_parameter<&Statistics::window>("window", "",
+                                        "length of a window: input frames, or a time (2.56s, 40ms)"),
     text_parameter<&Statistics::hop>("hop", "", "distance of windows, likewise"),
-    text_parameter<&Statistics::statistics>("statistics", "", "what to compute per channel, with commas between them: mean, std, rms, peak, peak_to_peak, zero_crossings, band_power"),
-    text_parameter<&Statistics::bands>("bands", "", "for band_power: LOW-HIGH in Hz, with commas between them (0-5,5-20)"),
-    text_parameter<&Statistics::spectral_window>("spectral_window", "hann|hanning|hamming|blackman|sine|rectangular", "window function in front of the transform of band_power"),
-    switch_parameter<&Statistics::remove_dc_offset>("remove_dc_offset", "zero crossings and band powers are those of the window minus its mean"),
-    text_parameter<&Statistics::non_finite>("non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
+    text_parameter<&Statistics::statistics>("statistics", "",
+                                            "what to compute per channel, with commas between them: mean, "
+                                            "std, rms, peak, peak_to_peak, zero_crossings, band_power"),
+    text_parameter<&Statistics::bands>("bands", "",
+                                       "for band_power: LOW-HIGH in Hz, with commas between them (0-5,5-20)"),
+    text_parameter<&Statistics::spectral_window>("spectral_window",
+                                                 "hann|hanning|hamming|blackman|sine|rectangular",
+                                                 "window function in front of the transform of band_power"),
+    switch_parameter<&Statistics::remove_dc_offset>(
+        "remove_dc_offset", "zero crossings and band powers are those of the window minus its mean"),
+    text_parameter<&Statistics::non_finite>(
+        "non_finite", "zero|error", "samples that are infinite or not a number: read as 0, or refused"),
 };
 
 // Takes the part in front of the next comma.
@@ -31,7 +39,8 @@ std::string_view take_item(std::string_view& list) noexcept {
 }
 
 Result<std::span<const Statistic>> read_statistics(std::string_view list, Memory& memory) noexcept {
-  auto* found = memory.array<Statistic>(static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + 1);
+  auto* found =
+      memory.array<Statistic>(static_cast<std::size_t>(std::count(list.begin(), list.end(), ',')) + 1);
   if (found == nullptr) return out_of_memory("the statistics");
   std::size_t count = 0;
   while (!list.empty()) {
@@ -40,7 +49,8 @@ Result<std::span<const Statistic>> read_statistics(std::string_view list, Memory
     if (name == std::end(kStatisticNames)) {
       Status status(Code::invalid_argument);
       status << "statistics: there is no '" << item << '\'';
-      if (const std::string_view near = suggest(item, kStatisticNames); !near.empty()) return std::move(status) << ", did you mean '" << near << "'?";
+      if (const std::string_view near = suggest(item, kStatisticNames); !near.empty())
+        return std::move(status) << ", did you mean '" << near << "'?";
       status << "; there are:";
       for (const std::string_view other : kStatisticNames) status << ' ' << other;
       return status;
@@ -62,7 +72,8 @@ Result<std::span<const Band>> read_bands(std::string_view list, Memory& memory) 
     const bool dash = low.ec == std::errc() && low.ptr != end && *low.ptr == '-';
     const auto high = std::from_chars(dash ? low.ptr + 1 : end, end, band.high);
     if (!dash || high.ec != std::errc() || high.ptr != end) {
-      return Status(Code::invalid_argument) << "bands: '" << item << "' is no band; expected LOW-HIGH in Hz, such as 0.5-5";
+      return Status(Code::invalid_argument)
+             << "bands: '" << item << "' is no band; expected LOW-HIGH in Hz, such as 0.5-5";
     }
   }
   return std::span<const Band>(found, count);
@@ -80,7 +91,9 @@ features::WindowType window_type(std::string_view name) noexcept {
 
 const NodeType Statistics::type = {
     .name = "statistics",
-    .help = "Statistics of windows over a stream of any number of channels: mean, deviation, RMS, peaks, zero crossings, power per band.",
+    .help =
+        "Statistics of windows over a stream of any number of channels: mean, deviation, RMS, peaks, zero "
+        "crossings, power per band.",
     .input = {Kind::audio | Kind::frames, "float32"},
     .output = {static_cast<Kinds>(Kind::frames), "float32, statistics x channels values"},
     .parameters = kParameters,
@@ -107,7 +120,8 @@ Status Statistics::prepare(PrepareContext& context) noexcept {
   context.output.channels = static_cast<std::int32_t>(statistics_->dims());
   context.output.clock = clock.windows(options.hop, 0, options.window);
   context.output.labels = {};
-  context.max_output = static_cast<std::int64_t>(statistics_->max_windows(static_cast<std::size_t>(context.max_input)));
+  context.max_output =
+      static_cast<std::int64_t>(statistics_->max_windows(static_cast<std::size_t>(context.max_input)));
   return {};
 }
 
@@ -120,7 +134,9 @@ Status Statistics::process(const Block& in, Output& out) noexcept {
   const auto dropped = static_cast<std::size_t>(grid_.drop(in.count));
   out.first = grid_.index(statistics_->next_window());
   const std::size_t count = static_cast<std::size_t>(in.count) - dropped;
-  const auto step = statistics_->push({in.as<float>() + dropped * channels_, count * channels_}, {out.as<float>(), static_cast<std::size_t>(out.capacity) * statistics_->dims()});
+  const auto step =
+      statistics_->push({in.as<float>() + dropped * channels_, count * channels_},
+                        {out.as<float>(), static_cast<std::size_t>(out.capacity) * statistics_->dims()});
   out.count = static_cast<std::int64_t>(step.windows);
   return statistics_->status();
 }

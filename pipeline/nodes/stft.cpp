@@ -8,7 +8,8 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr std::string_view kWindows = "povey|hamming|hanning|hann|blackman|sine|rectangular|sqrt_hann", kPads = "mirror|reflect|zero";
+constexpr std::string_view kWindows = "povey|hamming|hanning|hann|blackman|sine|rectangular|sqrt_hann",
+                           kPads = "mirror|reflect|zero";
 
 std::uint8_t index_of(std::string_view choices, std::string_view name) noexcept {
   for (std::size_t i = 0;; ++i) {
@@ -19,25 +20,34 @@ std::uint8_t index_of(std::string_view choices, std::string_view name) noexcept 
 
 constexpr Parameter kParameters[] = {
     parameter<&StftNode::n_fft>("n_fft", "samples", 2, 1048576, "size of the transform"),
-    parameter<&StftNode::win_length>("win_length", "samples", 0, 1048576, "length of the window, in the middle of the transform; 0: n_fft"),
+    parameter<&StftNode::win_length>("win_length", "samples", 0, 1048576,
+                                     "length of the window, in the middle of the transform; 0: n_fft"),
     parameter<&StftNode::hop_length>("hop_length", "samples", 0, 1048576, "distance of frames; 0: n_fft / 4"),
-    text_parameter<&StftNode::window_type>("window_type", kWindows, "hanning is symmetric, hann and sqrt_hann periodic"),
+    text_parameter<&StftNode::window_type>("window_type", kWindows,
+                                           "hanning is symmetric, hann and sqrt_hann periodic"),
     switch_parameter<&StftNode::center>("center", "frames centred on multiples of the hop, as in torch.stft"),
-    text_parameter<&StftNode::pad_mode>("pad_mode", kPads, "with center, outside of the recording: edge samples repeated, not repeated, or zeros"),
-    switch_parameter<&StftNode::pairs>("pairs", "real and imaginary part of a bin side by side, as many networks have them; false: all real parts, then all imaginary parts"),
+    text_parameter<&StftNode::pad_mode>(
+        "pad_mode", kPads,
+        "with center, outside of the recording: edge samples repeated, not repeated, or zeros"),
+    switch_parameter<&StftNode::pairs>("pairs",
+                                       "real and imaginary part of a bin side by side, as many networks have "
+                                       "them; false: all real parts, then all imaginary parts"),
     text_parameter<&StftNode::non_finite>("non_finite", FiniteInput::kChoices, FiniteInput::kHelp),
 };
 
 Status wants_floats(const PrepareContext& context) noexcept {
   if (context.input.dtype == DType::float32) return {};
-  return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " wants float32";
+  return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", "
+                                << context.label << " wants float32";
 }
 
 }  // namespace
 
 const NodeType Stft::type = {
     .name = "stft",
-    .help = "Complex spectra: of all n_fft/2 + 1 bins the real parts, then the imaginary parts, or pairs of both.",
+    .help =
+        "Complex spectra: of all n_fft/2 + 1 bins the real parts, then the imaginary parts, or pairs of "
+        "both.",
     .input = {static_cast<Kinds>(Kind::audio), "float32, 1 channel"},
     .output = {static_cast<Kinds>(Kind::frames), "float32"},
     .parameters = kParameters,
@@ -46,8 +56,11 @@ const NodeType Stft::type = {
 
 const NodeType InverseStft::type = {
     .name = "istft",
-    .help = "Samples from complex spectra by overlap-add; with the settings of stft it undoes it, up to the centre of the last frame.",
-    .input = {static_cast<Kinds>(Kind::frames), "float32, n_fft/2 + 1 real and as many imaginary parts, one frame per hop_length"},
+    .help =
+        "Samples from complex spectra by overlap-add; with the settings of stft it undoes it, up to the "
+        "centre of the last frame.",
+    .input = {static_cast<Kinds>(Kind::frames),
+              "float32, n_fft/2 + 1 real and as many imaginary parts, one frame per hop_length"},
     .output = {static_cast<Kinds>(Kind::audio), "float32, 1 channel"},
     .parameters = kParameters,
     .make = make_node<InverseStft>,
@@ -55,7 +68,8 @@ const NodeType InverseStft::type = {
 
 const NodeType Mask::type = {
     .name = "mask",
-    .help = "Multiplies complex spectra with a mask: input is the spectrum and, behind it, one factor per bin.",
+    .help =
+        "Multiplies complex spectra with a mask: input is the spectrum and, behind it, one factor per bin.",
     .input = {static_cast<Kinds>(Kind::frames), "float32: K real parts, K imaginary parts, K factors"},
     .output = {static_cast<Kinds>(Kind::frames), "float32: K real parts, K imaginary parts"},
     .parameters = {},
@@ -72,7 +86,8 @@ features::StftOptions StftNode::options() const noexcept {
 }
 
 Status Stft::prepare(PrepareContext& context) noexcept {
-  RUNNEL_ASSIGN(features::FbankOptions frames, features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
+  RUNNEL_ASSIGN(features::FbankOptions frames,
+                features::frame_options(options(), static_cast<float>(context.input.clock.rate())));
   frames.non_finite = non_finite == "error" ? features::NonFinite::error : features::NonFinite::zero;
   RUNNEL_TRY(blocks_.prepare(frames, context.label, context));
   bins_ = static_cast<std::size_t>(context.output.channels) / 2;
@@ -112,8 +127,9 @@ Status InverseStft::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_floats(context));
   RUNNEL_ASSIGN(inverse_, features::InverseStft::make(options(), context.isa, context.memory));
   if (static_cast<std::size_t>(context.input.channels) != inverse_->dims()) {
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label << " with n_fft="
-                                  << n_fft << " wants frames of " << inverse_->dims() << " values";
+    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view()
+                                  << ", " << context.label << " with n_fft=" << n_fft << " wants frames of "
+                                  << inverse_->dims() << " values";
   }
   RUNNEL_TRY(input_.prepare(type.name, non_finite, inverse_->dims(), context));
   RUNNEL_TRY(prepare_pairs(context, inverse_->dims()));
@@ -141,7 +157,9 @@ Status InverseStft::process(const Block& in, Output& out) noexcept {
   out.first = begin_ + inverse_->next_sample();
   for (std::int64_t i = 0; i < in.count; ++i) {
     const std::size_t dims = inverse_->dims(), bins = dims / 2;
-    RUNNEL_ASSIGN(const std::span<const float> given, input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
+    RUNNEL_ASSIGN(
+        const std::span<const float> given,
+        input_.copy({in.as<float>() + static_cast<std::size_t>(i) * dims, dims}, in.first + i, dims));
     const float* frame = given.data();
     if (pairs) {
       for (std::size_t k = 0; k < bins; ++k) {
@@ -150,14 +168,16 @@ Status InverseStft::process(const Block& in, Output& out) noexcept {
       }
       frame = frame_;
     }
-    out.count += static_cast<std::int64_t>(inverse_->push(frame, {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
+    out.count += static_cast<std::int64_t>(inverse_->push(
+        frame, {out.as<float>() + out.count, static_cast<std::size_t>(out.capacity - out.count)}));
   }
   return {};
 }
 
 Status InverseStft::flush(Output& out) noexcept {
   out.first = begin_ + inverse_->next_sample();
-  out.count = static_cast<std::int64_t>(inverse_->flush({out.as<float>(), static_cast<std::size_t>(out.capacity)}));
+  out.count =
+      static_cast<std::int64_t>(inverse_->flush({out.as<float>(), static_cast<std::size_t>(out.capacity)}));
   out.end = out.count == 0;
   return {};
 }
@@ -166,8 +186,9 @@ Status Mask::prepare(PrepareContext& context) noexcept {
   RUNNEL_TRY(wants_floats(context));
   const std::int32_t values = context.input.channels;
   if (values % 3 != 0) {
-    return Status(Code::mismatch) << context.input_label << " gives " << describe(context.input).view() << ", " << context.label
-                                  << " wants frames of 3 K values: K real parts, K imaginary parts, K factors";
+    return Status(Code::mismatch)
+           << context.input_label << " gives " << describe(context.input).view() << ", " << context.label
+           << " wants frames of 3 K values: K real parts, K imaginary parts, K factors";
   }
   bins_ = static_cast<std::size_t>(values / 3);
   context.output.channels = values / 3 * 2;

@@ -16,7 +16,7 @@ class StftNode : public Node {
   std::string_view window_type = "hann";
   bool center = true;
   std::string_view pad_mode = "reflect";
-  bool pairs = false;                // real and imaginary part of a bin side by side
+  bool pairs = false;  // real and imaginary part of a bin side by side
   std::string_view non_finite = "zero";
 
   // The texts have been checked against the choices of their parameters.
@@ -37,7 +37,9 @@ class Stft final : public StftNode {
   std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
   Status process(const Block& in, Output& out) noexcept override;
   Status flush(Output& out) noexcept override;
-  [[nodiscard]] Text note() const noexcept override { return note_of_replaced(type.name, blocks_.replaced()); }
+  [[nodiscard]] Text note() const noexcept override {
+    return note_of_replaced(type.name, blocks_.replaced());
+  }
 
  private:
   void pair(Output& out) noexcept;
@@ -59,11 +61,11 @@ class InverseStft final : public StftNode {
  private:
   FiniteInput input_;
   std::optional<features::InverseStft> inverse_;
-  std::int64_t begin_ = 0;           // index of the sample that is number 0 of inverse_
+  std::int64_t begin_ = 0;  // index of the sample that is number 0 of inverse_
 };
 
-// Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, behind it, a mask of K values; what
-// comes out is the spectrum.
+// Multiplies a spectrum with a mask. A frame of the input is a spectrum of 2 K values and, behind it, a mask
+// of K values; what comes out is the spectrum.
 class Mask final : public Node {
  public:
   static const NodeType type;

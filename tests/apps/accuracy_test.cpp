@@ -1,5 +1,5 @@
-// How good the bundled int8 model is, from the samples of recordings to decisions, through the program. docs/accuracy.md keeps the
-// table that this test prints.
+// How good the bundled int8 model is, from the samples of recordings to decisions, through the program.
+// docs/accuracy.md keeps the table that this test prints.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,17 +15,22 @@ namespace fs = std::filesystem;
 
 class Accuracy : public testing::Test {
  protected:
-  static std::string data(const std::string& name) { return (runnel::test::data_folder() / "digits" / name).string(); }
+  static std::string data(const std::string& name) {
+    return (runnel::test::data_folder() / "digits" / name).string();
+  }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  void batch(const std::vector<std::string>& inputs, const std::string& output, const std::vector<std::string>& more = {}) const {
+  void batch(const std::vector<std::string>& inputs, const std::string& output,
+             const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments = {"batch", model()};
     arguments.insert(arguments.end(), inputs.begin(), inputs.end());
     arguments.insert(arguments.end(), {"-o", file(output)});
     arguments.insert(arguments.end(), more.begin(), more.end());
     call_well(arguments);
   }
-  Json score(const std::string& records, const std::string& labels, const std::string& column = "label") const {
-    const Output output = call_well({"score", file(records), "--labels", data(labels), "--label-column", column});
+  Json score(const std::string& records, const std::string& labels,
+             const std::string& column = "label") const {
+    const Output output =
+        call_well({"score", file(records), "--labels", data(labels), "--label-column", column});
     return Json::parse(output.out, nullptr, false);
   }
   runnel::test::TemporaryFolder folder_;
@@ -35,14 +40,18 @@ TEST_F(Accuracy, OfClips) {
   RUNNEL_NEEDS_DATA();
   batch({data("eval_wav")}, "clips.jsonl", {"--decision", "detect mode=clip"});
   const Json truth = score("clips.jsonl", "labels.csv");
-  const Json int8 = score("clips.jsonl", "labels.csv", "pred_int8_c"), floats = score("clips.jsonl", "labels.csv", "pred_float");
+  const Json int8 = score("clips.jsonl", "labels.csv", "pred_int8_c"),
+             floats = score("clips.jsonl", "labels.csv", "pred_float");
   const double percent = 100 * truth["accuracy"].get<double>();
-  std::printf("| recordings | clips | right | accuracy | same decision as the float model | as another quantizer's int8 model |\n|---|---|---|---|---|---|\n");
-  std::printf("| official test | %d | %d | %.1f %% | %d | %d |\n", truth["clips"].get<int>(), truth["correct"].get<int>(), percent, floats["correct"].get<int>(),
-              int8["correct"].get<int>());
+  std::printf(
+      "| recordings | clips | right | accuracy | same decision as the float model | as another quantizer's "
+      "int8 model |\n|---|---|---|---|---|---|\n");
+  std::printf("| official test | %d | %d | %.1f %% | %d | %d |\n", truth["clips"].get<int>(),
+              truth["correct"].get<int>(), percent, floats["correct"].get<int>(), int8["correct"].get<int>());
   ASSERT_EQ(truth["clips"], 300);
   EXPECT_EQ(truth["undecided"], 0);
-  EXPECT_GE(truth["correct"].get<int>(), 293) << "as many as the float model and the int8 model of another quantizer";
+  EXPECT_GE(truth["correct"].get<int>(), 293)
+      << "as many as the float model and the int8 model of another quantizer";
   EXPECT_GE(floats["correct"].get<int>(), 296);
 }
 
@@ -50,19 +59,27 @@ TEST_F(Accuracy, OfStreams) {
   RUNNEL_NEEDS_DATA();
   batch({data("stitched_90s.wav")}, "stitched.jsonl");
   batch({data("negatives_600s.flac")}, "negatives.jsonl");
-  const Json stitched = score("stitched.jsonl", "stitched_90s.json"), negatives = score("negatives.jsonl", "negatives_600s.json");
-  std::printf("| recording | words | hits | misses | wrong labels | duplicates | false accepts | per hour |\n|---|---|---|---|---|---|---|---|\n");
-  for (const auto& [name, result] : {std::pair("stitched, 90 s", stitched), {"negatives, 600 s", negatives}}) {
-    std::printf("| %s | %d | %d | %d | %d | %d | %d | %.0f |\n", name, result["words"].get<int>(), result["hits"].get<int>(), result["misses"].get<int>(),
-                result["wrong_labels"].get<int>(), result["duplicates"].get<int>(), result["false_accepts"].get<int>(), result["false_accepts_per_hour"].get<double>());
+  const Json stitched = score("stitched.jsonl", "stitched_90s.json"),
+             negatives = score("negatives.jsonl", "negatives_600s.json");
+  std::printf(
+      "| recording | words | hits | misses | wrong labels | duplicates | false accepts | per hour "
+      "|\n|---|---|---|---|---|---|---|---|\n");
+  for (const auto& [name, result] :
+       {std::pair("stitched, 90 s", stitched), {"negatives, 600 s", negatives}}) {
+    std::printf("| %s | %d | %d | %d | %d | %d | %d | %.0f |\n", name, result["words"].get<int>(),
+                result["hits"].get<int>(), result["misses"].get<int>(), result["wrong_labels"].get<int>(),
+                result["duplicates"].get<int>(), result["false_accepts"].get<int>(),
+                result["false_accepts_per_hour"].get<double>());
   }
-  std::printf("latency behind the end of the word: median %.0f ms, 90 %% %.0f ms\n", 1000 * stitched["latency_seconds"]["median"].get<double>(),
+  std::printf("latency behind the end of the word: median %.0f ms, 90 %% %.0f ms\n",
+              1000 * stitched["latency_seconds"]["median"].get<double>(),
               1000 * stitched["latency_seconds"]["p90"].get<double>());
 
   // Where the false accepts of the negatives fall.
   const Json segments = Json::parse(read_text(data("negatives_600s.json")))["segments"];
   std::map<std::string, std::pair<int, double>> kinds;
-  for (const Json& segment : segments) kinds[segment["kind"]].second += segment["end"].get<double>() - segment["start"].get<double>();
+  for (const Json& segment : segments)
+    kinds[segment["kind"]].second += segment["end"].get<double>() - segment["start"].get<double>();
   for (const Json& event : events_of(read_text(file("negatives.jsonl")))) {
     std::string kind;
     for (const Json& segment : segments) {
@@ -71,7 +88,8 @@ TEST_F(Accuracy, OfStreams) {
     ++kinds[kind].first;
   }
   std::printf("| negatives | seconds | false accepts |\n|---|---|---|\n");
-  for (const auto& [kind, value] : kinds) std::printf("| %s | %.0f | %d |\n", kind.c_str(), value.second, value.first);
+  for (const auto& [kind, value] : kinds)
+    std::printf("| %s | %.0f | %d |\n", kind.c_str(), value.second, value.first);
 
   EXPECT_EQ(stitched["words"], 44);
   EXPECT_GE(stitched["hits"].get<int>(), 43);

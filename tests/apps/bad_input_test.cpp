@@ -34,7 +34,9 @@ class BadInput : public testing::Test {
     refusal({"inspect", path}, sentence);
     refusal({"check", path}, sentence);
     refusal({"bench", path}, sentence);
-    refusal({"run", "wav path=" + file("good.wav") + " ! fbank num_mel_bins=40 ! infer model=" + path + " ! npy path=" + file("out.npy")}, sentence);
+    refusal({"run", "wav path=" + file("good.wav") + " ! fbank num_mel_bins=40 ! infer model=" + path +
+                        " ! npy path=" + file("out.npy")},
+            sentence);
     EXPECT_EQ(names_in(folder_.path()), before);
   }
   // The same for a recording.
@@ -55,13 +57,15 @@ class BadInput : public testing::Test {
   runnel::test::TemporaryFolder folder_;
 };
 
-// ---- models --------------------------------------------------------------------------------------------------------
+// ---- models
+// --------------------------------------------------------------------------------------------------------
 
 TEST_F(BadInput, ModelsThatAreNone) {
   refuse_model(file("missing.rnl"), "missing.rnl");
   write_text(file("empty.rnl"), "");
   refuse_model(file("empty.rnl"), "empty.rnl");
-  write_text(file("garbage.rnl"), "neither a model nor anything like it, and long enough to hold the head of one");
+  write_text(file("garbage.rnl"),
+             "neither a model nor anything like it, and long enough to hold the head of one");
   refuse_model(file("garbage.rnl"), "garbage.rnl");
   fs::create_directory(file("folder.rnl"));
   refuse_model(file("folder.rnl"), "folder.rnl");
@@ -90,7 +94,8 @@ std::string with_operators_of_the_future(std::string bytes) {
     set(operators.Get(1), fb::Operator::VT_CODE, std::uint16_t{997});
     set(operators.Get(4), fb::Operator::VT_CODE, std::uint16_t{998});
     set(operators.Get(7), fb::Operator::VT_CODE, std::uint16_t{999});
-    set(section, fb::Section::VT_CRC32C, crc32c(std::as_bytes(std::span(section->data()->data(), section->data()->size()))));
+    set(section, fb::Section::VT_CRC32C,
+        crc32c(std::as_bytes(std::span(section->data()->data(), section->data()->size()))));
   }
   return bytes;
 }
@@ -99,16 +104,20 @@ TEST_F(BadInput, AllOperatorsThatAreUnknownAreNamedAtOnce) {
   write_text(file("future.rnl"), with_operators_of_the_future(read_text(model())));
   write_wav(file("x.wav"), tone_words(1, 16000));
   const std::vector<std::int8_t> values(98 * 40);
-  ASSERT_TRUE(write_npy(file("x.npy"), DType::int8, std::vector<std::int64_t>{1, 98, 40}, std::as_bytes(std::span(values))).ok());
-  const std::vector<std::vector<std::string>> calls = {{"listen", file("future.rnl"), "--wav", file("x.wav")},
-                                                       {"batch", file("future.rnl"), file("x.wav"), "-o", file("out.jsonl")},
-                                                       {"infer", file("future.rnl"), "-i", "logmel=" + file("x.npy"), "-o", file("out")},
-                                                       {"inspect", file("future.rnl")},
-                                                       {"check", file("future.rnl")},
-                                                       {"bench", file("future.rnl")}};
+  ASSERT_TRUE(write_npy(file("x.npy"), DType::int8, std::vector<std::int64_t>{1, 98, 40},
+                        std::as_bytes(std::span(values)))
+                  .ok());
+  const std::vector<std::vector<std::string>> calls = {
+      {"listen", file("future.rnl"), "--wav", file("x.wav")},
+      {"batch", file("future.rnl"), file("x.wav"), "-o", file("out.jsonl")},
+      {"infer", file("future.rnl"), "-i", "logmel=" + file("x.npy"), "-o", file("out")},
+      {"inspect", file("future.rnl")},
+      {"check", file("future.rnl")},
+      {"bench", file("future.rnl")}};
   for (const std::vector<std::string>& arguments : calls) {
     const std::string line = refusal(arguments, "operators that this build does not have: ");
-    for (const char* name : {"number 997 version 1", "number 998 version 1", "number 999 version 1"}) EXPECT_THAT(line, HasSubstr(name));
+    for (const char* name : {"number 997 version 1", "number 998 version 1", "number 999 version 1"})
+      EXPECT_THAT(line, HasSubstr(name));
     EXPECT_THAT(line, HasSubstr("future.rnl"));
   }
   EXPECT_FALSE(fs::exists(file("out.jsonl")));
@@ -145,8 +154,9 @@ std::string small_model(const std::string& output, const std::string& middle) {
     return out;
   };
   graph.tensors = {tensor("x"), tensor(middle), tensor(output)};
-  graph.nodes = {{"first", fb::OpCode::add, 2, {0, 0}, {1}, compiler::BinaryOptions{}, kernels::Rounding::half_up},
-                 {"second", fb::OpCode::add, 2, {1, 0}, {2}, compiler::BinaryOptions{}, kernels::Rounding::half_up}};
+  graph.nodes = {
+      {"first", fb::OpCode::add, 2, {0, 0}, {1}, compiler::BinaryOptions{}, kernels::Rounding::half_up},
+      {"second", fb::OpCode::add, 2, {1, 0}, {2}, compiler::BinaryOptions{}, kernels::Rounding::half_up}};
   graph.inputs = {0};
   graph.outputs = {2};
   graph.pipeline.usage = fb::Usage::stream;
@@ -163,27 +173,32 @@ TEST_F(BadInput, NamesOfTensorsBecomeNamesOfFiles) {
     call_well({"infer", file("small.rnl"), "-i", "x=" + file("x.bin"), "-o", file(to), "--dump", "all"});
     return names_in(file(to));
   };
-  EXPECT_EQ(infer("../up/a b:0", "M\xc3\xbc.L-1_x", "a"), (std::vector<std::string>{".._up_a_b_0.npy", "M__.L-1_x.npy"}));
+  EXPECT_EQ(infer("../up/a b:0", "M\xc3\xbc.L-1_x", "a"),
+            (std::vector<std::string>{".._up_a_b_0.npy", "M__.L-1_x.npy"}));
   const std::string longest(300, 'n');
   EXPECT_EQ(infer(longest, "m", "b"), (std::vector<std::string>{"m.npy", longest.substr(0, 200) + ".npy"}));
   // Two tensors must not share a file.
   write_text(file("small.rnl"), small_model("a/b", "a:b"));
-  refusal({"infer", file("small.rnl"), "-i", "x=" + file("x.bin"), "-o", file("c"), "--dump", "all"}, "a_b.npy");
+  refusal({"infer", file("small.rnl"), "-i", "x=" + file("x.bin"), "-o", file("c"), "--dump", "all"},
+          "a_b.npy");
   EXPECT_FALSE(fs::exists(file("c")));
 }
 
 TEST_F(BadInput, AFrontEndThatDoesNotFitTheModel) {
   for (const char* front_end : {"fbank preset=kaldi num_mel_bins=23", "fbank preset=kaldi"}) {
-    const std::string line = refusal({"listen", model(), "--wav", file("good.wav"), "--front-end", front_end}, "23");
+    const std::string line =
+        refusal({"listen", model(), "--wav", file("good.wav"), "--front-end", front_end}, "23");
     EXPECT_THAT(line, HasSubstr("40"));
     EXPECT_EQ(call({"listen", model(), "--wav", file("good.wav"), "--front-end", front_end}).out, "");
   }
   write_text(file("bare.rnl"), small_model("y", "m"));
   refusal({"listen", file("bare.rnl"), "--wav", file("good.wav")}, "the model brings no front end");
-  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav"), "--front-end", "fbank"}, "the model brings no decision");
+  refusal({"listen", file("bare.rnl"), "--wav", file("good.wav"), "--front-end", "fbank"},
+          "the model brings no decision");
 }
 
-// ---- graphs --------------------------------------------------------------------------------------------------------
+// ---- graphs
+// --------------------------------------------------------------------------------------------------------
 
 TEST_F(BadInput, NamesThatAreUnknownGetASuggestion) {
   const std::string source = "wav path=" + file("good.wav");
@@ -192,15 +207,19 @@ TEST_F(BadInput, NamesThatAreUnknownGetASuggestion) {
   refusal({"run", source + " ! fbank preset=kadli ! null"}, "did you mean kaldi?");
   refusal({"run", source + " ! fbank window_type=hamning ! null"}, "hamming");
   refusal({"features", file("good.wav"), "-o", file("out.npy"), "--preset", "kadli"}, "did you mean kaldi?");
-  refusal({"features", file("good.wav"), "-o", file("out.npy"), "--set", "num_mel_bin=40"}, "did you mean 'num_mel_bins'?");
-  refusal({"features", file("good.wav"), "-o", file("out.npy"), "--set", "num_mel_bins"}, "expected NAME=VALUE");
-  refusal({"listen", model(), "--wav", file("good.wav"), "--decision", "detect threshhold=1"}, "did you mean 'threshold'?");
+  refusal({"features", file("good.wav"), "-o", file("out.npy"), "--set", "num_mel_bin=40"},
+          "did you mean 'num_mel_bins'?");
+  refusal({"features", file("good.wav"), "-o", file("out.npy"), "--set", "num_mel_bins"},
+          "expected NAME=VALUE");
+  refusal({"listen", model(), "--wav", file("good.wav"), "--decision", "detect threshhold=1"},
+          "did you mean 'threshold'?");
   refusal({"run", file("nothing.rnlg")}, "nothing.rnlg");
   refusal({"run", ""}, "the graph is empty");
   EXPECT_EQ(names_in(folder_.path()), std::vector<std::string>{"good.wav"});
 }
 
-// ---- recordings ----------------------------------------------------------------------------------------------------
+// ---- recordings
+// ----------------------------------------------------------------------------------------------------
 
 TEST_F(BadInput, RecordingsThatAreNone) {
   refuse_recording(file("missing.wav"), "missing.wav: there is no such file");
@@ -237,13 +256,17 @@ TEST_F(BadInput, ARecordingShorterThanOneFrameIsNoFailure) {
   EXPECT_EQ(summary["audio_seconds"], 0.01);
 }
 
-// ---- outputs -------------------------------------------------------------------------------------------------------
+// ---- outputs
+// -------------------------------------------------------------------------------------------------------
 
 TEST_F(BadInput, ProcessorsThatNobodyEmbedsFor) {
   // A slip for --accelerator.
-  refusal({"npu", "compile", model(), "-o", file("compiled.rnl"), "--target", "ethos-u55-128"}, "target \"ethos-u55-128\" of a .rnl file; only of .espdl files it says what they were quantized for");
+  refusal(
+      {"npu", "compile", model(), "-o", file("compiled.rnl"), "--target", "ethos-u55-128"},
+      "target \"ethos-u55-128\" of a .rnl file; only of .espdl files it says what they were quantized for");
   refusal({"npu", "compile", model(), "-o", file("compiled.rnl"), "--accelerator", "ethos-u99"}, "ethos-u99");
-  refusal({"embed", model(), "-o", file("embedded"), "--target", "cortex-m99"}, "--target cortex-m99: expected cortex-m4, cortex-m7 or cortex-m55");
+  refusal({"embed", model(), "-o", file("embedded"), "--target", "cortex-m99"},
+          "--target cortex-m99: expected cortex-m4, cortex-m7 or cortex-m55");
   EXPECT_FALSE(fs::exists(file("embedded")));
 }
 
@@ -258,9 +281,11 @@ TEST_F(BadInput, ArraysDoNotGoToTheStandardOutput) {
 
 TEST_F(BadInput, NumbersThatAreNone) {
   refusal({"serve", model(), "--idle", "nan"}, "--idle: expected a finite number, found nan");
-  refusal({"listen", model(), "--wav", file("good.wav"), "--speed", "NaN"}, "--speed: expected a finite number, found NaN");
+  refusal({"listen", model(), "--wav", file("good.wav"), "--speed", "NaN"},
+          "--speed: expected a finite number, found NaN");
   refusal({"bench", model(), "--seconds", "nan"}, "--seconds: expected a finite number");
-  refusal({"batch", model(), file("good.wav"), "-o", file("out.jsonl"), "--progress", "-nan"}, "--progress: expected a finite number");
+  refusal({"batch", model(), file("good.wav"), "-o", file("out.jsonl"), "--progress", "-nan"},
+          "--progress: expected a finite number");
   EXPECT_EQ(names_in(folder_.path()), (std::vector<std::string>{"good.wav"}));
 }
 
@@ -271,8 +296,10 @@ TEST_F(BadInput, DevicesThatNeverEnd) {
   write_text(file("events.jsonl"), "");
   refusal({"run", file("zero.rnlg")}, "zero.rnlg: more than 1048576 bytes");
   refusal({"serve", model(), "--token-file", "/dev/zero"}, "/dev/zero: more than 1048576 bytes");
-  refusal({"batch", model(), "@/dev/zero", "-o", file("out.jsonl")}, "/dev/zero, line 1: more than 1048576 bytes without a line end");
-  refusal({"score", file("zero.json"), "--labels", file("events.jsonl")}, "zero.json: cannot be opened as a file");
+  refusal({"batch", model(), "@/dev/zero", "-o", file("out.jsonl")},
+          "/dev/zero, line 1: more than 1048576 bytes without a line end");
+  refusal({"score", file("zero.json"), "--labels", file("events.jsonl")},
+          "zero.json: cannot be opened as a file");
 }
 
 TEST_F(BadInput, OutputsThatCannotBeWritten) {
@@ -281,7 +308,9 @@ TEST_F(BadInput, OutputsThatCannotBeWritten) {
   const std::vector<std::string> before = names_in(folder_.path());
   for (const std::string& out : {nowhere, file("taken"), file("good.wav/out")}) {
     SCOPED_TRACE(out);
-    refusal({"import", (fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits/digits_c_s8.espdl").string(), "-o", out}, out + ": cannot create");
+    refusal(
+        {"import", (fs::path(RUNNEL_SOURCE_FOLDER) / "models/digits/digits_c_s8.espdl").string(), "-o", out},
+        out + ": cannot create");
     refusal({"batch", model(), file("good.wav"), "-o", out}, out + ": cannot create");
     refusal({"run", "wav path=" + file("good.wav") + " ! fbank ! npy path=" + out}, out + ": cannot create");
     refusal({"run", "wav path=" + file("good.wav") + " ! wav path=" + out}, out + ": cannot create");

@@ -1,7 +1,7 @@
 // A whole corpus in every way that there is to work through it: the same bytes come out.
 //
-// RUNNEL_CORPUS_FILES: recordings (default 20,000). RUNNEL_NEEDS_ENGINES=1: GNU parallel, Slurm and Open MPI have to be there; without it those that are
-// missing are left out, and named.
+// RUNNEL_CORPUS_FILES: recordings (default 20,000). RUNNEL_NEEDS_ENGINES=1: GNU parallel, Slurm and Open MPI
+// have to be there; without it those that are missing are left out, and named.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,15 +20,18 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLimit = 1200;         // seconds for one call
+constexpr int kLimit = 1200;  // seconds for one call
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class BatchCorpus : public testing::Test {
  protected:
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
   std::vector<std::string> arguments(const std::string& output, std::vector<std::string> more) const {
-    std::vector<std::string> all = {"batch", model(), file("corpus"), "-o", file(output), "--no-timing", "--progress", "0", "--decision", kEager};
+    std::vector<std::string> all = {"batch",      model(), file("corpus"), "-o",  file(output), "--no-timing",
+                                    "--progress", "0",     "--decision",   kEager};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -46,21 +49,28 @@ class BatchCorpus : public testing::Test {
   static bool has(const std::vector<std::string>& programs, const char* engine) {
     for (const std::string& program : programs) {
       if (runnel::test::run_program({"/bin/sh", "-c", "command -v " + program}).exit_code == 0) continue;
-      if (std::getenv("RUNNEL_NEEDS_ENGINES") != nullptr) ADD_FAILURE() << engine << " is required but " << program << " is not there";
+      if (std::getenv("RUNNEL_NEEDS_ENGINES") != nullptr)
+        ADD_FAILURE() << engine << " is required but " << program << " is not there";
       std::fprintf(stderr, "LEFT OUT: %s (%s is not there)\n", engine, program.c_str());
       return false;
     }
     return true;
   }
-  static std::string example(const std::string& name) { return std::string(RUNNEL_SOURCE_FOLDER) + "/examples/cluster/" + name; }
+  static std::string example(const std::string& name) {
+    return std::string(RUNNEL_SOURCE_FOLDER) + "/examples/cluster/" + name;
+  }
   // An example job. In its path is a program that decides as the runs above and says nothing about time.
-  void expect_job(const std::vector<std::string>& command, const std::string& output, const std::string& expected) const {
+  void expect_job(const std::vector<std::string>& command, const std::string& output,
+                  const std::string& expected) const {
     fs::create_directories(file("bin"));
-    write_text(file("bin/runnel"), "#!/bin/sh\nverb=$1\nshift\ncase $verb in\nbatch) exec '" + runnel::test::program() + "' batch --no-timing --decision '" + kEager + "' \"$@\" ;;\n*) exec '" +
-                                       runnel::test::program() + "' \"$verb\" \"$@\" ;;\nesac\n");
+    write_text(file("bin/runnel"), "#!/bin/sh\nverb=$1\nshift\ncase $verb in\nbatch) exec '" +
+                                       runnel::test::program() + "' batch --no-timing --decision '" + kEager +
+                                       "' \"$@\" ;;\n*) exec '" + runnel::test::program() +
+                                       "' \"$verb\" \"$@\" ;;\nesac\n");
     fs::permissions(file("bin/runnel"), fs::perms::owner_all);
     const std::string path = file("bin") + ":" + std::getenv("PATH");
-    std::vector<std::string> all = {"/usr/bin/env", "PATH=" + path, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+    std::vector<std::string> all = {"/usr/bin/env", "PATH=" + path, "OMPI_ALLOW_RUN_AS_ROOT=1",
+                                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
     all.insert(all.end(), command.begin(), command.end());
     const Output ended = runnel::test::run_program(all, kLimit);
     ASSERT_EQ(ended.exit_code, 0) << ended.out << ended.err;
@@ -80,8 +90,10 @@ TEST_F(BatchCorpus, EveryWayGivesTheSameBytes) {
   ASSERT_GE(count, 1200) << "each way to break a recording has to occur";
   const CorpusFacts facts = make_corpus(file("corpus"), count, 20240611);
   ASSERT_FALSE(HasFailure());
-  std::fprintf(stderr, "%lld recordings, %.2f hours, %.2f GB, %lld broken, %lld empty\n", static_cast<long long>(facts.recordings), facts.audio_seconds / 3600,
-               static_cast<double>(facts.bytes) * 1e-9, static_cast<long long>(facts.broken), static_cast<long long>(facts.empty));
+  std::fprintf(stderr, "%lld recordings, %.2f hours, %.2f GB, %lld broken, %lld empty\n",
+               static_cast<long long>(facts.recordings), facts.audio_seconds / 3600,
+               static_cast<double>(facts.bytes) * 1e-9, static_cast<long long>(facts.broken),
+               static_cast<long long>(facts.empty));
   EXPECT_LE(facts.audio_seconds, 8 * 3600);
   EXPECT_LE(facts.bytes, 2'000'000'000U);
   told("making the corpus");
@@ -127,7 +139,8 @@ TEST_F(BatchCorpus, EveryWayGivesTheSameBytes) {
   std::mt19937 random(static_cast<unsigned>(Clock::now().time_since_epoch().count()));
   int kills = 0;
   for (int round = 0; round < 40 && kills < 10; ++round) {
-    const auto after = std::chrono::milliseconds(30 + random() % static_cast<unsigned>(std::max(50.0, 1000 * whole / 10)));
+    const auto after =
+        std::chrono::milliseconds(30 + random() % static_cast<unsigned>(std::max(50.0, 1000 * whole / 10)));
     if (run_and_kill(arguments("killed.jsonl", {"--jobs", "2", "--resume"}), after)) break;
     ++kills;
   }
@@ -136,18 +149,22 @@ TEST_F(BatchCorpus, EveryWayGivesTheSameBytes) {
   told("ten kills, resumed");
 
   if (has({"parallel"}, "GNU parallel")) {
-    expect_job({example("gnu_parallel.sh"), model(), file("corpus"), file("parallel"), "4", "-j2"}, "parallel/all.jsonl", expected);
+    expect_job({example("gnu_parallel.sh"), model(), file("corpus"), file("parallel"), "4", "-j2"},
+               "parallel/all.jsonl", expected);
     told("GNU parallel");
   }
   if (has({"sbatch", "slurmctld", "slurmd", "munged"}, "Slurm")) {
     // The path of a socket is short.
     const std::string folder = "/tmp/runnel-slurm-" + std::to_string(getpid());
-    expect_job({std::string(RUNNEL_SOURCE_FOLDER) + "/tests/apps/slurm_host.sh", folder, example("slurm_array.sh"), model(), file("corpus"), file("slurm"), "4"}, "slurm/all.jsonl", expected);
+    expect_job({std::string(RUNNEL_SOURCE_FOLDER) + "/tests/apps/slurm_host.sh", folder,
+                example("slurm_array.sh"), model(), file("corpus"), file("slurm"), "4"},
+               "slurm/all.jsonl", expected);
     fs::remove_all(folder);
     told("Slurm, two nodes");
   }
   if (has({"mpirun"}, "Open MPI")) {
-    expect_job({example("mpirun.sh"), model(), file("corpus"), file("mpi"), "2", "--oversubscribe"}, "mpi/all.jsonl", expected);
+    expect_job({example("mpirun.sh"), model(), file("corpus"), file("mpi"), "2", "--oversubscribe"},
+               "mpi/all.jsonl", expected);
     told("Open MPI");
   }
 }

@@ -1,4 +1,5 @@
-// runnel batch when things go wrong, and on several machines: killed, disk full, resumed, in shards, as a pipe; and what it reads.
+// runnel batch when things go wrong, and on several machines: killed, disk full, resumed, in shards, as a
+// pipe; and what it reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,12 +30,16 @@ class BatchDependable : public testing::Test {
     fs::create_directories(file("set"));
     for (int i = 0; i < count; ++i) {
       const std::string name = file("set/" + std::to_string(100 + i) + ".wav");
-      if (i % 9 == 4) write_text(name, "broken");
-      else write_wav(name, tone_words(0.6 + 0.3 * (i % 5), i % 2 == 0 ? 16000 : 8000), i % 2 == 0 ? 16000 : 8000);
+      if (i % 9 == 4)
+        write_text(name, "broken");
+      else
+        write_wav(name, tone_words(0.6 + 0.3 * (i % 5), i % 2 == 0 ? 16000 : 8000),
+                  i % 2 == 0 ? 16000 : 8000);
     }
   }
   std::vector<std::string> arguments(const std::string& output, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"batch", model(), file("set"), "-o", file(output), "--jobs", "2", "--decision", kEager};
+    std::vector<std::string> all = {"batch",  model(), file("set"),  "-o",  file(output),
+                                    "--jobs", "2",     "--decision", kEager};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -52,7 +57,8 @@ TEST_F(BatchDependable, TenKillsChangeNothing) {
   int kills = 0;
   // Later ones live longer, so that the run gets on however slow this machine is.
   for (int round = 0; round < 60 && kills < 10; ++round) {
-    if (run_and_kill(arguments("out.jsonl", {"--resume"}), std::chrono::milliseconds(20 + random() % 60 + 5 * round))) {
+    if (run_and_kill(arguments("out.jsonl", {"--resume"}),
+                     std::chrono::milliseconds(20 + random() % 60 + 5 * round))) {
       fs::remove(file("out.jsonl"));
       fs::remove(file("out.jsonl.journal"));
     } else {
@@ -76,7 +82,8 @@ TEST_F(BatchDependable, AFullDiskKeepsWhatIsFinished) {
   for (const std::string& argument : arguments("out.jsonl")) shell.push_back(argument);
   const Output full = runnel::test::run_program(shell);
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_THAT(full.err, testing::AllOf(HasSubstr("out.jsonl: cannot write: "), HasSubstr("of 60 recordings are kept for --resume")));
+  EXPECT_THAT(full.err, testing::AllOf(HasSubstr("out.jsonl: cannot write: "),
+                                       HasSubstr("of 60 recordings are kept for --resume")));
   EXPECT_FALSE(fs::exists(file("out.jsonl")));
   EXPECT_EQ(call(arguments("out.jsonl", {"--resume"})).exit_code, 1);
   EXPECT_EQ(timeless(read_text(file("out.jsonl"))), expected);
@@ -89,7 +96,9 @@ TEST_F(BatchDependable, ShardsMergeToTheWhole) {
   for (int i = 0; i < 3; ++i) {
     // The second way to say it: as an engine does.
     if (i == 1) setenv("PMI_RANK", "1", 1), setenv("PMI_SIZE", "3", 1);
-    call(arguments("s{shard}-{shards}.jsonl", i == 1 ? std::vector<std::string>{} : std::vector<std::string>{"--shard", std::to_string(i) + "/3"}));
+    call(arguments(
+        "s{shard}-{shards}.jsonl",
+        i == 1 ? std::vector<std::string>{} : std::vector<std::string>{"--shard", std::to_string(i) + "/3"}));
     unsetenv("PMI_RANK");
     unsetenv("PMI_SIZE");
     merge.push_back(file("s" + std::to_string(i) + "-3.jsonl"));
@@ -110,9 +119,11 @@ TEST_F(BatchDependable, CallsThatMakeNoSenseAreRefused) {
   refusal({"batch", model(), file("set"), "-o", file("plain/out.jsonl")}, "cannot create: Not a directory");
   // A folder in which nothing can be made, whoever runs this.
   refusal({"batch", model(), file("set"), "-o", "/proc/out.jsonl"}, "/proc/out.jsonl: cannot create: ");
-  refusal({"batch", model(), file("set"), "-o", "/proc/arrays", "--format", "files", "--give", "features"}, "cannot create: ");
+  refusal({"batch", model(), file("set"), "-o", "/proc/arrays", "--format", "files", "--give", "features"},
+          "cannot create: ");
   call_well(arguments("out.jsonl"));
-  refusal(arguments("out.jsonl", {"--resume", "--tail", "1"}), "with another model, other inputs or other options");
+  refusal(arguments("out.jsonl", {"--resume", "--tail", "1"}),
+          "with another model, other inputs or other options");
   write_text(file("set/000.wav"), "broken");
   refusal(arguments("strict.jsonl", {"--strict"}), "recording 1 of 3 failed");
 }
@@ -129,21 +140,24 @@ TEST_F(BatchDependable, WhatMayNotBeReadOrWrittenIsSaid) {
     return runnel::test::run_program(all);
   };
   fs::permissions(file(""), fs::perms::all);
-  if (as_nobody({"inspect", model()}).exit_code != 0) GTEST_SKIP() << "SKIPPED: other users cannot run this program where it lies";
+  if (as_nobody({"inspect", model()}).exit_code != 0)
+    GTEST_SKIP() << "SKIPPED: other users cannot run this program where it lies";
   fs::create_directory(file("closed"));
   fs::permissions(file("closed"), fs::perms::owner_read | fs::perms::owner_exec);
   const Output unwritable = as_nobody({"batch", model(), file("set"), "-o", file("closed/out.jsonl")});
   EXPECT_EQ(unwritable.exit_code, 1);
   EXPECT_THAT(unwritable.err, HasSubstr("closed/out.jsonl: cannot create: Permission denied"));
   EXPECT_TRUE(fs::is_empty(file("closed")));
-  // A folder somewhere below: nothing is begun, because part of the recordings would be missing without a word.
+  // A folder somewhere below: nothing is begun, because part of the recordings would be missing without a
+  // word.
   fs::create_directory(file("set/deep"));
   fs::permissions(file("set/deep"), fs::perms::none);
   const Output unreadable = as_nobody(arguments("out.jsonl"));
   fs::remove(file("set/deep"));
   EXPECT_EQ(unreadable.exit_code, 1);
   EXPECT_THAT(unreadable.err, HasSubstr("set/deep: cannot be read: Permission denied"));
-  EXPECT_FALSE(fs::exists(file("out.jsonl")) || fs::exists(file("out.jsonl.part")) || fs::exists(file("out.jsonl.journal")));
+  EXPECT_FALSE(fs::exists(file("out.jsonl")) || fs::exists(file("out.jsonl.part")) ||
+               fs::exists(file("out.jsonl.journal")));
   // A single file is a failure like any other.
   fs::permissions(file("set/100.wav"), fs::perms::none);
   const Output one = as_nobody(arguments("out.jsonl"));
@@ -156,7 +170,8 @@ TEST_F(BatchDependable, ABarOnATerminalPlainLinesElsewhere) {
   const Output plain = call(arguments("plain.jsonl", {"--progress", "0.001"}));
   EXPECT_THAT(plain.err, HasSubstr("runnel: 8 of 8 recordings, 1 failed, "));
   EXPECT_THAT(plain.err, testing::Not(HasSubstr("\r")));
-  EXPECT_THAT(call(arguments("none.jsonl", {"--progress", "0"})).err, testing::Not(HasSubstr("of 8 recordings, ")));
+  EXPECT_THAT(call(arguments("none.jsonl", {"--progress", "0"})).err,
+              testing::Not(HasSubstr("of 8 recordings, ")));
   // `script` is a terminal for the program that it runs.
   std::string command = "exec";
   for (const std::string& argument : arguments("terminal.jsonl")) command += " '" + argument + "'";
@@ -169,8 +184,11 @@ TEST_F(BatchDependable, ABarOnATerminalPlainLinesElsewhere) {
 
 TEST_F(BatchDependable, APipeAnswersEveryLine) {
   make_set(5);
-  write_text(file("in"), file("set/100.wav") + "\n{\"path\":\"" + file("set/104.wav") + "\",\"id\":\"b\"}\n\n{\n" + file("gone.wav") + "\n");
-  const Output output = runnel::test::run_program({"/bin/sh", "-c", "\"$0\" batch \"$1\" --decision \"$2\" --pipe < \"$3\"", runnel::test::program(), model(), kEager, file("in")});
+  write_text(file("in"), file("set/100.wav") + "\n{\"path\":\"" + file("set/104.wav") +
+                             "\",\"id\":\"b\"}\n\n{\n" + file("gone.wav") + "\n");
+  const Output output =
+      runnel::test::run_program({"/bin/sh", "-c", "\"$0\" batch \"$1\" --decision \"$2\" --pipe < \"$3\"",
+                                 runnel::test::program(), model(), kEager, file("in")});
   EXPECT_EQ(output.exit_code, 0) << output.err;
   const auto answers = json_lines(output.out);
   ASSERT_EQ(answers.size(), 5u);
@@ -197,8 +215,10 @@ TEST_F(BatchDependable, PiecesAndBareSamplesAreRecordings) {
   EXPECT_GE(expected.size(), 1u);
   EXPECT_EQ(events("m.jsonl"), expected);
   EXPECT_EQ(events("cut.raw", {"--raw", "raw=s16le rate=16000 channels=1"}), expected);
-  EXPECT_THAT(call({"batch", model(), file("cut.raw"), "-o", "-"}).out, HasSubstr("samples without a header"));
-  EXPECT_THAT(call({"batch", model(), file("beyond.jsonl"), "-o", "-"}).out, HasSubstr("the piece is samples 32000 to 64000, the recording has 48000"));
+  EXPECT_THAT(call({"batch", model(), file("cut.raw"), "-o", "-"}).out,
+              HasSubstr("samples without a header"));
+  EXPECT_THAT(call({"batch", model(), file("beyond.jsonl"), "-o", "-"}).out,
+              HasSubstr("the piece is samples 32000 to 64000, the recording has 48000"));
 }
 
 }  // namespace

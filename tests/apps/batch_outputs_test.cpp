@@ -1,4 +1,5 @@
-// What batches write besides events as JSON lines: tables, arrays, archives of Kaldi, posteriors; and the same from `features`.
+// What batches write besides events as JSON lines: tables, arrays, archives of Kaldi, posteriors; and the
+// same from `features`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,8 @@ class BatchOutputs : public testing::Test {
   }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
   std::vector<std::string> arguments(const std::string& output, const std::vector<std::string>& more) const {
-    std::vector<std::string> all = {"batch", model(), file("set"), "-o", file(output), "--decision", kEager, "--no-timing"};
+    std::vector<std::string> all = {"batch",      model(),      file("set"), "-o",
+                                    file(output), "--decision", kEager,      "--no-timing"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -65,14 +67,17 @@ TEST_F(BatchOutputs, ATableHasARowForEachEvent) {
     if (event["type"] != "event") continue;
     ASSERT_TRUE(std::getline(table, line));
     ++rows;
-    EXPECT_THAT(line, testing::StartsWith(event["source"].get<std::string>() + ",," + event["label"].get<std::string>() + ","));
+    EXPECT_THAT(line, testing::StartsWith(event["source"].get<std::string>() + ",," +
+                                          event["label"].get<std::string>() + ","));
     EXPECT_THAT(line, testing::EndsWith("," + std::to_string(event["frame"].get<int>())));
   }
   EXPECT_FALSE(std::getline(table, line));
   const auto index = lines("events.csv.index.jsonl");
   ASSERT_EQ(index.size(), 5u);
   EXPECT_EQ(index[1]["type"], "error");
-  EXPECT_EQ(index[0]["rows"].get<std::size_t>() + index[2]["rows"].get<std::size_t>() + index[3]["rows"].get<std::size_t>(), rows);
+  EXPECT_EQ(index[0]["rows"].get<std::size_t>() + index[2]["rows"].get<std::size_t>() +
+                index[3]["rows"].get<std::size_t>(),
+            rows);
   EXPECT_EQ(index[4], lines("events.jsonl").back()) << "the summary";
   // A row can be found by its place.
   const std::string text = read_text(file("events.csv"));
@@ -101,7 +106,8 @@ TEST_F(BatchOutputs, PosteriorsAreOneArrayOrAFileEach) {
   std::int64_t row = 0;
   for (const std::size_t i : {0u, 2u, 3u}) {
     EXPECT_EQ(index[i]["row"], row);
-    EXPECT_EQ(index[i]["rows"], read_npy(file("apart/" + index[i]["key"].get<std::string>() + ".npy")).shape[0]);
+    EXPECT_EQ(index[i]["rows"],
+              read_npy(file("apart/" + index[i]["key"].get<std::string>() + ".npy")).shape[0]);
     EXPECT_EQ(index[i]["rows_per_second"], 100);
     row += index[i]["rows"].get<std::int64_t>();
   }
@@ -135,7 +141,8 @@ TEST_F(BatchOutputs, ArraysComeTogetherFromShards) {
     batch(whole, {"--give", "outputs"});
     std::vector<std::string> merge = {"merge"};
     for (int i = 0; i < 3; ++i) {
-      call(arguments("part" + std::to_string(i) + "." + format, {"--give", "outputs", "--shard", std::to_string(i) + "/3"}));
+      call(arguments("part" + std::to_string(i) + "." + format,
+                     {"--give", "outputs", "--shard", std::to_string(i) + "/3"}));
       merge.push_back(file("part" + std::to_string(i) + "." + format));
     }
     const std::string merged = std::string("merged.") + format;
@@ -145,25 +152,31 @@ TEST_F(BatchOutputs, ArraysComeTogetherFromShards) {
     EXPECT_EQ(read_text(file(merged + ".index.jsonl")), read_text(file(whole + ".index.jsonl")));
   }
   std::string table = read_text(file("merged.scp"));
-  for (std::size_t at = table.find("merged"); at != std::string::npos; at = table.find("merged")) table.replace(at, 6, "whole");
+  for (std::size_t at = table.find("merged"); at != std::string::npos; at = table.find("merged"))
+    table.replace(at, 6, "whole");
   EXPECT_EQ(table, read_text(file("whole.scp")));
 }
 
 TEST_F(BatchOutputs, ArraysSurviveKills) {
-  for (int i = 0; i < 60; ++i) write_wav(file("set/" + std::to_string(100 + i) + ".wav"), tone_words(0.5 + 0.1 * (i % 7), 16000));
+  for (int i = 0; i < 60; ++i)
+    write_wav(file("set/" + std::to_string(100 + i) + ".wav"), tone_words(0.5 + 0.1 * (i % 7), 16000));
   for (const char* output : {"whole.npy", "whole"}) {
     SCOPED_TRACE(output);
     const bool files = fs::path(output).extension().empty();
-    const std::vector<std::string> what = files ? std::vector<std::string>{"--give", "features", "--format", "files"} : std::vector<std::string>{"--give", "features"};
+    const std::vector<std::string> what =
+        files ? std::vector<std::string>{"--give", "features", "--format", "files"}
+              : std::vector<std::string>{"--give", "features"};
     EXPECT_EQ(call(arguments(output, what)).exit_code, 1);
     const std::string killed = files ? "killed" : "killed.npy";
     std::vector<std::string> resume = what;
     resume.push_back("--resume");
-    for (int round = 0; round < 8; ++round) run_and_kill(arguments(killed, resume), std::chrono::milliseconds(15 + 12 * round));
+    for (int round = 0; round < 8; ++round)
+      run_and_kill(arguments(killed, resume), std::chrono::milliseconds(15 + 12 * round));
     EXPECT_EQ(call(arguments(killed, resume)).exit_code, 1);
     if (!files) {
       EXPECT_TRUE(read_text(file(killed)) == read_text(file(output)));
-      EXPECT_EQ(read_text(file(killed + ".index.jsonl")), read_text(file(std::string(output) + ".index.jsonl")));
+      EXPECT_EQ(read_text(file(killed + ".index.jsonl")),
+                read_text(file(std::string(output) + ".index.jsonl")));
     } else {
       EXPECT_EQ(apart(killed), apart(output));
       EXPECT_EQ(names_in(file(killed)), names_in(file(output)));
@@ -186,7 +199,8 @@ TEST_F(BatchOutputs, PiecesOfLongRecordingsChangeNothing) {
   write_wav(file("set/stereo.wav"), tone_words(5.1, 16000), 16000, 2);
   for (const char* give : {"events", "posteriors", "outputs", "features"}) {
     SCOPED_TRACE(give);
-    const std::string whole = std::string("whole-") + give + ".jsonl", pieces = std::string("pieces-") + give + ".jsonl";
+    const std::string whole = std::string("whole-") + give + ".jsonl",
+                      pieces = std::string("pieces-") + give + ".jsonl";
     call_well(arguments(whole, {"--give", give, "--jobs", "1", "--tail", "0.7"}));
     for (const char* seconds : {"1", "2.2"}) {
       call_well(arguments(pieces, {"--give", give, "--jobs", "3", "--tail", "0.7", "--piece", seconds}));
@@ -196,18 +210,22 @@ TEST_F(BatchOutputs, PiecesOfLongRecordingsChangeNothing) {
 }
 
 TEST_F(BatchOutputs, KeysHaveToBeUnique) {
-  write_text(file("m.jsonl"), "{\"path\":\"" + file("set/a.wav") + "\",\"duration\":0.5}\n{\"path\":\"" + file("set/a.wav") + "\",\"offset\":0.5,\"duration\":0.5}\n");
+  write_text(file("m.jsonl"), "{\"path\":\"" + file("set/a.wav") + "\",\"duration\":0.5}\n{\"path\":\"" +
+                                  file("set/a.wav") + "\",\"offset\":0.5,\"duration\":0.5}\n");
   const std::vector<std::string> pieces = {"features", file("m.jsonl"), "-o", file("pieces")};
   refusal(pieces, "pieces of one recording need ids");
   EXPECT_FALSE(fs::exists(file("pieces")));
-  write_text(file("m.jsonl"), "{\"path\":\"" + file("set/a.wav") + "\",\"duration\":0.5,\"id\":\"first\"}\n{\"path\":\"" + file("set/a.wav") + "\",\"id\":\"../second\"}\n");
+  write_text(file("m.jsonl"), "{\"path\":\"" + file("set/a.wav") +
+                                  "\",\"duration\":0.5,\"id\":\"first\"}\n{\"path\":\"" + file("set/a.wav") +
+                                  "\",\"id\":\"../second\"}\n");
   refusal(pieces, "expected the name of a file below the output");
   EXPECT_FALSE(fs::exists(file("second.npy")));
 }
 
 TEST_F(BatchOutputs, FeaturesOfAFolderAreAnArchiveOfKaldi) {
   EXPECT_EQ(call({"features", file("set"), "-o", file("apart"), "--no-timing"}).exit_code, 1);
-  EXPECT_EQ(call({"features", file("set"), "-o", file("all.ark"), "--no-timing", "--jobs", "2"}).exit_code, 1);
+  EXPECT_EQ(call({"features", file("set"), "-o", file("all.ark"), "--no-timing", "--jobs", "2"}).exit_code,
+            1);
   // One alone is the same.
   call_well({"features", file("set/a.wav"), "-o", file("a.npy")});
   EXPECT_EQ(read_npy(file("a.npy")).as<float>(), read_npy(file("apart/a.npy")).as<float>());
@@ -237,27 +255,35 @@ TEST_F(BatchOutputs, FeaturesOfAFolderAreAnArchiveOfKaldi) {
 TEST_F(BatchOutputs, RowsOfAnotherWidthAreAFailure) {
   write_text(file("x.csv"), "x,y\n1,2\n3,4\n5,6\n7,8\n");
   write_text(file("y.csv"), "x\n1\n3\n5\n7\n");
-  const Output output = call({"features", file("x.csv"), file("y.csv"), "-o", file("all.npy"), "--kind", "framing", "--source", "rate=10", "--set", "window=2", "hop=2"});
+  const Output output = call({"features", file("x.csv"), file("y.csv"), "-o", file("all.npy"), "--kind",
+                              "framing", "--source", "rate=10", "--set", "window=2", "hop=2"});
   EXPECT_EQ(output.exit_code, 1) << output.err;
   EXPECT_EQ(read_npy(file("all.npy")).shape, (std::vector<std::size_t>{2, 4}));
-  EXPECT_THAT(lines("all.npy.index.jsonl")[1]["reason"].get<std::string>(), HasSubstr("its rows are not of 4 values"));
+  EXPECT_THAT(lines("all.npy.index.jsonl")[1]["reason"].get<std::string>(),
+              HasSubstr("its rows are not of 4 values"));
 }
 
 TEST_F(BatchOutputs, ScoresAreTablesAndPictures) {
-  write_text(file("run.jsonl"), R"({"type":"event","source":"a.wav","label":"yes","score":0.9,"start":0,"end":1,"frame":1}
+  write_text(file("run.jsonl"),
+             R"({"type":"event","source":"a.wav","label":"yes","score":0.9,"start":0,"end":1,"frame":1}
 {"type":"event","source":"b.wav","label":"no","score":0.6,"start":0,"end":1,"frame":1}
 {"type":"event","source":"c.wav","label":"yes","score":0.8,"start":0,"end":1,"frame":1}
 {"type":"event","source":"x.wav","label":"yes","score":0.99,"start":0,"end":1,"frame":1}
 {"type":"summary","audio_seconds":3}
 )");
   write_text(file("labels.csv"), "file,label\na.wav,yes\nb.wav,no\nc.wav,no\nd.wav,no\n");
-  const Json score = Json::parse(call_well({"score", file("run.jsonl"), "--labels", file("labels.csv"), "--png", file("score.png")}).out);
-  EXPECT_EQ(score["curve"], Json::parse(R"([{"threshold":0.6,"correct":2,"false_accepts":1,"miss_rate":0.5,"false_accept_rate":0.25},
+  const Json score = Json::parse(
+      call_well({"score", file("run.jsonl"), "--labels", file("labels.csv"), "--png", file("score.png")})
+          .out);
+  EXPECT_EQ(score["curve"],
+            Json::parse(
+                R"([{"threshold":0.6,"correct":2,"false_accepts":1,"miss_rate":0.5,"false_accept_rate":0.25},
                                             {"threshold":0.8,"correct":1,"false_accepts":1,"miss_rate":0.75,"false_accept_rate":0.25},
                                             {"threshold":0.9,"correct":1,"false_accepts":0,"miss_rate":0.75,"false_accept_rate":0.0},
                                             {"threshold":0.99,"correct":0,"false_accepts":0,"miss_rate":1.0,"false_accept_rate":0.0}])"));
   EXPECT_EQ(read_text(file("score.png")).substr(0, 8), "\x89PNG\r\n\x1a\n");
-  const std::string table = call_well({"score", file("run.jsonl"), "--labels", file("labels.csv"), "--table"}).out;
+  const std::string table =
+      call_well({"score", file("run.jsonl"), "--labels", file("labels.csv"), "--table"}).out;
   EXPECT_THAT(table, HasSubstr("accuracy      0.5000\n"));
   EXPECT_THAT(table, HasSubstr("truth  no  yes  -\nno      1    1  1\nyes     .    1  .\n"));
   EXPECT_THAT(table, HasSubstr("0.8000"));

@@ -14,13 +14,15 @@ class Batch : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(file("set/b/deep"));
-    for (const auto& [name, seconds] : {std::pair("set/z.wav", 1.0), {"set/a.wav", 2.4}, {"set/b/deep/m.wav", 1.7}, {"set/b/c.WAV", 3.1}}) {
+    for (const auto& [name, seconds] :
+         {std::pair("set/z.wav", 1.0), {"set/a.wav", 2.4}, {"set/b/deep/m.wav", 1.7}, {"set/b/c.WAV", 3.1}}) {
       write_wav(file(name), tone_words(seconds, 16000));
     }
     write_text(file("set/notes.txt"), "no recording");
   }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  std::vector<std::string> arguments(std::vector<std::string> inputs, const std::string& output, const std::string& jobs = "2") const {
+  std::vector<std::string> arguments(std::vector<std::string> inputs, const std::string& output,
+                                     const std::string& jobs = "2") const {
     inputs.insert(inputs.begin(), {"batch", model()});
     inputs.insert(inputs.end(), {"-o", output, "--jobs", jobs, "--decision", kEager});
     return inputs;
@@ -43,7 +45,8 @@ class Batch : public testing::Test {
 };
 
 TEST_F(Batch, FoldersPatternsAndListsKeepTheirOrder) {
-  EXPECT_THAT(order(records({file("set")})), ElementsAre("set/a.wav", "set/b/c.WAV", "set/b/deep/m.wav", "set/z.wav"));
+  EXPECT_THAT(order(records({file("set")})),
+              ElementsAre("set/a.wav", "set/b/c.WAV", "set/b/deep/m.wav", "set/z.wav"));
   EXPECT_THAT(order(records({file("set/z.wav"), file("set/a.wav")})), ElementsAre("set/z.wav", "set/a.wav"));
   EXPECT_THAT(order(records({file("set/?.wav")})), ElementsAre("set/a.wav", "set/z.wav"));
   write_text(file("list"), file("set/z.wav") + "\n\n" + file("set/b/c.WAV") + "\r\n" + file("set/a.wav"));
@@ -77,12 +80,15 @@ TEST_F(Batch, EventsAreThoseOfListening) {
   const std::string all = records({file("set")});
   std::vector<Json> expected;
   for (const char* name : {"set/a.wav", "set/b/c.WAV", "set/b/deep/m.wav", "set/z.wav"}) {
-    for (Json& event : events_of(call_well({"listen", model(), "--wav", file(name), "--decision", kEager}).out)) expected.push_back(std::move(event));
+    for (Json& event :
+         events_of(call_well({"listen", model(), "--wav", file(name), "--decision", kEager}).out))
+      expected.push_back(std::move(event));
   }
   EXPECT_GE(expected.size(), 4u);
   EXPECT_EQ(events_of(all), expected);
   EXPECT_NEAR(expect_records(all)["audio_seconds"].get<double>(), 8.2, 0.001);
-  EXPECT_EQ(call_well(arguments({file("set/a.wav")}, "-")).out.find("{\"type\":\"event\""), 0u) << "- is stdout";
+  EXPECT_EQ(call_well(arguments({file("set/a.wav")}, "-")).out.find("{\"type\":\"event\""), 0u)
+      << "- is stdout";
 }
 
 TEST_F(Batch, ClipDecisionsAreOnePerRecording) {
@@ -94,11 +100,14 @@ TEST_F(Batch, ARecordingThatFailsGetsARecord) {
   write_text(file("set/b/broken.wav"), "this is text");
   refusal(arguments({file("set")}, file("out.jsonl")), "1 of 5 recordings failed");
   const std::string text = read_text(file("out.jsonl"));
-  EXPECT_THAT(order(text), ElementsAre("set/a.wav", "set/b/broken.wav", "set/b/c.WAV", "set/b/deep/m.wav", "set/z.wav"));
+  EXPECT_THAT(order(text),
+              ElementsAre("set/a.wav", "set/b/broken.wav", "set/b/c.WAV", "set/b/deep/m.wav", "set/z.wav"));
   for (const Json& record : json_lines(text)) {
     if (record["type"] != "error") continue;
     EXPECT_EQ(record["source"], file("set/b/broken.wav"));
-    EXPECT_NE(record["reason"].get<std::string>().find("broken.wav: not a recording that can be read"), std::string::npos) << record;
+    EXPECT_NE(record["reason"].get<std::string>().find("broken.wav: not a recording that can be read"),
+              std::string::npos)
+        << record;
   }
   const Json summary = expect_records(text);
   EXPECT_EQ(summary["failures"], 1);

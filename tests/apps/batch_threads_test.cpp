@@ -18,12 +18,13 @@ TEST(BatchThreads, JobsGiveTheRecordsOfOne) {
   // One of them fails: its record has a place of its own.
   write_text(folder.path() / "w3x.wav", "no recording");
   const auto events = [&](const char* jobs) {
-    const Output output = call({"batch", model(), folder.path().string(), "-o", "-", "--jobs", jobs, "--decision", kEager});
+    const Output output =
+        call({"batch", model(), folder.path().string(), "-o", "-", "--jobs", jobs, "--decision", kEager});
     EXPECT_EQ(output.exit_code, 1) << output.err;
     EXPECT_EQ(output.err.find("ThreadSanitizer"), std::string::npos) << output.err;
     std::vector<Json> records = json_lines(output.out);
     EXPECT_FALSE(records.empty());
-    records.pop_back();   // the summary has times in it
+    records.pop_back();  // the summary has times in it
     return records;
   };
   const auto one = events("1");

@@ -1,5 +1,5 @@
-// What `runnel embed` makes of models that are no streams, as users of the program meet it. That it computes the same is shown on boards
-// (scripts/firmware_nodes.sh).
+// What `runnel embed` makes of models that are no streams, as users of the program meet it. That it computes
+// the same is shown on boards (scripts/firmware_nodes.sh).
 #include <gtest/gtest.h>
 
 #include "tests/apps/support.h"
@@ -13,17 +13,21 @@ fs::path data() { return runnel::test::data_folder(); }
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 void embed(const std::string& model, const std::string& folder) {
-  call_well({"embed", model, "-o", folder, "--name", "leaf", "--front-end", "cmvn mean=0 deviation=1", "--decision", "detect activation=none labels=calm,stimulus", "--sample-rate", "10", "--samples", "float32"});
+  call_well({"embed", model, "-o", folder, "--name", "leaf", "--front-end", "cmvn mean=0 deviation=1",
+             "--decision", "detect activation=none labels=calm,stimulus", "--sample-rate", "10", "--samples",
+             "float32"});
   EXPECT_TRUE(says(read_text(fs::path(folder) / "leaf.h"), "#define RUNNEL_LEAF_HOP 1\n"));
 }
 
-// A file without a plan of streaming gets none on its way into ROM: frames of a window would be counted along another axis.
+// A file without a plan of streaming gets none on its way into ROM: frames of a window would be counted along
+// another axis.
 TEST(Embed, ClassifiersOfWindowsKeepTheirWindows) {
   RUNNEL_NEEDS_DATA();
   const runnel::test::TemporaryFolder folder;
   const std::string model = folder.path() / "leaf.rnl";
   for (const char* name : {"mbedtfo_fcn", "mbedtfo_cnn_trained"}) {
-    call_well({"import", (data() / "executorch" / name).string() + ".pte", "-o", model, "--usage", "window", "--window", "100", "--hop", "50"});
+    call_well({"import", (data() / "executorch" / name).string() + ".pte", "-o", model, "--usage", "window",
+               "--window", "100", "--hop", "50"});
     embed(model, folder.path() / name);
   }
 }
@@ -35,11 +39,16 @@ TEST(Embed, QuantizedClassifiersKnowTheirWindows) {
   std::string signal = "mV\n";
   for (int i = 0; i < 800; ++i) signal += std::to_string(i * 37 % 101 - 50) + "\n";
   write_text(folder.path() / "signal.csv", signal);
-  const std::string network = (data() / "executorch/mbedtfo_cnn_trained.pte").string(), calibration = folder.path() / "signal.csv";
-  call_well({"quantize", network, "--calib", calibration, "-o", model, "--window", "100", "--hop", "50", "--quiet"});
-  EXPECT_TRUE(says(call_well({"inspect", model}).out, "usage      window of 100 frames of 1 values, every 50\n"));
+  const std::string network = (data() / "executorch/mbedtfo_cnn_trained.pte").string(),
+                    calibration = folder.path() / "signal.csv";
+  call_well({"quantize", network, "--calib", calibration, "-o", model, "--window", "100", "--hop", "50",
+             "--quiet"});
+  EXPECT_TRUE(
+      says(call_well({"inspect", model}).out, "usage      window of 100 frames of 1 values, every 50\n"));
   embed(model, folder.path() / "embedded");
-  refusal({"quantize", network, "--calib", calibration, "-o", model, "--window", "100", "--hop", "0", "--quiet"}, "hop 0, expected at least 1 frames");
+  refusal(
+      {"quantize", network, "--calib", calibration, "-o", model, "--window", "100", "--hop", "0", "--quiet"},
+      "hop 0, expected at least 1 frames");
 }
 
 // The name of the file stands in comments of what is written: it stays there.
@@ -50,7 +59,8 @@ TEST(Embed, NamesOfFilesAreNoCode) {
   call_well({"embed", name, "-o", embedded, "--name", "a"});
   for (const char* file : {"a.h", "a.cpp", "a_model.cpp", "CMakeLists.txt"}) {
     const std::string text = read_text(fs::path(embedded) / file);
-    EXPECT_TRUE(says(text.substr(0, text.find('\n')), "a_int b;___$_.rnl")) << file << ": " << text.substr(0, 200);
+    EXPECT_TRUE(says(text.substr(0, text.find('\n')), "a_int b;___$_.rnl"))
+        << file << ": " << text.substr(0, 200);
   }
 }
 
@@ -67,7 +77,8 @@ TEST(Embed, MemoryIsThatOfADevice) {
   EXPECT_FALSE(fs::exists(embedded));
 }
 
-// The tables of the fixed-point front end are numbers of the program; its interpreting node, which would compute them, is not in it.
+// The tables of the fixed-point front end are numbers of the program; its interpreting node, which would
+// compute them, is not in it.
 TEST(Embed, FixedPointFrontEndsAreConstants) {
   RUNNEL_NEEDS_DATA();
   const runnel::test::TemporaryFolder folder;

@@ -28,7 +28,9 @@ class InferVerb : public testing::Test {
   // The digits network of a file that has time in front of channels, so that frames are its rows.
   static std::string frames_first() { return (folder_of_model_->path() / "digits.rnl").string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  Npy logits(const std::string& folder) const { return runnel::test::read_npy(folder_.path() / folder / "logits.npy"); }
+  Npy logits(const std::string& folder) const {
+    return runnel::test::read_npy(folder_.path() / folder / "logits.npy");
+  }
 
   // Plausible log-mel integers (scale 1/4), different for every seed.
   static std::vector<std::int8_t> frames(std::int64_t count, std::uint32_t seed = 1) {
@@ -40,7 +42,8 @@ class InferVerb : public testing::Test {
     return values;
   }
   template <class T>
-  std::string write(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape, const std::vector<T>& values) const {
+  std::string write(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
+                    const std::vector<T>& values) const {
     EXPECT_TRUE(write_npy(file(name), dtype, shape, std::as_bytes(std::span(values))).ok());
     return file(name);
   }
@@ -59,7 +62,8 @@ TEST_F(InferVerb, TakesThreeFormsOfTheSameInput) {
   const auto values = frames(kFrames);
   infer(write_frames("x.npy", values), "npy");
   const Npy expected = logits("npy");
-  EXPECT_EQ(expected.shape, (std::vector<std::size_t>{1, kFrames, kClasses})) << "the layout of the source file";
+  EXPECT_EQ(expected.shape, (std::vector<std::size_t>{1, kFrames, kClasses}))
+      << "the layout of the source file";
   EXPECT_EQ(expected.dtype, "|i1");
   EXPECT_EQ(names_in(file("npy")), std::vector<std::string>{"logits.npy"});
 
@@ -76,7 +80,8 @@ TEST_F(InferVerb, TakesThreeFormsOfTheSameInput) {
 
 TEST_F(InferVerb, StreamedInBlocksEqualsWhole) {
   for (const std::int64_t count : {1L, 98L, 131L}) {
-    const std::string input = write_frames("x" + std::to_string(count) + ".npy", frames(count, static_cast<std::uint32_t>(count)));
+    const std::string input =
+        write_frames("x" + std::to_string(count) + ".npy", frames(count, static_cast<std::uint32_t>(count)));
     const std::string whole = "whole" + std::to_string(count);
     infer(input, whole);
     ASSERT_EQ(logits(whole).shape, (std::vector<std::size_t>{1, static_cast<std::size_t>(count), kClasses}));
@@ -131,7 +136,8 @@ TEST_F(InferVerb, DumpsOfAStreamEqualThoseOfTheWholeRun) {
     infer(input, to, {"--dump", "all", "--chunk", chunk});
     ASSERT_EQ(names_in(file(to)), names);
     for (const std::string& name : names) {
-      const Npy whole = runnel::test::read_npy(folder_.path() / "whole" / name), streamed = runnel::test::read_npy(folder_.path() / to / name);
+      const Npy whole = runnel::test::read_npy(folder_.path() / "whole" / name),
+                streamed = runnel::test::read_npy(folder_.path() / to / name);
       EXPECT_EQ(streamed.shape, whole.shape) << name << " in blocks of " << chunk;
       EXPECT_EQ(streamed.bytes, whole.bytes) << name << " in blocks of " << chunk;
     }
@@ -149,12 +155,16 @@ TEST_F(InferVerb, DumpTakesNames) {
   EXPECT_EQ(names_in(file("whole")), expected);
   EXPECT_EQ(names_in(file("streamed")), expected);
   for (const std::string& name : expected) {
-    EXPECT_EQ(runnel::test::read_npy(folder_.path() / "whole" / name).bytes, runnel::test::read_npy(folder_.path() / "streamed" / name).bytes) << name;
+    EXPECT_EQ(runnel::test::read_npy(folder_.path() / "whole" / name).bytes,
+              runnel::test::read_npy(folder_.path() / "streamed" / name).bytes)
+        << name;
   }
   // Each step is one clip.
   const auto values = frames(kFrames);
-  infer(write("steps.npy", DType::int8, {1, 1, kFrames, kBins}, values), "steps", {"--sequence", "--dump", first});
-  const Npy one = runnel::test::read_npy(folder_.path() / "whole" / (first + ".npy")), step = runnel::test::read_npy(folder_.path() / "steps" / (first + ".npy"));
+  infer(write("steps.npy", DType::int8, {1, 1, kFrames, kBins}, values), "steps",
+        {"--sequence", "--dump", first});
+  const Npy one = runnel::test::read_npy(folder_.path() / "whole" / (first + ".npy")),
+            step = runnel::test::read_npy(folder_.path() / "steps" / (first + ".npy"));
   EXPECT_EQ(step.bytes, one.bytes);
   EXPECT_EQ(step.shape.size(), one.shape.size() + 1);
 }
@@ -172,7 +182,8 @@ TEST_F(InferVerb, DequantizeWritesFloats) {
   const auto floats = logits("floats").as<float>();
   EXPECT_EQ(logits("floats").dtype, "<f4");
   ASSERT_EQ(floats.size(), integers.size());
-  for (std::size_t i = 0; i < floats.size(); ++i) ASSERT_EQ(floats[i], std::ldexp(static_cast<float>(integers[i]), exponent)) << i;
+  for (std::size_t i = 0; i < floats.size(); ++i)
+    ASSERT_EQ(floats[i], std::ldexp(static_cast<float>(integers[i]), exponent)) << i;
 }
 
 TEST_F(InferVerb, WrongInputsAreNamed) {
@@ -187,7 +198,8 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   refused({"-i", "logmal=" + good}, "no input \"logmal\"");
   // The name first, whatever the files are: one that is not there, and another input's that does not fit.
   refused({"-i", "logmal=no_such_file.npy"}, "no input \"logmal\"; the model has logmel");
-  refused({"-i", "logmel=no_such_file.npy", "-i", "logmal=" + good}, "no input \"logmal\"; the model has logmel");
+  refused({"-i", "logmel=no_such_file.npy", "-i", "logmal=" + good},
+          "no input \"logmal\"; the model has logmel");
   refused({"-i", good}, "expected NAME=FILE");
   refused({"-i", "logmel=" + file("nothing.npy")}, "nothing.npy");
   write_text(file("empty.npy"), "");
@@ -196,11 +208,17 @@ TEST_F(InferVerb, WrongInputsAreNamed) {
   refused({"-i", "logmel=" + file("text.npy")}, "text.npy");
   write_text(file("short.bin"), std::string(41, 'x'));
   refused({"-i", "logmel=" + file("short.bin")}, "41 bytes, expected a multiple of 40");
-  refused({"-i", "logmel=" + write("bins.npy", DType::int8, {1, 2, 41}, std::vector<std::int8_t>(82))}, "41 on axis 2, expected 40");
-  refused({"-i", "logmel=" + write("rank.npy", DType::int8, {2, 40}, std::vector<std::int8_t>(80))}, "rank 2, expected 3");
-  refused({"-i", "logmel=" + write("type.npy", DType::int16, {1, 1, 40}, std::vector<std::int16_t>(40))}, "int16, expected int8 or float32");
-  refusal({"infer", RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", "-i", "logmel=" + write("float.npy", DType::int8, {1, 40, 1}, std::vector<std::int8_t>(40)), "-o", out}, "int8, expected float32 for input logmel");
-  refused({"-i", "logmel=" + good, "--dump", "logit"}, "--dump logit: no operator computes a tensor of this name, did you mean logits?");
+  refused({"-i", "logmel=" + write("bins.npy", DType::int8, {1, 2, 41}, std::vector<std::int8_t>(82))},
+          "41 on axis 2, expected 40");
+  refused({"-i", "logmel=" + write("rank.npy", DType::int8, {2, 40}, std::vector<std::int8_t>(80))},
+          "rank 2, expected 3");
+  refused({"-i", "logmel=" + write("type.npy", DType::int16, {1, 1, 40}, std::vector<std::int16_t>(40))},
+          "int16, expected int8 or float32");
+  refusal({"infer", RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", "-i",
+           "logmel=" + write("float.npy", DType::int8, {1, 40, 1}, std::vector<std::int8_t>(40)), "-o", out},
+          "int8, expected float32 for input logmel");
+  refused({"-i", "logmel=" + good, "--dump", "logit"},
+          "--dump logit: no operator computes a tensor of this name, did you mean logits?");
   refused({"-i", "logmel=" + good, "--state", "logits=logmel"}, "--state needs --sequence");
   refused({"-i", "logmel=" + good, "--sequence"}, "rank 3, expected 4");
   // The folder cannot be made: there is a file of this name.

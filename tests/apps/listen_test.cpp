@@ -1,4 +1,5 @@
-// A program that listens is stopped, killed and fed: nothing that was heard is lost, and nothing is left half.
+// A program that listens is stopped, killed and fed: nothing that was heard is lost, and nothing is left
+// half.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,8 @@ using testing::HasSubstr;
 // `runnel ARGUMENTS` with a pipe as its standard input.
 class Running {
  public:
-  Running(std::vector<std::string> arguments, const fs::path& folder, const std::string& alsa = "") : out_(folder / "out"), err_(folder / "err") {
+  Running(std::vector<std::string> arguments, const fs::path& folder, const std::string& alsa = "")
+      : out_(folder / "out"), err_(folder / "err") {
     arguments.insert(arguments.begin(), runnel::test::program());
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -62,7 +64,8 @@ class Running {
   }
   // Until it listens.
   void wait_for_start() {
-    for (int i = 0; i < 3000 && err().find("latency: ") == std::string::npos; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 3000 && err().find("latency: ") == std::string::npos; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_THAT(err(), HasSubstr("latency: "));
   }
   // The exit code, or 128 + the signal that ended it. 0: no signal is sent.
@@ -98,12 +101,15 @@ class Listen : public testing::Test {
   void SetUp() override {
     std::signal(SIGPIPE, SIG_IGN);
     write_wav(file("tones.wav"), samples_);
-    offline_ = events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager}).out);
+    offline_ =
+        events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager}).out);
     ASSERT_GE(offline_.size(), 2u);
     fs::create_directory(file("heard"));
   }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
-  [[nodiscard]] std::string pcm() const { return {reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2}; }
+  [[nodiscard]] std::string pcm() const {
+    return {reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2};
+  }
 
   runnel::test::TemporaryFolder folder_;
   std::vector<std::int16_t> samples_ = tone_words(5, 16000);
@@ -127,7 +133,9 @@ TEST_F(Listen, ASignalEndsItWithoutLosingTheLastWord) {
   for (const int signal : {SIGINT, SIGTERM}) {
     fs::remove_all(file("heard"));
     fs::create_directory(file("heard"));
-    Running running({"listen", model(), "--stdin", "--decision", kEager, "--record", file("heard"), "--before", "0.1", "--after", "0.1"}, folder_.path());
+    Running running({"listen", model(), "--stdin", "--decision", kEager, "--record", file("heard"),
+                     "--before", "0.1", "--after", "0.1"},
+                    folder_.path());
     running.wait_for_start();
     running.write(pcm());
     EXPECT_EQ(running.end(signal), 0) << running.err();
@@ -144,7 +152,9 @@ TEST_F(Listen, AKillLeavesWholeLinesAndWholeRecordings) {
   for (int round = 0; round < 12; ++round) {
     fs::remove_all(file("heard"));
     fs::create_directory(file("heard"));
-    Running running({"listen", model(), "--stdin", "--decision", kEager, "--record", file("heard"), "--before", "0.1", "--after", "0.3"}, folder_.path());
+    Running running({"listen", model(), "--stdin", "--decision", kEager, "--record", file("heard"),
+                     "--before", "0.1", "--after", "0.3"},
+                    folder_.path());
     running.wait_for_start();
     // Different rounds are killed at different places.
     running.write(pcm().substr(0, samples_.size() * 2 * static_cast<std::size_t>(round + 1) / 12));
@@ -156,8 +166,10 @@ TEST_F(Listen, AKillLeavesWholeLinesAndWholeRecordings) {
     for (const std::string& name : names_in(file("heard"))) {
       any_part = any_part || name.ends_with(".part");
       // A file that has its name is complete: the same program reads it.
-      if (name.ends_with(".wav")) EXPECT_EQ(call({"run", "wav path=" + file("heard/" + name) + " ! null"}).exit_code, 0) << name;
-      else EXPECT_TRUE(name.ends_with(".wav.part")) << name;
+      if (name.ends_with(".wav"))
+        EXPECT_EQ(call({"run", "wav path=" + file("heard/" + name) + " ! null"}).exit_code, 0) << name;
+      else
+        EXPECT_TRUE(name.ends_with(".wav.part")) << name;
     }
   }
   EXPECT_TRUE(any_part) << "none was hit while it wrote";
@@ -167,7 +179,8 @@ TEST_F(Listen, ActsOnEvents) {
   const fs::path script = file("act");
   write_text(script, "#!/bin/sh\necho \"$1 $RUNNEL_START\" >> " + file("acted") + "\n");
   fs::permissions(script, fs::perms::owner_all);
-  const Output output = call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager, "--command", script.string() + " {label}", "--no-json"});
+  const Output output = call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager,
+                                   "--command", script.string() + " {label}", "--no-json"});
   const std::vector<Json> records = json_lines(output.out);
   ASSERT_EQ(records.size(), 1u) << "the summary alone";
   EXPECT_EQ(records[0]["actions"][0]["done"], offline_.size());
@@ -175,13 +188,22 @@ TEST_F(Listen, ActsOnEvents) {
   std::size_t lines = 0;
   for (std::string line; std::getline(acted, line);) ++lines;
   EXPECT_EQ(lines, offline_.size());
-  const std::string told = refusal({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager, "--command", "false"}, "failed and 0 were dropped");
+  const std::string told =
+      refusal({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager, "--command", "false"},
+              "failed and 0 were dropped");
   EXPECT_THAT(told, HasSubstr("command: of"));
 }
 
 TEST_F(Listen, TakesAnotherThreshold) {
-  EXPECT_EQ(events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager, "--threshold", "1"}).out).size(), 0u);
-  EXPECT_EQ(events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager, "--threshold", "0.4"}).out), offline_);
+  EXPECT_EQ(events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager,
+                                 "--threshold", "1"})
+                          .out)
+                .size(),
+            0u);
+  EXPECT_EQ(events_of(call_well({"listen", model(), "--wav", file("tones.wav"), "--decision", kEager,
+                                 "--threshold", "0.4"})
+                          .out),
+            offline_);
   refusal({"listen", model(), "--wav", file("tones.wav"), "--threshold", "2"}, "--threshold");
   refusal({"listen", model(), "--wav", file("tones.wav"), "--stdin"}, "--stdin");
 }
@@ -192,24 +214,34 @@ class ListenToACard : public Listen {
  protected:
   // The virtual card, at a speed in percent; what it hears is `samples`.
   std::string card(const std::vector<std::int16_t>& samples, int speed) {
-    std::ofstream(file("in.raw"), std::ios::binary).write(reinterpret_cast<const char*>(samples.data()), static_cast<std::streamsize>(samples.size() * 2));
-    write_text(file("asound.conf"), std::string("</usr/share/alsa/alsa.conf>\npcm_type.clocked { lib \"") + RUNNEL_CLOCKED_CARD + "\" }\npcm.mic { type clocked infile \"" + file("in.raw") +
-                                        "\" speed_percent " + std::to_string(speed) + " }\n");
+    std::ofstream(file("in.raw"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(samples.data()),
+               static_cast<std::streamsize>(samples.size() * 2));
+    write_text(file("asound.conf"), std::string("</usr/share/alsa/alsa.conf>\npcm_type.clocked { lib \"") +
+                                        RUNNEL_CLOCKED_CARD + "\" }\npcm.mic { type clocked infile \"" +
+                                        file("in.raw") + "\" speed_percent " + std::to_string(speed) +
+                                        " }\n");
     return file("asound.conf");
   }
 };
 
 TEST_F(ListenToACard, TenMinutesAtTenTimesTheSpeedAreTheRecording) {
   std::vector<std::int16_t> samples;
-  while (samples.size() < std::size_t{600} * 16000) samples.insert(samples.end(), samples_.begin(), samples_.end());
+  while (samples.size() < std::size_t{600} * 16000)
+    samples.insert(samples.end(), samples_.begin(), samples_.end());
   samples.resize(std::size_t{600} * 16000);
   // No two places alike.
-  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int16_t>(samples[i] + static_cast<std::int16_t>((i * 2654435761U >> 16) % 64));
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] =
+        static_cast<std::int16_t>(samples[i] + static_cast<std::int16_t>((i * 2654435761U >> 16) % 64));
   const std::string alsa = card(samples, 1000);
-  Running running({"listen", model(), "--device", "mic", "--duration", "600", "--period", "100", "--buffer", "8000", "--decision", kEager}, folder_.path(), alsa);
+  Running running({"listen", model(), "--device", "mic", "--duration", "600", "--period", "100", "--buffer",
+                   "8000", "--decision", kEager},
+                  folder_.path(), alsa);
   EXPECT_EQ(running.end(0), 0) << running.err();
   write_wav(file("long.wav"), samples);
-  const std::vector<Json> expected = events_of(call_well({"listen", model(), "--wav", file("long.wav"), "--decision", kEager}).out);
+  const std::vector<Json> expected =
+      events_of(call_well({"listen", model(), "--wav", file("long.wav"), "--decision", kEager}).out);
   EXPECT_GT(expected.size(), 100u);
   EXPECT_EQ(events_of(running.out()), expected);
   const Json summary = expect_records(running.out());
@@ -219,7 +251,8 @@ TEST_F(ListenToACard, TenMinutesAtTenTimesTheSpeedAreTheRecording) {
 
 TEST_F(ListenToACard, IdlingTakesLittleOfAProcessor) {
   constexpr double kSeconds = 10;
-  Running running({"listen", model(), "--device", "mic"}, folder_.path(), card(std::vector<std::int16_t>(16000), 100));
+  Running running({"listen", model(), "--device", "mic"}, folder_.path(),
+                  card(std::vector<std::int16_t>(16000), 100));
   running.wait_for_start();
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double before = running.cpu_seconds();
@@ -232,7 +265,8 @@ TEST_F(ListenToACard, IdlingTakesLittleOfAProcessor) {
 
 TEST_F(ListenToACard, ASignalStopsIt) {
   const std::string alsa = card(samples_, 1000);
-  Running running({"listen", model(), "--device", "mic", "--buffer", "4000", "--decision", kEager}, folder_.path(), alsa);
+  Running running({"listen", model(), "--device", "mic", "--buffer", "4000", "--decision", kEager},
+                  folder_.path(), alsa);
   running.wait_for_start();
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   EXPECT_EQ(running.end(SIGTERM), 0) << running.err();

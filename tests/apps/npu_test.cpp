@@ -13,12 +13,19 @@ namespace fs = std::filesystem;
 
 class NpuVerbs : public testing::Test {
  protected:
-  static std::string network(const char* target = "u55-128") { return (runnel::test::data_folder() / "ethosu/vela" / target / "kws_ref_model_vela.tflite").string(); }
-  static std::string recorded(const char* what) { return (runnel::test::data_folder() / "ethosu/io" / (std::string("kws_ref_model.") + what + ".0.bin")).string(); }
+  static std::string network(const char* target = "u55-128") {
+    return (runnel::test::data_folder() / "ethosu/vela" / target / "kws_ref_model_vela.tflite").string();
+  }
+  static std::string recorded(const char* what) {
+    return (runnel::test::data_folder() / "ethosu/io" / (std::string("kws_ref_model.") + what + ".0.bin"))
+        .string();
+  }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
   // The bytes of the model's output.
-  std::vector<std::byte> simulate(const std::string& model, const std::string& folder, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"npu", "sim", model, "-i", "input_1=" + recorded("in0"), "-o", file(folder)};
+  std::vector<std::byte> simulate(const std::string& model, const std::string& folder,
+                                  const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"npu", "sim",       model, "-i", "input_1=" + recorded("in0"),
+                                          "-o",  file(folder)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     call_well(arguments);
     for (const auto& entry : fs::directory_iterator(file(folder))) {
@@ -39,13 +46,15 @@ TEST_F(NpuVerbs, TheImportedModelGivesTheRecordedBytesToo) {
   call_well({"import", network(), "-o", file("kws.rnl")});
   EXPECT_EQ(simulate(file("kws.rnl"), "imported", {"--dump-ofm", "2,8"}), expected);
   int maps = 0;
-  for (const auto& entry : fs::directory_iterator(file("imported"))) maps += entry.path().filename().string().rfind("ofm_", 0) == 0 ? 1 : 0;
+  for (const auto& entry : fs::directory_iterator(file("imported")))
+    maps += entry.path().filename().string().rfind("ofm_", 0) == 0 ? 1 : 0;
   EXPECT_EQ(maps, 2);
 }
 
 TEST_F(NpuVerbs, EstimateSaysWhatWasRecorded) {
   RUNNEL_NEEDS_DATA();
-  const Output output = call_well({"npu", "estimate", network(), "--system", "Ethos_U65_High_End", "--memory-mode", "Shared_Sram", "--json"});
+  const Output output = call_well({"npu", "estimate", network(), "--system", "Ethos_U65_High_End",
+                                   "--memory-mode", "Shared_Sram", "--json"});
   std::istringstream lines(output.out);
   std::string line;
   int count = 0;
@@ -55,7 +64,8 @@ TEST_F(NpuVerbs, EstimateSaysWhatWasRecorded) {
   EXPECT_EQ(last["macs"], 2824792);
   EXPECT_EQ(last["npu_cycles"], 82966);
   EXPECT_NEAR(last["cycles"].get<double>(), 83601.9, 1e-6);
-  EXPECT_EQ(last["memory"]["sram"]["read"].get<double>() + last["memory"]["sram"]["written"].get<double>(), 295664);
+  EXPECT_EQ(last["memory"]["sram"]["read"].get<double>() + last["memory"]["sram"]["written"].get<double>(),
+            295664);
   const Output text = call_well({"npu", "estimate", network("u65-256")});
   EXPECT_NE(text.out.find("ethos-u65-256, Ethos_U65_High_End, Dedicated_Sram"), std::string::npos);
 }
@@ -64,11 +74,14 @@ TEST_F(NpuVerbs, EstimateRefusesWhatItDoesNotKnow) {
   RUNNEL_NEEDS_DATA();
   const Output system = call({"npu", "estimate", network(), "--system", "Ethos_U99"});
   EXPECT_NE(system.exit_code, 0);
-  EXPECT_NE(system.err.find("no system configuration \"Ethos_U99\"; known are"), std::string::npos) << system.err;
-  const std::string u85 = (runnel::test::data_folder() / "executorch/armex_ethosu_minimal_278c8132.vela_bin_stream").string();
+  EXPECT_NE(system.err.find("no system configuration \"Ethos_U99\"; known are"), std::string::npos)
+      << system.err;
+  const std::string u85 =
+      (runnel::test::data_folder() / "executorch/armex_ethosu_minimal_278c8132.vela_bin_stream").string();
   const Output other = call({"npu", "estimate", u85});
   EXPECT_NE(other.exit_code, 0);
-  EXPECT_NE(other.err.find("ethos-u85-256: there is no public model of its cycles"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("ethos-u85-256: there is no public model of its cycles"), std::string::npos)
+      << other.err;
   call_well({"npu", "validate", u85});
 }
 

@@ -31,15 +31,20 @@ TEST(QuantizeMemory, OfAThousandClipsIsThatOfAHundred) {
       std::filesystem::create_directories(folder.path() / "clips");
       write_wav(folder.path() / "clips" / name, clip);
     }
-    const Output output = runnel::test::run_program({runnel::test::program(), "quantize", RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", "--calib", (folder.path() / "clips").string(),
-                                                     "--frontend", "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", "--target", "esp32", "--quiet",
-                                                     "-o", (folder.path() / "out.rnl").string()}, 550);
+    const Output output = runnel::test::run_program(
+        {runnel::test::program(), "quantize", RUNNEL_SOURCE_FOLDER "/models/digits/digits.onnx", "--calib",
+         (folder.path() / "clips").string(), "--frontend",
+         "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", "--target", "esp32", "--quiet",
+         "-o", (folder.path() / "out.rnl").string()},
+        550);
     ASSERT_EQ(output.exit_code, 0) << output.err;
     const double peak = peak_of_children();
     std::printf("peak memory with %d clips: %.0f MiB\n", count, peak);
     EXPECT_LT(peak, 1024) << count << " clips";
-    if (count == 100) before = peak;
-    else EXPECT_LT(peak, before + 64) << "from " << before << " MiB";
+    if (count == 100)
+      before = peak;
+    else
+      EXPECT_LT(peak, before + 64) << "from " << before << " MiB";
   }
 }
 

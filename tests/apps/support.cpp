@@ -57,7 +57,8 @@ std::string refusal(std::vector<std::string> arguments, const std::string& sente
     ADD_FAILURE() << "nothing on stderr";
     return "";
   }
-  EXPECT_NE(lines.back().find(sentence), std::string::npos) << "found:    " << lines.back() << "\nexpected: " << sentence;
+  EXPECT_NE(lines.back().find(sentence), std::string::npos)
+      << "found:    " << lines.back() << "\nexpected: " << sentence;
   return lines.back();
 }
 
@@ -99,15 +100,19 @@ Json expect_records(const std::string& text) {
     std::vector<std::string> keys;
     const auto ordered = nlohmann::ordered_json::parse(lines[i]);
     for (const auto& [key, value] : ordered.items()) keys.push_back(key);
-    EXPECT_EQ(keys, (std::vector<std::string>{"type", "source", "label", "score", "start", "end", "frame"})) << lines[i];
-    EXPECT_TRUE(object["source"].is_string() && object["label"].is_string() && object["frame"].is_number_integer()) << lines[i];
+    EXPECT_EQ(keys, (std::vector<std::string>{"type", "source", "label", "score", "start", "end", "frame"}))
+        << lines[i];
+    EXPECT_TRUE(object["source"].is_string() && object["label"].is_string() &&
+                object["frame"].is_number_integer())
+        << lines[i];
     EXPECT_GE(object["score"].get<double>(), 0) << lines[i];
     EXPECT_LE(object["score"].get<double>(), 1) << lines[i];
     EXPECT_LE(object["start"].get<double>(), object["end"].get<double>()) << lines[i];
   }
   const Json& summary = objects.back();
   EXPECT_EQ(summary.value("events", -1), events);
-  for (const char* key : {"audio_seconds", "real_time_factor", "lost_samples", "failures"}) EXPECT_TRUE(summary.contains(key)) << key;
+  for (const char* key : {"audio_seconds", "real_time_factor", "lost_samples", "failures"})
+    EXPECT_TRUE(summary.contains(key)) << key;
   return summary;
 }
 
@@ -117,7 +122,9 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void write_text(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -135,7 +142,8 @@ std::vector<std::int16_t> tone_words(double seconds, int rate) {
     const double pitch = 180 + 60 * std::floor(t / 0.8) + 400 * within;
     double value = 0;
     if (within < 0.45) {
-      for (int harmonic = 1; harmonic < 12; ++harmonic) value += std::sin(2 * std::numbers::pi * pitch * harmonic * t) / harmonic;
+      for (int harmonic = 1; harmonic < 12; ++harmonic)
+        value += std::sin(2 * std::numbers::pi * pitch * harmonic * t) / harmonic;
       value *= 4000 * std::sin(std::numbers::pi * within / 0.45);
     }
     noise = noise * 1664525 + 1013904223;
@@ -144,7 +152,8 @@ std::vector<std::int16_t> tone_words(double seconds, int rate) {
   return samples;
 }
 
-std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format, std::uint32_t promised) {
+std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format,
+                      std::uint32_t promised) {
   const auto frame = static_cast<std::uint32_t>(channels * bits / 8);
   std::string bytes = "RIFF";
   append(bytes, 36 + promised, 4);

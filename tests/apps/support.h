@@ -21,8 +21,8 @@ std::string model();
 Output call(std::vector<std::string> arguments);
 // The same; a test failure unless the exit code is 0 and stderr holds nothing but lines of talk.
 Output call_well(std::vector<std::string> arguments);
-// Expects a refusal: an exit code other than 0, lines that start with "runnel: " on stderr, the last of which holds `sentence`.
-// Gives that last line.
+// Expects a refusal: an exit code other than 0, lines that start with "runnel: " on stderr, the last of which
+// holds `sentence`. Gives that last line.
 std::string refusal(std::vector<std::string> arguments, const std::string& sentence);
 
 // One JSON object per line; anything else is a test failure.
@@ -40,11 +40,14 @@ std::vector<std::string> names_in(const std::filesystem::path& folder);
 // Bursts of tones of changing pitch with pauses between them, at 16 bits: something to decide about.
 std::vector<std::int16_t> tone_words(double seconds, int rate);
 // A WAV file; `samples` are interleaved.
-void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate = 16000, int channels = 1);
+void write_wav(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate = 16000,
+               int channels = 1);
 // The bytes of one, for files that are wrong on purpose. `format` 1: integers, 3: floats.
-std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format, std::uint32_t promised);
+std::string wav_bytes(const std::string& data, int rate, int channels, int bits, int format,
+                      std::uint32_t promised);
 
 // A decision that finds something in any sound: every label counts.
-inline constexpr const char* kEager = "detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
+inline constexpr const char* kEager =
+    "detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
 
 }  // namespace runnel::apps::test

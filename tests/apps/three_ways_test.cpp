@@ -18,12 +18,18 @@ class ThreeWays : public testing::Test {
   bool have_alsa() const { return call({"inspect", "alsa"}).exit_code == 0; }
 
   // Events of a device that gives these samples: alsa-lib's own plug-in "file" reads them from a file.
-  std::vector<Json> through_device(const std::vector<std::int16_t>& samples, const std::vector<std::string>& more) const {
-    write_text(file("in.raw"), std::string(reinterpret_cast<const char*>(samples.data()), samples.size() * 2));
-    write_text(file("asound.conf"), "</usr/share/alsa/alsa.conf>\npcm.recorded { type file slave.pcm \"null\" file \"/dev/null\" infile \"" + file("in.raw") +
-                                        "\" format \"raw\" }\n");
+  std::vector<Json> through_device(const std::vector<std::int16_t>& samples,
+                                   const std::vector<std::string>& more) const {
+    write_text(file("in.raw"),
+               std::string(reinterpret_cast<const char*>(samples.data()), samples.size() * 2));
+    write_text(file("asound.conf"),
+               "</usr/share/alsa/alsa.conf>\npcm.recorded { type file slave.pcm \"null\" file \"/dev/null\" "
+               "infile \"" +
+                   file("in.raw") + "\" format \"raw\" }\n");
     setenv("ALSA_CONFIG_PATH", file("asound.conf").c_str(), 1);
-    std::vector<std::string> arguments = {"listen", model(), "--device", "recorded", "--duration", std::to_string(static_cast<double>(samples.size()) / 16000)};
+    std::vector<std::string> arguments = {
+        "listen",   model(),      "--device",
+        "recorded", "--duration", std::to_string(static_cast<double>(samples.size()) / 16000)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Output output = call_well(arguments);
     unsetenv("ALSA_CONFIG_PATH");

@@ -54,9 +54,7 @@ bool is_host_part(const fs::path& relative) {
   return std::find(folder.begin(), folder.end(), "host") != folder.end();
 }
 
-bool is_header(const fs::path& path) {
-  return path.extension() == ".h" || path.extension() == ".hpp";
-}
+bool is_header(const fs::path& path) { return path.extension() == ".h" || path.extension() == ".hpp"; }
 bool is_source(const fs::path& path) {
   static const std::set<std::string> kExtensions = {".h",   ".hpp", ".c",   ".cc",
                                                     ".cpp", ".inc", ".ipp", ".tpp"};

@@ -16,8 +16,8 @@ std::vector<std::byte> bytes_of(const char* text) {
 
 TEST(Crc32c, KnownValues) {
   EXPECT_EQ(crc32c({}), 0u);
-  EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283u);             // the check value of the algorithm
-  EXPECT_EQ(crc32c(std::vector<std::byte>(32)), 0x8A9136AAu);        // RFC 3720, B.4: 32 bytes of zeros
+  EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283u);       // the check value of the algorithm
+  EXPECT_EQ(crc32c(std::vector<std::byte>(32)), 0x8A9136AAu);  // RFC 3720, B.4: 32 bytes of zeros
 }
 
 TEST(Crc32c, ContinuesFromASeed) {

@@ -18,7 +18,8 @@ using Bytes = std::vector<std::byte>;
 
 Bytes from_hex(const std::string& digits) {
   Bytes bytes;
-  for (std::size_t i = 0; i < digits.size(); i += 2) bytes.push_back(static_cast<std::byte>(std::stoi(digits.substr(i, 2), nullptr, 16)));
+  for (std::size_t i = 0; i < digits.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(digits.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 template <std::size_t size>
@@ -29,7 +30,9 @@ std::array<std::byte, size> array_of(const std::string& digits) {
   return out;
 }
 Key key_of(const std::string& digits) { return std::move(Key::from_hex(digits)).value(); }
-std::span<const std::byte> letters(const char* text) { return std::as_bytes(std::span(text, std::strlen(text))); }
+std::span<const std::byte> letters(const char* text) {
+  return std::as_bytes(std::span(text, std::strlen(text)));
+}
 
 #define NEEDS_CRYPTO() \
   if (!available()) GTEST_SKIP() << "SKIPPED: this build has no mbedTLS"
@@ -63,12 +66,14 @@ TEST(Crypto, GcmOfThePublishedCase) {
   const Nonce nonce = array_of<12>("cafebabefacedbaddecaf888");
   const Bytes associated = from_hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
   const Bytes plain = from_hex(
-      "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39");
+      "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aed"
+      "f5aa0de657ba637b39");
   Bytes data = plain;
   const auto tag = gcm_encrypt(key, nonce, associated, data);
   ASSERT_TRUE(tag.ok()) << tag.status().text();
   EXPECT_EQ(*tag, array_of<16>("5bc94fbc3221a5db94fae95ae7121a47"));
-  EXPECT_EQ(data, from_hex("42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091"));
+  EXPECT_EQ(data, from_hex("42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7"
+                           "d8f6a5aac84aa051ba30b396a0aac973d58e091"));
   ASSERT_TRUE(gcm_decrypt(key, nonce, associated, data, *tag).ok());
   EXPECT_EQ(data, plain);
 }
@@ -116,7 +121,9 @@ class KeyFile : public testing::Test {
 
 TEST_F(KeyFile, RawBytesOrDigits) {
   const Bytes expected = from_hex("000102030405060708090a0b0c0d0eff");
-  const auto same = [&](const Result<Key>& key) { return key.ok() && std::equal(expected.begin(), expected.end(), key->bytes().begin()); };
+  const auto same = [&](const Result<Key>& key) {
+    return key.ok() && std::equal(expected.begin(), expected.end(), key->bytes().begin());
+  };
   EXPECT_TRUE(same(read(std::string(reinterpret_cast<const char*>(expected.data()), 16))));
   EXPECT_TRUE(same(read("000102030405060708090a0b0c0d0eff")));
   EXPECT_TRUE(same(read("000102030405060708090A0B0C0D0EFF\r\n")));
@@ -124,8 +131,10 @@ TEST_F(KeyFile, RawBytesOrDigits) {
 
 // Sentences name the file and never what stands in it.
 TEST_F(KeyFile, AnythingElseIsRefused) {
-  for (const char* contents : {"", "deadbeef", "000102030405060708090a0b0c0d0e", "000102030405060708090a0b0c0d0egg", "000102030405060708090a0b0c0d0eff00",
-                               "a key in words that is far too long to be one: 000102030405060708090a0b0c0d0eff"}) {
+  for (const char* contents :
+       {"", "deadbeef", "000102030405060708090a0b0c0d0e", "000102030405060708090a0b0c0d0egg",
+        "000102030405060708090a0b0c0d0eff00",
+        "a key in words that is far too long to be one: 000102030405060708090a0b0c0d0eff"}) {
     const auto key = read(contents);
     ASSERT_FALSE(key.ok()) << contents;
     EXPECT_EQ(key.status().code(), Code::invalid_data);

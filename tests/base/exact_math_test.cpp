@@ -1,13 +1,13 @@
 #include "base/exact_math.h"
 
-#include "base/exact_math_constant.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
+
+#include "base/exact_math_constant.h"
 
 namespace runnel::exact {
 namespace {
@@ -40,10 +40,12 @@ TEST(ExactMath, SquareRootIsThatOfTheMachine) {
     const double x = std::ldexp(mantissa, static_cast<int>(random() % 2000) - 1040);
     ASSERT_EQ(constant::sqrt(x), std::sqrt(x)) << x;
   }
-  for (double x : {1.0, 2.0, 3.9999999999999996, 0.9999999999999999, 2.2250738585072014e-308, 1.7976931348623157e308}) {
+  for (double x :
+       {1.0, 2.0, 3.9999999999999996, 0.9999999999999999, 2.2250738585072014e-308, 1.7976931348623157e308}) {
     EXPECT_EQ(constant::sqrt(x), std::sqrt(x)) << x;
   }
-  for (double x : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) EXPECT_EQ(constant::sqrt(x), 0) << x;
+  for (double x : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
+    EXPECT_EQ(constant::sqrt(x), 0) << x;
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ TEST(Npy, RefusesEveryTruncation) {
   ASSERT_TRUE(write_npy(path, DType::float32, std::vector<std::int64_t>{2, 3}, data).ok());
   const auto bytes = test::read_file(path);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(size));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(size));
     EXPECT_FALSE(read_npy(path).ok()) << size;
   }
 }

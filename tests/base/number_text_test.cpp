@@ -19,8 +19,9 @@ std::string of_library(T value) {
 }
 
 TEST(NumberText, WritesWhatPeopleWrite) {
-  for (const double value : {0.0, 1.0, -1.0, 0.5, 0.97, 25.0, 16000.0, 44100.0, 0.001, 0.0001, 1e-5, 1e-10, 1e6, 1e20, 7600.0, 0.85, 1.1920929e-7,
-                             123456.789, -0.25, 2097152.0, 1e300, 1e-300, 5e-324}) {
+  for (const double value :
+       {0.0, 1.0,  -1.0,   0.5,  0.97,         25.0,       16000.0, 44100.0,   0.001, 0.0001, 1e-5,  1e-10,
+        1e6, 1e20, 7600.0, 0.85, 1.1920929e-7, 123456.789, -0.25,   2097152.0, 1e300, 1e-300, 5e-324}) {
     EXPECT_EQ(shortest_text(value).view(), of_library(value));
     EXPECT_EQ(shortest_text(static_cast<float>(value)).view(), of_library(static_cast<float>(value)));
   }
@@ -37,7 +38,8 @@ void reads_back() {
     std::memcpy(&value, &bits, sizeof(value));
     if (!std::isfinite(value)) continue;
     // Every other one of a size that parameters have.
-    if (i % 2 == 0) value = std::ldexp(static_cast<T>(static_cast<std::int32_t>(bits)), -static_cast<int>(random() % 40));
+    if (i % 2 == 0)
+      value = std::ldexp(static_cast<T>(static_cast<std::int32_t>(bits)), -static_cast<int>(random() % 40));
     const auto text = shortest_text(value);
     const auto read = std::from_chars(text.view().data(), text.view().data() + text.view().size(), back);
     ASSERT_EQ(read.ec, std::errc()) << text.view();

@@ -21,7 +21,9 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 TEST(OutputFile, IsThereWhenItIsComplete) {
   const test::TemporaryFolder folder;

@@ -35,7 +35,8 @@ TEST(ReadLine, GivesEveryLineOnce) {
 
 TEST(ReadLine, RefusesWhatHasNoEnd) {
   std::string line;
-  std::istringstream longest(std::string(kLongestLine, 'x') + "\ny"), longer(std::string(kLongestLine + 1, 'x') + "\ny");
+  std::istringstream longest(std::string(kLongestLine, 'x') + "\ny"),
+      longer(std::string(kLongestLine + 1, 'x') + "\ny");
   EXPECT_TRUE(read_line(longest, line).ok());
   EXPECT_EQ(line.size(), kLongestLine);
   const auto refused = read_line(longer, line);

@@ -16,14 +16,16 @@ TEST(Status, IsOkByDefaultAndSaysNothing) {
 }
 
 TEST(Status, BuildsASentence) {
-  const Status status = Status(Code::invalid_data) << "tensor " << 3 << ": rank " << std::size_t{9} << ", expected at most " << 6;
+  const Status status = Status(Code::invalid_data)
+                        << "tensor " << 3 << ": rank " << std::size_t{9} << ", expected at most " << 6;
   EXPECT_EQ(status.code(), Code::invalid_data);
   EXPECT_EQ(status.text(), "tensor 3: rank 9, expected at most 6");
   EXPECT_EQ(status.at("model.rnl").text(), "model.rnl: tensor 3: rank 9, expected at most 6");
 }
 
 TEST(Status, WritesTheExtremesOfIntegers) {
-  const Status status = Status(Code::ok) << std::numeric_limits<std::int64_t>::min() << ' ' << std::numeric_limits<std::uint64_t>::max();
+  const Status status = Status(Code::ok) << std::numeric_limits<std::int64_t>::min() << ' '
+                                         << std::numeric_limits<std::uint64_t>::max();
   EXPECT_EQ(status.text(), "-9223372036854775808 18446744073709551615");
 }
 

@@ -40,7 +40,8 @@ TEST(Suggest, DecidesByTheDistance) {
   for (int i = 0; i < 20000; ++i) {
     const std::string given = name(), known = name();
     const std::size_t distance = edit_distance(given, known);
-    const bool expected = distance <= std::max<std::size_t>(2, given.size() / 3) && distance < std::max(given.size(), known.size());
+    const bool expected = distance <= std::max<std::size_t>(2, given.size() / 3) &&
+                          distance < std::max(given.size(), known.size());
     Suggestion suggestion(given);
     suggestion.consider(known);
     // Beginnings of one another are near whatever the distance says.
@@ -48,7 +49,10 @@ TEST(Suggest, DecidesByTheDistance) {
     near += expected ? 1 : 0;
     if (!expected && !suggestion.best().empty()) {
       EXPECT_GE(std::min(given.size(), known.size()), 3u);
-      EXPECT_EQ(edit_distance(given.substr(0, std::min(given.size(), known.size())), known.substr(0, std::min(given.size(), known.size()))), 0u) << given << " " << known;
+      EXPECT_EQ(edit_distance(given.substr(0, std::min(given.size(), known.size())),
+                              known.substr(0, std::min(given.size(), known.size()))),
+                0u)
+          << given << " " << known;
     }
   }
   EXPECT_GT(near, 1000);

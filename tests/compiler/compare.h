@@ -17,12 +17,18 @@ inline double element(const Bytes& bytes, DType type, std::size_t index) {
     return static_cast<double>(value);
   };
   switch (type) {
-    case DType::int8: return read(std::int8_t{});
-    case DType::int16: return read(std::int16_t{});
-    case DType::int32: return read(std::int32_t{});
-    case DType::int64: return read(std::int64_t{});
-    case DType::float32: return read(float{});
-    default: return std::numeric_limits<double>::quiet_NaN();
+    case DType::int8:
+      return read(std::int8_t{});
+    case DType::int16:
+      return read(std::int16_t{});
+    case DType::int32:
+      return read(std::int32_t{});
+    case DType::int64:
+      return read(std::int64_t{});
+    case DType::float32:
+      return read(float{});
+    default:
+      return std::numeric_limits<double>::quiet_NaN();
   }
 }
 

@@ -1,5 +1,5 @@
-// conformance_page RECORDS: the records of a conformance run (conformance_record.h) as a page of Markdown on stdout. Exit code 1 when
-// something failed, 2 when there is nothing to read.
+// conformance_page RECORDS: the records of a conformance run (conformance_record.h) as a page of Markdown on
+// stdout. Exit code 1 when something failed, 2 when there is nothing to read.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -32,17 +32,21 @@ struct Counts {
   }
   [[nodiscard]] std::string text() const {
     std::string out = std::to_string(all) + ": ";
-    for (const auto& [result, count] : by_result) out += (out.back() == ' ' ? "" : ", ") + std::to_string(count) + " " + result;
+    for (const auto& [result, count] : by_result)
+      out += (out.back() == ' ' ? "" : ", ") + std::to_string(count) + " " + result;
     return out;
   }
 };
 
 void print_cases(const std::vector<Json>& records) {
-  std::printf("| file | bits | target | kind | result | largest | allowed |\n|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "| file | bits | target | kind | result | largest | allowed |\n|---|---|---|---|---|---|---|\n");
   for (const Json& r : records) {
     const std::string note = r["note"];
-    std::printf("| %s | %d | %s | %s | %s%s | %s | %s |\n", r["file"].get<std::string>().c_str(), r["bits"].get<int>(), r["target"].get<std::string>().c_str(),
-                r["kind"].get<std::string>().c_str(), r["result"].get<std::string>().c_str(), note.empty() ? "" : (": " + note).c_str(),
+    std::printf("| %s | %d | %s | %s | %s%s | %s | %s |\n", r["file"].get<std::string>().c_str(),
+                r["bits"].get<int>(), r["target"].get<std::string>().c_str(),
+                r["kind"].get<std::string>().c_str(), r["result"].get<std::string>().c_str(),
+                note.empty() ? "" : (": " + note).c_str(),
                 r["largest"].is_null() ? "-" : number(r["largest"]).c_str(), allowed(r).c_str());
   }
   std::printf("\n");
@@ -55,7 +59,7 @@ int main(int count, char** arguments) {
     std::fputs("usage: conformance_page RECORDS\n", stderr);
     return 2;
   }
-  std::map<std::string, std::map<std::string, std::vector<Json>>> folders;   // folder, operator
+  std::map<std::string, std::map<std::string, std::vector<Json>>> folders;  // folder, operator
   std::map<std::string, Counts> totals;
   Counts all;
   std::ifstream in(arguments[1]);
@@ -72,14 +76,19 @@ int main(int count, char** arguments) {
   }
   std::printf(
       "# Conformance\n\n"
-      "What every recorded `.espdl` file of the test data gives here. Made by `scripts/conformance.sh` from a run of the conformance tests; not\n"
+      "What every recorded `.espdl` file of the test data gives here. Made by `scripts/conformance.sh` from "
+      "a run of the conformance tests; not\n"
       "written by hand. File names are relative to the folder in the heading.\n\n"
-      "* **exact**: every recorded output is reproduced bit for bit, and where the model can be streamed, in blocks of several sizes as well.\n"
-      "* **within**: the largest difference is no larger than what was recorded as allowed (for integers in their steps; `a + r x` is\n"
-      "  a + r * |expected|): float outputs, and 16-bit operators whose recording was made with float arithmetic.\n"
+      "* **exact**: every recorded output is reproduced bit for bit, and where the model can be streamed, in "
+      "blocks of several sizes as well.\n"
+      "* **within**: the largest difference is no larger than what was recorded as allowed (for integers in "
+      "their steps; `a + r x` is\n"
+      "  a + r * |expected|): float outputs, and 16-bit operators whose recording was made with float "
+      "arithmetic.\n"
       "* **ran**: imported, prepared and run; the file brings no values to compare with.\n"
       "* **steps**: the file keeps explicit caches and was run call by call with one session.\n\n");
-  for (const auto& [folder, counts] : totals) std::printf("* `%s`: %s\n", folder.c_str(), counts.text().c_str());
+  for (const auto& [folder, counts] : totals)
+    std::printf("* `%s`: %s\n", folder.c_str(), counts.text().c_str());
   std::printf("\n");
   for (const auto& [folder, operators] : folders) {
     std::printf("## %s\n\n", folder.c_str());

@@ -1,5 +1,5 @@
-// Every recorded .espdl case whose operators exist: embedded inputs give the embedded outputs, streamed inputs the expected
-// stream. Prints a table of what was run and why the rest was not.
+// Every recorded .espdl case whose operators exist: embedded inputs give the embedded outputs, streamed
+// inputs the expected stream. Prints a table of what was run and why the rest was not.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,7 +47,8 @@ Limit limit_of(const nlohmann::json& entry) {
 }
 
 // Largest difference; a failure when it is beyond the limit.
-double compare(const Bytes& expected, const Bytes& found, DType type, const Limit& limit, const std::string& what) {
+double compare(const Bytes& expected, const Bytes& found, DType type, const Limit& limit,
+               const std::string& what) {
   EXPECT_EQ(expected.size(), found.size()) << what;
   if (expected.size() != found.size()) return INFINITY;
   double largest = 0;
@@ -66,7 +67,8 @@ Bytes bytes_of(const nlohmann::json& values, DType type) {
   Bytes bytes;
   for (const auto& value : values) {
     const auto integer = value.get<std::int32_t>();
-    for (std::size_t i = 0; i < size_of(type); ++i) bytes.push_back(static_cast<std::byte>(static_cast<std::uint32_t>(integer) >> (8 * i)));
+    for (std::size_t i = 0; i < size_of(type); ++i)
+      bytes.push_back(static_cast<std::byte>(static_cast<std::uint32_t>(integer) >> (8 * i)));
   }
   return bytes;
 }
@@ -78,13 +80,17 @@ struct Row {
 
 class Table {
  public:
-  Row& row(const nlohmann::json& entry) { return rows_[{entry["op"].get<std::string>() + (entry["kind"] == "stream" ? " (stream)" : ""), entry["bits"].get<int>()}]; }
+  Row& row(const nlohmann::json& entry) {
+    return rows_[{entry["op"].get<std::string>() + (entry["kind"] == "stream" ? " (stream)" : ""),
+                  entry["bits"].get<int>()}];
+  }
   void print() const {
-    std::printf("%-24s %4s %6s %7s %7s %8s %7s %8s  %s\n", "operator", "bits", "exact", "within", "failed", "streamed", "linear", "skipped", "why");
+    std::printf("%-24s %4s %6s %7s %7s %8s %7s %8s  %s\n", "operator", "bits", "exact", "within", "failed",
+                "streamed", "linear", "skipped", "why");
     Row all;
     for (const auto& [key, row] : rows_) {
-      std::printf("%-24s %4d %6d %7d %7d %8d %7d %8d  %s\n", key.first.c_str(), key.second, row.exact, row.within, row.failed, row.streamed, row.linear, row.skipped,
-                  row.why.c_str());
+      std::printf("%-24s %4d %6d %7d %7d %8d %7d %8d  %s\n", key.first.c_str(), key.second, row.exact,
+                  row.within, row.failed, row.streamed, row.linear, row.skipped, row.why.c_str());
       all.exact += row.exact;
       all.within += row.within;
       all.failed += row.failed;
@@ -92,7 +98,8 @@ class Table {
       all.linear += row.linear;
       all.skipped += row.skipped;
     }
-    std::printf("%-24s %4s %6d %7d %7d %8d %7d %8d\n", "all", "", all.exact, all.within, all.failed, all.streamed, all.linear, all.skipped);
+    std::printf("%-24s %4s %6d %7d %7d %8d %7d %8d\n", "all", "", all.exact, all.within, all.failed,
+                all.streamed, all.linear, all.skipped);
   }
 
   [[nodiscard]] int linear() const {
@@ -107,10 +114,13 @@ class Table {
 
 constexpr std::int64_t kBlocks[] = {1, 2, 4, 8, 50};
 
-bool frame_major(const Model& model, int tensor, int axis) { return axis >= 0 && model.tensor(tensor).shape.product(0, axis) == 1; }
+bool frame_major(const Model& model, int tensor, int axis) {
+  return axis >= 0 && model.tensor(tensor).shape.product(0, axis) == 1;
+}
 
 // The whole clip again, streamed with several block sizes. Returns how many sizes were compared.
-int check_streamed(const RunnableGraph& graph, const std::vector<Bytes>& inputs, const std::vector<Bytes>& whole, const std::string& what) {
+int check_streamed(const RunnableGraph& graph, const std::vector<Bytes>& inputs,
+                   const std::vector<Bytes>& whole, const std::string& what) {
   if (!graph.streams()) return 0;
   const Model& model = graph.model();
   for (const std::int32_t tensor : model.inputs()) {
@@ -125,7 +135,8 @@ int check_streamed(const RunnableGraph& graph, const std::vector<Bytes>& inputs,
       continue;
     }
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      EXPECT_EQ((*streamed)[i], whole[i]) << what << ": output " << i << " streamed in blocks of " << block << " differs from the whole clip";
+      EXPECT_EQ((*streamed)[i], whole[i])
+          << what << ": output " << i << " streamed in blocks of " << block << " differs from the whole clip";
       ++compared;
     }
   }
@@ -136,12 +147,14 @@ class EspdlConformance : public testing::Test {
  protected:
   static void record(const nlohmann::json& entry, std::string result, double largest, std::string note = {}) {
     const Limit limit = limit_of(entry);
-    test::record_conformance({"conformance", entry["file"], entry["op"], entry["target"], entry["kind"], entry["bits"], std::move(result), largest, limit.absolute,
-                              limit.relative, std::move(note)});
+    test::record_conformance({"conformance", entry["file"], entry["op"], entry["target"], entry["kind"],
+                              entry["bits"], std::move(result), largest, limit.absolute, limit.relative,
+                              std::move(note)});
   }
 
   // The graph of an entry, or null when this build cannot run it (`row` says why).
-  std::unique_ptr<RunnableGraph> load(const nlohmann::json& entry, Row& row, compiler::Graph& graph, bool linear_tables = false) {
+  std::unique_ptr<RunnableGraph> load(const nlohmann::json& entry, Row& row, compiler::Graph& graph,
+                                      bool linear_tables = false) {
     const std::string file = entry["file"];
     const auto bytes = test::read_file(folder_ / file);
     auto imported = compiler::import_espdl(bytes, {target_named(entry["target"]), linear_tables});
@@ -164,7 +177,8 @@ class EspdlConformance : public testing::Test {
     return nullptr;
   }
 
-  // The same file with interpolated 16-bit tables: far closer to the recorded values than nearest entries are.
+  // The same file with interpolated 16-bit tables: far closer to the recorded values than nearest entries
+  // are.
   void check_linear(const nlohmann::json& entry, const std::vector<Bytes>& inputs, Row& row) {
     compiler::Graph graph;
     const auto runnable = load(entry, row, graph, true);
@@ -174,16 +188,19 @@ class EspdlConformance : public testing::Test {
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       for (const auto& value : graph.vectors[0].outputs) {
         if (value.tensor != graph.outputs[i]) continue;
-        compare(value.data, (*outputs)[i], graph.tensors[static_cast<std::size_t>(value.tensor)].dtype, {entry["tol_interp"], 0},
-                entry["file"].get<std::string>() + " with interpolated tables");
+        compare(value.data, (*outputs)[i], graph.tensors[static_cast<std::size_t>(value.tensor)].dtype,
+                {entry["tol_interp"], 0}, entry["file"].get<std::string>() + " with interpolated tables");
       }
     }
-    check_streamed(*runnable, inputs, *outputs, entry["file"].get<std::string>() + " with interpolated tables");
+    check_streamed(*runnable, inputs, *outputs,
+                   entry["file"].get<std::string>() + " with interpolated tables");
     ++row.linear;
   }
 
   // Expectations of the running test that failed so far.
-  static int failures() { return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); }
+  static int failures() {
+    return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+  }
 
   std::filesystem::path folder_ = test::data_folder() / "conformance";
 };
@@ -250,22 +267,32 @@ TEST_F(EspdlConformance, RecordedStreams) {
   Table table;
   int ran = 0;
   for (const auto& entry : manifest["entries"]) {
-    if (entry["kind"] != "stream" || (filter != nullptr && entry["file"].get<std::string>().find(filter) == std::string::npos)) continue;
+    if (entry["kind"] != "stream" ||
+        (filter != nullptr && entry["file"].get<std::string>().find(filter) == std::string::npos))
+      continue;
     const std::string file = entry["file"];
     Row& row = table.row(entry);
     compiler::Graph graph;
     const auto runnable = load(entry, row, graph);
     if (runnable == nullptr) continue;
     ++ran;
-    ASSERT_TRUE(runnable->streams()) << file << ": " << (runnable->written().refusals.empty() ? "" : runnable->written().refusals[0]);
-    const nlohmann::json sidecar = nlohmann::json::parse(std::ifstream(folder_ / entry["json"].get<std::string>()));
-    // An explicit state starts at zero; the session carries it, which is what copying it from call to call comes to.
+    ASSERT_TRUE(runnable->streams()) << file << ": "
+                                     << (runnable->written().refusals.empty()
+                                             ? ""
+                                             : runnable->written().refusals[0]);
+    const nlohmann::json sidecar =
+        nlohmann::json::parse(std::ifstream(folder_ / entry["json"].get<std::string>()));
+    // An explicit state starts at zero; the session carries it, which is what copying it from call to call
+    // comes to.
     const Model& model = runnable->model();
-    const std::string state_in = sidecar.contains("state") ? sidecar["state"]["input"] : "", state_out = sidecar.contains("state") ? sidecar["state"]["output"] : "";
+    const std::string state_in = sidecar.contains("state") ? sidecar["state"]["input"] : "",
+                      state_out = sidecar.contains("state") ? sidecar["state"]["output"] : "";
     std::vector<Bytes> inputs;
     for (const std::int32_t input : model.inputs()) {
-      if (model.tensor_name(input) == state_in) inputs.emplace_back(model.tensor(input).bytes());
-      else inputs.push_back(bytes_of(sidecar["stream_input"]["data"], model.tensor(input).dtype));
+      if (model.tensor_name(input) == state_in)
+        inputs.emplace_back(model.tensor(input).bytes());
+      else
+        inputs.push_back(bytes_of(sidecar["stream_input"]["data"], model.tensor(input).dtype));
     }
     const std::size_t result = model.tensor_name(model.outputs()[0]) == state_out ? 1 : 0;
     ASSERT_LT(result, model.outputs().size()) << file;

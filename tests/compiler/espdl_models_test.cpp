@@ -1,5 +1,5 @@
-// Whole models as they are published, and the small ones that show how streaming files behave: each is imported, prepared and run, and
-// gives its embedded values where it has them.
+// Whole models as they are published, and the small ones that show how streaming files behave: each is
+// imported, prepared and run, and gives its embedded values where it has them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using test::RunnableGraph;
 struct Loaded {
   compiler::EspdlImport import;
   std::unique_ptr<RunnableGraph> graph;
-  std::vector<Bytes> inputs;   // of the embedded values, or seeded random ones
+  std::vector<Bytes> inputs;  // of the embedded values, or seeded random ones
   bool recorded = false;
 };
 
@@ -52,7 +52,8 @@ Result<Loaded> load(const fs::path& file, compiler::EspdlTarget target = compile
   return loaded;
 }
 
-// One file: what came of it. Long streams are compared elsewhere; here one block size shows that the streamed form runs.
+// One file: what came of it. Long streams are compared elsewhere; here one block size shows that the streamed
+// form runs.
 test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
   test::ConformanceRecord record;
   record.folder = folder;
@@ -61,7 +62,8 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
   record.kind = "model";
   record.result = "failed";
   // Published models lie in folders of their targets; old ones do not tell it themselves.
-  auto loaded = load(file, compiler::espdl_source::target_named(record.file.substr(0, record.file.find('/'))));
+  auto loaded =
+      load(file, compiler::espdl_source::target_named(record.file.substr(0, record.file.find('/'))));
   if (!loaded.ok()) {
     ADD_FAILURE() << file << ": " << loaded.status().text();
     record.note = loaded.status().text();
@@ -82,7 +84,8 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
   record.result = "ran";
   for (const int threads : {2, 3}) {
     const auto shared = loaded->graph->whole(loaded->inputs, 0, threads);
-    EXPECT_TRUE(shared.ok() && *shared == *outputs) << file << ": " << threads << " threads give something else than one";
+    EXPECT_TRUE(shared.ok() && *shared == *outputs)
+        << file << ": " << threads << " threads give something else than one";
   }
   if (loaded->recorded) {
     // 16-bit files of espdl/tcn were recorded with float arithmetic, but for those marked hp.
@@ -90,7 +93,10 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       for (const auto& value : graph.vectors[0].outputs) {
         if (value.tensor != graph.outputs[i]) continue;
-        record.largest = std::max(record.largest, test::largest_difference(value.data, (*outputs)[i], graph.tensors[static_cast<std::size_t>(value.tensor)].dtype));
+        record.largest =
+            std::max(record.largest,
+                     test::largest_difference(value.data, (*outputs)[i],
+                                              graph.tensors[static_cast<std::size_t>(value.tensor)].dtype));
       }
     }
     record.result = record.largest == 0 ? "exact" : record.largest <= record.absolute ? "within" : "failed";
@@ -126,8 +132,9 @@ TEST(EspdlModels, DigitsModelsRun) {
   run_folder("digits", 5);
 }
 
-// The published streaming model keeps a cache in front of a fully connected layer over its last three frames: it runs call by call. Fed
-// with the input of the offline model in calls of three frames, the last call gives the offline model's output.
+// The published streaming model keeps a cache in front of a fully connected layer over its last three frames:
+// it runs call by call. Fed with the input of the offline model in calls of three frames, the last call gives
+// the offline model's output.
 TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
   RUNNEL_NEEDS_DATA();
   int compared = 0;
@@ -147,7 +154,8 @@ TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
     ASSERT_EQ(all.size() % step, 0u);
     std::vector<std::vector<Bytes>> steps;
     for (std::size_t at = 0; at < all.size(); at += step) {
-      steps.push_back({Bytes(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + step))});
+      steps.push_back({Bytes(all.begin() + static_cast<std::ptrdiff_t>(at),
+                             all.begin() + static_cast<std::ptrdiff_t>(at + step))});
     }
     ASSERT_EQ(steps.size(), 8u);
     const auto outputs = streaming->graph->stepped(steps);
@@ -160,14 +168,15 @@ TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
   EXPECT_GE(compared, 1);
 }
 
-// The exporter left the residual's crop of six frames in every call of the streaming file. Left out, the stream is the offline result
-// behind six frames of warm-up.
+// The exporter left the residual's crop of six frames in every call of the streaming file. Left out, the
+// stream is the offline result behind six frames of warm-up.
 TEST(EspdlModels, CropOfAResidualIsTheWarmUp) {
   RUNNEL_NEEDS_DATA();
   for (const char* target : {"c", "esp32p4"}) {
     const std::string base = std::string("probe_res_") + target + "_s8";
     const fs::path folder = test::data_folder() / "espdl/tcn";
-    const auto offline = load(folder / (base + ".espdl")), streaming = load(folder / (base + "_stream.espdl"));
+    const auto offline = load(folder / (base + ".espdl")),
+               streaming = load(folder / (base + "_stream.espdl"));
     ASSERT_TRUE(offline.ok()) << offline.status().text();
     ASSERT_TRUE(streaming.ok()) << streaming.status().text();
     const Bytes& expected = offline->import.graph.vectors[0].outputs[0].data;
@@ -177,7 +186,8 @@ TEST(EspdlModels, CropOfAResidualIsTheWarmUp) {
       const Bytes& found = (*streamed)[0];
       constexpr std::ptrdiff_t kWarmUp = 6 * 16;
       ASSERT_EQ(found.size(), expected.size() + kWarmUp);
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found.begin() + kWarmUp)) << base << " in blocks of " << block;
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found.begin() + kWarmUp))
+          << base << " in blocks of " << block;
     }
   }
 }

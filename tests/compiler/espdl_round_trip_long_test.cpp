@@ -18,7 +18,9 @@ using compiler::EspdlTarget;
 using test::round_trip;
 
 EspdlTarget target_of(const std::string& name) { return compiler::espdl_source::target_named(name); }
-std::string folder_target(const fs::path& file) { return fs::relative(file, test::data_folder() / "espdl/models").begin()->string(); }
+std::string folder_target(const fs::path& file) {
+  return fs::relative(file, test::data_folder() / "espdl/models").begin()->string();
+}
 
 TEST(EspdlRoundTripLong, EveryConformanceFile) {
   RUNNEL_NEEDS_DATA();
@@ -31,7 +33,9 @@ TEST(EspdlRoundTripLong, EveryConformanceFile) {
     round_trip(test::data_folder() / "conformance" / file, target_of(entry["target"]));
     ++count;
   }
-  if (filter == nullptr) { EXPECT_GE(count, 1152); }
+  if (filter == nullptr) {
+    EXPECT_GE(count, 1152);
+  }
 }
 
 TEST(EspdlRoundTripLong, EveryPublishedModel) {
@@ -46,7 +50,9 @@ TEST(EspdlRoundTripLong, SmallStreamingAndDigitsModels) {
   for (const char* folder : {"espdl/tcn", "digits"}) {
     for (const fs::path& file : test::espdl_files(folder)) {
       const std::string name = file.filename().string();
-      const char* target = name.find("esp32p4") != std::string::npos ? "esp32p4" : name.find("esp32s3") != std::string::npos ? "esp32s3" : "c";
+      const char* target = name.find("esp32p4") != std::string::npos   ? "esp32p4"
+                           : name.find("esp32s3") != std::string::npos ? "esp32s3"
+                                                                       : "c";
       round_trip(file, target_of(target));
     }
   }

@@ -1,5 +1,5 @@
-// .espdl files read, written and read again: the same graph, and the same outputs. A sample of every operator; all files run in
-// espdl_round_trip_long_test.cpp.
+// .espdl files read, written and read again: the same graph, and the same outputs. A sample of every
+// operator; all files run in espdl_round_trip_long_test.cpp.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +29,8 @@ TEST(EspdlRoundTrip, SampleOfEveryOperator) {
   const nlohmann::json all = test::conformance_manifest();
   for (const auto& entry : all["entries"]) {
     const fs::path file = test::data_folder() / "conformance" / entry["file"].get<std::string>();
-    const std::string key = entry["op"].get<std::string>() + entry["kind"].get<std::string>() + std::to_string(++number % 3);
+    const std::string key =
+        entry["op"].get<std::string>() + entry["kind"].get<std::string>() + std::to_string(++number % 3);
     const auto size = fs::file_size(file);
     const auto known = chosen.find(key);
     if (known == chosen.end() || size < known->second.first) chosen[key] = {size, file};

@@ -62,13 +62,16 @@ TEST(FramesFirst, BordersHaveTheOrderOfTheNetwork) {
   const Graph before = channels_first();
   Graph graph = before;
   SmallGraph small;
-  const std::vector<std::byte> x = bytes_of(small.clips(1)[0][0]);   // [1, 24, 4]
+  const std::vector<std::byte> x = bytes_of(small.clips(1)[0][0]);  // [1, 24, 4]
   const auto expected = compiler::run_whole(before, {{turned({1, 24, 4}, x)}});
   ASSERT_TRUE(expected.ok()) << expected.status().text();
-  graph.vectors = {{{{graph.inputs[0], {1, 4, 24}, turned({1, 24, 4}, x)}}, {{graph.outputs[0], {1, 3, 24}, (*expected)[0][0]}}}};
+  graph.vectors = {{{{graph.inputs[0], {1, 4, 24}, turned({1, 24, 4}, x)}},
+                    {{graph.outputs[0], {1, 3, 24}, (*expected)[0][0]}}}};
 
   EXPECT_EQ(compiler::put_frames_first(graph), (std::vector<std::string>{"outer x", "outer y"}));
-  const auto at = [&](TensorId id) -> const compiler::Tensor& { return graph.tensors[static_cast<std::size_t>(id)]; };
+  const auto at = [&](TensorId id) -> const compiler::Tensor& {
+    return graph.tensors[static_cast<std::size_t>(id)];
+  };
   EXPECT_EQ(graph.nodes.size() + 2, before.nodes.size());
   EXPECT_EQ(at(graph.inputs[0]).shape, (std::vector<std::int32_t>{1, 24, 4}));
   EXPECT_EQ(at(graph.outputs[0]).shape, (std::vector<std::int32_t>{1, 24, 3}));
@@ -88,7 +91,7 @@ TEST(FramesFirst, BordersHaveTheOrderOfTheNetwork) {
 
 TEST(FramesFirst, LeavesAloneWhatIsNoBorder) {
   Graph two_readers = channels_first();
-  Node other = two_readers.nodes[0];   // somebody who wants channels first
+  Node other = two_readers.nodes[0];  // somebody who wants channels first
   other.name = "other";
   other.code = fb::OpCode::relu;
   other.options = {};

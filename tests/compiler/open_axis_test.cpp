@@ -8,7 +8,9 @@
 namespace runnel::compiler {
 namespace {
 
-std::int64_t length(const std::vector<std::int64_t>& dims, std::int64_t elements) { return open_length(dims, elements); }
+std::int64_t length(const std::vector<std::int64_t>& dims, std::int64_t elements) {
+  return open_length(dims, elements);
+}
 
 TEST(OpenAxis, HasTheLengthThatTheDataGives) {
   EXPECT_EQ(length({1, -1, 40}, 3920), 98);

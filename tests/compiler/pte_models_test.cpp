@@ -1,4 +1,5 @@
-// Real ExecuTorch programs: the keyword model against recorded results, float ones against an evaluation in double precision.
+// Real ExecuTorch programs: the keyword model against recorded results, float ones against an evaluation in
+// double precision.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +10,8 @@
 
 #include "compiler/pte/importer.h"
 #include "inference/delegate.h"
-#include "tests/compiler/pte/float64.h"
 #include "tests/compiler/json_files.h"
+#include "tests/compiler/pte/float64.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 
@@ -62,15 +63,22 @@ TEST(PteModels, KeywordsGiveTheRecordedLogits) {
   graph.outputs.push_back(find_tensor(graph, fb::OpCode::quantize));
   const auto model = load(graph);
   ASSERT_NE(model, nullptr);
-  const std::vector<std::string> classes{"silence", "unknown", "yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"};
+  const std::vector<std::string> classes{"silence", "unknown", "yes", "no",  "up",   "down",
+                                         "left",    "right",   "on",  "off", "stop", "go"};
   int right = 0;
   for (const auto& [word, recorded] : golden.items()) {
     auto outputs = model->whole({bytes_of(inputs.at(word).get<std::vector<float>>())});
     ASSERT_TRUE(outputs.ok()) << outputs.status().text();
-    EXPECT_EQ(values_of<std::int8_t>((*outputs)[2]), recorded.at("input_q").get<std::vector<std::int8_t>>()) << word;
-    EXPECT_EQ(values_of<std::int8_t>((*outputs)[1]), recorded.at("logits_q").get<std::vector<std::int8_t>>()) << word;
+    EXPECT_EQ(values_of<std::int8_t>((*outputs)[2]), recorded.at("input_q").get<std::vector<std::int8_t>>())
+        << word;
+    EXPECT_EQ(values_of<std::int8_t>((*outputs)[1]), recorded.at("logits_q").get<std::vector<std::int8_t>>())
+        << word;
     const auto logits = values_of<float>((*outputs)[0]);
-    right += classes[static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin())] == word ? 1 : 0;
+    right +=
+        classes[static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin())] ==
+                word
+            ? 1
+            : 0;
   }
   EXPECT_EQ(golden.size(), 10u);
   EXPECT_EQ(right, 10);
@@ -81,7 +89,8 @@ class FloatPte : public testing::TestWithParam<const char*> {};
 TEST_P(FloatPte, AgreesWithDoublePrecision) {
   RUNNEL_NEEDS_DATA();
   const std::string name = GetParam();
-  const auto file = data_folder() / "executorch" / (name + ".pte"), decoded = data_folder() / "executorch" / "json" / (name + ".json");
+  const auto file = data_folder() / "executorch" / (name + ".pte"),
+             decoded = data_folder() / "executorch" / "json" / (name + ".json");
   const auto model = load(import(name + ".pte"));
   ASSERT_NE(model, nullptr);
   std::mt19937 random(7);
@@ -102,15 +111,19 @@ TEST_P(FloatPte, AgreesWithDoublePrecision) {
       const auto found = values_of<float>((*outputs)[o]);
       ASSERT_EQ(found.size(), expected[o].data.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
-        ASSERT_NEAR(static_cast<double>(found[i]), expected[o].data[i], 1e-5 * std::max(1.0, std::abs(expected[o].data[i]))) << "output " << o << ", element " << i;
+        ASSERT_NEAR(static_cast<double>(found[i]), expected[o].data[i],
+                    1e-5 * std::max(1.0, std::abs(expected[o].data[i])))
+            << "output " << o << ", element " << i;
       }
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, FloatPte,
-                         testing::Values("et_apple_add", "et_arduino_hello", "et_test_ModuleLinear_no_constant_segment", "mbedtfo_cnn", "mbedtfo_cnn3", "mbedtfo_cnn_trained",
-                                         "mbedtfo_fcn", "mbedtfo_fcn_temp_min-max-100", "mbedtfo_lstm", "mbedtfo_softmax"),
+                         testing::Values("et_apple_add", "et_arduino_hello",
+                                         "et_test_ModuleLinear_no_constant_segment", "mbedtfo_cnn",
+                                         "mbedtfo_cnn3", "mbedtfo_cnn_trained", "mbedtfo_fcn",
+                                         "mbedtfo_fcn_temp_min-max-100", "mbedtfo_lstm", "mbedtfo_softmax"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -161,7 +174,10 @@ TEST(PteModels, NpuSegmentsKeepWhatTheBackEndNeeds) {
     EXPECT_EQ(segment.inputs().size(), 2u);
     const auto refused = model->whole({Bytes(4), Bytes(4)});
     ASSERT_FALSE(refused.ok());
-    EXPECT_NE(refused.status().text().find("belongs to the delegate \"ethos-u\", for which this program has no back end"), std::string::npos) << refused.status().text();
+    EXPECT_NE(refused.status().text().find(
+                  "belongs to the delegate \"ethos-u\", for which this program has no back end"),
+              std::string::npos)
+        << refused.status().text();
   }
 }
 

@@ -25,7 +25,8 @@ std::vector<std::byte> canonical(compiler::Graph graph) {
   return written.ok() ? written->bytes : std::vector<std::byte>();
 }
 
-std::vector<std::vector<std::byte>> values(const std::vector<compiler::TensorId>& ids, const std::vector<compiler::VectorTensor>& recorded) {
+std::vector<std::vector<std::byte>> values(const std::vector<compiler::TensorId>& ids,
+                                           const std::vector<compiler::VectorTensor>& recorded) {
   std::vector<std::vector<std::byte>> out;
   for (const compiler::TensorId id : ids) {
     for (const auto& value : recorded) {
@@ -52,7 +53,9 @@ void round_trip(const fs::path& file, EspdlTarget target) {
   // The same inputs, where there were some, and outputs of the graph that was read first.
   ASSERT_EQ(second->graph.vectors.size(), 1u);
   const auto inputs = values(second->graph.inputs, second->graph.vectors[0].inputs);
-  if (!first->graph.vectors.empty()) { EXPECT_EQ(inputs, values(first->graph.inputs, first->graph.vectors[0].inputs)); }
+  if (!first->graph.vectors.empty()) {
+    EXPECT_EQ(inputs, values(first->graph.inputs, first->graph.vectors[0].inputs));
+  }
   const auto outputs = compiler::run_whole(first->graph, {inputs});
   ASSERT_TRUE(outputs.ok()) << outputs.status().text();
   EXPECT_EQ((*outputs)[0], values(second->graph.outputs, second->graph.vectors[0].outputs));

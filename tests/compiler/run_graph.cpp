@@ -40,7 +40,8 @@ Result<std::unique_ptr<RunnableGraph>> RunnableGraph::make(const compiler::Graph
   return made;
 }
 
-Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs, std::int64_t frames, int threads) const {
+Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs, std::int64_t frames,
+                                                int threads) const {
   PrepareOptions options;
   options.mode = RunMode::whole;
   options.threads = threads;
@@ -50,7 +51,8 @@ Result<std::vector<Bytes>> RunnableGraph::whole(const std::vector<Bytes>& inputs
   return call(running, inputs);
 }
 
-Result<std::vector<std::vector<Bytes>>> RunnableGraph::stepped(const std::vector<std::vector<Bytes>>& steps) const {
+Result<std::vector<std::vector<Bytes>>> RunnableGraph::stepped(
+    const std::vector<std::vector<Bytes>>& steps) const {
   PrepareOptions options;
   options.mode = RunMode::whole;
   Running running;
@@ -66,7 +68,9 @@ Result<std::vector<std::vector<Bytes>>> RunnableGraph::stepped(const std::vector
 Result<std::vector<Bytes>> RunnableGraph::call(Running& running, const std::vector<Bytes>& inputs) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::span<std::byte> to = running.session->input(static_cast<int>(i));
-    if (to.size() != inputs[i].size()) return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes, the test has " << inputs[i].size();
+    if (to.size() != inputs[i].size())
+      return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes, the test has "
+                                    << inputs[i].size();
     std::memcpy(to.data(), inputs[i].data(), to.size());
   }
   running.session->run(running.prepared->block());
@@ -78,19 +82,24 @@ Result<std::vector<Bytes>> RunnableGraph::call(Running& running, const std::vect
   return outputs;
 }
 
-Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inputs, std::int64_t block) const {
+Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inputs,
+                                                   std::int64_t block) const {
   PrepareOptions options;
   options.frames = block;
   Running running;
   RUNNEL_TRY(running.start(*model_, options));
   Session& session = *running.session;
-  const auto frame_bytes = [&](std::int32_t tensor) { return running.prepared->placement(tensor).frame_bytes; };
+  const auto frame_bytes = [&](std::int32_t tensor) {
+    return running.prepared->placement(tensor).frame_bytes;
+  };
   std::int64_t frames = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::int32_t tensor = model_->inputs()[i];
-    if (running.prepared->placement(tensor).time_axis >= 0) frames = static_cast<std::int64_t>(inputs[i].size() / frame_bytes(tensor));
+    if (running.prepared->placement(tensor).time_axis >= 0)
+      frames = static_cast<std::int64_t>(inputs[i].size() / frame_bytes(tensor));
   }
-  // Rows in front of the time axis grow apart and are joined at the end; what has no time axis is taken as it is last.
+  // Rows in front of the time axis grow apart and are joined at the end; what has no time axis is taken as it
+  // is last.
   std::vector<std::vector<Bytes>> rows(model_->outputs().size());
   std::vector<std::int64_t> next(rows.size(), 0);
   Status order;
@@ -106,11 +115,16 @@ Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inp
       rows[i][0].assign(brought.block, brought.block + place.bytes);
       return;
     }
-    if (brought.first != next[i]) order = Status(Code::mismatch) << "output " << i << " brought frame " << brought.first << ", expected " << next[i];
+    if (brought.first != next[i])
+      order = Status(Code::mismatch) << "output " << i << " brought frame " << brought.first << ", expected "
+                                     << next[i];
     next[i] += brought.count;
     for (std::size_t row = 0; row < layout.outer; ++row) {
-      const std::byte* first = brought.block + (row * static_cast<std::size_t>(place.frames) + static_cast<std::size_t>(brought.offset)) * layout.inner_bytes;
-      rows[i][row].insert(rows[i][row].end(), first, first + static_cast<std::size_t>(brought.count) * layout.inner_bytes);
+      const std::byte* first = brought.block + (row * static_cast<std::size_t>(place.frames) +
+                                                static_cast<std::size_t>(brought.offset)) *
+                                                   layout.inner_bytes;
+      rows[i][row].insert(rows[i][row].end(), first,
+                          first + static_cast<std::size_t>(brought.count) * layout.inner_bytes);
     }
   };
   const auto run = [&](std::int64_t at, std::int64_t valid) {
@@ -121,14 +135,15 @@ Result<std::vector<Bytes>> RunnableGraph::streamed(const std::vector<Bytes>& inp
         std::memcpy(to.data(), inputs[i].data(), std::min(to.size(), inputs[i].size()));
         continue;
       }
-      std::memset(to.data(), 0x77, to.size());   // what is behind the end must not matter
-      std::memcpy(to.data(), inputs[i].data() + static_cast<std::size_t>(at) * frame_bytes(tensor), static_cast<std::size_t>(valid) * frame_bytes(tensor));
+      std::memset(to.data(), 0x77, to.size());  // what is behind the end must not matter
+      std::memcpy(to.data(), inputs[i].data() + static_cast<std::size_t>(at) * frame_bytes(tensor),
+                  static_cast<std::size_t>(valid) * frame_bytes(tensor));
     }
     session.run(valid);
     for (std::size_t i = 0; i < rows.size(); ++i) take(i);
   };
   for (std::int64_t at = 0; at < frames; at += block) run(at, std::min(block, frames - at));
-  if (frames % block == 0) run(0, 0);   // says that the recording ended
+  if (frames % block == 0) run(0, 0);  // says that the recording ended
   while (session.flush_calls_left() > 0) run(0, 0);
   RUNNEL_TRY(order);
   std::vector<Bytes> outputs(rows.size());

@@ -28,14 +28,19 @@ class RunnableGraph {
   [[nodiscard]] bool streams() const { return model_->plan() != nullptr; }
   [[nodiscard]] std::int64_t block_multiple() const { return model_->plan()->block_multiple(); }
   // Time axis of a graph input or output in the plan; -1: none.
-  [[nodiscard]] int time_axis(int tensor) const { return model_->plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis(); }
+  [[nodiscard]] int time_axis(int tensor) const {
+    return model_->plan()->tensors()->Get(static_cast<std::uint32_t>(tensor))->time_axis();
+  }
 
-  // One clip; `inputs` in the graph's order, `frames` as in PrepareOptions. Returns the outputs in the graph's order.
-  Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0, int threads = 1) const;
-  // One session, called once for each entry of `steps` (inputs in the graph's order); the outputs of every call.
+  // One clip; `inputs` in the graph's order, `frames` as in PrepareOptions. Returns the outputs in the
+  // graph's order.
+  Result<std::vector<Bytes>> whole(const std::vector<Bytes>& inputs, std::int64_t frames = 0,
+                                   int threads = 1) const;
+  // One session, called once for each entry of `steps` (inputs in the graph's order); the outputs of every
+  // call.
   Result<std::vector<std::vector<Bytes>>> stepped(const std::vector<std::vector<Bytes>>& steps) const;
-  // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each streamed input
-  // is frame-major (nothing but ones in front of its time axis).
+  // The same input fed in blocks of `block` frames and flushed: every output as it would be whole. Each
+  // streamed input is frame-major (nothing but ones in front of its time axis).
   Result<std::vector<Bytes>> streamed(const std::vector<Bytes>& inputs, std::int64_t block) const;
 
  private:

@@ -26,7 +26,8 @@ Bytes whole(const std::shared_ptr<const OwnedModel>& model, std::int64_t frames,
   const auto input = (*runner)->session().input(0);
   const TensorView view = model->model().tensor(model->model().inputs()[0]);
   const std::size_t frame = view.bytes() / static_cast<std::size_t>(view.shape[1]);
-  for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>((i + static_cast<std::size_t>(first) * frame) * 73 % 199);
+  for (std::size_t i = 0; i < input.size(); ++i)
+    input[i] = static_cast<std::byte>((i + static_cast<std::size_t>(first) * frame) * 73 % 199);
   (*runner)->session().run((*engine)->prepared().block());
   const auto out = (*runner)->session().tensor(model->model().outputs()[0]);
   return Bytes(out.begin(), out.end());
@@ -37,7 +38,8 @@ void expect_exact(const std::shared_ptr<const OwnedModel>& model, std::int64_t l
     if (frames < least) continue;
     const auto report = check_streaming(model, frames, {}, 3);
     ASSERT_TRUE(report.ok()) << report.status().text();
-    for (const Difference& difference : report->differences) ADD_FAILURE() << frames << " frames, " << difference.run << ": frame " << difference.frame;
+    for (const Difference& difference : report->differences)
+      ADD_FAILURE() << frames << " frames, " << difference.run << ": frame " << difference.frame;
   }
 }
 
@@ -52,7 +54,8 @@ void build(GraphBuilder& builder, Head head, int frames) {
     std::get<compiler::PoolOptions>(builder.graph().nodes.back().options).global = true;
     x = builder.reshape(x, {1, 4});
   } else if (head == Head::mean || head == Head::mean_without_axis) {
-    const Id y = builder.tensor(head == Head::mean ? std::vector<std::int32_t>{1, 1, 4} : std::vector<std::int32_t>{1, 4}, -4);
+    const Id y = builder.tensor(
+        head == Head::mean ? std::vector<std::int32_t>{1, 1, 4} : std::vector<std::int32_t>{1, 4}, -4);
     builder.node(fb::OpCode::reduce_mean, {x}, {y}, compiler::ReduceOptions{{1}});
     x = head == Head::mean ? builder.reshape(y, {1, 4}) : y;
   } else {
@@ -60,7 +63,8 @@ void build(GraphBuilder& builder, Head head, int frames) {
     x = builder.reshape(x, {1, left * 4});
   }
   const int inputs = builder.shape(x).back();
-  const Id weights = builder.constant({5, inputs}, builder.dtype(), {-7}, -1, 60), bias = builder.constant({5}, builder.wide(), {-11}, -1, 900);
+  const Id weights = builder.constant({5, inputs}, builder.dtype(), {-7}, -1, 60),
+           bias = builder.constant({5}, builder.wide(), {-11}, -1, 900);
   const Id y = builder.tensor({1, 5}, -3);
   builder.node(fb::OpCode::fully_connected, {x, weights, bias}, {y}, compiler::FullyConnectedOptions{});
   builder.output(y);
@@ -68,7 +72,8 @@ void build(GraphBuilder& builder, Head head, int frames) {
 
 // Window j of the stream gives what the clip that starts there gives alone.
 TEST(Streamify, HeadsOverWindowsGiveWhatTheClipGives) {
-  for (const Head head : {Head::global_average, Head::global_max, Head::mean, Head::mean_without_axis, Head::dense, Head::channel_first_dense}) {
+  for (const Head head : {Head::global_average, Head::global_max, Head::mean, Head::mean_without_axis,
+                          Head::dense, Head::channel_first_dense}) {
     for (const int hop : {1, 3}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(head)) + ", every " + std::to_string(hop));
       GraphBuilder builder(11);
@@ -85,7 +90,9 @@ TEST(Streamify, HeadsOverWindowsGiveWhatTheClipGives) {
       ASSERT_TRUE(model.ok()) << model.status().text();
       const Bytes stream = whole(*model, 29);
       ASSERT_EQ(stream.size(), static_cast<std::size_t>((29 - 20) / hop + 1) * 5);
-      for (int j = 0; j * hop + 20 <= 29; ++j) EXPECT_EQ(Bytes(stream.begin() + j * 5, stream.begin() + j * 5 + 5), whole(*clip, 0, j * hop)) << "window " << j;
+      for (int j = 0; j * hop + 20 <= 29; ++j)
+        EXPECT_EQ(Bytes(stream.begin() + j * 5, stream.begin() + j * 5 + 5), whole(*clip, 0, j * hop))
+            << "window " << j;
       expect_exact(*model);
     }
   }
@@ -128,22 +135,31 @@ TEST(Streamify, NormalisationsKeepTheLengthOfTheirStream) {
 void build_attention(GraphBuilder& builder, bool batch, bool scaled) {
   const Id x = builder.input({1, 20, 6});
   const auto heads = [&](bool keys) {
-    const Id y = builder.reshape(builder.conv(x, 6, {}), batch ? std::vector<std::int32_t>{1, 20, 2, 3} : std::vector<std::int32_t>{20, 2, 3});
-    if (batch) return builder.transpose(y, keys ? std::vector<std::uint8_t>{0, 2, 3, 1} : std::vector<std::uint8_t>{0, 2, 1, 3});
-    return builder.transpose(y, keys ? std::vector<std::uint8_t>{1, 2, 0} : std::vector<std::uint8_t>{1, 0, 2});
+    const Id y = builder.reshape(builder.conv(x, 6, {}), batch ? std::vector<std::int32_t>{1, 20, 2, 3}
+                                                               : std::vector<std::int32_t>{20, 2, 3});
+    if (batch)
+      return builder.transpose(
+          y, keys ? std::vector<std::uint8_t>{0, 2, 3, 1} : std::vector<std::uint8_t>{0, 2, 1, 3});
+    return builder.transpose(y,
+                             keys ? std::vector<std::uint8_t>{1, 2, 0} : std::vector<std::uint8_t>{1, 0, 2});
   };
-  const auto shaped = [&](int a, int b, int exponent) { return builder.tensor(batch ? std::vector<std::int32_t>{1, 2, a, b} : std::vector<std::int32_t>{2, a, b}, exponent); };
+  const auto shaped = [&](int a, int b, int exponent) {
+    return builder.tensor(batch ? std::vector<std::int32_t>{1, 2, a, b} : std::vector<std::int32_t>{2, a, b},
+                          exponent);
+  };
   Id scores = shaped(20, 20, -3);
   builder.node(fb::OpCode::matmul, {heads(false), heads(true)}, {scores}, compiler::FullyConnectedOptions{});
   if (scaled) {
     const Id factor = builder.constant({1}, builder.dtype(), {-7}, -1, 100), y = shaped(20, 20, -4);
-    builder.node(fb::OpCode::mul, {scores, factor}, {y}, compiler::BinaryOptions{}, builder.dtype() == DType::float32 ? 1 : 2);
+    builder.node(fb::OpCode::mul, {scores, factor}, {y}, compiler::BinaryOptions{},
+                 builder.dtype() == DType::float32 ? 1 : 2);
     scores = y;
   }
   const Id weights = shaped(20, 20, builder.dtype() == DType::int16 ? -15 : -7), y = shaped(20, 3, -5);
   builder.node(fb::OpCode::softmax, {scores}, {weights}, compiler::AxisOptions{batch ? 3 : 2});
   builder.node(fb::OpCode::matmul, {weights, heads(false)}, {y}, compiler::FullyConnectedOptions{});
-  const Id back = builder.transpose(y, batch ? std::vector<std::uint8_t>{0, 2, 1, 3} : std::vector<std::uint8_t>{1, 0, 2});
+  const Id back = builder.transpose(
+      y, batch ? std::vector<std::uint8_t>{0, 2, 1, 3} : std::vector<std::uint8_t>{1, 0, 2});
   builder.output(builder.reshape(back, {1, 20, 6}));
 }
 
@@ -180,7 +196,8 @@ TEST(Streamify, WindowsWithoutAPlaceForThemAreErrors) {
   StreamOptions pool, attention;
   pool.pool_window = 5;
   attention.attention = compiler::AttentionWindow{3, 0, 1};
-  for (const StreamOptions& options : {pool, attention}) EXPECT_EQ(builder.build(nullptr, options).status().code(), Code::invalid_argument);
+  for (const StreamOptions& options : {pool, attention})
+    EXPECT_EQ(builder.build(nullptr, options).status().code(), Code::invalid_argument);
 }
 
 TEST(Streamify, LookAheadBeyondTheLimitNamesWhatLooksAhead) {
@@ -193,7 +210,10 @@ TEST(Streamify, LookAheadBeyondTheLimitNamesWhatLooksAhead) {
   options.max_lookahead = 2;
   const Status status = builder.build(nullptr, options).status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("\"" + builder.graph().tensors[static_cast<std::size_t>(y)].name + "\" looks 3 frames ahead, expected at most 2"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("\"" + builder.graph().tensors[static_cast<std::size_t>(y)].name +
+                               "\" looks 3 frames ahead, expected at most 2"),
+            std::string::npos)
+      << status.text();
 }
 
 // One error names them all.
@@ -217,9 +237,11 @@ TEST(Streamify, TimeBehindOtherAxes) {
     GraphBuilder builder(18, dtype);
     Id x = builder.input({1, 6, 40, 2});
     builder.graph().time_axes = {2};
-    const Id y = builder.conv2d(x, 2, {.kernel = 3, .left = 1, .right = 1}, {.kernel = 5, .left = 2, .right = 2});
+    const Id y =
+        builder.conv2d(x, 2, {.kernel = 3, .left = 1, .right = 1}, {.kernel = 5, .left = 2, .right = 2});
     x = builder.binary(fb::OpCode::add, y, x);
-    x = builder.conv2d(builder.relu(x), 3, {.kernel = 2, .stride = 2}, {.kernel = 3, .stride = 2, .left = 1, .right = 1});
+    x = builder.conv2d(builder.relu(x), 3, {.kernel = 2, .stride = 2},
+                       {.kernel = 3, .stride = 2, .left = 1, .right = 1});
     builder.output(x);
     std::vector<std::string> refusals;
     const auto model = builder.build(&refusals);
@@ -234,7 +256,8 @@ TEST(Streamify, TimeBehindOtherAxes) {
 TEST(Streamify, PaddingOfTwoAxes) {
   GraphBuilder builder(19);
   const Id x = builder.input({1, 20, 4, 2}), y = builder.tensor({1, 23, 6, 2}, -4);
-  builder.node(fb::OpCode::pad, {x}, {y}, compiler::PadOptions{{0, 2, 1, 0}, {0, 1, 1, 0}, fb::PadMode::zero, 9});
+  builder.node(fb::OpCode::pad, {x}, {y},
+               compiler::PadOptions{{0, 2, 1, 0}, {0, 1, 1, 0}, fb::PadMode::zero, 9});
   builder.output(builder.conv2d(y, 3, {.kernel = 3}, {.kernel = 3}));
   std::vector<std::string> refusals;
   const auto model = builder.build(&refusals);

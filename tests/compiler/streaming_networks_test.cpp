@@ -1,4 +1,5 @@
-// Real networks stream exactly; docs/streaming-networks.md is what came out. RUNNEL_UPDATE_DOCS=1 writes it anew.
+// Real networks stream exactly; docs/streaming-networks.md is what came out. RUNNEL_UPDATE_DOCS=1 writes it
+// anew.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -41,15 +42,19 @@ constexpr Network kNetworks[] = {
     {"conformance/models/m3__c_s8.espdl", "convolution and GRU, int8"},
     {"conformance/models/m3__c_s16.espdl", "convolution and GRU, int16"},
     {"trained/M2.onnx", "DS-CNN on two axes, windows of the clip, float", StreamOptions::kClip},
-    {"conformance/models/m2__c_s8.espdl", "DS-CNN on two axes, windows of the clip, int8", StreamOptions::kClip},
-    {"conformance/models/m2__c_s16.espdl", "DS-CNN on two axes, windows of the clip, int16", StreamOptions::kClip},
+    {"conformance/models/m2__c_s8.espdl", "DS-CNN on two axes, windows of the clip, int8",
+     StreamOptions::kClip},
+    {"conformance/models/m2__c_s16.espdl", "DS-CNN on two axes, windows of the clip, int16",
+     StreamOptions::kClip},
     {"trained/har/H1.onnx", "motion, strided, float"},
     {"conformance/models/h1__c_s8.espdl", "motion, strided, int8"},
     {"digits/digits.onnx", "spoken digits, float"},
     {"digits/digits_c_s8.espdl", "spoken digits, int8"},
     {"digits/digits_esp32p4_s8.espdl", "spoken digits, int8 per channel"},
-    {"models/mlperf-tiny/str_ww_ref_model.tflite", "MLPerf Tiny streaming wakeword, its clip of 30 frames turned into a stream"},
-    {"models/mlperf-tiny/kws_ref_model.tflite", "MLPerf Tiny keywords, windows of the clip", StreamOptions::kClip},
+    {"models/mlperf-tiny/str_ww_ref_model.tflite",
+     "MLPerf Tiny streaming wakeword, its clip of 30 frames turned into a stream"},
+    {"models/mlperf-tiny/kws_ref_model.tflite", "MLPerf Tiny keywords, windows of the clip",
+     StreamOptions::kClip},
     {"models/openwakeword/embedding_model.onnx", "openWakeWord embedding, float"},
     {"models/synthetic/crnn_lstm2_random.onnx", "convolution and two LSTMs, float"},
     {"espdl/tcn/tcn3_c_s8.espdl", "three dilated convolutions, int8"},
@@ -57,7 +62,8 @@ constexpr Network kNetworks[] = {
     {"espdl/tcn/probe_pad_c_s8.espdl", "padding on both sides"},
     {"espdl/tcn/probe_res_c_s8.espdl", "residual branch with a slice"},
     {"espdl/tcn/probe_stride_c_s8.espdl", "two strides"},
-    {"espdl/models/esp32p4/streaming/model.espdl", "published example, a dense layer over the last 3 frames, every 3", StreamOptions::kClip, 3},
+    {"espdl/models/esp32p4/streaming/model.espdl",
+     "published example, a dense layer over the last 3 frames, every 3", StreamOptions::kClip, 3},
 };
 
 Result<compiler::LoadedModel> load(const Network& network) {
@@ -72,9 +78,11 @@ std::string row_of(const Network& network, const ModelDescription& about, bool e
   std::size_t contexts = 0;
   for (const TensorDescription& tensor : about.tensors) contexts += tensor.state_bytes;
   char text[400];
-  std::snprintf(text, sizeof text, "| %s | %s | %lld | %lld | %g | %lld | %zu | %zu | %.0f | %s |\n", fs::path(network.path).filename().c_str(), network.what,
-                static_cast<long long>(about.block), static_cast<long long>(about.tensors[static_cast<std::size_t>(about.outputs[0])].delay), about.lookahead,
-                static_cast<long long>(about.cold_start), contexts, about.memory.state, about.macs_per_frame, exact ? "yes" : "NO");
+  std::snprintf(text, sizeof text, "| %s | %s | %lld | %lld | %g | %lld | %zu | %zu | %.0f | %s |\n",
+                fs::path(network.path).filename().c_str(), network.what, static_cast<long long>(about.block),
+                static_cast<long long>(about.tensors[static_cast<std::size_t>(about.outputs[0])].delay),
+                about.lookahead, static_cast<long long>(about.cold_start), contexts, about.memory.state,
+                about.macs_per_frame, exact ? "yes" : "NO");
   return text;
 }
 
@@ -82,12 +90,17 @@ TEST(StreamingNetworks, EveryOneIsExactAndThePageSaysSo) {
   RUNNEL_NEEDS_DATA();
   std::string page =
       "# Real networks as streams\n\n"
-      "Written by `tests/compiler/streaming_networks_test.cpp` (`RUNNEL_UPDATE_DOCS=1`). Every network was streamed in blocks of seven sizes, after resets, two "
-      "sessions\ninterleaved, saved and restored, and event-driven, and compared with the run over the whole recording: *exact* means the same bits in all of "
-      "them.\nBlock: the least number of source frames per call. D: delay of the first output in its own frames. Look-ahead and cold start: in source frames. "
-      "Context: the frames\nthat later calls need; state: all that a session keeps in a device plan (contexts, one block behind each, recurrent state, counters). "
+      "Written by `tests/compiler/streaming_networks_test.cpp` (`RUNNEL_UPDATE_DOCS=1`). Every network was "
+      "streamed in blocks of seven sizes, after resets, two "
+      "sessions\ninterleaved, saved and restored, and event-driven, and compared with the run over the whole "
+      "recording: *exact* means the same bits in all of "
+      "them.\nBlock: the least number of source frames per call. D: delay of the first output in its own "
+      "frames. Look-ahead and cold start: in source frames. "
+      "Context: the frames\nthat later calls need; state: all that a session keeps in a device plan "
+      "(contexts, one block behind each, recurrent state, counters). "
       "MACs: per source frame, as\nmany as the whole run needs.\n\n"
-      "| network | what it is | block | D | look-ahead | cold start | context bytes | state bytes | MACs per frame | exact |\n|---|---|---|---|---|---|---|---|---|---|\n";
+      "| network | what it is | block | D | look-ahead | cold start | context bytes | state bytes | MACs per "
+      "frame | exact |\n|---|---|---|---|---|---|---|---|---|---|\n";
   int found = 0;
   for (const Network& network : kNetworks) {
     if (!fs::exists(test::data_folder() / network.path)) continue;
@@ -97,7 +110,8 @@ TEST(StreamingNetworks, EveryOneIsExactAndThePageSaysSo) {
     const auto report = check_streaming(loaded->model, network.frames, {}, 5);
     ASSERT_TRUE(report.ok()) << report.status().text();
     EXPECT_GT(report->output_frames, 0);
-    for (const Difference& difference : report->differences) ADD_FAILURE() << difference.run << ": frame " << difference.frame;
+    for (const Difference& difference : report->differences)
+      ADD_FAILURE() << difference.run << ": frame " << difference.frame;
     PrepareOptions device;
     device.isa = Isa::generic;
     device.slack = false;
@@ -115,13 +129,15 @@ TEST(StreamingNetworks, EveryOneIsExactAndThePageSaysSo) {
   EXPECT_TRUE(written == page) << path << " is out of date: run this test with RUNNEL_UPDATE_DOCS=1";
 }
 
-// Multiply-adds of the shapes that are prepared for a step and for a whole recording. A strided layer takes a frame more now and then, and windows of a
-// pool more than one result: only where every layer makes a frame out of a frame is the sum the same to the last one.
+// Multiply-adds of the shapes that are prepared for a step and for a whole recording. A strided layer takes a
+// frame more now and then, and windows of a pool more than one result: only where every layer makes a frame
+// out of a frame is the sum the same to the last one.
 TEST(StreamingNetworks, StepMultipliesNoMoreThanOffline) {
   RUNNEL_NEEDS_DATA();
   constexpr std::int64_t kFrames = 96;
-  for (const char* path : {"trained/M1.onnx", "conformance/models/m1__c_s8.espdl", "conformance/models/m1__c_s16.espdl", "digits/digits.onnx", "digits/digits_c_s8.espdl",
-                           "digits/digits_esp32p4_s8.espdl"}) {
+  for (const char* path :
+       {"trained/M1.onnx", "conformance/models/m1__c_s8.espdl", "conformance/models/m1__c_s16.espdl",
+        "digits/digits.onnx", "digits/digits_c_s8.espdl", "digits/digits_esp32p4_s8.espdl"}) {
     SCOPED_TRACE(path);
     const auto loaded = load({path, ""});
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
@@ -136,8 +152,9 @@ TEST(StreamingNetworks, StepMultipliesNoMoreThanOffline) {
   }
 }
 
-// A published streaming file, with the exporter's caches in front of its layers, against our own stream of its offline twin: behind the frames of
-// the first clip, in which its caches still hold zeros for frames in front of the recording that the offline network never sees, the same bytes.
+// A published streaming file, with the exporter's caches in front of its layers, against our own stream of
+// its offline twin: behind the frames of the first clip, in which its caches still hold zeros for frames in
+// front of the recording that the offline network never sees, the same bytes.
 TEST(StreamingNetworks, PublishedStreamingFileGivesWhatOurStreamOfItsTwinGives) {
   RUNNEL_NEEDS_DATA();
   constexpr std::size_t kFrames = 96, kFrameBytes = 16, kStep = 3, kClip = 24;
@@ -146,7 +163,8 @@ TEST(StreamingNetworks, PublishedStreamingFileGivesWhatOurStreamOfItsTwinGives) 
   for (std::byte& value : input) value = static_cast<std::byte>(random());
   int compared = 0;
   for (const char* target : {"esp32p4", "esp32s3"}) {
-    const std::string folder = std::string("espdl/models/") + target + "/streaming/", twin = folder + "model.espdl";
+    const std::string folder = std::string("espdl/models/") + target + "/streaming/",
+                      twin = folder + "model.espdl";
     if (!fs::exists(test::data_folder() / folder / "streaming_model.espdl")) continue;
     const auto ours = load({twin.c_str(), "", StreamOptions::kClip, static_cast<int>(kStep)});
     ASSERT_TRUE(ours.ok()) << ours.status().text();
@@ -164,18 +182,21 @@ TEST(StreamingNetworks, PublishedStreamingFileGivesWhatOurStreamOfItsTwinGives) 
 
     compiler::LoadOptions as_target;
     as_target.target = target;
-    const auto imported = compiler::import_file(test::data_folder() / folder / "streaming_model.espdl", as_target);
+    const auto imported =
+        compiler::import_file(test::data_folder() / folder / "streaming_model.espdl", as_target);
     ASSERT_TRUE(imported.ok()) << imported.status().text();
     const auto theirs = test::RunnableGraph::make(imported->graph);
     ASSERT_TRUE(theirs.ok()) << theirs.status().text();
     std::vector<std::vector<test::Bytes>> steps;
     for (std::size_t at = 0; at < input.size(); at += kStep * kFrameBytes) {
-      steps.push_back({test::Bytes(input.begin() + static_cast<std::ptrdiff_t>(at), input.begin() + static_cast<std::ptrdiff_t>(at + kStep * kFrameBytes))});
+      steps.push_back({test::Bytes(input.begin() + static_cast<std::ptrdiff_t>(at),
+                                   input.begin() + static_cast<std::ptrdiff_t>(at + kStep * kFrameBytes))});
     }
     const auto outputs = (*theirs)->stepped(steps);
     ASSERT_TRUE(outputs.ok()) << outputs.status().text();
     test::Bytes expected;
-    for (std::size_t step = kClip / kStep - 1; step < outputs->size(); ++step) expected.insert(expected.end(), (*outputs)[step][0].begin(), (*outputs)[step][0].end());
+    for (std::size_t step = kClip / kStep - 1; step < outputs->size(); ++step)
+      expected.insert(expected.end(), (*outputs)[step][0].begin(), (*outputs)[step][0].end());
     EXPECT_EQ(test::Bytes(result.begin(), result.end()), expected) << target;
     ++compared;
   }

@@ -1,4 +1,5 @@
-// Public .tflite networks against recorded outputs of the reference kernels: quantized ones byte for byte, as sequences where they have state.
+// Public .tflite networks against recorded outputs of the reference kernels: quantized ones byte for byte, as
+// sequences where they have state.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +53,8 @@ void expect_same(const Bytes& found, const Bytes& expected, const std::string& w
 }
 
 // All steps of one recorded case; a state output is given back to its paired input.
-void check_case(const RunnableGraph& graph, const json& detail, const json& recorded, const std::filesystem::path& folder, const json& tolerance) {
+void check_case(const RunnableGraph& graph, const json& detail, const json& recorded,
+                const std::filesystem::path& folder, const json& tolerance) {
   const std::size_t steps = recorded["steps"];
   const std::size_t inputs = graph.model().inputs().size(), outputs = graph.model().outputs().size();
   std::vector<Bytes> values(inputs);
@@ -73,8 +75,10 @@ void check_case(const RunnableGraph& graph, const json& detail, const json& reco
       const std::size_t bytes = graph.model().tensor(graph.model().inputs()[i]).bytes();
       Bytes value(bytes);
       const std::size_t from = per_step[i] ? step * bytes : 0;
-      if (from + bytes <= values[i].size()) std::copy_n(values[i].begin() + static_cast<std::ptrdiff_t>(from), bytes, value.begin());
-      else ASSERT_TRUE(values[i].empty()) << "input " << i << " is too short";
+      if (from + bytes <= values[i].size())
+        std::copy_n(values[i].begin() + static_cast<std::ptrdiff_t>(from), bytes, value.begin());
+      else
+        ASSERT_TRUE(values[i].empty()) << "input " << i << " is too short";
       if (explicit_state && step > 0) {
         for (const json& pair : detail["state_pairs"]) {
           if (pair.at("input_index") == i) value = results.back()[pair.at("output_index").get<std::size_t>()];
@@ -100,13 +104,17 @@ void check_case(const RunnableGraph& graph, const json& detail, const json& reco
     ASSERT_LT(index, outputs);
     Bytes found;
     for (std::size_t step = 0; step < steps; ++step) {
-      const bool saved = !output["saved_steps"].is_array() || std::ranges::find(output["saved_steps"], json(step)) != output["saved_steps"].end();
+      const bool saved = !output["saved_steps"].is_array() ||
+                         std::ranges::find(output["saved_steps"], json(step)) != output["saved_steps"].end();
       if (saved) found.insert(found.end(), results[step][index].begin(), results[step][index].end());
     }
     const Bytes expected = read_file(folder / output["file"].get<std::string>());
-    const std::string what = detail["model"].get<std::string>() + " case " + std::to_string(recorded["id"].get<int>()) + " output " + std::to_string(index);
-    if (tolerance.contains("exact")) expect_same(found, expected, what);
-    else expect_close(found, expected, tolerance["relative_to_max_abs"], what);
+    const std::string what = detail["model"].get<std::string>() + " case " +
+                             std::to_string(recorded["id"].get<int>()) + " output " + std::to_string(index);
+    if (tolerance.contains("exact"))
+      expect_same(found, expected, what);
+    else
+      expect_close(found, expected, tolerance["relative_to_max_abs"], what);
   }
 }
 
@@ -143,11 +151,13 @@ TEST(TfliteModels, NetworksOfTheNpuByteForByteOnTheCpu) {
     for (int run = 0; run < 2; ++run) {
       std::vector<Bytes> inputs;
       for (std::size_t i = 0; i < graph->model().inputs().size(); ++i) {
-        inputs.push_back(read_file(folder / "io" / (name + ".in" + std::to_string(i) + "." + std::to_string(run) + ".bin")));
+        inputs.push_back(read_file(folder / "io" /
+                                   (name + ".in" + std::to_string(i) + "." + std::to_string(run) + ".bin")));
       }
       const auto outputs = graph->whole(inputs);
       ASSERT_TRUE(outputs.ok()) << outputs.status().text();
-      expect_same((*outputs)[0], read_file(folder / "io" / (name + ".out0." + std::to_string(run) + ".bin")), name + " run " + std::to_string(run));
+      expect_same((*outputs)[0], read_file(folder / "io" / (name + ".out0." + std::to_string(run) + ".bin")),
+                  name + " run " + std::to_string(run));
     }
     ++networks;
   }
@@ -157,7 +167,8 @@ TEST(TfliteModels, NetworksOfTheNpuByteForByteOnTheCpu) {
 TEST(TfliteModels, EveryNetworkImportsAndWhatIsForAnNpuNeedsItsDelegate) {
   RUNNEL_NEEDS_DATA();
   int imported = 0;
-  for (const char* folder : {"ethosu/models", "models/mww", "models/mlperf-tiny", "models/tflm", "models/dtln"}) {
+  for (const char* folder :
+       {"ethosu/models", "models/mww", "models/mlperf-tiny", "models/tflm", "models/dtln"}) {
     for (const auto& file : std::filesystem::recursive_directory_iterator(data_folder() / folder)) {
       const std::string path = file.path().string();
       if (file.path().extension() != ".tflite" || is_front_end(path)) continue;
@@ -170,7 +181,8 @@ TEST(TfliteModels, EveryNetworkImportsAndWhatIsForAnNpuNeedsItsDelegate) {
       ASSERT_TRUE(graph.ok()) << graph.status().text();
       const auto runnable = RunnableGraph::make(*graph);
       ASSERT_TRUE(runnable.ok()) << runnable.status().text();
-      EXPECT_NE((*runnable)->whole({}).status().text().find("delegate \"ethos-u\""), std::string::npos) << (*runnable)->whole({}).status().text();
+      EXPECT_NE((*runnable)->whole({}).status().text().find("delegate \"ethos-u\""), std::string::npos)
+          << (*runnable)->whole({}).status().text();
     }
   }
   EXPECT_GE(imported, 25);

@@ -29,13 +29,15 @@ Tensor tensor(std::string name, std::vector<std::int32_t> shape, int exponent) {
   return out;
 }
 
-// x [1, 6, 2] + row -> sum -> convolution (kernel 2, causal, per-channel scales) -> y. Tensors are numbered awkwardly, one of
-// them (number 0) is used by nothing, and two constants are equal.
+// x [1, 6, 2] + row -> sum -> convolution (kernel 2, causal, per-channel scales) -> y. Tensors are numbered
+// awkwardly, one of them (number 0) is used by nothing, and two constants are equal.
 Graph small_graph() {
   Graph graph;
   graph.name = "small";
-  graph.tensors = {tensor("unused", {3}, 0), tensor("y", {1, 6, 2}, -3), tensor("sum", {1, 6, 2}, -4), tensor("row", {1, 1, 2}, -4),
-                   tensor("x", {1, 6, 2}, -4), tensor("w", {2, 1, 2, 2}, -5), tensor("shifted", {1, 6, 2}, -4), tensor("row again", {1, 1, 2}, -4)};
+  graph.tensors = {tensor("unused", {3}, 0),         tensor("y", {1, 6, 2}, -3),
+                   tensor("sum", {1, 6, 2}, -4),     tensor("row", {1, 1, 2}, -4),
+                   tensor("x", {1, 6, 2}, -4),       tensor("w", {2, 1, 2, 2}, -5),
+                   tensor("shifted", {1, 6, 2}, -4), tensor("row again", {1, 1, 2}, -4)};
   graph.tensors[3].data = bytes_of({5, -5});
   graph.tensors[5].data = bytes_of({1, 2, 3, 4, 5, 6, 7, 8});
   graph.tensors[5].exponents = {-5, -6};
@@ -70,7 +72,7 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
   const Model& model = *opened;
 
   EXPECT_EQ(model.name(), "small");
-  EXPECT_EQ(model.tensor_count(), 7);   // the unused one is left out
+  EXPECT_EQ(model.tensor_count(), 7);  // the unused one is left out
   EXPECT_EQ(model.operator_count(), 3);
   ASSERT_EQ(model.inputs().size(), 1u);
   EXPECT_EQ(model.tensor_name(model.inputs()[0]), "x");
@@ -81,9 +83,13 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
     const int index = model.find_tensor(expected.name);
     ASSERT_GE(index, 0) << expected.name;
     const TensorView found = model.tensor(index);
-    EXPECT_EQ(std::vector<std::int32_t>(found.shape.dims.begin(), found.shape.dims.begin() + found.shape.rank), expected.shape) << expected.name;
+    EXPECT_EQ(
+        std::vector<std::int32_t>(found.shape.dims.begin(), found.shape.dims.begin() + found.shape.rank),
+        expected.shape)
+        << expected.name;
     EXPECT_EQ(found.dtype, expected.dtype);
-    EXPECT_EQ(std::vector<std::int8_t>(found.exponents.begin(), found.exponents.end()), expected.exponents) << expected.name;
+    EXPECT_EQ(std::vector<std::int8_t>(found.exponents.begin(), found.exponents.end()), expected.exponents)
+        << expected.name;
     EXPECT_EQ(found.channel_axis, expected.channel_axis);
     EXPECT_EQ(found.non_negative, expected.non_negative) << expected.name;
     EXPECT_EQ(found.constant, expected.data.has_value()) << expected.name;
@@ -101,8 +107,10 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
     ASSERT_EQ(found.inputs()->size(), expected.inputs.size());
     for (std::uint32_t k = 0; k < found.inputs()->size(); ++k) {
       const std::int32_t input = found.inputs()->Get(k);
-      if (expected.inputs[k] == kAbsent) EXPECT_EQ(input, -1);
-      else EXPECT_EQ(model.tensor_name(input), graph.tensors[static_cast<std::size_t>(expected.inputs[k])].name);
+      if (expected.inputs[k] == kAbsent)
+        EXPECT_EQ(input, -1);
+      else
+        EXPECT_EQ(model.tensor_name(input), graph.tensors[static_cast<std::size_t>(expected.inputs[k])].name);
     }
   }
   const fb::ConvOptions* conv = model.op(2).options_as_ConvOptions();
@@ -129,11 +137,14 @@ TEST(Writer, SectionsAndConstantsAreAligned) {
   ASSERT_GE(file.sections()->size(), 7u);
   for (const fb::Section* section : *file.sections()) {
     const auto offset = section->data()->data() - start;
-    EXPECT_EQ(offset % (section->kind() == fb::SectionKind::weights ? 64 : 16), 0) << fb::EnumNameSectionKind(section->kind());
+    EXPECT_EQ(offset % (section->kind() == fb::SectionKind::weights ? 64 : 16), 0)
+        << fb::EnumNameSectionKind(section->kind());
   }
   EXPECT_EQ(written->bytes.size() % 64, 0u);
   const Model model = Model::open(written->bytes).value();
-  const auto offset_of = [&](const char* name) { return model.tensor(model.find_tensor(name)).data.data() - written->bytes.data(); };
+  const auto offset_of = [&](const char* name) {
+    return model.tensor(model.find_tensor(name)).data.data() - written->bytes.data();
+  };
   EXPECT_EQ(offset_of("row"), offset_of("row again")) << "equal constants are stored once";
   EXPECT_EQ(offset_of("row") % 64, 0);
   EXPECT_EQ(offset_of("w") % 64, 0);
@@ -165,7 +176,8 @@ TEST(Writer, PlanAndMemoryAreRecorded) {
   const Model model = Model::open(written->bytes).value();
   ASSERT_NE(model.plan(), nullptr);
   EXPECT_EQ(model.plan()->block_multiple(), 1);
-  const fb::StreamTensor& read = *model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.find_tensor("shifted")));
+  const fb::StreamTensor& read =
+      *model.plan()->tensors()->Get(static_cast<std::uint32_t>(model.find_tensor("shifted")));
   EXPECT_EQ(read.time_axis(), 1);
   EXPECT_EQ(read.history(), 1) << "the convolution behind it reads one frame back";
   ASSERT_NE(model.arenas(), nullptr);
@@ -188,7 +200,7 @@ TEST(Writer, PlanAndMemoryAreRecorded) {
 TEST(Writer, WhatCannotStreamSaysWhy) {
   Graph graph = small_graph();
   WriteOptions options;
-  options.time_axes = {2};   // channels are no time for a convolution
+  options.time_axes = {2};  // channels are no time for a convolution
   const auto written = write_model(graph, options);
   ASSERT_TRUE(written.ok()) << written.status().text();
   ASSERT_FALSE(written->refusals.empty());
@@ -204,7 +216,8 @@ std::string refusal(const Graph& graph) { return std::string(write_model(graph).
 TEST(Writer, GraphsThatDoNotHoldTogetherAreRefused) {
   Graph graph = small_graph();
   graph.nodes[0].inputs[0] = 0;
-  EXPECT_THAT(refusal(graph), HasSubstr("operator \"first\" reads tensor \"unused\", which nothing before it computes"));
+  EXPECT_THAT(refusal(graph),
+              HasSubstr("operator \"first\" reads tensor \"unused\", which nothing before it computes"));
   graph = small_graph();
   graph.nodes[1].outputs[0] = 2;
   EXPECT_THAT(refusal(graph), HasSubstr("operator \"second\" computes tensor \"sum\" a second time"));

@@ -1,10 +1,11 @@
 // A model compiled into constants against the same model interpreted: features, output and decisions.
+#include "compiled.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
-#include "compiled.h"
 #include "digits.h"
 #include "embed/program.h"
 
@@ -35,7 +36,8 @@ struct Heard {
   std::vector<std::int64_t> first[2];
   std::size_t memory = 0;
 };
-void keep(void* user, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes, std::int64_t first) {
+void keep(void* user, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
+          std::int64_t first) {
   auto& out = *static_cast<Heard*>(user);
   const auto* from = static_cast<const unsigned char*>(frames);
   out.bytes[stage].insert(out.bytes[stage].end(), from, from + count * frame_bytes);
@@ -73,7 +75,6 @@ TEST(CompiledModel, GivesTheBitsOfTheInterpretedOne) {
 }
 
 TEST(CompiledModel, HasItsFailures) {
-
   runnel_program damaged = runnel_compiled;
   EXPECT_EQ(damaged.make_loader, nullptr) << "no model file is read";
   const auto memory = std::make_unique<Aligned>();

@@ -1,6 +1,7 @@
 #include "in_c.h"
 
-int run_in_c(const runnel_program* program, void* memory, size_t bytes, const int16_t* samples, size_t count, int* labels, int room) {
+int run_in_c(const runnel_program* program, void* memory, size_t bytes, const int16_t* samples, size_t count,
+             int* labels, int room) {
   runnel_options options = {memory, bytes, NULL, 0, NULL, NULL};
   const size_t hop = runnel_facts_of(program).hop;
   runnel_node* node;

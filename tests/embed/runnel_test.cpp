@@ -18,7 +18,7 @@ namespace {
 
 using namespace runnel;
 
-constexpr std::size_t kRoom = std::size_t{256} << 10;   // hosts pack weights for their vector units
+constexpr std::size_t kRoom = std::size_t{256} << 10;  // hosts pack weights for their vector units
 
 struct Aligned {
   alignas(64) unsigned char bytes[kRoom];
@@ -40,7 +40,8 @@ struct Frames {
   std::vector<unsigned char> bytes[2];
   std::vector<std::int64_t> first[2];
 };
-void keep(void* user, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes, std::int64_t first) {
+void keep(void* user, runnel_stage stage, const void* frames, std::size_t count, std::size_t frame_bytes,
+          std::int64_t first) {
   auto& out = *static_cast<Frames*>(user);
   const auto* from = static_cast<const unsigned char*>(frames);
   out.bytes[stage].insert(out.bytes[stage].end(), from, from + count * frame_bytes);
@@ -70,7 +71,8 @@ TEST_F(Runnel, FindsTheWordsInC) {
   RUNNEL_NEEDS_DATA();
   const test::Wav wav = test::read_wav(test::data_folder() / "digits/stitched_90s.wav");
   int labels[200] = {};
-  const int count = run_in_c(&runnel_digits, memory_->bytes, kRoom, wav.samples.data(), wav.samples.size(), labels, 200);
+  const int count =
+      run_in_c(&runnel_digits, memory_->bytes, kRoom, wav.samples.data(), wav.samples.size(), labels, 200);
   // The recording has about 60 words; scripts/firmware_nodes.sh compares every one.
   EXPECT_GT(count, 30);
   EXPECT_LT(count, 90);
@@ -85,7 +87,8 @@ TEST_F(Runnel, SaysWhatItIs) {
   EXPECT_EQ(facts.labels, 12U);
   EXPECT_STREQ(runnel_label(&runnel_digits, 10), "silence");
   EXPECT_EQ(runnel_label(&runnel_digits, 12), nullptr);
-  for (int code = RUNNEL_OK; code <= RUNNEL_STOPPED; ++code) EXPECT_STRNE(runnel_code_text(static_cast<runnel_code>(code)), "unknown code") << code;
+  for (int code = RUNNEL_OK; code <= RUNNEL_STOPPED; ++code)
+    EXPECT_STRNE(runnel_code_text(static_cast<runnel_code>(code)), "unknown code") << code;
   EXPECT_STREQ(runnel_code_text(static_cast<runnel_code>(99)), "unknown code");
 }
 
@@ -98,7 +101,9 @@ TEST_F(Runnel, ResultsDoNotDependOnPieces) {
   EXPECT_EQ(whole.bytes[RUNNEL_OUTPUT].size(), 98U * 12);
   ASSERT_EQ(runnel_reset(node), RUNNEL_OK);
   frames_ = {};
-  for (std::size_t at = 0; at < samples.size(); at += 77) ASSERT_EQ(runnel_push_int16(node, samples.data() + at, std::min<std::size_t>(77, samples.size() - at)), RUNNEL_OK);
+  for (std::size_t at = 0; at < samples.size(); at += 77)
+    ASSERT_EQ(runnel_push_int16(node, samples.data() + at, std::min<std::size_t>(77, samples.size() - at)),
+              RUNNEL_OK);
   ASSERT_EQ(runnel_end(node), RUNNEL_OK);
   EXPECT_EQ(frames_.bytes[RUNNEL_FEATURES], whole.bytes[RUNNEL_FEATURES]);
   EXPECT_EQ(frames_.bytes[RUNNEL_OUTPUT], whole.bytes[RUNNEL_OUTPUT]);
@@ -136,11 +141,15 @@ TEST_F(Runnel, FlippedBitsAreRefused) {
   for (std::size_t at = 0; at < damaged.model.count; at += 211) {
     std::memcpy(first, runnel_digits.model.first, damaged.model.count);
     first[at] ^= 4;
-    // Bytes between sections belong to nobody; everything else is refused, as data or, in the container, as a version.
+    // Bytes between sections belong to nobody; everything else is refused, as data or, in the container, as a
+    // version.
     const runnel_code code = code_of(damaged);
-    if (code == RUNNEL_OK) ++padding;
-    else ++refused;
-    EXPECT_TRUE(code == RUNNEL_OK || code == RUNNEL_INVALID_DATA || code == RUNNEL_UNSUPPORTED) << at << ": " << runnel_code_text(code);
+    if (code == RUNNEL_OK)
+      ++padding;
+    else
+      ++refused;
+    EXPECT_TRUE(code == RUNNEL_OK || code == RUNNEL_INVALID_DATA || code == RUNNEL_UNSUPPORTED)
+        << at << ": " << runnel_code_text(code);
   }
   EXPECT_GT(refused, 100);
   EXPECT_LE(padding, 6);
@@ -172,7 +181,8 @@ TEST_F(Runnel, GoesOnWhereItWasSaved) {
   EXPECT_EQ(frames_.first[RUNNEL_OUTPUT], expected.first[RUNNEL_OUTPUT]);
 }
 
-// An interrupt fills halves; the main loop is late between halves 20 and 24, of which only the last one is still there.
+// An interrupt fills halves; the main loop is late between halves 20 and 24, of which only the last one is
+// still there.
 TEST_F(Runnel, LateHalvesAreLostSamples) {
   const std::vector<std::int16_t> samples = noise(16000);
   runnel_node* node = prepare();
@@ -237,9 +247,10 @@ TEST_F(Runnel, TheLoopSleepsUntilSamplesCome) {
   runnel_hooks hooks = {};
   hooks.user = &loop;
   hooks.event = [](void* user, const runnel_event*) { ++static_cast<Loop*>(user)->events; };
-  hooks.wait = [](void* user) {   // the interrupt that ends the sleep
+  hooks.wait = [](void* user) {  // the interrupt that ends the sleep
     auto& l = *static_cast<Loop*>(user);
-    std::memcpy(l.halves + l.buffer->filled % 2 * 160, l.samples->data() + static_cast<std::size_t>(l.waits++) * 160, 320);
+    std::memcpy(l.halves + l.buffer->filled % 2 * 160,
+                l.samples->data() + static_cast<std::size_t>(l.waits++) * 160, 320);
     runnel_half_filled(l.buffer);
   };
   hooks.stop = [](void* user) { return static_cast<Loop*>(user)->waits == 2000 ? 1 : 0; };

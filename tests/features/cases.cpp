@@ -28,7 +28,8 @@ features::FbankOptions fbank_options_of(const nlohmann::json& one) {
     options.use_energy = true;
   }
   options.sample_frequency = one["sr"].get<float>();
-  options.scale = one["scale"].get<double>() == 1.0 ? features::SampleScale::int16 : features::SampleScale::unit;
+  options.scale =
+      one["scale"].get<double>() == 1.0 ? features::SampleScale::int16 : features::SampleScale::unit;
   const nlohmann::json& named = one["cfg"];
   for (auto at = named.begin(); at != named.end(); ++at) {
     const std::string text = at->is_string() ? at->get<std::string>() : at->dump();

@@ -14,17 +14,19 @@
 namespace runnel::features {
 namespace {
 
-struct Kaldi40 {   // passes of radix 4 only
-  static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
+struct Kaldi40 {  // passes of radix 4 only
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
 };
-struct Mfcc {      // energy, DCT, frames that hang over the ends
+struct Mfcc {  // energy, DCT, frames that hang over the ends
   static constexpr FbankOptions kOptions = changed(constant_preset("kaldi-mfcc"), [](FbankOptions& o) {
     o.energy_floor = 1;
     o.snip_edges = false;
   });
 };
-struct Whisper {   // 400 points, frames in the middle, limit below the maximum
-  static constexpr FbankOptions kOptions = changed(constant_preset("whisper"), [](FbankOptions& o) { o.log_max = LogMax::running; });
+struct Whisper {  // 400 points, frames in the middle, limit below the maximum
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("whisper"), [](FbankOptions& o) { o.log_max = LogMax::running; });
 };
 template <class Recipe>
 struct Tabled {
@@ -44,11 +46,14 @@ std::vector<float> frames_of(F& fbank, std::size_t piece) {
   const std::vector<float> samples = noise(8'000);
   std::vector<float> out, frames(fbank.dims() * (fbank.max_frames(piece) + fbank.max_flush_frames() + 1));
   for (std::size_t at = 0; at < samples.size();) {
-    const auto step = fbank.push(std::span(samples).subspan(at, std::min(piece, samples.size() - at)), frames);
+    const auto step =
+        fbank.push(std::span(samples).subspan(at, std::min(piece, samples.size() - at)), frames);
     at += step.samples;
-    out.insert(out.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(step.frames * fbank.dims()));
+    out.insert(out.end(), frames.begin(),
+               frames.begin() + static_cast<std::ptrdiff_t>(step.frames * fbank.dims()));
   }
-  while (const std::size_t count = fbank.flush(frames)) out.insert(out.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count * fbank.dims()));
+  while (const std::size_t count = fbank.flush(frames))
+    out.insert(out.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count * fbank.dims()));
   return out;
 }
 
@@ -58,7 +63,8 @@ using Recipes = testing::Types<Kaldi40, Mfcc, Whisper>;
 TYPED_TEST_SUITE(ConstantFbankOf, Recipes);
 
 TYPED_TEST(ConstantFbankOf, GivesTheSameBitsFromTheSameMemory) {
-  HeapMemory told_memory(Fbank::state_bytes_of(TypeParam::kOptions)), memory(Fbank::state_bytes_of(TypeParam::kOptions));
+  HeapMemory told_memory(Fbank::state_bytes_of(TypeParam::kOptions)),
+      memory(Fbank::state_bytes_of(TypeParam::kOptions));
   Result<Fbank> told = Fbank::make(Tabled<TypeParam>::kTables, Isa::reference, told_memory);
   ASSERT_TRUE(told.ok()) << told.status().text();
   ConstantFbank<Tabled<TypeParam>> constant;

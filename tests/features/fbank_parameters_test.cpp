@@ -62,8 +62,9 @@ TEST(FbankParameters, ErrorsNameParameterValueAndRange) {
   EXPECT_EQ(set_text("preemphasis_coefficient", "nan"), "preemphasis_coefficient=nan: expected 0 to 1");
   EXPECT_EQ(set_text("sample_frequency", "16k"), "sample_frequency=16k: expected 10 to 768000 Hz");
   EXPECT_EQ(set_text("snip_edges", "maybe"), "snip_edges=maybe: expected true or false");
-  EXPECT_EQ(set_text("window_type", "kaiser"),
-            "window_type=kaiser: expected povey, hamming, hanning, hann, blackman, sine, rectangular, sqrt_hann");
+  EXPECT_EQ(
+      set_text("window_type", "kaiser"),
+      "window_type=kaiser: expected povey, hamming, hanning, hann, blackman, sine, rectangular, sqrt_hann");
   EXPECT_EQ(set_text("num_mels_bins", "40"), "unknown parameter 'num_mels_bins'; did you mean num_mel_bins?");
   EXPECT_TRUE(set_text("zzzzzzzzzz", "1")
                   .starts_with("unknown parameter 'zzzzzzzzzz'; known are kind, sample_frequency"));
@@ -122,7 +123,8 @@ TEST(FbankOptions, RefusesCombinationsThatMakeNoSense) {
   };
   EXPECT_EQ(text([](FbankOptions& o) { o.n_fft = 256; }),
             "n_fft 256: expected at least the frame length, 400 samples, or long_frames=cut");
-  EXPECT_EQ(text([](FbankOptions& o) { o.frame_length = 100000; }), "frame_length gives an FFT size of 2097152: expected at most 1048576");
+  EXPECT_EQ(text([](FbankOptions& o) { o.frame_length = 100000; }),
+            "frame_length gives an FFT size of 2097152: expected at most 1048576");
   EXPECT_EQ(text([](FbankOptions& o) { o.win_length = 1; }), "win_length: 1 samples, expected at least 2");
   EXPECT_EQ(text([](FbankOptions& o) { o.low_freq = 8000; }),
             "low_freq 8000 Hz: expected 0 up to below 8000 Hz, half the sample frequency");

@@ -27,7 +27,8 @@ TEST(FbankSource, GivesTheFramesOfItsOptions) {
   Result<Fbank> fbank = Fbank::make(WrittenDown::kTables, best_isa(), memory);
   ASSERT_TRUE(fbank.ok()) << fbank.status().text();
   EXPECT_EQ(memory.used(), Fbank::state_bytes_of(options));
-  const std::vector<float> got = test::run_in_pieces(*fbank, samples, [](std::size_t) { return std::size_t{100}; });
+  const std::vector<float> got =
+      test::run_in_pieces(*fbank, samples, [](std::size_t) { return std::size_t{100}; });
   ASSERT_FALSE(got.empty());
   EXPECT_EQ(got, test::run_whole(options, best_isa(), samples));
 }
@@ -36,7 +37,8 @@ TEST(FbankSource, RefusesWhatCannotBeWrittenDown) {
   FbankOptions options;
   options.fft = FftChoice::fftw;
   EXPECT_EQ(fbank_source(options, "X").status().text(), "fft=fftw has no tables; expected fft=own");
-  EXPECT_EQ(fbank_source(*preset("whisper"), "X").status().text(), "log_max=global holds a whole recording; expected log_max=running or fixed");
+  EXPECT_EQ(fbank_source(*preset("whisper"), "X").status().text(),
+            "log_max=global holds a whole recording; expected log_max=running or fixed");
   options = {};
   options.num_mel_bins = 200;
   EXPECT_NE(fbank_source(options, "X").status().text().find("num_mel_bins 200"), std::string_view::npos);

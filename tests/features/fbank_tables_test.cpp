@@ -17,15 +17,18 @@ namespace runnel::features {
 namespace {
 
 struct Kaldi40 {
-  static constexpr FbankOptions kOptions = changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("kaldi"), [](FbankOptions& o) { o.num_mel_bins = 40; });
 };
 struct KaldiMfcc {
-  static constexpr FbankOptions kOptions = changed(constant_preset("kaldi-mfcc"), [](FbankOptions& o) { o.energy_floor = 1; });
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("kaldi-mfcc"), [](FbankOptions& o) { o.energy_floor = 1; });
 };
-struct Whisper {   // FFT of 400 points, slaney scale and norm
-  static constexpr FbankOptions kOptions = changed(constant_preset("whisper"), [](FbankOptions& o) { o.log_max = LogMax::running; });
+struct Whisper {  // FFT of 400 points, slaney scale and norm
+  static constexpr FbankOptions kOptions =
+      changed(constant_preset("whisper"), [](FbankOptions& o) { o.log_max = LogMax::running; });
 };
-struct EdgeImpulse {   // triangles on bins, power divided by the FFT size
+struct EdgeImpulse {  // triangles on bins, power divided by the FFT size
   static constexpr FbankOptions kOptions = constant_preset("edge-impulse-mfcc");
 };
 struct OddStft {
@@ -33,7 +36,7 @@ struct OddStft {
     o.kind = FeatureKind::stft;
     o.window_type = WindowType::blackman;
     o.win_length = 231;
-    o.n_fft = 253;   // 11 * 23
+    o.n_fft = 253;  // 11 * 23
   });
 };
 
@@ -45,7 +48,8 @@ std::vector<float> noise(std::size_t count) {
 }
 
 // With a memory that gives out `bytes` and no more.
-std::vector<float> frames_of(const FbankTables& tables, Isa isa, std::size_t bytes, const std::vector<float>& samples) {
+std::vector<float> frames_of(const FbankTables& tables, Isa isa, std::size_t bytes,
+                             const std::vector<float>& samples) {
   HeapMemory memory(bytes);
   Result<Fbank> fbank = Fbank::make(tables, isa, memory);
   EXPECT_TRUE(fbank.ok()) << fbank.status().text();
@@ -106,7 +110,8 @@ TEST(FbankTables, ThoseOfAnySizeCanBeWrittenDown) {
   const std::vector<float> floats(made->tables().floats, made->tables().floats + sizes.floats);
   const std::vector<std::int32_t> integers(made->tables().integers, made->tables().integers + sizes.integers);
   const std::vector<float> samples = noise(2000);
-  EXPECT_EQ(frames_of(fbank_tables(options, floats.data(), integers.data()), best_isa(), Fbank::state_bytes_of(options), samples),
+  EXPECT_EQ(frames_of(fbank_tables(options, floats.data(), integers.data()), best_isa(),
+                      Fbank::state_bytes_of(options), samples),
             test::run_whole(options, best_isa(), samples));
 }
 

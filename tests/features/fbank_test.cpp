@@ -94,7 +94,8 @@ TEST(Fbank, ThoseLikeAnotherGiveWhatEachGivesAlone) {
     }
     for (int i = 0; i < 2; ++i) {
       std::vector<float> frames((others[i]->max_flush_frames() + 1) * others[i]->dims());
-      while (const std::size_t count = others[i]->flush(frames)) keep(together[i], frames, count * others[i]->dims());
+      while (const std::size_t count = others[i]->flush(frames))
+        keep(together[i], frames, count * others[i]->dims());
       EXPECT_EQ(together[i].size(), alone[i].size());
       EXPECT_TRUE(together[i] == alone[i]);
     }

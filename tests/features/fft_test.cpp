@@ -44,9 +44,9 @@ double snr_db(const std::vector<float>& got, const std::vector<float>& x) {
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all;
   for (std::size_t n = 1; n <= 130; ++n) all.push_back(n);  // among them primes, and primes times two
-  for (const std::size_t n : {160, 200, 240,  250,  256,  320,  400,  480,  512,  550,  600,  640,  720, 800,
-                              882, 960, 1000, 1024, 1102, 1200, 1250, 1440, 1458, 1536, 2048, 2500, 4096,
-                              275, 441, 625, 729, 1009, 1103, 1875, 2018, 2500, 2662}) {
+  for (const std::size_t n : {160,  200, 240, 250,  256,  320,  400,  480,  512,  550,  600,  640,  720,
+                              800,  882, 960, 1000, 1024, 1102, 1200, 1250, 1440, 1458, 1536, 2048, 2500,
+                              4096, 275, 441, 625,  729,  1009, 1103, 1875, 2018, 2500, 2662}) {
     all.push_back(n);
   }
   return all;
@@ -99,7 +99,8 @@ TEST(OwnFft, InverseAgreesWithItsDefinitionAndIgnoresWhatCannotBe) {
     for (std::size_t i = 0; i < n; ++i) {
       double sum = re[0];
       for (std::size_t k = 1; k < bins; ++k) {
-        const double angle = 2 * 3.14159265358979323846 * static_cast<double>(k * i % n) / static_cast<double>(n);
+        const double angle =
+            2 * 3.14159265358979323846 * static_cast<double>(k * i % n) / static_cast<double>(n);
         const bool self = 2 * k == n;
         sum += (self ? 1 : 2) * (re[k] * std::cos(angle) - (self ? 0 : im[k] * std::sin(angle)));
       }

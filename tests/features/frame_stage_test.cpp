@@ -1,4 +1,5 @@
-// Deltas, stacking and running normalisation against their offline definitions in double precision, at every length.
+// Deltas, stacking and running normalisation against their offline definitions in double precision, at every
+// length.
 #include "features/frame_stage.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ Matrix noise(std::size_t frames) {
   std::mt19937 random(static_cast<unsigned>(frames) + 1);
   Matrix x(frames, std::vector<double>(kDims));
   for (auto& frame : x) {
-    for (double& value : frame) value = static_cast<double>(static_cast<float>(static_cast<std::int32_t>(random())) / 268435456.0F + 3);
+    for (double& value : frame)
+      value = static_cast<double>(static_cast<float>(static_cast<std::int32_t>(random())) / 268435456.0F + 3);
   }
   return x;
 }
@@ -58,7 +60,8 @@ void expect_definition(Make make, Expected expected, double tolerance) {
     ASSERT_EQ(got.size(), want.size());
     for (std::size_t t = 0; t < got.size(); ++t) {
       ASSERT_EQ(got[t].size(), want[t].size());
-      for (std::size_t i = 0; i < got[t].size(); ++i) ASSERT_NEAR(got[t][i], want[t][i], tolerance) << t << " " << i;
+      for (std::size_t i = 0; i < got[t].size(); ++i)
+        ASSERT_NEAR(got[t][i], want[t][i], tolerance) << t << " " << i;
     }
     stage.reset();
     EXPECT_EQ(run(stage, x), got);
@@ -72,7 +75,8 @@ Matrix deltas_of(const Matrix& x, std::int64_t reach) {
     for (std::size_t i = 0; i < kDims; ++i) {
       double sum = 0, squares = 0;
       for (std::int64_t k = -reach; k <= reach; ++k) {
-        sum += static_cast<double>(k) * x[static_cast<std::size_t>(std::clamp<std::int64_t>(t + k, 0, last))][i];
+        sum +=
+            static_cast<double>(k) * x[static_cast<std::size_t>(std::clamp<std::int64_t>(t + k, 0, last))][i];
         squares += static_cast<double>(k * k);
       }
       out[static_cast<std::size_t>(t)][i] = sum / squares;
@@ -95,7 +99,8 @@ TEST(Deltas, AreTheRegressionOverReplicatedEdges) {
           Matrix out = with_static ? x : Matrix(x.size()), level = x;
           for (int i = 0; i < order; ++i) {
             level = deltas_of(level, (window - 1) / 2);
-            for (std::size_t t = 0; t < x.size(); ++t) out[t].insert(out[t].end(), level[t].begin(), level[t].end());
+            for (std::size_t t = 0; t < x.size(); ++t)
+              out[t].insert(out[t].end(), level[t].begin(), level[t].end());
           }
           return out;
         };
@@ -132,13 +137,16 @@ TEST(FrameStack, StacksAsLowFrameRateFeatures) {
     const std::int64_t m = frames, n = step;
     // Written as the training code does it: copies of the first frame in front, then of the last one behind.
     const auto padded = [m, n](const Matrix& x) {
-      Matrix all((x.empty() ? 0 : static_cast<std::size_t>(m - 1) / 2), x.empty() ? std::vector<double>() : x.front()), out;
+      Matrix all((x.empty() ? 0 : static_cast<std::size_t>(m - 1) / 2),
+                 x.empty() ? std::vector<double>() : x.front()),
+          out;
       all.insert(all.end(), x.begin(), x.end());
       const auto count = (static_cast<std::int64_t>(x.size()) + n - 1) / n;
       for (std::int64_t i = 0; i < count; ++i) {
         out.emplace_back();
         for (std::int64_t j = i * n; j < i * n + m; ++j) {
-          const auto& frame = all[static_cast<std::size_t>(std::min<std::int64_t>(j, static_cast<std::int64_t>(all.size()) - 1))];
+          const auto& frame = all[static_cast<std::size_t>(
+              std::min<std::int64_t>(j, static_cast<std::int64_t>(all.size()) - 1))];
           out.back().insert(out.back().end(), frame.begin(), frame.end());
         }
       }
@@ -148,7 +156,9 @@ TEST(FrameStack, StacksAsLowFrameRateFeatures) {
       Matrix out;
       for (std::int64_t first = 0; first + m <= static_cast<std::int64_t>(x.size()); first += n) {
         out.emplace_back();
-        for (std::int64_t j = first; j < first + m; ++j) out.back().insert(out.back().end(), x[static_cast<std::size_t>(j)].begin(), x[static_cast<std::size_t>(j)].end());
+        for (std::int64_t j = first; j < first + m; ++j)
+          out.back().insert(out.back().end(), x[static_cast<std::size_t>(j)].begin(),
+                            x[static_cast<std::size_t>(j)].end());
       }
       return out;
     };
@@ -158,18 +168,22 @@ TEST(FrameStack, StacksAsLowFrameRateFeatures) {
 }
 
 // (x - mean) / deviation over frames [begin, end).
-double normalised(const Matrix& x, std::size_t t, std::size_t i, std::int64_t begin, std::int64_t end, bool variance) {
+double normalised(const Matrix& x, std::size_t t, std::size_t i, std::int64_t begin, std::int64_t end,
+                  bool variance) {
   double mean = 0, squares = 0;
   const auto count = static_cast<double>(end - begin);
   for (std::int64_t j = begin; j < end; ++j) mean += x[static_cast<std::size_t>(j)][i] / count;
-  for (std::int64_t j = begin; j < end; ++j) squares += std::pow(x[static_cast<std::size_t>(j)][i] - mean, 2) / count;
+  for (std::int64_t j = begin; j < end; ++j)
+    squares += std::pow(x[static_cast<std::size_t>(j)][i] - mean, 2) / count;
   if (!variance) return x[t][i] - mean;
   return end - begin == 1 ? 0 : (x[t][i] - mean) / std::sqrt(std::max(squares, 1e-10));
 }
 
 TEST(SlidingCmvn, UsesKaldisWindows) {
-  for (const SlidingCmvnSpec& spec : {SlidingCmvnSpec{10, 4, false, true}, SlidingCmvnSpec{10, 4, false, false}, SlidingCmvnSpec{10, 1, true, true},
-                                      SlidingCmvnSpec{7, 1, true, false}, SlidingCmvnSpec{600, 100, false, true}}) {
+  for (const SlidingCmvnSpec& spec :
+       {SlidingCmvnSpec{10, 4, false, true}, SlidingCmvnSpec{10, 4, false, false},
+        SlidingCmvnSpec{10, 1, true, true}, SlidingCmvnSpec{7, 1, true, false},
+        SlidingCmvnSpec{600, 100, false, true}}) {
     const auto make = [&](Memory& memory) {
       SlidingCmvn cmvn;
       EXPECT_TRUE(cmvn.init(spec, kDims, memory).ok());
@@ -179,7 +193,8 @@ TEST(SlidingCmvn, UsesKaldisWindows) {
       Matrix out = x;
       const auto frames = static_cast<std::int64_t>(x.size());
       for (std::int64_t t = 0; t < frames; ++t) {
-        std::int64_t begin = spec.center ? t - spec.window / 2 : t - spec.window, end = spec.center ? begin + spec.window : t + 1;
+        std::int64_t begin = spec.center ? t - spec.window / 2 : t - spec.window,
+                     end = spec.center ? begin + spec.window : t + 1;
         if (begin < 0) {
           end -= begin;
           begin = 0;
@@ -189,7 +204,9 @@ TEST(SlidingCmvn, UsesKaldisWindows) {
           begin = std::max<std::int64_t>(begin - (end - frames), 0);
           end = frames;
         }
-        for (std::size_t i = 0; i < kDims; ++i) out[static_cast<std::size_t>(t)][i] = normalised(x, static_cast<std::size_t>(t), i, begin, end, spec.variance);
+        for (std::size_t i = 0; i < kDims; ++i)
+          out[static_cast<std::size_t>(t)][i] =
+              normalised(x, static_cast<std::size_t>(t), i, begin, end, spec.variance);
       }
       return out;
     };
@@ -214,7 +231,8 @@ TEST(MirrorCmvn, IsSpeechPysWindowOverSymmetricPadding) {
         Matrix centred = x, out = x;
         const auto window_of = [&](const Matrix& from, std::size_t t, std::size_t i) {
           std::vector<double> values;
-          for (int j = -(window / 2); j <= window / 2; ++j) values.push_back(mirrored(from, static_cast<std::int64_t>(t) + j)[i]);
+          for (int j = -(window / 2); j <= window / 2; ++j)
+            values.push_back(mirrored(from, static_cast<std::int64_t>(t) + j)[i]);
           return values;
         };
         const auto mean_of = [](const std::vector<double>& values) {
@@ -231,7 +249,9 @@ TEST(MirrorCmvn, IsSpeechPysWindowOverSymmetricPadding) {
             const double mean = mean_of(values);
             for (double& value : values) value = (value - mean) * (value - mean);
             // A single frame is its own mean; what rounding leaves of it here must not be divided by 1e-10.
-            out[t][i] = x.size() == 1 ? 0 : variance ? centred[t][i] / (std::sqrt(mean_of(values)) + 1e-10) : centred[t][i];
+            out[t][i] = x.size() == 1 ? 0
+                        : variance    ? centred[t][i] / (std::sqrt(mean_of(values)) + 1e-10)
+                                      : centred[t][i];
           }
         }
         return out;
@@ -259,7 +279,8 @@ TEST(ExponentialCmvn, WeighsThePastByItsAge) {
             sum += weight * x[j][i];
           }
           const double mean = sum / weights;
-          for (std::size_t j = 0; j <= t; ++j) squares += std::exp(-static_cast<double>(t - j) / 20) * std::pow(x[j][i] - mean, 2);
+          for (std::size_t j = 0; j <= t; ++j)
+            squares += std::exp(-static_cast<double>(t - j) / 20) * std::pow(x[j][i] - mean, 2);
           out[t][i] = (x[t][i] - mean) / (variance ? std::sqrt(std::max(squares / weights, 1e-10)) : 1);
         }
       }
@@ -279,7 +300,8 @@ TEST(UtteranceCmvn, NormalisesTheWholeAndRefusesMoreThanItHolds) {
     const auto expected = [&](const Matrix& x) {
       Matrix out = x;
       for (std::size_t t = 0; t < x.size(); ++t) {
-        for (std::size_t i = 0; i < kDims; ++i) out[t][i] = normalised(x, t, i, 0, static_cast<std::int64_t>(x.size()), variance);
+        for (std::size_t i = 0; i < kDims; ++i)
+          out[t][i] = normalised(x, t, i, 0, static_cast<std::int64_t>(x.size()), variance);
       }
       return out;
     };
@@ -317,16 +339,20 @@ TEST(UtteranceCmvn, NormalisesTheWholeAndRefusesMoreThanItHolds) {
 TEST(FrameStages, RefuseBadSettingsByName) {
   HeapMemory memory;
   Deltas deltas;
-  EXPECT_EQ(deltas.init({4, 1, true}, 3, memory).text(), "window 4 of deltas: expected an odd number from 3 to 99");
+  EXPECT_EQ(deltas.init({4, 1, true}, 3, memory).text(),
+            "window 4 of deltas: expected an odd number from 3 to 99");
   EXPECT_EQ(deltas.init({5, 3, true}, 3, memory).text(), "order 3 of deltas: expected 1 or 2");
   FrameStack stack;
   EXPECT_EQ(stack.init({0, 1, true}, 3, memory).text(), "frames 0 of stack: expected 1 to 1000");
   EXPECT_EQ(stack.init({1, 0, true}, 3, memory).text(), "step 0 of stack: expected 1 to 1000");
   SlidingCmvn sliding;
-  EXPECT_EQ(sliding.init({0, 1, true, true}, 3, memory).text(), "window 0 of cmvn: expected 1 to 100000 frames");
-  EXPECT_EQ(sliding.init({10, 11, true, true}, 3, memory).text(), "min_window 11 of cmvn: expected 1 to window, 10 frames");
+  EXPECT_EQ(sliding.init({0, 1, true, true}, 3, memory).text(),
+            "window 0 of cmvn: expected 1 to 100000 frames");
+  EXPECT_EQ(sliding.init({10, 11, true, true}, 3, memory).text(),
+            "min_window 11 of cmvn: expected 1 to window, 10 frames");
   MirrorCmvn mirror;
-  EXPECT_EQ(mirror.init({100, true}, 3, memory).text(), "window 100 of cmvn: expected an odd number of frames from 3 to 9999");
+  EXPECT_EQ(mirror.init({100, true}, 3, memory).text(),
+            "window 100 of cmvn: expected an odd number of frames from 3 to 9999");
   ExponentialCmvn exponential;
   EXPECT_EQ(exponential.init({0.5F, true}, 3, memory).code(), Code::invalid_argument);
   HeapMemory none(8);

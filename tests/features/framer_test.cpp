@@ -19,9 +19,12 @@ float padded_sample(const std::vector<float>& x, std::int64_t at, Padding paddin
   while (at < 0 || at >= n) {
     if (padding == Padding::zero) return 0;
     const std::int64_t edge = padding == Padding::mirror ? 1 : 0;
-    if (n == 1) at = 0;
-    else if (at < 0) at = -at - edge;
-    else at = 2 * n - 2 + edge - at;
+    if (n == 1)
+      at = 0;
+    else if (at < 0)
+      at = -at - edge;
+    else
+      at = 2 * n - 2 + edge - at;
   }
   return x[static_cast<std::size_t>(at)];
 }
@@ -52,12 +55,15 @@ std::vector<float> streamed(Framer& framer, const std::vector<float>& x, std::si
 TEST(Framer, CutsThePaddedRecordingForEveryPlacementPaddingAndPartition) {
   std::vector<FrameGrid> grids;
   for (const auto& [length, shift, size] :
-       {std::tuple(8, 3, 0), std::tuple(7, 2, 0), std::tuple(8, 8, 16), std::tuple(5, 9, 0), std::tuple(5, 2, 8), std::tuple(6, 1, 9), std::tuple(1, 1, 0)}) {
-    for (const FramePlacement placement : {FramePlacement::inside, FramePlacement::shifts, FramePlacement::centred}) {
+       {std::tuple(8, 3, 0), std::tuple(7, 2, 0), std::tuple(8, 8, 16), std::tuple(5, 9, 0),
+        std::tuple(5, 2, 8), std::tuple(6, 1, 9), std::tuple(1, 1, 0)}) {
+    for (const FramePlacement placement :
+         {FramePlacement::inside, FramePlacement::shifts, FramePlacement::centred}) {
       for (const Padding padding : {Padding::mirror, Padding::reflect, Padding::zero}) {
         for (const bool drop : {false, true}) {
           if (placement != FramePlacement::centred && drop) continue;
-          grids.push_back({length, shift, placement, padding, placement == FramePlacement::centred ? size : 0, drop});
+          grids.push_back(
+              {length, shift, placement, padding, placement == FramePlacement::centred ? size : 0, drop});
         }
       }
     }
@@ -68,7 +74,8 @@ TEST(Framer, CutsThePaddedRecordingForEveryPlacementPaddingAndPartition) {
       for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<float>(i + 1);
       const std::int64_t frames = grid.frames_of(static_cast<std::int64_t>(n));
       for (std::int64_t f = 0; f < frames; ++f) {
-        for (std::int64_t i = 0; i < grid.length; ++i) expected.push_back(padded_sample(x, grid.start_of(f) + i, grid.padding));
+        for (std::int64_t i = 0; i < grid.length; ++i)
+          expected.push_back(padded_sample(x, grid.start_of(f) + i, grid.padding));
       }
       for (const std::size_t piece : {1, 2, 3, 7, 100}) {
         HeapMemory memory(Framer::memory_bytes(grid));
@@ -76,7 +83,8 @@ TEST(Framer, CutsThePaddedRecordingForEveryPlacementPaddingAndPartition) {
         ASSERT_TRUE(framer.init(grid, memory).ok());
         ASSERT_EQ(streamed(framer, x, piece), expected)
             << "length " << grid.length << " shift " << grid.shift << " size " << grid.size << " placement "
-            << static_cast<int>(grid.placement) << " padding " << static_cast<int>(grid.padding) << " samples " << n << " piece " << piece;
+            << static_cast<int>(grid.placement) << " padding " << static_cast<int>(grid.padding)
+            << " samples " << n << " piece " << piece;
       }
     }
   }

@@ -1,5 +1,5 @@
-// What must hold for every preset: partitions, instruction sets, silence, square waves, offsets, denormals, bad samples, and
-// counters far out in a stream.
+// What must hold for every preset: partitions, instruction sets, silence, square waves, offsets, denormals,
+// bad samples, and counters far out in a stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 std::vector<float> noise(std::size_t count, float amplitude) {
   std::mt19937 random(11);
   std::vector<float> x(count);
-  for (float& value : x) value = amplitude * static_cast<float>(static_cast<std::int32_t>(random())) / 2147483648.0F;
+  for (float& value : x)
+    value = amplitude * static_cast<float>(static_cast<std::int32_t>(random())) / 2147483648.0F;
   return x;
 }
 
@@ -33,12 +34,14 @@ TEST(EveryPreset, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
   for (const Preset& one : presets()) {
     const std::vector<float> expected = test::run_whole(one.options, Isa::reference, x);
     EXPECT_FALSE(expected.empty()) << one.name;
-    for (const Isa isa : test::isas()) EXPECT_EQ(test::run_whole(one.options, isa, x), expected) << one.name << " " << name_of(isa);
+    for (const Isa isa : test::isas())
+      EXPECT_EQ(test::run_whole(one.options, isa, x), expected) << one.name << " " << name_of(isa);
     HeapMemory memory;
     Result<Fbank> fbank = Fbank::make(one.options, best_isa(), memory);
     ASSERT_TRUE(fbank.ok()) << one.name << ": " << fbank.status().text();
     for (const std::size_t piece : {1, 160, 333}) {
-      EXPECT_EQ(test::run_in_pieces(*fbank, x, [&](std::size_t) { return piece; }), expected) << one.name << " " << piece;
+      EXPECT_EQ(test::run_in_pieces(*fbank, x, [&](std::size_t) { return piece; }), expected)
+          << one.name << " " << piece;
       fbank->reset();
     }
   }
@@ -48,11 +51,14 @@ TEST(EveryPreset, StaysFiniteOnSilenceSquaresOffsetsAndDenormals) {
   std::vector<float> square(4000), denormals(4000, 1e-40F);
   for (std::size_t i = 0; i < square.size(); ++i) square[i] = i / 8 % 2 == 0 ? 1.0F : -1.0F;
   for (const Preset& one : presets()) {
-    for (const std::vector<float>& x : {std::vector<float>(4000), square, std::vector<float>(4000, 1.0F), denormals}) {
+    for (const std::vector<float>& x :
+         {std::vector<float>(4000), square, std::vector<float>(4000, 1.0F), denormals}) {
       EXPECT_TRUE(all_finite(test::run_whole(one.options, best_isa(), x))) << one.name << " " << x[0];
     }
     // Silence of any length, also shorter than a frame.
-    for (const std::size_t count : {0, 1, 2, 399}) EXPECT_TRUE(all_finite(test::run_whole(one.options, best_isa(), std::vector<float>(count)))) << one.name;
+    for (const std::size_t count : {0, 1, 2, 399})
+      EXPECT_TRUE(all_finite(test::run_whole(one.options, best_isa(), std::vector<float>(count))))
+          << one.name;
   }
 }
 
@@ -63,7 +69,8 @@ TEST(EveryPreset, CountsBadSamplesAsZerosOrRefusesThem) {
   bad[2000] = std::numeric_limits<float>::infinity();
   bad[2001] = -std::numeric_limits<float>::infinity();
   for (const Preset& one : presets()) {
-    EXPECT_EQ(test::run_whole(one.options, best_isa(), bad), test::run_whole(one.options, best_isa(), zeros)) << one.name;
+    EXPECT_EQ(test::run_whole(one.options, best_isa(), bad), test::run_whole(one.options, best_isa(), zeros))
+        << one.name;
     FbankOptions strict = one.options;
     strict.non_finite = NonFinite::error;
     HeapMemory memory;
@@ -82,13 +89,14 @@ TEST(FrontEnd, PowerIsQuadraticInTheSamples) {
   for (float& value : twice) value *= 2;
   for (const char* name : {"torchaudio", "slaney40", "librosa"}) {
     const FbankOptions options = *preset(name);
-    const std::vector<float> once = test::run_whole(options, best_isa(), x), got = test::run_whole(options, best_isa(), twice);
+    const std::vector<float> once = test::run_whole(options, best_isa(), x),
+                             got = test::run_whole(options, best_isa(), twice);
     for (std::size_t i = 0; i < once.size(); ++i) ASSERT_EQ(got[i], once[i] * 4) << name << " " << i;
   }
 }
 
-// The limit below the maximum: of the whole, of the past, or fixed. With the recording's own maximum as the fixed one, fixed is
-// global; running agrees from the frame of the maximum on.
+// The limit below the maximum: of the whole, of the past, or fixed. With the recording's own maximum as the
+// fixed one, fixed is global; running agrees from the frame of the maximum on.
 TEST(LogMax, FixedAndRunningAgreeWithGlobalWhereTheyCan) {
   FbankOptions options = *preset("whisper");
   options.output_offset = 0;
@@ -98,14 +106,16 @@ TEST(LogMax, FixedAndRunningAgreeWithGlobalWhereTheyCan) {
   for (std::size_t i = 8000; i < 8400; ++i) x[i] *= 50;
   const std::vector<float> global = test::run_whole(options, best_isa(), x);
   const float largest = *std::max_element(global.begin(), global.end());
-  const std::size_t at = static_cast<std::size_t>(std::max_element(global.begin(), global.end()) - global.begin()) / 80;
+  const std::size_t at =
+      static_cast<std::size_t>(std::max_element(global.begin(), global.end()) - global.begin()) / 80;
   options.log_max = LogMax::fixed;
   options.log_max_value = largest;
   EXPECT_EQ(test::run_whole(options, best_isa(), x), global);
   options.log_max = LogMax::running;
   const std::vector<float> running = test::run_whole(options, best_isa(), x);
   EXPECT_NE(running, global);
-  EXPECT_TRUE(std::equal(running.begin() + static_cast<std::ptrdiff_t>(at * 80), running.end(), global.begin() + static_cast<std::ptrdiff_t>(at * 80)));
+  EXPECT_TRUE(std::equal(running.begin() + static_cast<std::ptrdiff_t>(at * 80), running.end(),
+                         global.begin() + static_cast<std::ptrdiff_t>(at * 80)));
 }
 
 TEST(LogMax, GlobalRefusesARecordingLongerThanItHolds) {
@@ -119,14 +129,17 @@ TEST(LogMax, GlobalRefusesARecordingLongerThanItHolds) {
   const Fbank::Step step = fbank->push(x, frames);
   EXPECT_EQ(step.frames, 0u);
   EXPECT_LT(step.samples, x.size());
-  EXPECT_EQ(fbank->status().text(), "the recording has more than 10 frames (log_max=global); raise max_frames, or use log_max=running");
+  EXPECT_EQ(
+      fbank->status().text(),
+      "the recording has more than 10 frames (log_max=global); raise max_frames, or use log_max=running");
   fbank->reset();
   EXPECT_TRUE(fbank->status().ok());
 }
 
 TEST(FrameGrid, CountsFarBeyondThirtyTwoBits) {
   constexpr std::int64_t kFar = std::int64_t{1} << 40;
-  const FrameGrid inside{.length = 400, .shift = 160}, centred{.length = 400, .shift = 160, .placement = FramePlacement::centred};
+  const FrameGrid inside{.length = 400, .shift = 160},
+      centred{.length = 400, .shift = 160, .placement = FramePlacement::centred};
   EXPECT_EQ(inside.frames_of(kFar * 160 + 400), kFar + 1);
   EXPECT_EQ(inside.start_of(kFar), kFar * 160);
   EXPECT_EQ(centred.frames_of(kFar * 160), kFar + 1);

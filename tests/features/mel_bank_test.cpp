@@ -16,9 +16,7 @@
 namespace runnel::features {
 namespace {
 
-double mel(double hz) {
-  return 1127 * std::log1p(hz / 700);
-}
+double mel(double hz) { return 1127 * std::log1p(hz / 700); }
 
 // The bank as a dense matrix, by sending in one bin after the other.
 std::vector<std::vector<float>> dense(const MelSpec& spec, Isa isa) {
@@ -65,8 +63,13 @@ TEST(MelBank, HasTheWeightsOfTheRecipe) {
 // An infinite bin belongs to its own filters only, also where other filters are read together with it.
 TEST(MelBank, InfinitePowersStayInTheirFilters) {
   for (const auto& [filters, low, high, rate, size] :
-       {std::tuple(40, 20.0, 7600.0, 16000.0, 512), std::tuple(23, 20.0, 8000.0, 16000.0, 512), std::tuple(5, 0.0, 8000.0, 16000.0, 256), std::tuple(80, 0.0, 8000.0, 16000.0, 1024)}) {
-    const MelSpec spec{.filters = filters, .low_hz = low, .high_hz = high, .rate_hz = rate, .fft_size = static_cast<std::size_t>(size)};
+       {std::tuple(40, 20.0, 7600.0, 16000.0, 512), std::tuple(23, 20.0, 8000.0, 16000.0, 512),
+        std::tuple(5, 0.0, 8000.0, 16000.0, 256), std::tuple(80, 0.0, 8000.0, 16000.0, 1024)}) {
+    const MelSpec spec{.filters = filters,
+                       .low_hz = low,
+                       .high_hz = high,
+                       .rate_hz = rate,
+                       .fft_size = static_cast<std::size_t>(size)};
     HeapMemory memory;
     MelBank one;
     ASSERT_TRUE(one.init(spec, 1, memory).ok());
@@ -75,13 +78,17 @@ TEST(MelBank, InfinitePowersStayInTheirFilters) {
     for (std::size_t k = 0; k < spec.bins(); ++k) {
       const float kept = std::exchange(power[k], std::numeric_limits<float>::infinity());
       one.apply(kKernelsReference, power.data(), wanted.data());
-      EXPECT_LE(std::count_if(wanted.begin(), wanted.begin() + filters, [](float energy) { return !std::isfinite(energy); }), 2);
+      EXPECT_LE(std::count_if(wanted.begin(), wanted.begin() + filters,
+                              [](float energy) { return !std::isfinite(energy); }),
+                2);
       for (const Isa isa : test::isas()) {
         MelBank bank;
         ASSERT_TRUE(bank.init(spec, kernels_for(isa).lanes, memory).ok());
         std::vector<float> energies(bank.padded_filters());
         bank.apply(kernels_for(isa), power.data(), energies.data());
-        for (int b = 0; b < filters; ++b) ASSERT_EQ(energies[static_cast<std::size_t>(b)], wanted[static_cast<std::size_t>(b)]) << "bin " << k << ", filter " << b;
+        for (int b = 0; b < filters; ++b)
+          ASSERT_EQ(energies[static_cast<std::size_t>(b)], wanted[static_cast<std::size_t>(b)])
+              << "bin " << k << ", filter " << b;
       }
       power[k] = kept;
     }
@@ -108,21 +115,32 @@ void expect_alive(const MelBank& bank, const MelSpec& spec) {
     const float most = spec.norm == MelNorm::none ? 1.0F : static_cast<float>(height_of(spec, b));
     float largest = 0;
     for (std::int32_t i = rows.first_row[b]; i < rows.first_row[b + 1]; ++i) {
-      ASSERT_TRUE(rows.weights[i] >= 0 && rows.weights[i] <= most) << "filter " << b << ": " << rows.weights[i];
+      ASSERT_TRUE(rows.weights[i] >= 0 && rows.weights[i] <= most)
+          << "filter " << b << ": " << rows.weights[i];
       largest = std::max(largest, rows.weights[i]);
     }
     ASSERT_GT(largest, 1e-6F * most) << "filter " << b << " of " << spec.filters << " is dead";
     ASSERT_GE(rows.bins[b], 0);
-    ASSERT_LE(rows.bins[b] + rows.first_row[b + 1] - rows.first_row[b], static_cast<std::int32_t>(spec.bins()));
+    ASSERT_LE(rows.bins[b] + rows.first_row[b + 1] - rows.first_row[b],
+              static_cast<std::int32_t>(spec.bins()));
   }
 }
 
 // Is some bin inside the open triangle? Computed with the C library's functions.
 bool holds_a_bin(const MelSpec& spec, int filter) {
-  const auto to_mel = [&](double hz) { return spec.scale == MelScale::htk ? mel(hz) : hz < 1000 ? hz * 3 / 200 : 15 + 27 * std::log(hz / 1000) / std::log(6.4); };
-  const auto to_hz = [&](double m) { return spec.scale == MelScale::htk ? 700 * std::expm1(m / 1127) : m < 15 ? m * 200 / 3 : 1000 * std::exp((m - 15) * std::log(6.4) / 27); };
+  const auto to_mel = [&](double hz) {
+    return spec.scale == MelScale::htk ? mel(hz)
+           : hz < 1000                 ? hz * 3 / 200
+                                       : 15 + 27 * std::log(hz / 1000) / std::log(6.4);
+  };
+  const auto to_hz = [&](double m) {
+    return spec.scale == MelScale::htk ? 700 * std::expm1(m / 1127)
+           : m < 15                    ? m * 200 / 3
+                                       : 1000 * std::exp((m - 15) * std::log(6.4) / 27);
+  };
   const double low = to_mel(spec.low_hz), step = (to_mel(spec.high_hz) - low) / (spec.filters + 1);
-  const double left = to_hz(low + filter * step), right = to_hz(low + (filter + 2) * step), distance = spec.rate_hz / static_cast<double>(spec.fft_size);
+  const double left = to_hz(low + filter * step), right = to_hz(low + (filter + 2) * step),
+               distance = spec.rate_hz / static_cast<double>(spec.fft_size);
   // A bin as good as on a corner has no weight.
   const double first = std::floor(left / distance + 1e-5) + 1;
   return first * distance < right - 1e-5 * distance && first < static_cast<double>(spec.fft_size) / 2;
@@ -146,7 +164,8 @@ TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
                                .scale = drawing.scale,
                                .norm = drawing.norm,
                                .shape = drawing.shape};
-            SCOPED_TRACE(std::to_string(filters) + " filters from " + std::to_string(low) + " Hz, " + std::to_string(size) + " points at " + std::to_string(rate));
+            SCOPED_TRACE(std::to_string(filters) + " filters from " + std::to_string(low) + " Hz, " +
+                         std::to_string(size) + " points at " + std::to_string(rate));
             HeapMemory memory;
             MelBank bank;
             const Status status = bank.init(spec, 1, memory);
@@ -156,7 +175,8 @@ TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
             } else {
               ++refused;
               EXPECT_EQ(status.code(), Code::invalid_argument);
-              EXPECT_TRUE(status.text().starts_with("num_mel_bins " + std::to_string(filters))) << status.text();
+              EXPECT_TRUE(status.text().starts_with("num_mel_bins " + std::to_string(filters)))
+                  << status.text();
             }
             if (on_bins) continue;
             // Right to refuse, and only then: some triangle holds no bin.
@@ -169,7 +189,7 @@ TEST(MelBank, EveryFilterIsDefinedOrTheBankIsRefusedByName) {
     }
     std::printf("%s: %d banks, %d refused\n", drawing.name, made, refused);
     EXPECT_GT(made, 1000);
-    EXPECT_EQ(refused == 0, on_bins);   // triangles with corners on bins hold their peak at least
+    EXPECT_EQ(refused == 0, on_bins);  // triangles with corners on bins hold their peak at least
   }
 }
 

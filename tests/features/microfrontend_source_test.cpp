@@ -28,9 +28,11 @@ TEST(MicrofrontendSource, GivesTheFramesOfItsOptions) {
   }
   std::vector<std::int16_t> samples(8000);
   std::uint32_t state = 3;
-  for (std::int16_t& sample : samples) sample = static_cast<std::int16_t>((state = state * 1664525U + 1013904223U) >> 18);
+  for (std::int16_t& sample : samples)
+    sample = static_cast<std::int16_t>((state = state * 1664525U + 1013904223U) >> 18);
   HeapMemory constant, made;
-  Result<Microfrontend> written = Microfrontend::make(WrittenMicrofrontend::kOptions, WrittenMicrofrontend::kTables, best_isa(), constant);
+  Result<Microfrontend> written = Microfrontend::make(WrittenMicrofrontend::kOptions,
+                                                      WrittenMicrofrontend::kTables, best_isa(), constant);
   Result<Microfrontend> computed = Microfrontend::make(options, best_isa(), made);
   ASSERT_TRUE(written.ok()) << written.status().text();
   ASSERT_TRUE(computed.ok()) << computed.status().text();

@@ -1,4 +1,5 @@
-// The fixed-point front end against the C library that it follows, byte for byte, and what every front end promises.
+// The fixed-point front end against the C library that it follows, byte for byte, and what every front end
+// promises.
 #include "features/microfrontend.h"
 
 #include <gtest/gtest.h>
@@ -32,13 +33,15 @@ std::vector<std::uint16_t> in_pieces(Microfrontend& front_end, std::span<const S
     std::vector<std::uint16_t> frames(front_end.max_frames(size) * front_end.dims());
     const Microfrontend::Step step = front_end.push(samples.first(size), frames);
     EXPECT_EQ(step.samples, size) << "max_frames is too small";
-    all.insert(all.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(step.frames * front_end.dims()));
+    all.insert(all.end(), frames.begin(),
+               frames.begin() + static_cast<std::ptrdiff_t>(step.frames * front_end.dims()));
     samples = samples.subspan(size);
   }
   return all;
 }
 
-std::vector<std::uint16_t> whole(const MicrofrontendOptions& options, const std::vector<std::int16_t>& samples, Isa isa = best_isa()) {
+std::vector<std::uint16_t> whole(const MicrofrontendOptions& options,
+                                 const std::vector<std::int16_t>& samples, Isa isa = best_isa()) {
   HeapMemory memory;
   Result<Microfrontend> made = Microfrontend::make(options, isa, memory);
   EXPECT_TRUE(made.ok()) << made.status().text();
@@ -48,7 +51,9 @@ std::vector<std::uint16_t> whole(const MicrofrontendOptions& options, const std:
 std::vector<std::int16_t> noise(std::size_t count, int loudness) {
   std::mt19937 random(7);
   std::vector<std::int16_t> samples(count);
-  for (auto& sample : samples) sample = static_cast<std::int16_t>(static_cast<int>(random() % (2 * static_cast<unsigned>(loudness) + 1)) - loudness);
+  for (auto& sample : samples)
+    sample = static_cast<std::int16_t>(
+        static_cast<int>(random() % (2 * static_cast<unsigned>(loudness) + 1)) - loudness);
   return samples;
 }
 
@@ -66,7 +71,8 @@ TEST(Microfrontend, GivesTheBytesOfTheLibraryInEveryCase) {
     const test::Wav wav = test::read_wav(folder / one["wav"].get<std::string>());
     const test::Npy expected = test::read_npy(folder / one["file"].get<std::string>());
     ASSERT_EQ(expected.dtype, "<u2");
-    for (const Isa isa : test::isas()) EXPECT_EQ(whole(options, wav.samples, isa), expected.as<std::uint16_t>()) << name_of(isa);
+    for (const Isa isa : test::isas())
+      EXPECT_EQ(whole(options, wav.samples, isa), expected.as<std::uint16_t>()) << name_of(isa);
   }
 }
 
@@ -81,7 +87,9 @@ TEST(Microfrontend, GivesTheSameFramesForAnyPieces) {
   ASSERT_TRUE(made.ok());
   for (const std::size_t size : {1, 7, 160, 161, 480, 5000, 0}) {
     made->reset();
-    EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [&] { return size > 0 ? size : random() % 700 + 1; }), expected) << size;
+    EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [&] { return size > 0 ? size : random() % 700 + 1; }),
+              expected)
+        << size;
     EXPECT_EQ(made->next_frame(), 98);
   }
   std::vector<float> floats;
@@ -131,7 +139,8 @@ TEST(Microfrontend, TakesExactlyTheMemoryItNames) {
     EXPECT_EQ(Microfrontend::make(preset.options, best_isa(), little).status().code(), Code::out_of_memory);
   }
   static_assert(Microfrontend::memory_bytes(480, 512, 40) < 16 * 1024, "known to a compiler");
-  EXPECT_EQ(Microfrontend::memory_bytes(480, 512, 40), *Microfrontend::memory_bytes(*microfrontend_preset("micro-wake-word")));
+  EXPECT_EQ(Microfrontend::memory_bytes(480, 512, 40),
+            *Microfrontend::memory_bytes(*microfrontend_preset("micro-wake-word")));
 }
 
 // The compiler's tables are those that the machine makes, and take no memory.
@@ -143,7 +152,8 @@ TEST(Microfrontend, GivesTheSameFramesWithTablesMadeByTheCompiler) {
   ASSERT_TRUE(made.ok()) << made.status().text();
   EXPECT_EQ(memory.used(), kState);
   const std::vector<std::int16_t> samples = noise(16000, 12000);
-  EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [] { return 333u; }), whole(*microfrontend_preset("micro-wake-word"), samples));
+  EXPECT_EQ(in_pieces<std::int16_t>(*made, samples, [] { return 333u; }),
+            whole(*microfrontend_preset("micro-wake-word"), samples));
 }
 
 TEST(Microfrontend, SkipsSamplesBetweenFramesThatDoNotTouch) {
@@ -155,7 +165,9 @@ TEST(Microfrontend, SkipsSamplesBetweenFramesThatDoNotTouch) {
   ASSERT_TRUE(made.ok()) << made.status().text();
   const std::vector<std::int16_t> samples = noise(80 + 3 * 200, 5000);
   std::vector<std::int16_t> touched(samples.size(), 0);
-  for (std::size_t frame = 0; frame < 4; ++frame) std::copy_n(samples.begin() + static_cast<std::ptrdiff_t>(frame * 200), 80, touched.begin() + static_cast<std::ptrdiff_t>(frame * 200));
+  for (std::size_t frame = 0; frame < 4; ++frame)
+    std::copy_n(samples.begin() + static_cast<std::ptrdiff_t>(frame * 200), 80,
+                touched.begin() + static_cast<std::ptrdiff_t>(frame * 200));
   const auto first = in_pieces<std::int16_t>(*made, samples, [] { return 37u; });
   EXPECT_EQ(first.size(), 4 * made->dims());
   made->reset();
@@ -180,7 +192,8 @@ TEST(Microfrontend, RoundsSquareRootsToTheNearestInteger) {
     const std::uint64_t root = random() >> (33 + random() % 30), square = root * root;
     if (root < 2 || root >= 0x7FFF'FFFF || root == 0xFFFF) continue;
     // Up to root above a square is nearer to it.
-    for (const std::uint64_t x : {square, square + 1, square + root, square - root + 1, square - 1}) ASSERT_EQ(fixed::square_root(x), root) << x;
+    for (const std::uint64_t x : {square, square + 1, square + root, square - root + 1, square - 1})
+      ASSERT_EQ(fixed::square_root(x), root) << x;
     ASSERT_EQ(fixed::square_root(square + root + 1), root + 1) << root;
   }
 }
@@ -209,7 +222,8 @@ TEST(Microfrontend, RefusesOptionsThatCannotBe) {
   EXPECT_NE(refusal("gain_bits", "3").find("gain_bits=3: expected 15 to 31"), std::string::npos);
   EXPECT_NE(refusal("smoothing_bits", "1").find("smoothing_bits=1"), std::string::npos);
   EXPECT_NE(refusal("frame_length", "0.05").find("frame_length: 0 samples"), std::string::npos);
-  EXPECT_EQ(microfrontend_preset("micro-speach").status().text(), "unknown preset 'micro-speach'; did you mean micro-speech?");
+  EXPECT_EQ(microfrontend_preset("micro-speach").status().text(),
+            "unknown preset 'micro-speach'; did you mean micro-speech?");
 }
 
 // Samples of every kind that a 16-bit number can be: all of them extreme, extremes among small ones, or any.
@@ -219,13 +233,14 @@ std::vector<std::int16_t> awkward(std::size_t count, std::mt19937& random) {
   std::vector<std::int16_t> samples(count);
   for (auto& sample : samples) {
     const bool extreme = kind == 0 || (kind == 1 && random() % 8 == 0);
-    sample = extreme ? kExtremes[random() % 6] : static_cast<std::int16_t>(kind == 2 ? random() % 64 - 32 : random());
+    sample = extreme ? kExtremes[random() % 6]
+                     : static_cast<std::int16_t>(kind == 2 ? random() % 64 - 32 : random());
   }
   return samples;
 }
 
-// Sizes with and without a pass of radix 2, against the definition: within the rounding of log2(n) passes; and every level gives
-// what the plain loops give.
+// Sizes with and without a pass of radix 2, against the definition: within the rounding of log2(n) passes;
+// and every level gives what the plain loops give.
 TEST(FixedFft, TransformsWithinItsRounding) {
   std::mt19937 random(5);
   for (const std::size_t n : {8u, 16u, 32u, 64u, 256u, 512u, 1024u, 2048u}) {
@@ -249,7 +264,8 @@ TEST(FixedFft, TransformsWithinItsRounding) {
   }
   HeapMemory memory;
   FixedFft fft;
-  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u}) EXPECT_EQ(fft.init(n, nullptr, best_isa(), memory).code(), Code::invalid_argument) << n;
+  for (const std::size_t n : {0u, 4u, 12u, 500u, 65536u})
+    EXPECT_EQ(fft.init(n, nullptr, best_isa(), memory).code(), Code::invalid_argument) << n;
 }
 
 TEST(FixedFft, GivesTheSameBitsOnEveryLevel) {
@@ -264,7 +280,7 @@ TEST(FixedFft, GivesTheSameBitsOnEveryLevel) {
         ASSERT_TRUE(fft.init(n, nullptr, isa, memory).ok());
         std::vector<std::int16_t> out(n + 2);
         fft.forward(x.data(), out.data());
-        if (expected.empty()) expected = out;   // the first one is the reference
+        if (expected.empty()) expected = out;  // the first one is the reference
         ASSERT_EQ(out, expected) << n << ' ' << name_of(isa);
       }
     }
@@ -283,7 +299,8 @@ TEST(FixedKernels, WindowAndEnergiesAreTheSameOnEveryLevel) {
     reference.energies(x.data(), count, energies.data());
     for (const Isa isa : test::isas()) {
       const FixedKernels& kernels = fixed_kernels_for(isa);
-      EXPECT_EQ(kernels.window(x.data(), window.data(), count, got.data()), shift) << count << ' ' << name_of(isa);
+      EXPECT_EQ(kernels.window(x.data(), window.data(), count, got.data()), shift)
+          << count << ' ' << name_of(isa);
       EXPECT_EQ(got, expected) << count << ' ' << name_of(isa);
       kernels.energies(x.data(), count, same.data());
       EXPECT_EQ(same, energies) << count << ' ' << name_of(isa);

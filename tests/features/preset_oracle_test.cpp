@@ -1,5 +1,5 @@
-// Presets against double precision, on the recordings of the oracle: at least as accurate as the single-precision
-// implementation of the training pipeline that a preset follows.
+// Presets against double precision, on the recordings of the oracle: at least as accurate as the
+// single-precision implementation of the training pipeline that a preset follows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +73,9 @@ Matrix deltas_of(const Matrix& x) {
   for (std::int64_t t = 0; t <= last; ++t) {
     for (std::size_t i = 0; i < x[0].size(); ++i) {
       double sum = 0;
-      for (std::int64_t k = -2; k <= 2; ++k) sum += static_cast<double>(k) * x[static_cast<std::size_t>(std::clamp<std::int64_t>(t + k, 0, last))][i];
+      for (std::int64_t k = -2; k <= 2; ++k)
+        sum +=
+            static_cast<double>(k) * x[static_cast<std::size_t>(std::clamp<std::int64_t>(t + k, 0, last))][i];
       out[static_cast<std::size_t>(t)][i] = sum / 10;
     }
   }
@@ -83,7 +85,8 @@ Matrix deltas_of(const Matrix& x) {
 // Sorted distances from double precision.
 std::vector<double> errors_of(const std::vector<float>& got, const Matrix& exact, double unit) {
   std::vector<double> errors;
-  for (std::size_t i = 0; i < got.size(); ++i) errors.push_back(std::abs(got[i] - exact[i / exact[0].size()][i % exact[0].size()]) / unit);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    errors.push_back(std::abs(got[i] - exact[i / exact[0].size()][i % exact[0].size()]) / unit);
   std::sort(errors.begin(), errors.end());
   return errors;
 }
@@ -111,8 +114,10 @@ TEST(PresetOracle, IsAsAccurateAsTheTrainingPipeline) {
       got = deltas_of(got, dims);
       exact = deltas_of(exact);
     }
-    if (options.kind == FeatureKind::spectrogram) ASSERT_GE(exact.size(), frames);  // the first ones are stored
-    else ASSERT_EQ(exact.size(), frames);
+    if (options.kind == FeatureKind::spectrogram)
+      ASSERT_GE(exact.size(), frames);  // the first ones are stored
+    else
+      ASSERT_EQ(exact.size(), frames);
     got.resize(frames * dims);
     const std::vector<float> theirs = test::read_npy(folder / one["file"].get<std::string>()).as<float>();
     ASSERT_EQ(theirs.size(), got.size());
@@ -121,7 +126,8 @@ TEST(PresetOracle, IsAsAccurateAsTheTrainingPipeline) {
       for (const double value : exact[t]) largest = std::max(largest, std::abs(value));
     }
     const bool linear = !options.use_log_fbank;
-    const std::vector<double> ours = errors_of(got, exact, linear ? largest : 1), allowed = errors_of(theirs, exact, linear ? largest : 1);
+    const std::vector<double> ours = errors_of(got, exact, linear ? largest : 1),
+                              allowed = errors_of(theirs, exact, linear ? largest : 1);
     // Were it another recipe, theirs would be far off.
     EXPECT_LT(allowed.back(), linear ? 1e-4 : 0.1) << "the reference of this test is not the one of the case";
     const double slack = linear ? 1e-7 : 1e-5;
@@ -129,12 +135,14 @@ TEST(PresetOracle, IsAsAccurateAsTheTrainingPipeline) {
     const auto p999 = static_cast<std::size_t>(0.999 * static_cast<double>(ours.size() - 1));
     EXPECT_LE(ours[p999], 1.5 * allowed[p999] + slack);
     Worst& row = table[one["preset"].get<std::string>()];
-    row = {std::max(row.ours, ours.back()), std::max(row.ours999, ours[p999]), std::max(row.theirs, allowed.back()), std::max(row.theirs999, allowed[p999])};
+    row = {std::max(row.ours, ours.back()), std::max(row.ours999, ours[p999]),
+           std::max(row.theirs, allowed.back()), std::max(row.theirs999, allowed[p999])};
   }
   // Read by scripts/feature_accuracy.sh.
   for (const auto& [name, row] : table) {
     char text[100];
-    std::snprintf(text, sizeof text, "%.2g | %.2g | %.2g | %.2g", row.ours, row.ours999, row.theirs, row.theirs999);
+    std::snprintf(text, sizeof text, "%.2g | %.2g | %.2g | %.2g", row.ours, row.ours999, row.theirs,
+                  row.theirs999);
     RecordProperty(name, text);
   }
 }

@@ -88,8 +88,10 @@ double hertz(double m, MelScale scale) {
 // [bins][frequencies]
 std::vector<std::vector<double>> mel_weights(const FbankOptions& o, std::size_t size) {
   const double rate = o.sample_frequency, high = o.high_freq > 0 ? o.high_freq : rate / 2 + o.high_freq;
-  const double low_mel = mel(o.low_freq, o.mel_scale), step = (mel(high, o.mel_scale) - low_mel) / (o.num_mel_bins + 1);
-  const bool on_bins = o.mel_shape == features::MelShape::bins || o.mel_shape == features::MelShape::half_bins;
+  const double low_mel = mel(o.low_freq, o.mel_scale),
+               step = (mel(high, o.mel_scale) - low_mel) / (o.num_mel_bins + 1);
+  const bool on_bins =
+      o.mel_shape == features::MelShape::bins || o.mel_shape == features::MelShape::half_bins;
   const auto corner = [&](int i) {
     const double m = low_mel + i * step, f = hertz(m, o.mel_scale);
     if (o.mel_shape == features::MelShape::mel) return m;
@@ -101,13 +103,19 @@ std::vector<std::vector<double>> mel_weights(const FbankOptions& o, std::size_t 
   for (int b = 0; b < o.num_mel_bins; ++b) {
     const double left = corner(b), centre = corner(b + 1), right = corner(b + 2);
     double height = 1;
-    if (o.mel_norm == features::MelNorm::slaney) height = 2 / (hertz(low_mel + (b + 2) * step, o.mel_scale) - hertz(low_mel + b * step, o.mel_scale));
+    if (o.mel_norm == features::MelNorm::slaney)
+      height = 2 / (hertz(low_mel + (b + 2) * step, o.mel_scale) - hertz(low_mel + b * step, o.mel_scale));
     weights.emplace_back((size + 1) / 2);
     for (std::size_t k = 0; k < (size + 1) / 2; ++k) {
       const double f = static_cast<double>(k) * rate / static_cast<double>(size);
-      const double at = on_bins ? static_cast<double>(k) : o.mel_shape == features::MelShape::hz ? f : mel(f, o.mel_scale);
-      if (at == centre) weights.back()[k] = height;
-      else if (at > left && at < right) weights.back()[k] = height * (at < centre ? (at - left) / (centre - left) : (right - at) / (right - centre));
+      const double at = on_bins                                 ? static_cast<double>(k)
+                        : o.mel_shape == features::MelShape::hz ? f
+                                                                : mel(f, o.mel_scale);
+      if (at == centre)
+        weights.back()[k] = height;
+      else if (at > left && at < right)
+        weights.back()[k] =
+            height * (at < centre ? (at - left) / (centre - left) : (right - at) / (right - centre));
     }
   }
   return weights;
@@ -115,7 +123,8 @@ std::vector<std::vector<double>> mel_weights(const FbankOptions& o, std::size_t 
 
 double logarithm(double x, const FbankOptions& o) {
   x = std::max(x, decimal(o.log_floor));
-  return o.log_type == features::LogType::ln ? std::log(x) : (o.log_type == features::LogType::db ? 10 : 1) * std::log10(x);
+  return o.log_type == features::LogType::ln ? std::log(x)
+                                             : (o.log_type == features::LogType::db ? 10 : 1) * std::log10(x);
 }
 
 // Sample `at` of the recording, padded.
@@ -129,15 +138,11 @@ double sample_at(const std::vector<float>& x, std::int64_t at, features::Padding
   return x[static_cast<std::size_t>(at)];
 }
 
-std::int64_t milliseconds(float rate, float ms) {
-  return static_cast<std::int64_t>(rate * 0.001F * ms);
-}
+std::int64_t milliseconds(float rate, float ms) { return static_cast<std::int64_t>(rate * 0.001F * ms); }
 
 }  // namespace
 
-Signal dft(const std::vector<double>& x) {
-  return transform(Signal(x.begin(), x.end()));
-}
+Signal dft(const std::vector<double>& x) { return transform(Signal(x.begin(), x.end())); }
 
 namespace {
 
@@ -153,9 +158,11 @@ std::vector<double> concluded(const Frame& frame, const FbankOptions& o) {
     out.clear();
     for (int k = 0; k < o.num_ceps; ++k) {
       double sum = 0;
-      for (int b = 0; b < o.num_mel_bins; ++b) sum += frame.values[static_cast<std::size_t>(b)] * std::cos(kPi / o.num_mel_bins * (b + 0.5) * k);
+      for (int b = 0; b < o.num_mel_bins; ++b)
+        sum += frame.values[static_cast<std::size_t>(b)] * std::cos(kPi / o.num_mel_bins * (b + 0.5) * k);
       const double q = decimal(o.cepstral_lifter);
-      out.push_back(sum * std::sqrt((k == 0 ? 1.0 : 2.0) / o.num_mel_bins) * (q > 0 ? 1 + 0.5 * q * std::sin(kPi * k / q) : 1.0));
+      out.push_back(sum * std::sqrt((k == 0 ? 1.0 : 2.0) / o.num_mel_bins) *
+                    (q > 0 ? 1 + 0.5 * q * std::sin(kPi * k / q) : 1.0));
     }
     if (o.use_energy) out[0] = frame.energy;
     if (o.htk_compat) {
@@ -179,8 +186,10 @@ std::vector<double> concluded(const Frame& frame, const FbankOptions& o) {
 
 std::vector<std::vector<double>> reference_features(const std::vector<float>& samples,
                                                     const FbankOptions& o) {
-  const std::int64_t length = o.win_length > 0 ? o.win_length : milliseconds(o.sample_frequency, o.frame_length),
-                     shift = o.hop_length > 0 ? o.hop_length : milliseconds(o.sample_frequency, o.frame_shift);
+  const std::int64_t length =
+                         o.win_length > 0 ? o.win_length : milliseconds(o.sample_frequency, o.frame_length),
+                     shift =
+                         o.hop_length > 0 ? o.hop_length : milliseconds(o.sample_frequency, o.frame_shift);
   const auto n = static_cast<std::int64_t>(samples.size());
   std::size_t size = static_cast<std::size_t>(length);
   if (o.n_fft > 0)
@@ -213,7 +222,8 @@ std::vector<std::vector<double>> reference_features(const std::vector<float>& sa
     }
     for (std::size_t i = used; i-- > 0;) {
       x[i] -= decimal(o.preemphasis_coefficient) * x[i > 0 ? i - 1 : 0];
-      x[i] *= window_at(o.window_type, static_cast<double>(i), static_cast<double>(used), decimal(o.blackman_coeff));
+      x[i] *= window_at(o.window_type, static_cast<double>(i), static_cast<double>(used),
+                        decimal(o.blackman_coeff));
       windowed += x[i] * x[i];
     }
     std::vector<double> power, strength;
@@ -222,11 +232,15 @@ std::vector<std::vector<double>> reference_features(const std::vector<float>& sa
       strength.push_back(o.use_power || mfcc ? power.back() : std::sqrt(power.back()));
     }
     power.resize(size / 2 + 1);
-    if (o.energy_source == features::EnergySource::spectrum) energy = std::accumulate(power.begin(), power.end(), 0.0);
-    else if (!o.raw_energy) energy = windowed;
+    if (o.energy_source == features::EnergySource::spectrum)
+      energy = std::accumulate(power.begin(), power.end(), 0.0);
+    else if (!o.raw_energy)
+      energy = windowed;
     frame.energy = logarithm(energy, o);
-    if (o.energy_floor > 0) frame.energy = std::max(frame.energy, std::log(static_cast<double>(o.energy_floor)));
-    if (all_bins) frame.values.assign(strength.begin(), strength.begin() + static_cast<std::ptrdiff_t>(size / 2 + 1));
+    if (o.energy_floor > 0)
+      frame.energy = std::max(frame.energy, std::log(static_cast<double>(o.energy_floor)));
+    if (all_bins)
+      frame.values.assign(strength.begin(), strength.begin() + static_cast<std::ptrdiff_t>(size / 2 + 1));
     for (const auto& row : weights) {
       const double sum = std::inner_product(row.begin(), row.end(), strength.begin(), 0.0);
       frame.values.push_back(o.htk_mode ? std::max(sum, 1.0) : sum);
@@ -238,11 +252,13 @@ std::vector<std::vector<double>> reference_features(const std::vector<float>& sa
   }
   double largest = o.log_max == features::LogMax::fixed ? static_cast<double>(o.log_max_value) : -1e300;
   if (o.log_max == features::LogMax::global) {
-    for (const Frame& frame : all) largest = std::max(largest, *std::max_element(frame.values.begin(), frame.values.end()));
+    for (const Frame& frame : all)
+      largest = std::max(largest, *std::max_element(frame.values.begin(), frame.values.end()));
   }
   std::vector<std::vector<double>> out;
   for (Frame& frame : all) {
-    if (o.log_max == features::LogMax::running) largest = std::max(largest, *std::max_element(frame.values.begin(), frame.values.end()));
+    if (o.log_max == features::LogMax::running)
+      largest = std::max(largest, *std::max_element(frame.values.begin(), frame.values.end()));
     if (o.log_max != features::LogMax::none && (mfcc || o.use_log_fbank)) {
       for (double& value : frame.values) value = std::max(value, largest - decimal(o.log_max_range));
     }

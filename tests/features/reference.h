@@ -1,5 +1,5 @@
-// The front end (all kinds but stft) stated once more in double precision, with a DFT by definition where the size is no power
-// of two: what the front end is judged by. It shares no code with it.
+// The front end (all kinds but stft) stated once more in double precision, with a DFT by definition where the
+// size is no power of two: what the front end is judged by. It shares no code with it.
 #pragma once
 
 #include <complex>

@@ -155,7 +155,7 @@ TEST(Resampler, GivesTheSameBitsForEveryPartitionAndInstructionSet) {
 
 TEST(Resampler, SharesTapsBetweenStreams) {
   constexpr ResamplerSpec spec{.in_rate = 44100, .out_rate = 16000};
-  constexpr ResamplerShape kShape = unchecked_shape_of(spec);   // known to a compiler
+  constexpr ResamplerShape kShape = unchecked_shape_of(spec);  // known to a compiler
   constexpr std::size_t count = kShape.taps(), state = kShape.state_bytes();
   static_assert(count * sizeof(float) < 110'000, "half of the 160 phases");
   static_assert(state < 4096);
@@ -173,7 +173,8 @@ TEST(Resampler, SharesTapsBetweenStreams) {
     EXPECT_EQ(out, expected);
   }
   HeapMemory memory;
-  EXPECT_EQ(Resampler::make(spec, std::span(taps).first(count - 1), best_isa(), memory).status().code(), Code::mismatch);
+  EXPECT_EQ(Resampler::make(spec, std::span(taps).first(count - 1), best_isa(), memory).status().code(),
+            Code::mismatch);
   EXPECT_EQ(Resampler::make_taps(spec, std::span(taps).first(1)).code(), Code::invalid_argument);
 }
 

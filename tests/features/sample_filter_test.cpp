@@ -15,7 +15,9 @@ namespace {
 
 std::vector<float> tone(double hz, double rate, std::size_t count, double offset = 0) {
   std::vector<float> x(count);
-  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(offset + std::sin(2 * 3.14159265358979323846 * hz * static_cast<double>(i) / rate));
+  for (std::size_t i = 0; i < count; ++i)
+    x[i] = static_cast<float>(offset +
+                              std::sin(2 * 3.14159265358979323846 * hz * static_cast<double>(i) / rate));
   return x;
 }
 
@@ -28,7 +30,8 @@ double rms(std::span<const float> x) {
 // Applied to pieces of `size` samples of both channels.
 template <class Apply>
 std::vector<float> in_pieces(std::vector<float> x, std::size_t size, Apply apply) {
-  for (std::size_t at = 0; at < x.size(); at += size) apply(std::span<float>(x).subspan(at, std::min(size, x.size() - at)), at / 2);
+  for (std::size_t at = 0; at < x.size(); at += size)
+    apply(std::span<float>(x).subspan(at, std::min(size, x.size() - at)), at / 2);
   return x;
 }
 
@@ -40,9 +43,11 @@ TEST(Preemphasis, SubtractsTheSampleBeforePerChannelInAnyPartition) {
     HeapMemory memory;
     Preemphasis filter;
     ASSERT_TRUE(filter.init(0.98F, 2, memory).ok());
-    EXPECT_EQ(in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); }), expected);
+    EXPECT_EQ(in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); }),
+              expected);
     filter.reset();
-    EXPECT_EQ(in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); }), expected);
+    EXPECT_EQ(in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); }),
+              expected);
   }
   HeapMemory memory;
   Preemphasis filter;
@@ -58,9 +63,11 @@ TEST(HighPass, HasTheGainsOfAButterworthFilter) {
       std::vector<float> x = tone(hz, 16000, 64000, 0.25);
       filter.apply(x);
       // |H|^2 of the bilinear transform, over tan(w/2).
-      const double ratio = std::tan(3.14159265358979323846 * 100 / 16000) / std::tan(3.14159265358979323846 * hz / 16000);
+      const double ratio =
+          std::tan(3.14159265358979323846 * 100 / 16000) / std::tan(3.14159265358979323846 * hz / 16000);
       const double expected = 1 / std::sqrt(1 + std::pow(ratio, 2 * order));
-      EXPECT_NEAR(rms(std::span<const float>(x).last(16000)) * std::sqrt(2.0), expected, 1e-3) << order << " " << hz;
+      EXPECT_NEAR(rms(std::span<const float>(x).last(16000)) * std::sqrt(2.0), expected, 1e-3)
+          << order << " " << hz;
     }
   }
 }
@@ -72,7 +79,8 @@ TEST(HighPass, IsIndependentOfThePartitionAndForgetsAnOffset) {
     HeapMemory memory;
     HighPass filter;
     ASSERT_TRUE(filter.init({}, 2, memory).ok());
-    const std::vector<float> got = in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); });
+    const std::vector<float> got =
+        in_pieces(x, size, [&](std::span<float> piece, std::size_t) { filter.apply(piece); });
     if (expected.empty()) expected = got;
     EXPECT_EQ(got, expected) << size;
   }
@@ -88,7 +96,9 @@ TEST(HighPass, IsIndependentOfThePartitionAndForgetsAnOffset) {
 TEST(StreamNoise, DependsOnSeedAndSampleOnly) {
   const std::vector<float> zeros(2000);
   const auto noise = [&](std::size_t size, std::int32_t seed, std::int64_t first) {
-    return in_pieces(zeros, size, [&](std::span<float> piece, std::size_t at) { add_stream_noise(piece, first + static_cast<std::int64_t>(at), 2, 0.1F, seed); });
+    return in_pieces(zeros, size, [&](std::span<float> piece, std::size_t at) {
+      add_stream_noise(piece, first + static_cast<std::int64_t>(at), 2, 0.1F, seed);
+    });
   };
   const std::vector<float> whole = noise(2000, 7, 0);
   EXPECT_EQ(noise(2, 7, 0), whole);
@@ -120,7 +130,8 @@ TEST(Levels, AreWhatTheirNamesSayInAnyPartition) {
       peak = std::max(peak, std::abs(static_cast<double>(frame[i])));
       crossings += i > 0 && (frame[i] < 0) != (frame[i - 1] < 0);
     }
-    expected.insert(expected.end(), {static_cast<float>(std::log(std::max(energy, 1.1920929e-7))), static_cast<float>(rms(frame)), static_cast<float>(peak),
+    expected.insert(expected.end(), {static_cast<float>(std::log(std::max(energy, 1.1920929e-7))),
+                                     static_cast<float>(rms(frame)), static_cast<float>(peak),
                                      static_cast<float>(crossings)});
   }
   std::vector<float> same;
@@ -131,11 +142,13 @@ TEST(Levels, AreWhatTheirNamesSayInAnyPartition) {
       ASSERT_TRUE(levels.init(grid, isa, memory).ok());
       std::vector<float> got;
       for (std::size_t at = 0; at < x.size(); at += size) {
-        const std::span<const float> piece = std::span<const float>(x).subspan(at, std::min(size, x.size() - at));
+        const std::span<const float> piece =
+            std::span<const float>(x).subspan(at, std::min(size, x.size() - at));
         std::vector<float> frames(levels.max_frames(piece.size()) * Levels::kDims);
         const Levels::Step step = levels.push(piece, frames);
         EXPECT_EQ(step.samples, piece.size());
-        got.insert(got.end(), frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(step.frames * Levels::kDims));
+        got.insert(got.end(), frames.begin(),
+                   frames.begin() + static_cast<std::ptrdiff_t>(step.frames * Levels::kDims));
       }
       float none[4];
       EXPECT_EQ(levels.flush(none), 0u);

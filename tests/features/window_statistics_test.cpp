@@ -16,7 +16,9 @@ namespace runnel::features {
 namespace {
 
 using Floats = std::vector<float>;
-constexpr Statistic kAll[] = {Statistic::mean, Statistic::std, Statistic::rms, Statistic::peak, Statistic::peak_to_peak, Statistic::zero_crossings, Statistic::band_power};
+constexpr Statistic kAll[] = {Statistic::mean,      Statistic::std,          Statistic::rms,
+                              Statistic::peak,      Statistic::peak_to_peak, Statistic::zero_crossings,
+                              Statistic::band_power};
 constexpr Band kBands[] = {{0, 3}, {3, 12.5}, {12.5, 25}};
 
 WindowStatisticsOptions options_of(std::int64_t window, std::int64_t hop, std::int32_t channels) {
@@ -36,14 +38,16 @@ Floats signal(std::size_t samples, std::size_t channels, unsigned seed = 3) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto t = static_cast<double>(i / channels) / 50;
     const auto c = static_cast<double>(i % channels);
-    values[i] = static_cast<float>(c - 0.5 + std::sin(2 * std::numbers::pi * (2 + 5 * c) * t) + 1e-3 * (random() % 1000));
+    values[i] = static_cast<float>(c - 0.5 + std::sin(2 * std::numbers::pi * (2 + 5 * c) * t) +
+                                   1e-3 * (random() % 1000));
   }
   return values;
 }
 
 // The statement of the formulas, in double precision with a plain transform.
 std::vector<double> oracle(const WindowStatisticsOptions& options, const float* window) {
-  const auto n = static_cast<std::size_t>(options.window), channels = static_cast<std::size_t>(options.channels);
+  const auto n = static_cast<std::size_t>(options.window),
+             channels = static_cast<std::size_t>(options.channels);
   std::vector<std::vector<double>> rows;
   const auto add = [&](std::size_t row, double value) {
     if (rows.size() <= row) rows.resize(row + 1);
@@ -66,28 +70,37 @@ std::vector<double> oracle(const WindowStatisticsOptions& options, const float* 
     for (double& v : x) v -= options.remove_dc_offset ? mean : 0;
     int crossings = 0;
     for (std::size_t i = 1; i < n; ++i) crossings += (x[i] < 0) != (x[i - 1] < 0) ? 1 : 0;
-    const double plain[] = {mean, std::sqrt(spread / count), std::sqrt(squares / count), std::max(std::fabs(low), std::fabs(high)), high - low, static_cast<double>(crossings)};
+    const double plain[] = {mean,
+                            std::sqrt(spread / count),
+                            std::sqrt(squares / count),
+                            std::max(std::fabs(low), std::fabs(high)),
+                            high - low,
+                            static_cast<double>(crossings)};
     for (std::size_t i = 0; i < std::size(plain); ++i) add(i, plain[i]);
     const std::size_t size = n + n % 2;
     double weights = 0;
     std::vector<double> w(n, 1);
     for (std::size_t i = 0; i < n; ++i) {
-      if (options.spectral_window == WindowType::hann) w[i] = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / count);
+      if (options.spectral_window == WindowType::hann)
+        w[i] = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / count);
       weights += w[i] * w[i];
     }
     std::vector<double> powers(options.bands.size());
     for (std::size_t k = 0; k <= size / 2; ++k) {
       double re = 0, im = 0;
       for (std::size_t i = 0; i < n; ++i) {
-        const double angle = 2 * std::numbers::pi * static_cast<double>(i * k % size) / static_cast<double>(size);
+        const double angle =
+            2 * std::numbers::pi * static_cast<double>(i * k % size) / static_cast<double>(size);
         re += x[i] * w[i] * std::cos(angle);
         im -= x[i] * w[i] * std::sin(angle);
       }
-      const double power = (k == 0 || k == size / 2 ? 1 : 2) * (re * re + im * im) / (static_cast<double>(size) * weights);
+      const double power =
+          (k == 0 || k == size / 2 ? 1 : 2) * (re * re + im * im) / (static_cast<double>(size) * weights);
       const double hz = static_cast<double>(k) * options.sample_rate / static_cast<double>(size);
       for (std::size_t b = 0; b < powers.size(); ++b) {
         const Band& band = options.bands[b];
-        if (hz >= band.low - 1e-9 && (hz < band.high - 1e-9 || band.high == options.sample_rate / 2)) powers[b] += power;
+        if (hz >= band.low - 1e-9 && (hz < band.high - 1e-9 || band.high == options.sample_rate / 2))
+          powers[b] += power;
       }
     }
     for (std::size_t b = 0; b < powers.size(); ++b) add(6 + b, powers[b]);
@@ -111,13 +124,15 @@ Floats run(const WindowStatisticsOptions& options, Isa isa, std::span<const floa
     Floats out(made->max_windows(size) * made->dims());
     const auto step = made->push(samples.first(size * channels), out);
     EXPECT_EQ(step.samples, size) << "max_windows is too small";
-    all.insert(all.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(step.windows * made->dims()));
+    all.insert(all.end(), out.begin(),
+               out.begin() + static_cast<std::ptrdiff_t>(step.windows * made->dims()));
     samples = samples.subspan(size * channels);
   }
   return all;
 }
 
-Floats run_whole(const WindowStatisticsOptions& options, std::span<const float> samples, Isa isa = best_isa()) {
+Floats run_whole(const WindowStatisticsOptions& options, std::span<const float> samples,
+                 Isa isa = best_isa()) {
   return run(options, isa, samples, [&](std::size_t) { return samples.size(); });
 }
 
@@ -139,7 +154,8 @@ TEST(WindowStatistics, EqualTheFormulasInDoublePrecision) {
           ASSERT_EQ(expected.size(), dims);
           for (std::size_t i = 0; i < dims; ++i) {
             const double scale = i >= 18 ? 4.0 : std::fabs(expected[i]) + 1;
-            ASSERT_NEAR(static_cast<double>(found[j * dims + i]), expected[i], 1e-6 * scale) << "window " << j << ", value " << i;
+            ASSERT_NEAR(static_cast<double>(found[j * dims + i]), expected[i], 1e-6 * scale)
+                << "window " << j << ", value " << i;
           }
         }
       }
@@ -163,7 +179,8 @@ TEST(WindowStatistics, AnyPartitionAndMachineGivesTheSameBits) {
     const Floats samples = signal(1500, 2), reference = run_whole(options, samples, Isa::generic);
     for (const Isa isa : test::isas()) {
       EXPECT_EQ(run_whole(options, samples, isa), reference);
-      for (const std::size_t size : {1, 7, 64, 999}) EXPECT_EQ(run(options, isa, samples, [&](std::size_t) { return size; }), reference) << size;
+      for (const std::size_t size : {1, 7, 64, 999})
+        EXPECT_EQ(run(options, isa, samples, [&](std::size_t) { return size; }), reference) << size;
       std::mt19937 random(9);
       EXPECT_EQ(run(options, isa, samples, [&](std::size_t) { return 1 + random() % 200; }), reference);
     }
@@ -237,16 +254,27 @@ TEST(WindowStatistics, WrongOptionsAreNamed) {
   EXPECT_EQ(sentence([](auto& o) { o.window = 0; }), "window=0: expected 1 to 1048576");
   EXPECT_EQ(sentence([](auto& o) { o.hop = 0; }), "hop=0: expected 1 to 1048576");
   EXPECT_EQ(sentence([](auto& o) { o.channels = 5000; }), "channels=5000: expected 1 to 4096");
-  EXPECT_EQ(sentence([](auto& o) { o.channels = 4096; o.window = 5000; }), "window=5000: expected 1 to 4096");
-  EXPECT_EQ(sentence([](auto& o) { o.bands = {}; }), "bands: band_power wants 1 to 1024 of them, LOW-HIGH in Hz");
-  EXPECT_EQ(sentence([](auto& o) { o.sample_rate = 0; }), "sample_rate: band_power wants the rate of the samples, above 0 Hz");
-  EXPECT_EQ(sentence([](auto& o) { o.bands = kHigh; }), "bands=0-26: expected 0 <= low < high <= 25 Hz, half the rate");
-  EXPECT_EQ(sentence([](auto& o) { o.bands = kTurned; }), "bands=5-3: expected 0 <= low < high <= 25 Hz, half the rate");
-  EXPECT_EQ(sentence([](auto& o) { o.bands = kThin; }), "bands=0.1-0.2: no bin of the spectrum lies in it; windows of 64 samples have one every 0.78125 Hz");
+  EXPECT_EQ(sentence([](auto& o) {
+              o.channels = 4096;
+              o.window = 5000;
+            }),
+            "window=5000: expected 1 to 4096");
+  EXPECT_EQ(sentence([](auto& o) { o.bands = {}; }),
+            "bands: band_power wants 1 to 1024 of them, LOW-HIGH in Hz");
+  EXPECT_EQ(sentence([](auto& o) { o.sample_rate = 0; }),
+            "sample_rate: band_power wants the rate of the samples, above 0 Hz");
+  EXPECT_EQ(sentence([](auto& o) { o.bands = kHigh; }),
+            "bands=0-26: expected 0 <= low < high <= 25 Hz, half the rate");
+  EXPECT_EQ(sentence([](auto& o) { o.bands = kTurned; }),
+            "bands=5-3: expected 0 <= low < high <= 25 Hz, half the rate");
+  EXPECT_EQ(
+      sentence([](auto& o) { o.bands = kThin; }),
+      "bands=0.1-0.2: no bin of the spectrum lies in it; windows of 64 samples have one every 0.78125 Hz");
   const WindowStatisticsOptions options = options_of(64, 32, 2);
   for (std::size_t bytes = 0; bytes + 64 < WindowStatistics::memory_bytes(options); bytes += 500) {
     HeapMemory small(bytes);
-    EXPECT_EQ(WindowStatistics::make(options, best_isa(), small).status().code(), Code::out_of_memory) << bytes;
+    EXPECT_EQ(WindowStatistics::make(options, best_isa(), small).status().code(), Code::out_of_memory)
+        << bytes;
   }
 }
 

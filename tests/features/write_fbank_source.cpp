@@ -1,4 +1,5 @@
-// Writes the C++ that fbank_source_test.cpp and microfrontend_source_test.cpp are compiled with: tables of options that exercise every kind of member.
+// Writes the C++ that fbank_source_test.cpp and microfrontend_source_test.cpp are compiled with: tables of
+// options that exercise every kind of member.
 #include <cstdio>
 
 #include "features/host/fbank_source.h"
@@ -7,9 +8,13 @@
 
 int main() {
   const auto source = runnel::features::fbank_source(runnel::features::written_down_options(), "WrittenDown");
-  const auto fixed = runnel::features::microfrontend_source(runnel::features::written_down_microfrontend(), "WrittenMicrofrontend");
+  const auto fixed = runnel::features::microfrontend_source(runnel::features::written_down_microfrontend(),
+                                                            "WrittenMicrofrontend");
   for (const runnel::Status& status : {source.status(), fixed.status()}) {
     if (!status.ok()) return std::fprintf(stderr, "%s\n", std::string(status.text()).c_str()), 1;
   }
-  std::printf("// Made by write_fbank_source.\n#pragma once\n#include \"features/fbank_tables.h\"\n#include \"features/microfrontend_tables.h\"\n%s%s", source->c_str(), fixed->c_str());
+  std::printf(
+      "// Made by write_fbank_source.\n#pragma once\n#include \"features/fbank_tables.h\"\n#include "
+      "\"features/microfrontend_tables.h\"\n%s%s",
+      source->c_str(), fixed->c_str());
 }

@@ -1,5 +1,5 @@
-// Front ends on Cortex-M boards in QEMU give the bytes that this machine gives. Run by scripts/firmware_tests.sh, which builds the
-// images.
+// Front ends on Cortex-M boards in QEMU give the bytes that this machine gives. Run by
+// scripts/firmware_tests.sh, which builds the images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ using nlohmann::json;
 struct Outcome : ImageOutput {
   std::vector<std::byte> frames;
 };
-Outcome run_filter(const std::string& board, const std::string& image, const std::vector<std::byte>& samples, const std::vector<std::string>& options) {
+Outcome run_filter(const std::string& board, const std::string& image, const std::vector<std::byte>& samples,
+                   const std::vector<std::string>& options) {
   const TemporaryFolder folder;
   const std::filesystem::path in = folder.path() / "in", out = folder.path() / "out";
   write_file(in, samples);
@@ -82,13 +83,14 @@ TEST(Firmware, FloatFeaturesAreThoseOfThisMachine) {
   EXPECT_GE(compared, 20);
 }
 
-// Tables that the compiler has made lie in flash memory: the same frames, memory of exactly the size that it knew, and nothing to
-// compute before the first one.
+// Tables that the compiler has made lie in flash memory: the same frames, memory of exactly the size that it
+// knew, and nothing to compute before the first one.
 TEST(Firmware, FloatFeaturesWithConstantTablesAreReadyAtOnce) {
   RUNNEL_NEEDS_IMAGES();
   FbankOptions options = *features::preset("kaldi");
   options.num_mel_bins = 40;
-  const std::vector<float> samples = test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav").floats();
+  const std::vector<float> samples =
+      test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav").floats();
   const auto expected = bytes_of(test::run_whole(options, best_isa(), samples));
   for (const char* board : {kM3, kM4F, kM55}) {
     const Outcome run = run_filter(board, "features_image", bytes_of(samples), {"tables=constant"});
@@ -96,7 +98,8 @@ TEST(Firmware, FloatFeaturesWithConstantTablesAreReadyAtOnce) {
     EXPECT_EQ(run.number("bytes"), static_cast<long>(features::Fbank::state_bytes_of(options))) << board;
     EXPECT_GT(run.number("instructions_to_prepare"), 0);
     EXPECT_LT(run.number("instructions_to_prepare"), 20'000) << board << ": 0.2 ms at 100 MHz";
-    std::printf("%s: %ld instructions to prepare, %ld bytes\n", board, run.number("instructions_to_prepare"), run.number("bytes"));
+    std::printf("%s: %ld instructions to prepare, %ld bytes\n", board, run.number("instructions_to_prepare"),
+                run.number("bytes"));
   }
 }
 
@@ -104,7 +107,8 @@ TEST(Firmware, FloatFeaturesNeedNoFloatingPointUnit) {
   RUNNEL_NEEDS_IMAGES();
   FbankOptions options = *features::preset("kaldi");
   options.num_mel_bins = 40;
-  const std::vector<float> samples = test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav").floats();
+  const std::vector<float> samples =
+      test::read_wav(test::data_folder() / "features/wav/espdl_test_16k.wav").floats();
   compare_fbank(kM3, options, samples);
 }
 
@@ -117,7 +121,8 @@ TEST(Firmware, SmallNumbersAreNotFlushed) {
   options.preemphasis_coefficient = 0;
   options.remove_dc_offset = false;
   std::vector<float> samples(1600);
-  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = std::ldexp(std::sin(0.3F * static_cast<float>(i)), -76);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i] = std::ldexp(std::sin(0.3F * static_cast<float>(i)), -76);
   const std::vector<float> expected = test::run_whole(options, best_isa(), samples);
   EXPECT_GT(*std::max_element(expected.begin(), expected.end()), 0.0F);
   for (const char* board : {kM4F, kM55}) compare_fbank(board, options, samples);
@@ -133,13 +138,18 @@ TEST(Firmware, FixedPointFeaturesAreThoseOfTheLibrary) {
     SCOPED_TRACE(one["file"].get<std::string>());
     const test::MicrofrontendCase what = test::microfrontend_case_of(one);
     const std::vector<std::int16_t> samples = test::read_wav(folder / one["wav"].get<std::string>()).samples;
-    const auto expected = bytes_of(test::read_npy(folder / one["file"].get<std::string>()).as<std::uint16_t>());
+    const auto expected =
+        bytes_of(test::read_npy(folder / one["file"].get<std::string>()).as<std::uint16_t>());
     for (const char* board : {kM3, kM4F, kM55}) {
-      const Outcome run = run_filter(board, "microfrontend_image", bytes_of(samples), {std::string("preset=") + what.preset, std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
+      const Outcome run = run_filter(board, "microfrontend_image", bytes_of(samples),
+                                     {std::string("preset=") + what.preset,
+                                      std::string("enable_pcan=") + (what.pcan ? "true" : "false")});
       EXPECT_EQ(run.frames, expected) << board << ": " << run.said;
       if (std::string(what.preset) != "micro-wake-word" || !what.pcan) continue;
       // The same with tables that the compiler has made.
-      EXPECT_EQ(run_filter(board, "microfrontend_image", bytes_of(samples), {"tables=constant"}).frames, expected) << board;
+      EXPECT_EQ(run_filter(board, "microfrontend_image", bytes_of(samples), {"tables=constant"}).frames,
+                expected)
+          << board;
     }
   }
 }
@@ -163,9 +173,12 @@ TEST(Firmware, InstructionsPerFrame) {
   };
   for (const Row& row : rows) {
     const bool fixed = std::string(row.image) == "microfrontend_image";
-    const Outcome run = run_filter(row.board, row.image, fixed ? bytes_of(wav.samples) : bytes_of(wav.floats()), row.options);
-    const long frame = run.number("instructions_per_frame"), prepare = run.number("instructions_to_prepare"), bytes = run.number("bytes");
-    std::printf("| %s | %s | %ld | %.2f | %.1f | %ld |\n", row.what, row.board, frame, static_cast<double>(frame) / 1e4, static_cast<double>(prepare) / 1e6, bytes);
+    const Outcome run =
+        run_filter(row.board, row.image, fixed ? bytes_of(wav.samples) : bytes_of(wav.floats()), row.options);
+    const long frame = run.number("instructions_per_frame"), prepare = run.number("instructions_to_prepare"),
+               bytes = run.number("bytes");
+    std::printf("| %s | %s | %ld | %.2f | %.1f | %ld |\n", row.what, row.board, frame,
+                static_cast<double>(frame) / 1e4, static_cast<double>(prepare) / 1e6, bytes);
     EXPECT_GT(frame, 1000) << row.what;
     EXPECT_LE(frame, row.at_most) << row.what << " on " << row.board;
   }

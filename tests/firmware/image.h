@@ -13,7 +13,7 @@
 
 namespace runnel::test {
 
-inline constexpr const char* kM3 = "mps2-an385";    // no floating-point unit
+inline constexpr const char* kM3 = "mps2-an385";  // no floating-point unit
 inline constexpr const char* kM4F = "mps2-an386";
 inline constexpr const char* kM7F = "mps2-an500";
 inline constexpr const char* kM55 = "mps3-an547";
@@ -24,7 +24,8 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 inline void write_file(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 // What an image said, and how it ended.
@@ -37,12 +38,15 @@ struct ImageOutput {
     return at == std::string::npos ? -1 : std::atol(said.c_str() + at + name.size() + 1);
   }
 };
-inline ImageOutput run_image(const std::string& board, const std::string& image, const std::vector<std::string>& words) {
+inline ImageOutput run_image(const std::string& board, const std::string& image,
+                             const std::vector<std::string>& words) {
   std::string semihosting = "enable=on,target=native,arg=" + image;
   for (const std::string& word : words) semihosting += ",arg=" + word;
-  const std::filesystem::path elf = std::filesystem::path(std::getenv("RUNNEL_FIRMWARE")) / board / "firmware" / (image + ".elf");
-  const Output output = run_program({"qemu-system-arm", "-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount",
-                                     "shift=6,align=off,sleep=off", "-semihosting-config", semihosting, "-kernel", elf.string()});
+  const std::filesystem::path elf =
+      std::filesystem::path(std::getenv("RUNNEL_FIRMWARE")) / board / "firmware" / (image + ".elf");
+  const Output output = run_program({"qemu-system-arm", "-M", board, "-nographic", "-monitor", "none",
+                                     "-serial", "none", "-icount", "shift=6,align=off,sleep=off",
+                                     "-semihosting-config", semihosting, "-kernel", elf.string()});
   return {output.out + output.err, output.exit_code};
 }
 
@@ -50,6 +54,7 @@ inline bool without_images() { return std::getenv("RUNNEL_FIRMWARE") == nullptr;
 
 }  // namespace runnel::test
 
-#define RUNNEL_NEEDS_IMAGES() \
-  RUNNEL_NEEDS_DATA();        \
-  if (::runnel::test::without_images()) GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh"
+#define RUNNEL_NEEDS_IMAGES()           \
+  RUNNEL_NEEDS_DATA();                  \
+  if (::runnel::test::without_images()) \
+  GTEST_SKIP() << "SKIPPED WITHOUT IMAGES: run scripts/firmware_tests.sh"

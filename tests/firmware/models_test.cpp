@@ -1,4 +1,5 @@
-// Models on Cortex-M boards in QEMU give the bytes that this machine gives. Run by scripts/firmware_tests.sh, which builds the images.
+// Models on Cortex-M boards in QEMU give the bytes that this machine gives. Run by scripts/firmware_tests.sh,
+// which builds the images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,15 +16,16 @@ using namespace test;
 using Bytes = std::vector<std::byte>;
 
 struct ModelCase {
-  const char* path;           // in the test data
-  std::int64_t blocks;        // of the recording
-  std::int64_t block = 0;     // frames; 0: the smallest
+  const char* path;        // in the test data
+  std::int64_t blocks;     // of the recording
+  std::int64_t block = 0;  // frames; 0: the smallest
   bool whole = false;
 };
 
 std::filesystem::path import(const TemporaryFolder& folder, const std::string& path) {
   const std::filesystem::path model = folder.path() / "model.rnl";
-  const Output output = run_program({program(), "import", (data_folder() / path).string(), "-o", model.string()});
+  const Output output =
+      run_program({program(), "import", (data_folder() / path).string(), "-o", model.string()});
   EXPECT_EQ(output.exit_code, 0) << path << ": " << output.err;
   return model;
 }
@@ -42,7 +44,8 @@ Bytes random_input(const TensorView& tensor, std::size_t bytes, std::mt19937& ra
   return out;
 }
 
-std::shared_ptr<const Engine> prepare(const std::filesystem::path& model, const ModelCase& one, bool whole, std::int64_t frames) {
+std::shared_ptr<const Engine> prepare(const std::filesystem::path& model, const ModelCase& one, bool whole,
+                                      std::int64_t frames) {
   auto owned = OwnedModel::from_file(model);
   EXPECT_TRUE(owned.ok()) << one.path << ": " << owned.status().text();
   PrepareOptions options;
@@ -63,7 +66,8 @@ Bytes run_here(const std::shared_ptr<const Engine>& engine, const Bytes& input) 
   const auto collect = [&] {
     for (int i = 0; i < static_cast<int>(model.outputs().size()); ++i) {
       const OutputFrames frames = session.output(i);
-      const std::size_t frame = engine->prepared().placement(model.outputs()[static_cast<std::size_t>(i)]).frame_bytes;
+      const std::size_t frame =
+          engine->prepared().placement(model.outputs()[static_cast<std::size_t>(i)]).frame_bytes;
       out.insert(out.end(), frames.data, frames.data + static_cast<std::size_t>(frames.count) * frame);
     }
   };
@@ -74,7 +78,8 @@ Bytes run_here(const std::shared_ptr<const Engine>& engine, const Bytes& input) 
       const std::span<std::byte> block = session.input(i);
       const std::size_t size = std::min(block.size(), input.size() - at);
       std::memcpy(block.data(), input.data() + at, size);
-      if (size < block.size()) valid = static_cast<std::int64_t>(size / engine->prepared().placement(model.inputs()[0]).frame_bytes);
+      if (size < block.size())
+        valid = static_cast<std::int64_t>(size / engine->prepared().placement(model.inputs()[0]).frame_bytes);
       at += size;
     }
     session.run(valid);
@@ -95,10 +100,12 @@ std::size_t input_bytes(const Engine& engine) {
   return bytes;
 }
 
-ImageOutput run_there(const char* board, const std::filesystem::path& model, const Bytes& input, Bytes& out, std::vector<std::string> options) {
+ImageOutput run_there(const char* board, const std::filesystem::path& model, const Bytes& input, Bytes& out,
+                      std::vector<std::string> options) {
   const TemporaryFolder folder;
   write_file(folder.path() / "in", input);
-  options.insert(options.begin(), {model.string(), (folder.path() / "in").string(), (folder.path() / "out").string()});
+  options.insert(options.begin(),
+                 {model.string(), (folder.path() / "in").string(), (folder.path() / "out").string()});
   const ImageOutput output = run_image(board, "model_image", options);
   EXPECT_EQ(output.exit_code, 0) << board << ": " << output.said;
   out = output.exit_code == 0 ? read_file(folder.path() / "out") : Bytes();
@@ -112,7 +119,8 @@ void compare(const ModelCase& one, const std::vector<const char*>& boards) {
   const auto engine = prepare(model, one, one.whole, one.block);
   ASSERT_NE(engine, nullptr);
   std::mt19937 random(1);
-  const Bytes input = random_input(engine->model().tensor(engine->model().inputs()[0]), input_bytes(*engine) * static_cast<std::size_t>(one.blocks), random);
+  const Bytes input = random_input(engine->model().tensor(engine->model().inputs()[0]),
+                                   input_bytes(*engine) * static_cast<std::size_t>(one.blocks), random);
   const Bytes expected = run_here(engine, input);
   ASSERT_FALSE(expected.empty());
   std::vector<std::string> options = {one.whole ? "whole=1" : "save=" + std::to_string(one.blocks / 2)};
@@ -136,14 +144,14 @@ TEST(Firmware, KernelsGiveTheBitsOfTheirDefinition) {
 TEST(Firmware, StreamedModelsGiveTheBytesOfThisMachine) {
   RUNNEL_NEEDS_IMAGES();
   const ModelCase cases[] = {
-      {"digits/digits_c_s8.espdl", 150},                            // half up
+      {"digits/digits_c_s8.espdl", 150},  // half up
       {"digits/digits_c_s8.espdl", 30, 4},
-      {"digits/digits_esp32p4_s8.espdl", 150},                      // half even
-      {"espdl/tcn/tcn3_c_s16.espdl", 60},                           // int16
+      {"digits/digits_esp32p4_s8.espdl", 150},  // half even
+      {"espdl/tcn/tcn3_c_s16.espdl", 60},       // int16
       {"espdl/tcn/tcn3_esp32p4_s16hp.espdl", 20, 3},
-      {"models/mlperf-tiny/str_ww_ref_model.tflite", 60},           // multipliers
-      {"trained/M1_T98.onnx", 40},                                  // float32
-      {"trained/M1s_T98.onnx", 30},                                 // two frames a block
+      {"models/mlperf-tiny/str_ww_ref_model.tflite", 60},  // multipliers
+      {"trained/M1_T98.onnx", 40},                         // float32
+      {"trained/M1s_T98.onnx", 30},                        // two frames a block
   };
   for (const ModelCase& one : cases) compare(one, {kM4F, kM55});
   compare(cases[0], {kM7F});
@@ -153,7 +161,7 @@ TEST(Firmware, StreamedModelsGiveTheBytesOfThisMachine) {
 TEST(Firmware, WholeModelsGiveTheBytesOfThisMachine) {
   RUNNEL_NEEDS_IMAGES();
   const ModelCase cases[] = {
-      {"models/mww/okay_nabu.tflite", 40, 0, true},                 // state in variables
+      {"models/mww/okay_nabu.tflite", 40, 0, true},  // state in variables
       {"models/mlperf-tiny/kws_ref_model.tflite", 2, 0, true},
       {"models/tflm/micro_speech_quantized.tflite", 2, 0, true},
       {"peers/M1_s8sym_T100.onnx", 1, 0, true},
@@ -165,7 +173,8 @@ TEST(Firmware, WholeModelsGiveTheBytesOfThisMachine) {
 // The stream on the board is the recording as a whole here.
 TEST(Firmware, StreamsEqualTheWholeRecording) {
   RUNNEL_NEEDS_IMAGES();
-  for (const char* path : {"digits/digits_c_s8.espdl", "models/mlperf-tiny/str_ww_ref_model.tflite", "espdl/tcn/tcn3_c_s16.espdl"}) {
+  for (const char* path : {"digits/digits_c_s8.espdl", "models/mlperf-tiny/str_ww_ref_model.tflite",
+                           "espdl/tcn/tcn3_c_s16.espdl"}) {
     SCOPED_TRACE(path);
     const TemporaryFolder folder;
     const std::filesystem::path model = import(folder, path);
@@ -173,9 +182,10 @@ TEST(Firmware, StreamsEqualTheWholeRecording) {
     const auto engine = prepare(model, {path, 1, 0, true}, true, kFrames);
     ASSERT_NE(engine, nullptr);
     std::mt19937 random(2);
-    const Bytes input = random_input(engine->model().tensor(engine->model().inputs()[0]), input_bytes(*engine), random);
+    const Bytes input =
+        random_input(engine->model().tensor(engine->model().inputs()[0]), input_bytes(*engine), random);
     const Bytes expected = run_here(engine, input);
-    for (const char* block : {"block=1", "block=4"}) {   // 75 frames end inside a block of 4
+    for (const char* block : {"block=1", "block=4"}) {  // 75 frames end inside a block of 4
       Bytes found;
       run_there(kM4F, model, input, found, {block});
       EXPECT_EQ(found, expected) << block;
@@ -196,7 +206,9 @@ TEST(Firmware, DamageIsRefused) {
     const std::size_t at = i == 0 ? 4 : good.size() / 3 + random() % (good.size() / 3);
     bad[at] ^= static_cast<std::byte>(1U << random() % 8);
     write_file(folder.path() / "bad.rnl", bad);
-    const ImageOutput output = run_image(kM4F, "model_image", {(folder.path() / "bad.rnl").string(), (folder.path() / "in").string(), (folder.path() / "out").string()});
+    const ImageOutput output = run_image(kM4F, "model_image",
+                                         {(folder.path() / "bad.rnl").string(),
+                                          (folder.path() / "in").string(), (folder.path() / "out").string()});
     EXPECT_EQ(output.exit_code, 1) << "byte " << at << ": " << output.said;
   }
 }
@@ -207,7 +219,7 @@ TEST(Firmware, InstructionsPerMultiplyAdd) {
   const TemporaryFolder folder;
   const std::filesystem::path model = import(folder, "digits/digits_c_s8.espdl");
   const Bytes input(40 * 200, std::byte{17});
-  constexpr double kMultiplyAdds = 23424;   // per frame
+  constexpr double kMultiplyAdds = 23424;  // per frame
   for (const auto& [board, at_most] : {std::pair(kM4F, 4.0), std::pair(kM7F, 4.0), std::pair(kM55, 1.0)}) {
     Bytes found;
     const ImageOutput output = run_there(board, model, input, found, {});
@@ -228,7 +240,8 @@ TEST(Firmware, StreamingSavesInstructions) {
     Bytes found;
     const long whole = run_there(board, model, clip, found, {"whole=1"}).number("instructions_per_run");
     const long streamed = run_there(board, model, stream, found, {}).number("instructions_per_run");
-    std::printf("| wake word | %s | %ld whole | %ld streamed | %.1f |\n", board, whole, streamed, static_cast<double>(whole) / static_cast<double>(streamed));
+    std::printf("| wake word | %s | %ld whole | %ld streamed | %.1f |\n", board, whole, streamed,
+                static_cast<double>(whole) / static_cast<double>(streamed));
     EXPECT_GE(whole, 10 * streamed) << board;
   }
 }

@@ -1,5 +1,6 @@
-// The driver of an NPU on a Cortex-M55 in QEMU, whose device plays back what the simulator did here: a compiled network steps its stream there with the bytes that it has here, and every
-// fault has its sentence. Run by scripts/npu_firmware_tests.sh, which builds the image.
+// The driver of an NPU on a Cortex-M55 in QEMU, whose device plays back what the simulator did here: a
+// compiled network steps its stream there with the bytes that it has here, and every fault has its sentence.
+// Run by scripts/npu_firmware_tests.sh, which builds the image.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -40,7 +41,8 @@ class Recorder final : public npu::Device {
 
   std::uint32_t read(std::uint32_t offset) noexcept override { return device_.read(offset); }
   void write(std::uint32_t offset, std::uint32_t value) noexcept override {
-    if (offset != reg::kCommand || (value & npu::device_command::kRun) == 0) return device_.write(offset, value);
+    if (offset != reg::kCommand || (value & npu::device_command::kRun) == 0)
+      return device_.write(offset, value);
     Recorded one;
     const auto* const payload = seen_.front().data();
     const std::uint32_t only_written = outputs[payload];
@@ -58,7 +60,8 @@ class Recorder final : public npu::Device {
     seen_.clear();
     one.run.status = npu::device_status::kEndReached;
     for (std::uint32_t i = 0; i < RecordedRun::kRegions; ++i) {
-      if ((one.run.written >> i & 1) != 0) one.written.insert(one.written.end(), regions[i].begin(), regions[i].end());
+      if ((one.run.written >> i & 1) != 0)
+        one.written.insert(one.written.end(), regions[i].begin(), regions[i].end());
     }
     runs.push_back(std::move(one));
   }
@@ -91,16 +94,19 @@ class Recorder final : public npu::Device {
 // The digits network for a U55-128, one frame a call, and a recording of random bytes; made once.
 struct Recording {
   TemporaryFolder folder;
-  std::filesystem::path model = folder.path() / "digits_npu.rnl", in = folder.path() / "in", out = folder.path() / "out", runs = folder.path() / "runs";
+  std::filesystem::path model = folder.path() / "digits_npu.rnl", in = folder.path() / "in",
+                        out = folder.path() / "out", runs = folder.path() / "runs";
   Bytes input, output, cpu;
   Recorder recorder;
   npu::Driver driver{recorder};
 
   Recording() {
     const std::string source = (data_folder() / "digits/digits_c_s8.espdl").string();
-    const Output made = run_program({program(), "npu", "compile", source, "-o", model.string(), "--accelerator", "ethos-u55-128", "--block", "1", "--quiet"});
+    const Output made = run_program({program(), "npu", "compile", source, "-o", model.string(),
+                                     "--accelerator", "ethos-u55-128", "--block", "1", "--quiet"});
     EXPECT_EQ(made.exit_code, 0) << made.err;
-    const Output plain = run_program({program(), "import", source, "-o", (folder.path() / "cpu.rnl").string()});
+    const Output plain =
+        run_program({program(), "import", source, "-o", (folder.path() / "cpu.rnl").string()});
     EXPECT_EQ(plain.exit_code, 0) << plain.err;
     if (made.exit_code != 0 || plain.exit_code != 0) return;
     EXPECT_TRUE(driver.init().ok());
@@ -130,7 +136,8 @@ struct Recording {
       if (loaded.op(i).code() != fb::OpCode::delegate) continue;
       const auto block = npu::read_block_program(loaded, loaded.op(i), std::size_t{1} << 20);
       EXPECT_TRUE(block.ok()) << block.status().text();
-      if (block.ok() && block->output.own()) recorder.outputs[block->payload.data()] = 1u << block->output.region;
+      if (block.ok() && block->output.own())
+        recorder.outputs[block->payload.data()] = 1u << block->output.region;
     }
     PrepareOptions options;
     options.mode = RunMode::stream;
@@ -154,7 +161,9 @@ struct Recording {
       at += ended ? 0 : block.size();
       session.run(ended ? 0 : prepared.block());
       const OutputFrames frames = session.output(0);
-      found.insert(found.end(), frames.data, frames.data + static_cast<std::size_t>(frames.count) * prepared.placement(loaded.outputs()[0]).frame_bytes);
+      found.insert(found.end(), frames.data,
+                   frames.data + static_cast<std::size_t>(frames.count) *
+                                     prepared.placement(loaded.outputs()[0]).frame_bytes);
     }
     return found;
   }
@@ -164,7 +173,9 @@ Recording& recording() {
   static auto* const one = new Recording;
   return *one;
 }
-ImageOutput play(const Recording& r) { return run_image(kM55, "npu_image", {r.model.string(), r.in.string(), r.out.string(), r.runs.string()}); }
+ImageOutput play(const Recording& r) {
+  return run_image(kM55, "npu_image", {r.model.string(), r.in.string(), r.out.string(), r.runs.string()});
+}
 
 TEST(NpuFirmware, ACompiledNetworkStepsItsStream) {
   RUNNEL_NEEDS_IMAGES();
@@ -198,9 +209,12 @@ TEST(NpuFirmware, FaultsAndSilenceHaveTheirSentences) {
   r.write_runs(runs);
   const ImageOutput output = play(r);
   ASSERT_EQ(output.exit_code, 0) << output.said;
-  for (const char* line : {"call 3: the device reports a bus error at byte ", ", port 1, channel 2", "call 7: the device reports a command that it does not know",
-                           "call 11: the device reports weights that it cannot decode", "call 15: the device reports a fault of its own memory",
-                           "call 19: the device reports an interrupt in front of the end", "call 23: the device did not answer in time"}) {
+  for (const char* line : {"call 3: the device reports a bus error at byte ", ", port 1, channel 2",
+                           "call 7: the device reports a command that it does not know",
+                           "call 11: the device reports weights that it cannot decode",
+                           "call 15: the device reports a fault of its own memory",
+                           "call 19: the device reports an interrupt in front of the end",
+                           "call 23: the device did not answer in time"}) {
     EXPECT_NE(output.said.find(line), std::string::npos) << line << " in " << output.said;
   }
   EXPECT_EQ(output.number("resets"), 7);

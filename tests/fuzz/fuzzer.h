@@ -17,6 +17,8 @@ inline void insist_on_a_sentence(const Status& status) {
   std::abort();
 }
 
-inline std::span<const std::byte> as_input(const std::uint8_t* data, std::size_t size) { return std::as_bytes(std::span(data, size)); }
+inline std::span<const std::byte> as_input(const std::uint8_t* data, std::size_t size) {
+  return std::as_bytes(std::span(data, size));
+}
 
 }  // namespace runnel::test

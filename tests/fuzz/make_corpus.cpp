@@ -1,4 +1,5 @@
-// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte, tflite, recording, graph and npu.
+// make_corpus FOLDER: writes valid files for the fuzzers to start from, into FOLDER/model, espdl, onnx, pte,
+// tflite, recording, graph and npu.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -37,13 +38,20 @@ int main(int count, char** arguments) {
   if (!imported.ok()) return 1;
   const auto written = compiler::write_model(imported->graph);
   if (!written.ok()) return 1;
-  bool good = write(folder / "espdl" / "tiny.espdl", tiny) && write(folder / "model" / "tiny.rnl", written->bytes) &&
-              write(folder / "espdl" / "digits.espdl", test::digits_espdl()) && write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
-              write(folder / "recording" / "short.wav", test::short_wav()) && write(folder / "recording" / "floats.wav", test::float_wav());
+  bool good = write(folder / "espdl" / "tiny.espdl", tiny) &&
+              write(folder / "model" / "tiny.rnl", written->bytes) &&
+              write(folder / "espdl" / "digits.espdl", test::digits_espdl()) &&
+              write(folder / "model" / "digits.rnl", test::digits_rnl()) &&
+              write(folder / "recording" / "short.wav", test::short_wav()) &&
+              write(folder / "recording" / "floats.wav", test::float_wav());
   test::ProgramMaker program = test::tiny_program(), bundled = test::tiny_program();
-  good = good && write(folder / "pte" / "tiny.pte", program.file()) && write(folder / "pte" / "tiny.bpte", bundled.bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
-  for (const test::ForeignFile& file : test::onnx_originals()) good = good && write(folder / "onnx" / file.name, file.bytes);
-  for (const test::ForeignFile& file : test::tflite_originals()) good = good && write(folder / "tflite" / file.name, file.bytes);
+  good =
+      good && write(folder / "pte" / "tiny.pte", program.file()) &&
+      write(folder / "pte" / "tiny.bpte", bundled.bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
+  for (const test::ForeignFile& file : test::onnx_originals())
+    good = good && write(folder / "onnx" / file.name, file.bytes);
+  for (const test::ForeignFile& file : test::tflite_originals())
+    good = good && write(folder / "tflite" / file.name, file.bytes);
   for (const test::Program& payload : test::made_programs()) {
     std::string name = payload.name;
     std::replace(name.begin(), name.end(), ' ', '_');
@@ -51,7 +59,8 @@ int main(int count, char** arguments) {
   }
   int number = 0;
   for (const std::string& text : test::graph_texts()) {
-    good = good && write(folder / "graph" / std::to_string(number++), std::as_bytes(std::span(text.data(), text.size())));
+    good = good && write(folder / "graph" / std::to_string(number++),
+                         std::as_bytes(std::span(text.data(), text.size())));
   }
   return good ? 0 : 1;
 }

@@ -18,20 +18,23 @@ namespace {
 constexpr int kFrames = 23;
 
 struct Case {
-  int channels = 64, kernel = 1, ahead = 0;   // ahead: right padding, so that the addend is older than the sum's frame
+  int channels = 64, kernel = 1,
+      ahead = 0;  // ahead: right padding, so that the addend is older than the sum's frame
   bool addend_first = false, relu = true, conv_relu = false;
-  bool other_reader = false;                  // the convolution's result is needed elsewhere too
-  bool other_scale = false;                   // the sum has to round
-  bool in_place = false;                      // the addend is what the convolution reads
+  bool other_reader = false;  // the convolution's result is needed elsewhere too
+  bool other_scale = false;   // the sum has to round
+  bool in_place = false;      // the addend is what the convolution reads
 };
 
 std::string text_of(const Case& c) {
-  return "channels " + std::to_string(c.channels) + " kernel " + std::to_string(c.kernel) + " ahead " + std::to_string(c.ahead) +
-         (c.addend_first ? " addend first" : "") + (c.relu ? " relu" : "") + (c.conv_relu ? " convolution with relu" : "") +
-         (c.other_reader ? " other reader" : "") + (c.other_scale ? " other scale" : "") + (c.in_place ? " in place" : "");
+  return "channels " + std::to_string(c.channels) + " kernel " + std::to_string(c.kernel) + " ahead " +
+         std::to_string(c.ahead) + (c.addend_first ? " addend first" : "") + (c.relu ? " relu" : "") +
+         (c.conv_relu ? " convolution with relu" : "") + (c.other_reader ? " other reader" : "") +
+         (c.other_scale ? " other scale" : "") + (c.in_place ? " in place" : "");
 }
 
-// x -> relu -> (convolution, addend) -> sum -> output; the addend is a second convolution of x, or what the first one reads.
+// x -> relu -> (convolution, addend) -> sum -> output; the addend is a second convolution of x, or what the
+// first one reads.
 compiler::Graph graph_of(const Case& c) {
   std::mt19937 random(7);
   compiler::Graph graph;
@@ -44,7 +47,8 @@ compiler::Graph graph_of(const Case& c) {
     graph.tensors.push_back(tensor);
     return static_cast<compiler::TensorId>(graph.tensors.size() - 1);
   };
-  const auto conv = [&](const std::string& name, compiler::TensorId x, compiler::TensorId y, int kernel, int ahead, bool relu) {
+  const auto conv = [&](const std::string& name, compiler::TensorId x, compiler::TensorId y, int kernel,
+                        int ahead, bool relu) {
     compiler::Tensor weights;
     weights.name = name + " weights";
     weights.shape = {c.channels, 1, kernel, c.channels};
@@ -57,21 +61,41 @@ compiler::Graph graph_of(const Case& c) {
     options.pad_left = kernel - 1 - ahead;
     options.pad_right = ahead;
     options.activation = relu ? fb::Activation::relu : fb::Activation::none;
-    graph.nodes.push_back({name, fb::OpCode::conv, 1, {x, static_cast<compiler::TensorId>(graph.tensors.size() - 1)}, {y}, options, kernels::Rounding::half_up});
+    graph.nodes.push_back({name,
+                           fb::OpCode::conv,
+                           1,
+                           {x, static_cast<compiler::TensorId>(graph.tensors.size() - 1)},
+                           {y},
+                           options,
+                           kernels::Rounding::half_up});
   };
-  const auto x = activation("x", -4), positive = activation("positive", -4), mixed = activation("mixed", -4), addend = activation("addend", -4);
+  const auto x = activation("x", -4), positive = activation("positive", -4), mixed = activation("mixed", -4),
+             addend = activation("addend", -4);
   const auto y = activation("y", c.other_scale ? -3 : -4), z = activation("z", -4);
-  graph.nodes.push_back({"relu", fb::OpCode::relu, 1, {x}, {positive}, std::monostate{}, kernels::Rounding::half_up});
+  graph.nodes.push_back(
+      {"relu", fb::OpCode::relu, 1, {x}, {positive}, std::monostate{}, kernels::Rounding::half_up});
   const auto beside = c.in_place ? positive : addend;
   if (!c.in_place) conv("beside", x, addend, 1, 0, false);
   conv("convolution", positive, mixed, c.kernel, c.ahead, c.conv_relu);
-  const std::vector<compiler::TensorId> operands = c.addend_first ? std::vector{beside, mixed} : std::vector{mixed, beside};
-  graph.nodes.push_back({"sum", fb::OpCode::add, 1, operands, {y}, compiler::BinaryOptions{c.relu ? fb::Activation::relu : fb::Activation::none},
+  const std::vector<compiler::TensorId> operands =
+      c.addend_first ? std::vector{beside, mixed} : std::vector{mixed, beside};
+  graph.nodes.push_back({"sum",
+                         fb::OpCode::add,
+                         1,
+                         operands,
+                         {y},
+                         compiler::BinaryOptions{c.relu ? fb::Activation::relu : fb::Activation::none},
                          kernels::Rounding::half_up});
   graph.inputs = {x};
   graph.outputs = {y};
   if (c.other_reader) {
-    graph.nodes.push_back({"again", fb::OpCode::max, 1, {mixed, y}, {z}, compiler::BinaryOptions{}, kernels::Rounding::half_up});
+    graph.nodes.push_back({"again",
+                           fb::OpCode::max,
+                           1,
+                           {mixed, y},
+                           {z},
+                           compiler::BinaryOptions{},
+                           kernels::Rounding::half_up});
     graph.outputs = {y, z};
   }
   compiler::mark_non_negative(graph);
@@ -79,7 +103,8 @@ compiler::Graph graph_of(const Case& c) {
 }
 
 // Every output of the whole clip (block 0) or streamed in blocks.
-std::vector<std::byte> outputs_of(const std::shared_ptr<const OwnedModel>& model, std::int64_t block, Isa isa, const std::vector<std::byte>& x) {
+std::vector<std::byte> outputs_of(const std::shared_ptr<const OwnedModel>& model, std::int64_t block, Isa isa,
+                                  const std::vector<std::byte>& x) {
   PrepareOptions options;
   options.mode = block == 0 ? RunMode::whole : RunMode::stream;
   options.frames = block;
@@ -100,7 +125,8 @@ std::vector<std::byte> outputs_of(const std::shared_ptr<const OwnedModel>& model
   const std::int64_t step = block == 0 ? kFrames : block;
   for (std::int64_t at = 0; at < kFrames; at += step) {
     const std::int64_t count = std::min<std::int64_t>(step, kFrames - at);
-    std::memcpy(session.input(0).data(), x.data() + static_cast<std::size_t>(at) * frame, static_cast<std::size_t>(count) * frame);
+    std::memcpy(session.input(0).data(), x.data() + static_cast<std::size_t>(at) * frame,
+                static_cast<std::size_t>(count) * frame);
     session.run(count);
     gather();
   }
@@ -140,7 +166,8 @@ TEST(AbsorbedSum, EqualsTheOperatorsOneAfterTheOther) {
     for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512, Isa::avx512vnni}) {
       if (isa > best_isa()) continue;
       for (const std::int64_t block : {0, 1, 2, 5, 23}) {
-        EXPECT_EQ(outputs_of(*model, block, isa, x), expected) << text_of(c) << ", block " << block << ", " << name_of(isa);
+        EXPECT_EQ(outputs_of(*model, block, isa, x), expected)
+            << text_of(c) << ", block " << block << ", " << name_of(isa);
       }
     }
   }

@@ -18,8 +18,11 @@ void expect_valid(const std::vector<ArenaItem>& items, std::size_t total, std::s
     EXPECT_LE(items[i].offset + items[i].bytes, total);
     for (std::size_t k = 0; k < i; ++k) {
       const bool together = items[i].first <= items[k].last && items[k].first <= items[i].last;
-      if (!together || items[k].tier != items[i].tier || items[k].last < items[k].first || items[k].bytes == 0) continue;
-      const bool apart = items[i].offset + items[i].bytes <= items[k].offset || items[k].offset + items[k].bytes <= items[i].offset;
+      if (!together || items[k].tier != items[i].tier || items[k].last < items[k].first ||
+          items[k].bytes == 0)
+        continue;
+      const bool apart = items[i].offset + items[i].bytes <= items[k].offset ||
+                         items[k].offset + items[k].bytes <= items[i].offset;
       EXPECT_TRUE(apart) << "items " << i << " and " << k << " overlap";
     }
   }
@@ -104,7 +107,9 @@ TEST(ArenaPlanner, TimeIsBounded) {
   expect_valid(thousand, 1u << 30, 16);
   // All alive at once, and more than any model has.
   std::vector<ArenaItem> many(200000);
-  for (ArenaItem& at : many) at = item(1 + random() % 5000, static_cast<int>(random() % 1000), 100000 + static_cast<int>(random() % 1000));
+  for (ArenaItem& at : many)
+    at = item(1 + random() % 5000, static_cast<int>(random() % 1000),
+              100000 + static_cast<int>(random() % 1000));
   const double hostile = milliseconds(many);
   std::printf("1000 items: %.1f ms, 200000 items: %.1f ms\n", usual, hostile);
   EXPECT_LT(usual, 500);

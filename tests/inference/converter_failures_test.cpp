@@ -1,5 +1,5 @@
-// What streaming converters are known to get wrong, silently, each as a small network that streams exactly here: every block size, odd ones
-// included, first and last frames included.
+// What streaming converters are known to get wrong, silently, each as a small network that streams exactly
+// here: every block size, odd ones included, first and last frames included.
 #include <gtest/gtest.h>
 
 #include "inference/host/check.h"
@@ -23,7 +23,8 @@ void expect_exact(GraphBuilder& builder, std::int64_t delay) {
   for (const std::int64_t frames : {0, 1, 2, 3, 7, 8, 50, 51}) {
     const auto report = check_streaming(*model, frames, {}, static_cast<std::uint32_t>(frames) + 1);
     ASSERT_TRUE(report.ok()) << report.status().text();
-    for (const Difference& difference : report->differences) ADD_FAILURE() << frames << " frames, " << difference.run << ": frame " << difference.frame;
+    for (const Difference& difference : report->differences)
+      ADD_FAILURE() << frames << " frames, " << difference.run << ": frame " << difference.frame;
   }
 }
 
@@ -53,7 +54,8 @@ TEST(ConverterFailures, OddChunks) {
   ASSERT_TRUE(model.ok());
   PrepareOptions whole;
   whole.mode = RunMode::whole;
-  const auto offline = Runner::make(*Engine::make(*model, whole)), streamed = Runner::make(*Engine::make(*model));
+  const auto offline = Runner::make(*Engine::make(*model, whole)),
+             streamed = Runner::make(*Engine::make(*model));
   ASSERT_TRUE(offline.ok() && streamed.ok());
   const auto input = (*offline)->session().input(0);
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>(i * 37 % 251);
@@ -77,7 +79,8 @@ TEST(ConverterFailures, OddChunks) {
 TEST(ConverterFailures, ResidualBranch) {
   GraphBuilder builder(4);
   const auto x = builder.input({1, 50, 8});
-  const auto y = builder.conv(builder.conv(x, 8, {.kernel = 3, .dilation = 1}), 8, {.kernel = 3, .dilation = 2});
+  const auto y =
+      builder.conv(builder.conv(x, 8, {.kernel = 3, .dilation = 1}), 8, {.kernel = 3, .dilation = 2});
   builder.output(builder.binary(fb::OpCode::add, y, builder.slice(x, 1, 6, 44)));
   expect_exact(builder, 6);
 }
@@ -94,7 +97,8 @@ TEST(ConverterFailures, PooledPadding) {
 TEST(ConverterFailures, TransposedConvolution) {
   GraphBuilder builder(6);
   StreamStages stages(builder);
-  builder.output(stages.transposed_conv(builder.input({1, 50, 4}), 4, {.kernel = 4, .stride = 2, .left = 1, .right = 1}));
+  builder.output(stages.transposed_conv(builder.input({1, 50, 4}), 4,
+                                        {.kernel = 4, .stride = 2, .left = 1, .right = 1}));
   expect_exact(builder, 1);
 }
 
@@ -102,7 +106,8 @@ TEST(ConverterFailures, RecurrentState) {
   for (const bool lstm : {false, true}) {
     GraphBuilder builder(7);
     StreamStages stages(builder);
-    builder.output(stages.recurrent(builder.conv(builder.input({1, 50, 4}), 4, {.kernel = 3, .left = 1, .right = 1}), lstm, 6));
+    builder.output(stages.recurrent(
+        builder.conv(builder.input({1, 50, 4}), 4, {.kernel = 3, .left = 1, .right = 1}), lstm, 6));
     expect_exact(builder, 1);
   }
 }

@@ -1,4 +1,5 @@
-// Operators of the application's own: found by name and version, their options checked before anything reads them.
+// Operators of the application's own: found by name and version, their options checked before anything reads
+// them.
 #include "inference/custom.h"
 
 #include <gtest/gtest.h>
@@ -24,9 +25,12 @@ void run_negate(const BoundOperator& self, const RunContext& context) noexcept {
   for (std::size_t i = 0; i < op.count; ++i) context.data[op.y][i] = ~context.data[op.x][i];
 }
 Status check_negate(const Model& model, const fb::Operator& op) noexcept {
-  if (op.inputs()->size() != 1 || op.outputs()->size() != 1) return Status(Code::invalid_data) << "expected one input and one output";
+  if (op.inputs()->size() != 1 || op.outputs()->size() != 1)
+    return Status(Code::invalid_data) << "expected one input and one output";
   RUNNEL_TRY(CustomAttributes(op).integer("level", 0).status());
-  return model.tensor(op.inputs()->Get(0)).dtype == DType::int8 ? Status() : Status(Code::unsupported) << "expected int8";
+  return model.tensor(op.inputs()->Get(0)).dtype == DType::int8
+             ? Status()
+             : Status(Code::unsupported) << "expected int8";
 }
 Status stream_negate(const Model&, const fb::Operator&, TimeAxes axes, streaming::NodeRule&) noexcept {
   axes[1] = axes[0];
@@ -42,8 +46,10 @@ Result<const BoundOperator*> prepare_negate(PrepareContext& context) noexcept {
   bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kNegate{fb::OpCode::custom, 1, "Negate", check_negate, stream_negate, prepare_negate};
-const OperatorDefinition kNegate2{fb::OpCode::custom, 2, "Negate", check_negate, stream_negate, prepare_negate};
+const OperatorDefinition kNegate{fb::OpCode::custom, 1, "Negate", check_negate, stream_negate,
+                                 prepare_negate};
+const OperatorDefinition kNegate2{fb::OpCode::custom, 2, "Negate", check_negate, stream_negate,
+                                  prepare_negate};
 const OperatorDefinition kOther{fb::OpCode::custom, 1, "Other", check_negate, stream_negate, prepare_negate};
 
 std::vector<const OperatorDefinition*> with(std::initializer_list<const OperatorDefinition*> mine) {
@@ -101,7 +107,8 @@ TEST(CustomOperator, RunsWholeAndStreamed) {
     session.run(6);
     const OutputFrames out = session.output(0);
     ASSERT_EQ(out.count, 6);
-    for (int i = 0; i < 12; ++i) EXPECT_EQ(static_cast<std::int8_t>(out.data[i]), -1 - std::max(0, i * 9 - 40)) << i;
+    for (int i = 0; i < 12; ++i)
+      EXPECT_EQ(static_cast<std::int8_t>(out.data[i]), -1 - std::max(0, i * 9 - 40)) << i;
   }
   const auto about = describe_model(*model, {}, table);
   ASSERT_TRUE(about.ok()) << about.status().text();
@@ -113,15 +120,18 @@ TEST(CustomOperator, MissingOnesAreReportedByNameAndVersion) {
     return std::string(written(graph_with({"Negate", {}}, version), table).status().text());
   };
   EXPECT_EQ(sentence(1, with({})), "operators that this build does not have: custom Negate version 1 'mine'");
-  EXPECT_EQ(sentence(1, with({&kOther})), "operators that this build does not have: custom Negate version 1 'mine'");
-  EXPECT_EQ(sentence(2, with({&kNegate})), "operators that this build does not have: custom Negate version 2 'mine'");
+  EXPECT_EQ(sentence(1, with({&kOther})),
+            "operators that this build does not have: custom Negate version 1 'mine'");
+  EXPECT_EQ(sentence(2, with({&kNegate})),
+            "operators that this build does not have: custom Negate version 2 'mine'");
   EXPECT_EQ(sentence(2, with({&kNegate2})), "");
 }
 
 TEST(CustomOperator, RefusalsNameIt) {
   const auto table = with({&kNegate});
   const auto bytes = written(graph_with({"Negate", {{"level", std::string("high")}}}), table);
-  EXPECT_EQ(std::string(bytes.status().text()), "operator 1 (Negate 'mine'): attribute \"level\" is not one integer");
+  EXPECT_EQ(std::string(bytes.status().text()),
+            "operator 1 (Negate 'mine'): attribute \"level\" is not one integer");
 }
 
 TEST(CustomOperator, AttributesAreReadAsTheyAre) {
@@ -148,8 +158,10 @@ TEST(CustomOperator, AttributesAreReadAsTheyAre) {
   EXPECT_TRUE(found.has("none"));
   EXPECT_FALSE(found.has("nine"));
   // Another type, another count.
-  for (const char* name : {"list", "gain", "mode", "none"}) EXPECT_EQ(found.integer(name, 0).status().code(), Code::invalid_data) << name;
-  for (const char* name : {"curve", "level", "mode", "none"}) EXPECT_EQ(found.number(name, 0).status().code(), Code::invalid_data) << name;
+  for (const char* name : {"list", "gain", "mode", "none"})
+    EXPECT_EQ(found.integer(name, 0).status().code(), Code::invalid_data) << name;
+  for (const char* name : {"curve", "level", "mode", "none"})
+    EXPECT_EQ(found.number(name, 0).status().code(), Code::invalid_data) << name;
   EXPECT_TRUE(found.numbers("list").empty());
   EXPECT_EQ(found.text("gain"), "");
   // An operator of the library has none.
@@ -162,32 +174,45 @@ TEST(CustomOperator, OptionsAreVerified) {
     change(graph.nodes[1]);
     return std::string(written(graph, with({&kNegate})).status().text());
   };
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = {}; }), "operator 1: a custom operator without its options");
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = compiler::AxisOptions{}; }), "operator 1: a custom operator without its options");
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = CustomOptions{"", {}}; }), "operator 1: a custom operator whose name has 0 bytes, expected 1 to 256");
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = CustomOptions{std::string(257, 'n'), {}}; }),
+  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = {}; }),
+            "operator 1: a custom operator without its options");
+  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = compiler::AxisOptions{}; }),
+            "operator 1: a custom operator without its options");
+  EXPECT_EQ(refusal([](compiler::Node& node) {
+              node.options = CustomOptions{"", {}};
+            }),
+            "operator 1: a custom operator whose name has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(refusal([](compiler::Node& node) {
+              node.options = CustomOptions{std::string(257, 'n'), {}};
+            }),
             "operator 1: a custom operator whose name has 257 bytes, expected 1 to 256");
-  EXPECT_EQ(refusal([](compiler::Node& node) { node.options = CustomOptions{"Negate", {{"", std::string("x")}}}; }),
+  EXPECT_EQ(refusal([](compiler::Node& node) {
+              node.options = CustomOptions{"Negate", {{"", std::string("x")}}};
+            }),
             "operator 1: attribute 0 has no name or 1 values, expected a name and one value");
 }
 
-// An attribute without value, or with two, cannot be written by the compiler; a file may hold one all the same.
+// An attribute without value, or with two, cannot be written by the compiler; a file may hold one all the
+// same.
 TEST(CustomOperator, AttributesHaveOneValue) {
   for (const int values : {0, 2}) {
     flatbuffers::FlatBufferBuilder builder;
     const auto name = builder.CreateString("level");
     const auto integers = values == 2 ? builder.CreateVector(std::vector<std::int64_t>{1}) : 0;
     const auto text = values == 2 ? builder.CreateString("1") : 0;
-    const std::vector<flatbuffers::Offset<fb::CustomAttribute>> attributes = {fb::CreateCustomAttribute(builder, name, integers, 0, text)};
+    const std::vector<flatbuffers::Offset<fb::CustomAttribute>> attributes = {
+        fb::CreateCustomAttribute(builder, name, integers, 0, text)};
     const auto options = fb::CreateCustomOptionsDirect(builder, "Negate", &attributes);
     const std::vector<std::int32_t> shape = {1, 6, 2}, x = {0}, y = {1};
-    const std::vector<flatbuffers::Offset<fb::Tensor>> tensors = {fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8)),
-                                                                 fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8))};
-    const std::vector<flatbuffers::Offset<fb::Operator>> operators = {
-        fb::CreateOperatorDirect(builder, fb::OpCode::custom, 1, &x, &y, fb::Options::CustomOptions, options.Union())};
+    const std::vector<flatbuffers::Offset<fb::Tensor>> tensors = {
+        fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8)),
+        fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8))};
+    const std::vector<flatbuffers::Offset<fb::Operator>> operators = {fb::CreateOperatorDirect(
+        builder, fb::OpCode::custom, 1, &x, &y, fb::Options::CustomOptions, options.Union())};
     builder.Finish(fb::CreateGraphDirect(builder, &tensors, &operators, &x, &y));
     const Status status = verify_graph(*flatbuffers::GetRoot<fb::Graph>(builder.GetBufferPointer()), {});
-    EXPECT_EQ(std::string(status.text()), "operator 0: attribute 0 has no name or " + std::to_string(values) + " values, expected a name and one value");
+    EXPECT_EQ(std::string(status.text()), "operator 0: attribute 0 has no name or " + std::to_string(values) +
+                                              " values, expected a name and one value");
   }
 }
 

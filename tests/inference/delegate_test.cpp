@@ -1,4 +1,5 @@
-// Segments of back ends: found by kind, refused where there is no back end, verified before anything reads them. And variables.
+// Segments of back ends: found by kind, refused where there is no back end, verified before anything reads
+// them. And variables.
 #include "inference/delegate.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ struct BoundOffset : BoundOperator {
 void run_offset(const BoundOperator& self, const RunContext& context) noexcept {
   const auto& op = static_cast<const BoundOffset&>(self);
   for (std::size_t i = 0; i < op.count; ++i) {
-    context.data[op.y][i] = static_cast<std::byte>(std::to_integer<int>(context.data[op.x][i]) + std::to_integer<int>(op.offset));
+    context.data[op.y][i] =
+        static_cast<std::byte>(std::to_integer<int>(context.data[op.x][i]) + std::to_integer<int>(op.offset));
   }
 }
 Result<const BoundOperator*> prepare_offset(PrepareContext& context) noexcept {
@@ -39,7 +41,8 @@ Result<const BoundOperator*> prepare_offset(PrepareContext& context) noexcept {
   bound->offset = segment.part("offset")[0];
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kOffset{fb::OpCode::delegate, 1, "offset-unit", check_delegate, stream_delegate, prepare_offset};
+const OperatorDefinition kOffset{fb::OpCode::delegate, 1, "offset-unit", check_delegate, stream_delegate,
+                                 prepare_offset};
 
 // x [1, 6, 2] -> relu -> segment -> y
 compiler::Graph graph_with(const std::function<void(compiler::Graph&, compiler::Node&)>& change = {}) {
@@ -110,7 +113,9 @@ TEST(Delegate, IsRefusedByKindWhereThereIsNone) {
   for (const OperatorDefinition* definition : all_operators()) {
     if (definition->code != fb::OpCode::delegate) few.push_back(definition);
   }
-  EXPECT_NE(Engine::make(model, options, few).status().text().find("delegate offset-unit version 1 'segment'"), std::string::npos);
+  EXPECT_NE(
+      Engine::make(model, options, few).status().text().find("delegate offset-unit version 1 'segment'"),
+      std::string::npos);
 }
 
 TEST(Delegate, IsDescribedWithoutBackEnd) {
@@ -121,7 +126,8 @@ TEST(Delegate, IsDescribedWithoutBackEnd) {
   ASSERT_EQ(about->delegates.size(), 1u);
   EXPECT_EQ(about->delegates[0].kind, "offset-unit");
   EXPECT_EQ(about->delegates[0].parts, (std::vector<std::pair<std::string, std::size_t>>{{"offset", 1}}));
-  EXPECT_EQ(about->delegates[0].attributes, (std::vector<std::pair<std::string, std::string>>{{"level", "7"}}));
+  EXPECT_EQ(about->delegates[0].attributes,
+            (std::vector<std::pair<std::string, std::string>>{{"level", "7"}}));
   EXPECT_EQ(about->delegates[0].inputs.size(), 1u);
 }
 
@@ -132,12 +138,27 @@ std::string refusal(const std::function<void(compiler::Graph&, compiler::Node&)>
 }
 
 TEST(Delegate, IsVerified) {
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = {}; }), "operator 1: a delegate without its options");
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = DelegateOptions{"", {}, {}}; }), "operator 1: a delegate whose kind has 0 bytes, expected 1 to 256");
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = DelegateOptions{"k", {""}, {}}; }), "operator 1: a delegate's part whose name has 0 bytes, expected 1 to 256");
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = DelegateOptions{"k", {"a", "b"}, {}}; }), "operator 1: part 1 of a delegate is no constant");
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = DelegateOptions{"k", {"a", "b", "c"}, {}}; }), "operator 1: a delegate of 3 parts with 2 inputs");
-  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = DelegateOptions{"k", {"a"}, {{"", std::string("x")}}}; }),
+  EXPECT_EQ(refusal([](auto&, auto& node) { node.options = {}; }),
+            "operator 1: a delegate without its options");
+  EXPECT_EQ(refusal([](auto&, auto& node) {
+              node.options = DelegateOptions{"", {}, {}};
+            }),
+            "operator 1: a delegate whose kind has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(refusal([](auto&, auto& node) {
+              node.options = DelegateOptions{"k", {""}, {}};
+            }),
+            "operator 1: a delegate's part whose name has 0 bytes, expected 1 to 256");
+  EXPECT_EQ(refusal([](auto&, auto& node) {
+              node.options = DelegateOptions{"k", {"a", "b"}, {}};
+            }),
+            "operator 1: part 1 of a delegate is no constant");
+  EXPECT_EQ(refusal([](auto&, auto& node) {
+              node.options = DelegateOptions{"k", {"a", "b", "c"}, {}};
+            }),
+            "operator 1: a delegate of 3 parts with 2 inputs");
+  EXPECT_EQ(refusal([](auto&, auto& node) {
+              node.options = DelegateOptions{"k", {"a"}, {{"", std::string("x")}}};
+            }),
             "operator 1: attribute 0 has no name or 1 values, expected a name and one value");
   EXPECT_NE(refusal([](auto& graph, auto& node) {
               compiler::Tensor& part = graph.tensors[static_cast<std::size_t>(node.inputs[0])];
@@ -165,7 +186,8 @@ compiler::Graph variables(const std::function<void(compiler::Graph&)>& change = 
   graph.tensors[3].data = std::vector<std::byte>{std::byte{5}, {}, {}, {}, std::byte{6}, {}, {}, {}};
   graph.inputs = {0};
   graph.outputs = {1, 2};
-  graph.nodes = {{"read", fb::OpCode::read_variable, 1, {3}, {1}, compiler::VariableOptions{4}}, {"assign", fb::OpCode::assign_variable, 1, {0}, {2}, compiler::VariableOptions{4}}};
+  graph.nodes = {{"read", fb::OpCode::read_variable, 1, {3}, {1}, compiler::VariableOptions{4}},
+                 {"assign", fb::OpCode::assign_variable, 1, {0}, {2}, compiler::VariableOptions{4}}};
   if (change) change(graph);
   return graph;
 }
@@ -189,12 +211,29 @@ std::string variable_refusal(const std::function<void(compiler::Graph&)>& change
 }
 
 TEST(Variable, OperatorsMustAgree) {
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.nodes[0].options = compiler::VariableOptions{5}; }).find("variable 4 is assigned before it is read"), std::string::npos);
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.nodes[0].options = graph.nodes[1].options = compiler::VariableOptions{256}; }).find("variable 256, expected 0 to 255"), std::string::npos);
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.tensors[0].shape = graph.tensors[2].shape = {3}; }).find("the variable has shape [3], expected [2]"), std::string::npos);
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.tensors[0].dtype = graph.tensors[2].dtype = DType::float32; }).find("variable 4 is float32 here and int32"), std::string::npos);
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.nodes[0].options = {}; }).find("its options are missing"), std::string::npos);
-  EXPECT_NE(variable_refusal([](auto& graph) { graph.nodes[0].inputs = {0}; }).find("its first value is computed, expected a constant"), std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.nodes[0].options = compiler::VariableOptions{5};
+            }).find("variable 4 is assigned before it is read"),
+            std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.nodes[0].options = graph.nodes[1].options = compiler::VariableOptions{256};
+            }).find("variable 256, expected 0 to 255"),
+            std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.tensors[0].shape = graph.tensors[2].shape = {3};
+            }).find("the variable has shape [3], expected [2]"),
+            std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.tensors[0].dtype = graph.tensors[2].dtype = DType::float32;
+            }).find("variable 4 is float32 here and int32"),
+            std::string::npos);
+  EXPECT_NE(
+      variable_refusal([](auto& graph) { graph.nodes[0].options = {}; }).find("its options are missing"),
+      std::string::npos);
+  EXPECT_NE(variable_refusal([](auto& graph) {
+              graph.nodes[0].inputs = {0};
+            }).find("its first value is computed, expected a constant"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace runnel::test {
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(std::uint32_t seed = 1, DType dtype = DType::int8) : random_(seed), dtype_(dtype) { graph_.name = "test"; }
+  explicit GraphBuilder(std::uint32_t seed = 1, DType dtype = DType::int8) : random_(seed), dtype_(dtype) {
+    graph_.name = "test";
+  }
 
   using Id = compiler::TensorId;
   struct Window {
@@ -59,7 +61,8 @@ class GraphBuilder {
     options.pad_right = w.right;
     options.groups = groups;
     options.activation = relu ? fb::Activation::relu : fb::Activation::none;
-    return add_conv(x, {channels, h.kernel, w.kernel, shape.back() / groups}, options, {shape[0], length(shape[1], h), length(shape[2], w), channels}, false);
+    return add_conv(x, {channels, h.kernel, w.kernel, shape.back() / groups}, options,
+                    {shape[0], length(shape[1], h), length(shape[2], w), channels}, false);
   }
   Id pool(Id x, bool max, const Window& w, bool count_padding = true) {
     const auto shape = graph_.tensors[static_cast<std::size_t>(x)].shape;
@@ -76,12 +79,14 @@ class GraphBuilder {
   }
   Id binary(fb::OpCode code, Id a, Id b, int version = 1, bool relu = false) {
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(a)].shape, -4);
-    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none}, version);
+    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none},
+         version);
     return y;
   }
   Id slice(Id x, int axis, int begin, int count, int step = 1) {
     const auto shape = graph_.tensors[static_cast<std::size_t>(x)].shape;
-    compiler::SliceOptions options{std::vector<std::int32_t>(shape.size(), 0), std::vector<std::int32_t>(shape.size(), 1)};
+    compiler::SliceOptions options{std::vector<std::int32_t>(shape.size(), 0),
+                                   std::vector<std::int32_t>(shape.size(), 1)};
     options.begin[static_cast<std::size_t>(axis)] = begin;
     options.step[static_cast<std::size_t>(axis)] = step;
     auto out = shape;
@@ -92,7 +97,8 @@ class GraphBuilder {
   }
   Id pad(Id x, int axis, int before, int after, int value) {
     const auto shape = graph_.tensors[static_cast<std::size_t>(x)].shape;
-    compiler::PadOptions options{std::vector<std::int32_t>(shape.size(), 0), std::vector<std::int32_t>(shape.size(), 0), fb::PadMode::zero, value};
+    compiler::PadOptions options{std::vector<std::int32_t>(shape.size(), 0),
+                                 std::vector<std::int32_t>(shape.size(), 0), fb::PadMode::zero, value};
     options.before[static_cast<std::size_t>(axis)] = before;
     options.after[static_cast<std::size_t>(axis)] = after;
     auto out = shape;
@@ -104,7 +110,9 @@ class GraphBuilder {
   Id concat(std::vector<Id> parts, int axis) {
     auto out = graph_.tensors[static_cast<std::size_t>(parts[0])].shape;
     out[static_cast<std::size_t>(axis)] = 0;
-    for (const Id part : parts) out[static_cast<std::size_t>(axis)] += graph_.tensors[static_cast<std::size_t>(part)].shape[static_cast<std::size_t>(axis)];
+    for (const Id part : parts)
+      out[static_cast<std::size_t>(axis)] +=
+          graph_.tensors[static_cast<std::size_t>(part)].shape[static_cast<std::size_t>(axis)];
     const Id y = tensor(out, -4);
     node(fb::OpCode::concat, std::move(parts), {y}, compiler::AxisOptions{axis});
     return y;
@@ -142,19 +150,24 @@ class GraphBuilder {
   }
 
   void output(Id x) { graph_.outputs.push_back(x); }
-  [[nodiscard]] const std::vector<std::int32_t>& shape(Id x) const { return graph_.tensors[static_cast<std::size_t>(x)].shape; }
+  [[nodiscard]] const std::vector<std::int32_t>& shape(Id x) const {
+    return graph_.tensors[static_cast<std::size_t>(x)].shape;
+  }
   [[nodiscard]] int exponent(Id x) const {
     const auto& exponents = graph_.tensors[static_cast<std::size_t>(x)].exponents;
     return exponents.empty() ? -4 : exponents[0];
   }
   [[nodiscard]] DType dtype() const { return dtype_; }
   // Of biases: sums before they are rounded.
-  [[nodiscard]] DType wide() const { return dtype_ == DType::float32 ? DType::float32 : dtype_ == DType::int8 ? DType::int32 : DType::int64; }
+  [[nodiscard]] DType wide() const {
+    return dtype_ == DType::float32 ? DType::float32 : dtype_ == DType::int8 ? DType::int32 : DType::int64;
+  }
   [[nodiscard]] compiler::Graph& graph() { return graph_; }
   void rounding(kernels::Rounding rounding) { rounding_ = rounding; }
 
   // Written, verified and opened; a failure in `status` otherwise.
-  Result<std::shared_ptr<const OwnedModel>> build(std::vector<std::string>* refusals = nullptr, const compiler::StreamOptions& stream = {}) {
+  Result<std::shared_ptr<const OwnedModel>> build(std::vector<std::string>* refusals = nullptr,
+                                                  const compiler::StreamOptions& stream = {}) {
     compiler::WriteOptions options;
     options.stream = stream;
     auto written = compiler::write_model(graph_, options);
@@ -176,7 +189,8 @@ class GraphBuilder {
     graph_.tensors.push_back(std::move(t));
     return static_cast<Id>(graph_.tensors.size()) - 1;
   }
-  Id constant(std::vector<std::int32_t> shape, DType dtype, std::vector<std::int8_t> exponents, int channel_axis, int range) {
+  Id constant(std::vector<std::int32_t> shape, DType dtype, std::vector<std::int8_t> exponents,
+              int channel_axis, int range) {
     compiler::Tensor t;
     t.name = "c" + std::to_string(graph_.tensors.size());
     t.shape = std::move(shape);
@@ -197,7 +211,8 @@ class GraphBuilder {
     graph_.tensors.push_back(std::move(t));
     return static_cast<Id>(graph_.tensors.size()) - 1;
   }
-  void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options, int version = 1) {
+  void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options,
+            int version = 1) {
     compiler::Node n;
     n.name = std::string(fb::EnumNameOpCode(code)) + std::to_string(graph_.nodes.size());
     n.code = code;
@@ -210,8 +225,11 @@ class GraphBuilder {
   }
 
  private:
-  int uniform(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
-  Id add_conv(Id x, std::vector<std::int32_t> weights, const compiler::ConvOptions& options, std::vector<std::int32_t> out, bool per_channel) {
+  int uniform(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
+  }
+  Id add_conv(Id x, std::vector<std::int32_t> weights, const compiler::ConvOptions& options,
+              std::vector<std::int32_t> out, bool per_channel) {
     const int channels = weights[0];
     std::vector<std::int8_t> exponents = {-7}, bias_exponents = {static_cast<std::int8_t>(exponent(x) - 7)};
     if (per_channel) {
@@ -222,7 +240,8 @@ class GraphBuilder {
         bias_exponents.push_back(static_cast<std::int8_t>(exponent(x) + exponents.back()));
       }
     }
-    const Id w = constant(std::move(weights), dtype_, exponents, per_channel ? 0 : -1, dtype_ == DType::int16 ? 2000 : 60);
+    const Id w = constant(std::move(weights), dtype_, exponents, per_channel ? 0 : -1,
+                          dtype_ == DType::int16 ? 2000 : 60);
     const Id bias = constant({channels}, wide(), bias_exponents, per_channel ? 0 : -1, 900);
     const Id y = tensor(std::move(out), dtype_ == DType::int16 ? exponent(x) : -4);
     graph_.tensors[static_cast<std::size_t>(y)].non_negative = options.activation == fb::Activation::relu;

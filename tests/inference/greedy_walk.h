@@ -1,6 +1,7 @@
-// The memory planner of ESP-DL, as the yardstick for ours: nodes in order, each tensor freed after its last use and allocated from a
-// list of free chunks, smallest first; chunks are split, merged with free neighbours, the last one is extended. Operators in place
-// make their output the follower of an input, until somebody else reads that input.
+// The memory planner of ESP-DL, as the yardstick for ours: nodes in order, each tensor freed after its last
+// use and allocated from a list of free chunks, smallest first; chunks are split, merged with free
+// neighbours, the last one is extended. Operators in place make their output the follower of an input, until
+// somebody else reads that input.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,14 @@ namespace runnel::test {
 class GreedyWalk {
  public:
   // Bytes of its arena for one clip of the length in the file.
-  static std::size_t bytes(const Model& model, std::size_t alignment) { return GreedyWalk(model, alignment).simulate(); }
+  static std::size_t bytes(const Model& model, std::size_t alignment) {
+    return GreedyWalk(model, alignment).simulate();
+  }
 
  private:
   struct Info {
     std::size_t bytes = 0;
-    int begin = -1, end = -1;          // begin < 0: not a variable
+    int begin = -1, end = -1;  // begin < 0: not a variable
     Info *leader = nullptr, *follower = nullptr;
 
     void lead(Info& by) {
@@ -40,12 +43,14 @@ class GreedyWalk {
   };
   struct Chunk {
     std::size_t offset = 0, bytes = 0;
-    const Info* tensor = nullptr;      // null: free
+    const Info* tensor = nullptr;  // null: free
   };
   using Chunks = std::list<Chunk>;
 
-  GreedyWalk(const Model& model, std::size_t alignment) : model_(model), alignment_(alignment), infos_(static_cast<std::size_t>(model.tensor_count())) {
-    for (std::size_t t = 0; t < infos_.size(); ++t) infos_[t].bytes = model.tensor(static_cast<int>(t)).bytes();
+  GreedyWalk(const Model& model, std::size_t alignment)
+      : model_(model), alignment_(alignment), infos_(static_cast<std::size_t>(model.tensor_count())) {
+    for (std::size_t t = 0; t < infos_.size(); ++t)
+      infos_[t].bytes = model.tensor(static_cast<int>(t)).bytes();
     const std::set<std::int32_t> outputs(model.outputs().begin(), model.outputs().end());
     for (const std::int32_t input : model.inputs()) info(input).begin = 0;
     for (int i = 0; i < model.operator_count(); ++i) {
@@ -60,7 +65,8 @@ class GreedyWalk {
       if (kind == 0 || op.outputs()->size() != 1) continue;
       Info& y = info(op.outputs()->Get(0));
       for (const std::int32_t input : *op.inputs()) {
-        if (input < 0 || info(input).begin < 0 || info(input).bytes < y.bytes || outputs.contains(input)) continue;
+        if (input < 0 || info(input).begin < 0 || info(input).bytes < y.bytes || outputs.contains(input))
+          continue;
         disconnect(info(input));
         y.lead(info(input));
         if (kind == 2) info(input).follower = &y;
@@ -79,11 +85,50 @@ class GreedyWalk {
   // 0: not in place, 1: the bytes do not change, 2: they do.
   static int in_place(fb::OpCode code) {
     using enum fb::OpCode;
-    static const std::set<fb::OpCode> changed = {
-        add, logical_and, logical_or, logical_xor, logical_not, clip, elu, equal, exp, greater, greater_or_equal, hard_sigmoid, hard_swish, layer_norm,
-        leaky_relu, less, less_or_equal, log, lp_norm, lut, max, min, mod, neg, prelu, reduce_l1, reduce_l2, reduce_log_sum, reduce_log_sum_exp, reduce_max,
-        reduce_mean, reduce_min, reduce_prod, reduce_sum, reduce_sum_square, relu, requantize, reverse_sequence, rms_norm, scatter_nd, sigmoid, sqrt, swish,
-        fb::OpCode::tanh};
+    static const std::set<fb::OpCode> changed = {add,
+                                                 logical_and,
+                                                 logical_or,
+                                                 logical_xor,
+                                                 logical_not,
+                                                 clip,
+                                                 elu,
+                                                 equal,
+                                                 exp,
+                                                 greater,
+                                                 greater_or_equal,
+                                                 hard_sigmoid,
+                                                 hard_swish,
+                                                 layer_norm,
+                                                 leaky_relu,
+                                                 less,
+                                                 less_or_equal,
+                                                 log,
+                                                 lp_norm,
+                                                 lut,
+                                                 max,
+                                                 min,
+                                                 mod,
+                                                 neg,
+                                                 prelu,
+                                                 reduce_l1,
+                                                 reduce_l2,
+                                                 reduce_log_sum,
+                                                 reduce_log_sum_exp,
+                                                 reduce_max,
+                                                 reduce_mean,
+                                                 reduce_min,
+                                                 reduce_prod,
+                                                 reduce_sum,
+                                                 reduce_sum_square,
+                                                 relu,
+                                                 requantize,
+                                                 reverse_sequence,
+                                                 rms_norm,
+                                                 scatter_nd,
+                                                 sigmoid,
+                                                 sqrt,
+                                                 swish,
+                                                 fb::OpCode::tanh};
     return code == reshape ? 1 : changed.contains(code) ? 2 : 0;
   }
 
@@ -100,7 +145,8 @@ class GreedyWalk {
   }
 
   void release(const Info& tensor) {
-    const auto at = std::find_if(memory_.begin(), memory_.end(), [&](const Chunk& chunk) { return chunk.tensor == &tensor; });
+    const auto at = std::find_if(memory_.begin(), memory_.end(),
+                                 [&](const Chunk& chunk) { return chunk.tensor == &tensor; });
     if (at == memory_.end()) return;
     at->tensor = nullptr;
     if (const auto next = std::next(at); next != memory_.end() && next->tensor == nullptr) {
@@ -127,13 +173,15 @@ class GreedyWalk {
 
   void allocate(const Info& tensor) {
     const std::size_t bytes = (tensor.bytes + alignment_ - 1) / alignment_ * alignment_;
-    const auto fits = std::find_if(free_.begin(), free_.end(), [&](Chunks::iterator at) { return at->bytes >= bytes; });
+    const auto fits =
+        std::find_if(free_.begin(), free_.end(), [&](Chunks::iterator at) { return at->bytes >= bytes; });
     if (fits != free_.end()) {
       const Chunks::iterator at = *fits;
       free_.erase(fits);
       at->tensor = &tensor;
       if (at->bytes > bytes) {
-        const auto rest = memory_.insert(std::next(at), Chunk{at->offset + bytes, at->bytes - bytes, nullptr});
+        const auto rest =
+            memory_.insert(std::next(at), Chunk{at->offset + bytes, at->bytes - bytes, nullptr});
         at->bytes = bytes;
         offer(rest);
       }

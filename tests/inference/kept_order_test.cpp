@@ -1,4 +1,5 @@
-// A transposition that only moves axes of one element, such as that of single frames, moves no bytes: it is a view.
+// A transposition that only moves axes of one element, such as that of single frames, moves no bytes: it is a
+// view.
 #include <gtest/gtest.h>
 
 #include "tests/inference/ops/stream_case.h"
@@ -59,7 +60,10 @@ TEST(KeptOrder, RequantizesWhereExponentsDiffer) {
   const auto whole = from_bytes<std::int8_t>(test.whole({input})[0]);
   const auto x = from_bytes<std::int8_t>(input);
   for (int t = 0; t < 20; ++t) {
-    for (int c = 0; c < 3; ++c) EXPECT_EQ(whole[static_cast<std::size_t>(t * 3 + c)], std::max(0, (x[static_cast<std::size_t>(c * 20 + t)] + 1) >> 1)) << t << " " << c;
+    for (int c = 0; c < 3; ++c)
+      EXPECT_EQ(whole[static_cast<std::size_t>(t * 3 + c)],
+                std::max(0, (x[static_cast<std::size_t>(c * 20 + t)] + 1) >> 1))
+          << t << " " << c;
   }
 }
 
@@ -68,8 +72,11 @@ TEST(KeptOrder, LooksAtTheAxesThatHoldSomething) {
   for (const bool kept : {true, false}) {
     StreamCase test;
     const auto x = test.input(DType::int8, {1, 4, 1, 5});
-    const auto turned = test.tensor(DType::int8, kept ? std::vector<std::int32_t>{4, 1, 5, 1} : std::vector<std::int32_t>{5, 4, 1, 1});
-    test.node(fb::OpCode::transpose, {x}, {turned}, compiler::TransposeOptions{kept ? std::vector<std::uint8_t>{1, 2, 3, 0} : std::vector<std::uint8_t>{3, 1, 0, 2}});
+    const auto turned = test.tensor(
+        DType::int8, kept ? std::vector<std::int32_t>{4, 1, 5, 1} : std::vector<std::int32_t>{5, 4, 1, 1});
+    test.node(fb::OpCode::transpose, {x}, {turned},
+              compiler::TransposeOptions{kept ? std::vector<std::uint8_t>{1, 2, 3, 0}
+                                              : std::vector<std::uint8_t>{3, 1, 0, 2}});
     test.graph.outputs = {turned};
     const Bytes input = test.random_values(DType::int8, 20, 127);
     EXPECT_EQ(test.whole({input})[0] == input, kept);

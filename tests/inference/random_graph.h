@@ -1,5 +1,5 @@
-// Random graphs of one to six stages over time: convolutions, pools, joins, cuts, rates up and down, memories and attention, all with awkward
-// windows and padding.
+// Random graphs of one to six stages over time: convolutions, pools, joins, cuts, rates up and down, memories
+// and attention, all with awkward windows and padding.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace runnel::test {
 class RandomGraph {
  public:
   // `plain`: only stages that have always the same reach, no memories.
-  RandomGraph(std::uint32_t seed, DType dtype, bool plain = false) : random_(seed), builder_(seed * 7 + 1, dtype), stages_(builder_), plain_(plain) {
+  RandomGraph(std::uint32_t seed, DType dtype, bool plain = false)
+      : random_(seed), builder_(seed * 7 + 1, dtype), stages_(builder_), plain_(plain) {
     if (uniform(0, 1) != 0) builder_.rounding(kernels::Rounding::half_even);
     auto x = builder_.input({1, kReference, uniform(1, 5)});
     for (int stages = uniform(1, 6); stages-- > 0;) x = stage(x);
@@ -31,7 +32,9 @@ class RandomGraph {
   using Id = GraphBuilder::Id;
   using Window = GraphBuilder::Window;
 
-  int uniform(int low, int high) { return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1)); }
+  int uniform(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<unsigned>(high - low + 1));
+  }
   Window window(int most_kernel, int most_stride, int most_dilation) {
     Window w;
     w.kernel = uniform(1, most_kernel);
@@ -42,10 +45,12 @@ class RandomGraph {
     return w;
   }
   void tell(const char* what, const Window& w = {}) {
-    story_ << ' ' << what << "(k" << w.kernel << " s" << w.stride << " d" << w.dilation << " P" << w.left << " Q" << w.right << ')';
+    story_ << ' ' << what << "(k" << w.kernel << " s" << w.stride << " d" << w.dilation << " P" << w.left
+           << " Q" << w.right << ')';
   }
   Id check(Id x) {
-    legal_ = legal_ && std::all_of(builder_.shape(x).begin(), builder_.shape(x).end(), [](int dim) { return dim > 0; });
+    legal_ = legal_ &&
+             std::all_of(builder_.shape(x).begin(), builder_.shape(x).end(), [](int dim) { return dim > 0; });
     return x;
   }
 
@@ -74,7 +79,9 @@ class RandomGraph {
         if (builder_.dtype() == DType::float32) return builder_.relu(x);
         tell("lut");
         return builder_.lut(x);
-      case 4: tell("relu"); return builder_.relu(x);
+      case 4:
+        tell("relu");
+        return builder_.relu(x);
       case 5:
         if (builder_.dtype() == DType::float32) return x;
         tell("requantize");
@@ -88,7 +95,8 @@ class RandomGraph {
           y = check(builder_.conv(y, channels, w));
         }
         const bool swap = uniform(0, 1) != 0;
-        return builder_.binary(uniform(0, 1) != 0 ? fb::OpCode::add : fb::OpCode::mul, swap ? y : x, swap ? x : y, uniform(1, 2), uniform(0, 1) != 0);
+        return builder_.binary(uniform(0, 1) != 0 ? fb::OpCode::add : fb::OpCode::mul, swap ? y : x,
+                               swap ? x : y, uniform(1, 2), uniform(0, 1) != 0);
       }
       case 7: {  // two strided branches of equal length, concatenated
         const Window w = window(4, 3, 1);
@@ -100,7 +108,8 @@ class RandomGraph {
         tell("branch", w);
         tell("branch", v);
         const Id a = check(builder_.conv(x, uniform(1, 4), w));
-        const Id b = check(uniform(0, 1) != 0 ? builder_.conv(x, uniform(1, 4), v) : builder_.pool(x, uniform(0, 1) != 0, v));
+        const Id b = check(uniform(0, 1) != 0 ? builder_.conv(x, uniform(1, 4), v)
+                                              : builder_.pool(x, uniform(0, 1) != 0, v));
         return builder_.concat({a, b}, 2);
       }
       case 8: {
@@ -127,7 +136,8 @@ class RandomGraph {
         tell(width ? "conv2d, time as width," : "conv2d", w);
         Id wide = builder_.reshape(x, {1, frames, channels, 1});
         if (width) wide = builder_.transpose(wide, {0, 2, 1, 3});
-        Id y = check(width ? builder_.conv2d(wide, uniform(1, 3), f, w) : builder_.conv2d(wide, uniform(1, 3), w, f));
+        Id y = check(width ? builder_.conv2d(wide, uniform(1, 3), f, w)
+                           : builder_.conv2d(wide, uniform(1, 3), w, f));
         if (!legal_) return y;
         if (width) {
           if (uniform(0, 1) != 0) y = builder_.relu(y);
@@ -148,18 +158,22 @@ class RandomGraph {
         story_ << " unstack(" << k << ')';
         return builder_.reshape(x, {1, frames * k, channels / k});
       }
-      case 14: tell("delta"); return stages_.delta(x);
+      case 14:
+        tell("delta");
+        return stages_.delta(x);
       case 15: {  // channel-first for a while
         story_ << " channel-first";
         const Id y = builder_.transpose(x, {0, 2, 1}), z = builder_.relu(y);
         return builder_.transpose(builder_.binary(fb::OpCode::add, y, z), {0, 2, 1});
       }
       case 16: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum, fb::OpCode::reduce_max, fb::OpCode::reduce_min};
+        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum,
+                                                fb::OpCode::reduce_max, fb::OpCode::reduce_min};
         const fb::OpCode code = kCodes[uniform(0, 3)];
         const int window = uniform(0, 4) == 0 ? -1 : uniform(1, 12), hop = window < 0 ? 1 : uniform(1, 3);
         const int before = window < 0 ? 0 : uniform(0, 1) != 0 ? window - 1 : uniform(0, window - 1);
-        story_ << ' ' << fb::EnumNameOpCode(code) << "(window " << window << " hop " << hop << " before " << before << ')';
+        story_ << ' ' << fb::EnumNameOpCode(code) << "(window " << window << " hop " << hop << " before "
+               << before << ')';
         return check(stages_.statistic(code, x, window, hop, before));
       }
       case 17: {
@@ -178,14 +192,16 @@ class RandomGraph {
         w.left = uniform(0, w.extent() - 1);
         w.right = uniform(0, w.extent() - 1);
         tell("transposed_conv", w);
-        return check(builder_.dtype() == DType::float32 ? stages_.nearest(x, w.stride) : stages_.transposed_conv(x, uniform(1, 4), w));
+        return check(builder_.dtype() == DType::float32 ? stages_.nearest(x, w.stride)
+                                                        : stages_.transposed_conv(x, uniform(1, 4), w));
       }
       default: {  // down and up again, beside what stayed
         const int factor = uniform(2, 3);
         Window down;
         down.kernel = down.stride = factor;
         story_ << " down and up by " << factor;
-        const Id low = check(uniform(0, 1) != 0 ? builder_.pool(x, true, down) : builder_.conv(x, channels, down));
+        const Id low =
+            check(uniform(0, 1) != 0 ? builder_.pool(x, true, down) : builder_.conv(x, channels, down));
         if (!legal_) return low;
         const Id high = stages_.nearest(low, factor);
         // The rest of the last window is missing above: cut it off below, by the same way down and up.

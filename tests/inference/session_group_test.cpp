@@ -30,16 +30,22 @@ struct Stream {
   }
   // Puts the next block in; says how many frames of it are data.
   std::int64_t put(Session& session) {
-    const std::size_t frame = session.prepared().placement(session.prepared().model().inputs()[0]).frame_bytes;
+    const std::size_t frame =
+        session.prepared().placement(session.prepared().model().inputs()[0]).frame_bytes;
     const std::int64_t valid = std::min(session.prepared().block(), frames - at);
-    if (valid > 0) std::memcpy(session.input(0).data(), x.data() + static_cast<std::size_t>(at) * frame, static_cast<std::size_t>(valid) * frame);
+    if (valid > 0)
+      std::memcpy(session.input(0).data(), x.data() + static_cast<std::size_t>(at) * frame,
+                  static_cast<std::size_t>(valid) * frame);
     at += std::max<std::int64_t>(valid, 0);
     return std::max<std::int64_t>(valid, 0);
   }
   void get(const Session& session) {
     for (std::size_t i = 0; i < y.size(); ++i) {
       const OutputFrames out = session.output(static_cast<int>(i));
-      y[i].insert(y[i].end(), out.data, out.data + static_cast<std::size_t>(out.count) * session.prepared().placement(session.prepared().model().outputs()[i]).frame_bytes);
+      y[i].insert(
+          y[i].end(), out.data,
+          out.data + static_cast<std::size_t>(out.count) *
+                         session.prepared().placement(session.prepared().model().outputs()[i]).frame_bytes);
     }
   }
 };
@@ -101,10 +107,12 @@ void expect_equal(const std::shared_ptr<const OwnedModel>& model, std::int64_t b
       Slot& slot = slots[turn.session];
       slot.stream->get(group->session(turn.session));
       if (!slot.ended || group->session(turn.session).flush_calls_left() > 0) continue;
-      ASSERT_EQ(slot.stream->y, slot.expected) << "session " << turn.session << " of " << count << ", blocks of " << prepared.block();
+      ASSERT_EQ(slot.stream->y, slot.expected)
+          << "session " << turn.session << " of " << count << ", blocks of " << prepared.block();
       slot.stream.reset();
     }
-    busy = left > 0 || std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.stream.has_value(); });
+    busy = left > 0 ||
+           std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.stream.has_value(); });
   }
 }
 
@@ -134,14 +142,16 @@ TEST(SessionGroup, WideResidualGraphsEqualSingleSessions) {
     auto x = builder.input({1, 50, 40});
     x = builder.conv(x, channels, {.kernel = 5, .left = 4}, 1, true);
     for (const int dilation : {1, 3}) {
-      auto y = builder.conv(x, channels, {.kernel = 3, .dilation = dilation, .left = 2 * dilation}, channels, true);
+      auto y = builder.conv(x, channels, {.kernel = 3, .dilation = dilation, .left = 2 * dilation}, channels,
+                            true);
       y = builder.conv(y, channels, {});
       x = builder.binary(fb::OpCode::add, x, y, 1, true);
     }
     builder.output(builder.conv(x, 12, {}));
     const auto model = builder.build();
     ASSERT_TRUE(model.ok()) << model.status().text();
-    for (const int blocks : {1, 4}) expect_equal(*model, blocks, static_cast<std::uint32_t>(channels + blocks));
+    for (const int blocks : {1, 4})
+      expect_equal(*model, blocks, static_cast<std::uint32_t>(channels + blocks));
   }
 }
 

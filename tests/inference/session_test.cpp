@@ -26,7 +26,8 @@ std::shared_ptr<const OwnedModel> small_model(std::uint32_t seed = 1) {
   return model.ok() ? *model : nullptr;
 }
 
-std::shared_ptr<const Engine> engine_of(const std::shared_ptr<const OwnedModel>& model, std::int64_t block = 0) {
+std::shared_ptr<const Engine> engine_of(const std::shared_ptr<const OwnedModel>& model,
+                                        std::int64_t block = 0) {
   PrepareOptions options;
   options.frames = block;
   auto engine = Engine::make(model, options);
@@ -65,7 +66,8 @@ TEST(Session, FlushIsComputedNotGuessed) {
     reblocker.push({&pointer, 1}, frames, take);
     reblocker.finish(take);
     EXPECT_EQ(got, lengths[static_cast<std::size_t>(engine->model().outputs()[0])]) << frames;
-    // finish() always runs the block in which the end is told, which is one more than needed when it is empty.
+    // finish() always runs the block in which the end is told, which is one more than needed when it is
+    // empty.
     EXPECT_LE(calls, engine->prepared().calls(frames, lengths) + 1);
     EXPECT_EQ(session.flush_calls_left(), 0);
   }
@@ -78,15 +80,18 @@ TEST(Session, StateTooSmallOrMisalignedIsRefused) {
   ASSERT_TRUE(workspace.ok());
   const std::size_t bytes = engine->prepared().state_bytes();
   auto* state = static_cast<std::byte*>(memory.allocate(bytes + 16, 64));
-  EXPECT_EQ(Session::make(engine->prepared(), **workspace, {state, bytes - 1}).status().code(), Code::out_of_memory);
-  EXPECT_EQ(Session::make(engine->prepared(), **workspace, {state + 1, bytes}).status().code(), Code::invalid_argument);
+  EXPECT_EQ(Session::make(engine->prepared(), **workspace, {state, bytes - 1}).status().code(),
+            Code::out_of_memory);
+  EXPECT_EQ(Session::make(engine->prepared(), **workspace, {state + 1, bytes}).status().code(),
+            Code::invalid_argument);
   EXPECT_TRUE(Session::make(engine->prepared(), **workspace, {state, bytes}).ok());
 }
 
 TEST(Session, SavedStatesOfOthersAreRefused) {
   const auto model = small_model(), other = small_model(2);
   const auto engine = engine_of(model), wide = engine_of(model, 8), foreign = engine_of(other);
-  const auto runner = Runner::make(engine), wide_runner = Runner::make(wide), foreign_runner = Runner::make(foreign);
+  const auto runner = Runner::make(engine), wide_runner = Runner::make(wide),
+             foreign_runner = Runner::make(foreign);
   ASSERT_TRUE(runner.ok() && wide_runner.ok() && foreign_runner.ok());
   Session& session = (*runner)->session();
   session.run(2);

@@ -64,7 +64,8 @@ TEST(StreamRefusal, JoinsWhoseLengthsAgreeByChance) {
   // 20 frames: both branches have 10. 21 frames: 10 and 11.
   GraphBuilder builder;
   const auto x = builder.input({1, 20, 3});
-  const auto a = builder.conv(x, 3, {.kernel = 2, .stride = 2}), b = builder.conv(x, 3, {.kernel = 1, .stride = 2});
+  const auto a = builder.conv(x, 3, {.kernel = 2, .stride = 2}),
+             b = builder.conv(x, 3, {.kernel = 1, .stride = 2});
   builder.output(builder.binary(fb::OpCode::add, a, b));
   const std::string why = refusal_of(builder);
   EXPECT_NE(why.find("different lengths"), std::string::npos) << why;

@@ -37,14 +37,17 @@ class StreamStages {
 
   Id recurrent(Id x, bool lstm, int hidden) {
     const auto shape = b.shape(x);
-    const int rows = (lstm ? 4 : 3) * hidden, state = b.dtype() == DType::int16 ? -14 : -7, weight = b.dtype() == DType::int16 ? -14 : -6;
+    const int rows = (lstm ? 4 : 3) * hidden, state = b.dtype() == DType::int16 ? -14 : -7,
+              weight = b.dtype() == DType::int16 ? -14 : -6;
     const int largest = b.dtype() == DType::int16 ? 20000 : 127;
     compiler::RecurrentOptions options;
     options.gate_exponent = b.dtype() == DType::float32 ? 0 : -9;
     const Id frames = b.reshape(x, {shape[1], 1, shape[2]});
-    std::vector<Id> inputs = {frames, b.constant({1, rows, shape[2]}, b.dtype(), {static_cast<std::int8_t>(weight)}, -1, largest),
-                              b.constant({1, rows, hidden}, b.dtype(), {static_cast<std::int8_t>(weight)}, -1, largest),
-                              b.constant({1, 2 * rows}, b.dtype() == DType::float32 ? DType::float32 : DType::int16, {-9}, -1, 700), compiler::kAbsent};
+    std::vector<Id> inputs = {
+        frames, b.constant({1, rows, shape[2]}, b.dtype(), {static_cast<std::int8_t>(weight)}, -1, largest),
+        b.constant({1, rows, hidden}, b.dtype(), {static_cast<std::int8_t>(weight)}, -1, largest),
+        b.constant({1, 2 * rows}, b.dtype() == DType::float32 ? DType::float32 : DType::int16, {-9}, -1, 700),
+        compiler::kAbsent};
     if (lstm) inputs.push_back(compiler::kAbsent);
     const Id y = b.tensor({shape[1], 1, 1, hidden}, state);
     b.node(lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), {y}, options);
@@ -61,7 +64,12 @@ class StreamStages {
     options.before = before;
     options.time_axis = 1;
     const int room = shape[1] + before - window;
-    const Id y = b.tensor({1, window < 0 ? shape[1] : room < 0 ? 0 : room / hop + 1, shape[2]}, code == fb::OpCode::reduce_sum ? b.exponent(x) + 3 : b.exponent(x));
+    const Id y = b.tensor({1,
+                           window < 0 ? shape[1]
+                           : room < 0 ? 0
+                                      : room / hop + 1,
+                           shape[2]},
+                          code == fb::OpCode::reduce_sum ? b.exponent(x) + 3 : b.exponent(x));
     b.node(code, {x}, {y}, options, 2);
     return y;
   }

@@ -12,26 +12,31 @@ namespace {
 
 using test::GraphBuilder;
 
-// Frames of each tensor that a later block still reads, from the rules alone: the largest context of its windows and delay of its joins, each
-// tensor once however many read it.
+// Frames of each tensor that a later block still reads, from the rules alone: the largest context of its
+// windows and delay of its joins, each tensor once however many read it.
 std::vector<std::int64_t> needed_frames(const Prepared& prepared) {
   const Model& model = prepared.model();
   std::vector<std::int64_t> needed(static_cast<std::size_t>(model.tensor_count()), 0);
   for (int op = 0; op < model.operator_count(); ++op) {
     const streaming::NodeRule& rule = prepared.stream_step(op).rule;
-    if (rule.kind == streaming::Kind::constant || rule.kind == streaming::Kind::recurrent || rule.own_history) continue;
+    if (rule.kind == streaming::Kind::constant || rule.kind == streaming::Kind::recurrent || rule.own_history)
+      continue;
     const auto& inputs = *model.op(op).inputs();
     const std::int64_t to = prepared.placement(model.op(op).outputs()->Get(0)).delay;
     std::int64_t latest = 0;
     for (const std::int32_t input : inputs) {
-      if (input >= 0 && prepared.placement(input).time_axis >= 0) latest = std::max(latest, prepared.placement(input).delay);
+      if (input >= 0 && prepared.placement(input).time_axis >= 0)
+        latest = std::max(latest, prepared.placement(input).delay);
     }
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (inputs.Get(i) < 0 || prepared.placement(inputs.Get(i)).time_axis < 0) continue;
       const std::int64_t from = prepared.placement(inputs.Get(i)).delay;
       std::int64_t context = latest - from;
       if (rule.kind == streaming::Kind::window) context = rule.left + rule.stride * to - from;
-      if (rule.kind == streaming::Kind::upsample) context = floor_div(rule.extent() - 1 + std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent()), rule.stride);
+      if (rule.kind == streaming::Kind::upsample)
+        context =
+            floor_div(rule.extent() - 1 + std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent()),
+                      rule.stride);
       if (rule.kind == streaming::Kind::attention) context = to - from + (i == 0 ? 0 : rule.left);
       std::int64_t& most = needed[static_cast<std::size_t>(inputs.Get(i))];
       most = std::max(most, context);
@@ -40,8 +45,8 @@ std::vector<std::int64_t> needed_frames(const Prepared& prepared) {
   return needed;
 }
 
-// Device plans keep exactly that; plans of hosts at most twice as many frames, and their steps write, with what is moved, at most twice the frames
-// that are new.
+// Device plans keep exactly that; plans of hosts at most twice as many frames, and their steps write, with
+// what is moved, at most twice the frames that are new.
 void check_state(const std::shared_ptr<const OwnedModel>& model, std::int64_t blocks) {
   PrepareOptions device;
   device.slack = false;
@@ -96,15 +101,18 @@ TEST(StreamState, IsTheBoundOfTheContexts) {
 TEST(StreamState, ReadersShareOneHistory) {
   GraphBuilder builder(3);
   const auto x = builder.input({1, 60, 4});
-  const auto narrow = builder.conv(x, 4, {.kernel = 3, .left = 1, .right = 1}), wide = builder.conv(x, 4, {.kernel = 9, .left = 4, .right = 4});
+  const auto narrow = builder.conv(x, 4, {.kernel = 3, .left = 1, .right = 1}),
+             wide = builder.conv(x, 4, {.kernel = 9, .left = 4, .right = 4});
   builder.output(builder.binary(fb::OpCode::add, builder.binary(fb::OpCode::add, narrow, wide), x));
   const auto model = builder.build();
   ASSERT_TRUE(model.ok()) << model.status().text();
   const auto engine = Engine::make(*model);
   ASSERT_TRUE(engine.ok());
   std::int64_t frames = 0;
-  for (int t = 0; t < (*model)->model().tensor_count(); ++t) frames += (*engine)->prepared().placement(t).history;
-  // Eight frames of x for the wide one, of which the sum reads the fourth; three of the narrow one, which is three frames early.
+  for (int t = 0; t < (*model)->model().tensor_count(); ++t)
+    frames += (*engine)->prepared().placement(t).history;
+  // Eight frames of x for the wide one, of which the sum reads the fourth; three of the narrow one, which is
+  // three frames early.
   EXPECT_EQ(frames, 8 + 3);
 }
 
@@ -122,7 +130,8 @@ TEST(StreamState, PinnedContextsAreKept) {
   EXPECT_EQ((*engine)->prepared().placement((*model)->model().inputs()[0]).history, 7);
   options.contexts[name] = 1;
   const Status less = builder.build(nullptr, options).status();
-  EXPECT_NE(less.text().find('"' + name + "\": 1 frames, but its readers need 2"), std::string::npos) << less.text();
+  EXPECT_NE(less.text().find('"' + name + "\": 1 frames, but its readers need 2"), std::string::npos)
+      << less.text();
   options.contexts = {{"nobody", 3}};
   EXPECT_EQ(builder.build(nullptr, options).status().code(), Code::not_found);
 }

@@ -1,4 +1,5 @@
-// A test of the tests: defects planted into the streaming plan must be seen by the comparison of streamed and whole runs.
+// A test of the tests: defects planted into the streaming plan must be seen by the comparison of streamed and
+// whole runs.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -30,12 +31,16 @@ class Misled final : public PrepareContext {
   void request_scratch(std::size_t bytes) noexcept override { inner_.request_scratch(bytes); }
   std::size_t request_state(std::size_t bytes) noexcept override { return inner_.request_state(bytes); }
   void read_constant(int tensor) noexcept override { inner_.read_constant(tensor); }
-  Status read_constant(int tensor, void* pointer) noexcept override { return inner_.read_constant(tensor, pointer); }
+  Status read_constant(int tensor, void* pointer) noexcept override {
+    return inner_.read_constant(tensor, pointer);
+  }
   void use_frame_index() noexcept override { inner_.use_frame_index(); }
   TimeWindow window(int position) const noexcept override {
     TimeWindow window = inner_.window(position);
     if (!inner_.streamed() || inner_.windows_apart()) return window;
-    const bool joins = op().inputs()->size() > 1 && op().outputs()->size() == 1 && (op().code() == fb::OpCode::add || op().code() == fb::OpCode::mul || op().code() == fb::OpCode::sub);
+    const bool joins =
+        op().inputs()->size() > 1 && op().outputs()->size() == 1 &&
+        (op().code() == fb::OpCode::add || op().code() == fb::OpCode::mul || op().code() == fb::OpCode::sub);
     if (planted == Defect::join && joins) window.back_bytes = window.back_frames = 0;
     if (planted == Defect::cache && op().code() == fb::OpCode::conv && window.back_frames > 0) {
       window.back_bytes += window.back_bytes / window.back_frames;
@@ -82,7 +87,8 @@ Result<const BoundOperator*> prepare(PrepareContext& context) noexcept {
   Misled misled(context);
   const auto bound = find_operator(all_operators(), context.op())->prepare(misled);
   const bool remembers = context.op().code() == fb::OpCode::gru || context.op().code() == fb::OpCode::lstm;
-  if (!bound.ok() || planted != Defect::state || !remembers || !context.streamed() || context.windows_apart()) return bound;
+  if (!bound.ok() || planted != Defect::state || !remembers || !context.streamed() || context.windows_apart())
+    return bound;
   auto* const reckless = new (context.memory().allocate(sizeof(Reckless), alignof(Reckless))) Reckless();
   static_cast<BoundOperator&>(*reckless) = **bound;
   reckless->inner = *bound;
@@ -121,14 +127,16 @@ int caught(Defect defect, int graphs) {
       const auto engine = Engine::make(*model);
       for (int t = 0; t < (*model)->model().tensor_count(); ++t) {
         const Placement& at = (*engine)->prepared().placement(t);
-        if (at.history > 0) options.stream.contexts[std::string((*model)->model().tensor_name(t))] = at.history + 1;
+        if (at.history > 0)
+          options.stream.contexts[std::string((*model)->model().tensor_name(t))] = at.history + 1;
       }
       written = compiler::write_model(random.builder().graph(), options);
       EXPECT_TRUE(written.ok()) << written.status().text();
       model = OwnedModel::from_bytes(written->bytes);
     }
     EXPECT_TRUE(model.ok()) << model.status().text();
-    const auto report = check_streaming(*model, 10 + static_cast<std::int64_t>(seed % 31), {}, seed, best_isa(), misled_operators());
+    const auto report = check_streaming(*model, 10 + static_cast<std::int64_t>(seed % 31), {}, seed,
+                                        best_isa(), misled_operators());
     EXPECT_TRUE(report.ok() || report.status().code() == Code::mismatch) << report.status().text();
     found += !report.ok() || !report->differences.empty() ? 1 : 0;
   }
@@ -139,15 +147,20 @@ int caught(Defect defect, int graphs) {
 TEST(StreamingMutants, NothingIsFoundWithoutADefect) { EXPECT_EQ(caught(Defect::none, 150), 0); }
 TEST(StreamingMutants, OneCacheFrameTooManyIsCaught) { EXPECT_GT(caught(Defect::cache, 100), 20); }
 TEST(StreamingMutants, DroppedJoinDelaysAreCaught) { EXPECT_GT(caught(Defect::join, 150), 5); }
-TEST(StreamingMutants, StateThatFollowsFramesThatAreNoDataIsCaught) { EXPECT_GT(caught(Defect::state, 250), 0); }
-TEST(StreamingMutants, UpsampledFramesCalledDataTooEarlyAreCaught) { EXPECT_GT(caught(Defect::certainty, 500), 0); }
+TEST(StreamingMutants, StateThatFollowsFramesThatAreNoDataIsCaught) {
+  EXPECT_GT(caught(Defect::state, 250), 0);
+}
+TEST(StreamingMutants, UpsampledFramesCalledDataTooEarlyAreCaught) {
+  EXPECT_GT(caught(Defect::certainty, 500), 0);
+}
 
 }  // namespace
 
 // In place of the library's: all that use it see the defect.
 namespace streaming {
 std::int64_t certainty(const NodeRule& rule) noexcept {
-  return planted == Defect::certainty ? 0 : std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent());
+  return planted == Defect::certainty ? 0
+                                      : std::max<std::int64_t>(0, rule.right + rule.stride - rule.extent());
 }
 }  // namespace streaming
 

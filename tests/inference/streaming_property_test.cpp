@@ -14,15 +14,19 @@ using test::GraphBuilder;
 
 using test::RandomGraph;
 
-// No delay could be smaller: with one frame less (attention: one chunk less) some output would need input that has not arrived.
+// No delay could be smaller: with one frame less (attention: one chunk less) some output would need input
+// that has not arrived.
 void expect_least_delays(const Prepared& prepared) {
   const Model& model = prepared.model();
   for (int op = 0; op < model.operator_count(); ++op) {
     const streaming::NodeRule& rule = prepared.stream_step(op).rule;
-    if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::upsample && rule.kind != streaming::Kind::attention) continue;
+    if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::upsample &&
+        rule.kind != streaming::Kind::attention)
+      continue;
     std::int64_t from = 0;
     for (const std::int32_t input : *model.op(op).inputs()) {
-      if (input >= 0 && prepared.placement(input).time_axis >= 0) from = std::max(from, prepared.placement(input).delay);
+      if (input >= 0 && prepared.placement(input).time_axis >= 0)
+        from = std::max(from, prepared.placement(input).delay);
     }
     const std::int64_t delay = prepared.placement(model.op(op).outputs()->Get(0)).delay;
     // Inputs that are there when output t is computed: whole strides, or whole chunks.
@@ -34,14 +38,18 @@ void expect_least_delays(const Prepared& prepared) {
     bool enough = true, less_is_enough = true;
     for (std::int64_t t = 0; t < 60; ++t) {
       enough = enough && streaming::due(rule, t) + from < there(t, delay);
-      less_is_enough = less_is_enough && streaming::due(rule, t) + from < there(t, delay - (rule.kind == streaming::Kind::attention ? rule.chunk : 1));
+      less_is_enough =
+          less_is_enough && streaming::due(rule, t) + from <
+                                there(t, delay - (rule.kind == streaming::Kind::attention ? rule.chunk : 1));
     }
     EXPECT_TRUE(enough) << "operator " << op << ": delay " << delay << " is too small";
-    EXPECT_TRUE(delay == 0 || !less_is_enough) << "operator " << op << ": delay " << delay << " is larger than necessary";
+    EXPECT_TRUE(delay == 0 || !less_is_enough)
+        << "operator " << op << ": delay " << delay << " is larger than necessary";
   }
 }
 
-// The state holds what the plan says and nothing else: counters, the histories with one block each, the operators' own.
+// The state holds what the plan says and nothing else: counters, the histories with one block each, the
+// operators' own.
 void expect_planned_state(const Prepared& prepared) {
   std::size_t histories = 0, rings = 0;
   for (int t = 0; t < prepared.model().tensor_count(); ++t) {
@@ -85,8 +93,9 @@ void run(std::uint32_t first, int graphs, DType dtype) {
     const auto report = check_streaming(*model, frames, {}, seed);
     ASSERT_TRUE(report.ok()) << report.status().text();
     for (const Difference& difference : report->differences) {
-      ADD_FAILURE() << frames << " frames, " << difference.run << ": tensor " << difference.tensor << " frame " << difference.frame << " element "
-                    << difference.element << ": expected " << difference.expected << ", found " << difference.found;
+      ADD_FAILURE() << frames << " frames, " << difference.run << ": tensor " << difference.tensor
+                    << " frame " << difference.frame << " element " << difference.element << ": expected "
+                    << difference.expected << ", found " << difference.found;
     }
     ASSERT_TRUE(report->differences.empty());
     ++done;
@@ -102,7 +111,8 @@ TEST(StreamingPropertyLong, RandomInt16GraphsStreamExactly) { run(1200001, 5000,
 TEST(StreamingPropertyLong, RandomFloatGraphsStreamExactly) { run(2200001, 2000, DType::float32); }
 
 // Frames of a whole run of output 0, as bytes per frame.
-std::vector<std::vector<std::byte>> whole_frames(const std::shared_ptr<const Engine>& engine, std::uint32_t seed, std::int64_t changed) {
+std::vector<std::vector<std::byte>> whole_frames(const std::shared_ptr<const Engine>& engine,
+                                                 std::uint32_t seed, std::int64_t changed) {
   const auto runner = Runner::make(engine);
   EXPECT_TRUE(runner.ok());
   Session& session = (*runner)->session();
@@ -110,14 +120,16 @@ std::vector<std::vector<std::byte>> whole_frames(const std::shared_ptr<const Eng
   std::mt19937 random(seed);
   for (std::byte& value : input) value = static_cast<std::byte>(random());
   const std::size_t frame = input.size() / static_cast<std::size_t>(engine->prepared().block());
-  for (std::size_t i = 0; changed >= 0 && i < frame; ++i) input[static_cast<std::size_t>(changed) * frame + i] ^= std::byte{0x5A};
+  for (std::size_t i = 0; changed >= 0 && i < frame; ++i)
+    input[static_cast<std::size_t>(changed) * frame + i] ^= std::byte{0x5A};
   session.run(engine->prepared().block());
   const std::int32_t output = engine->model().outputs()[0];
   const Placement& at = engine->prepared().placement(output);
   const auto bytes = session.tensor(output);
   std::vector<std::vector<std::byte>> frames;
   for (std::int64_t f = 0; f < at.frames; ++f) {
-    const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(f) * at.frame_bytes);
+    const auto from =
+        bytes.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(f) * at.frame_bytes);
     frames.emplace_back(from, from + static_cast<std::ptrdiff_t>(at.frame_bytes));
   }
   return frames;
@@ -136,7 +148,8 @@ TEST(StreamingProperty, NothingOutsideTheReceptiveFieldCounts) {
     if (!refusals.empty()) continue;
     const auto streamed = Engine::make(*model);
     ASSERT_TRUE(streamed.ok());
-    const ReceptiveField field = receptive_fields((*streamed)->prepared())[static_cast<std::size_t>((*model)->model().outputs()[0])];
+    const ReceptiveField field =
+        receptive_fields((*streamed)->prepared())[static_cast<std::size_t>((*model)->model().outputs()[0])];
     PrepareOptions options;
     options.mode = RunMode::whole;
     options.frames = 120;
@@ -148,7 +161,8 @@ TEST(StreamingProperty, NothingOutsideTheReceptiveFieldCounts) {
       for (std::size_t j = 0; j < base.size(); ++j) {
         if (found[j] == base[j]) continue;
         ++changes;
-        const double from = static_cast<double>(j) * field.stride + field.first, to = static_cast<double>(j) * field.stride + field.last;
+        const double from = static_cast<double>(j) * field.stride + field.first,
+                     to = static_cast<double>(j) * field.stride + field.last;
         EXPECT_GE(static_cast<double>(changed), from) << "frame " << j;
         EXPECT_LE(static_cast<double>(changed), to) << "frame " << j;
       }
@@ -160,7 +174,9 @@ TEST(StreamingProperty, NothingOutsideTheReceptiveFieldCounts) {
 // The finite test of joins (streaming/plan.h) and brute force over 200 lengths agree.
 TEST(StreamingProperty, JoinsOfEqualLengthsAndNoOthersAreTaken) {
   std::mt19937 random(7);
-  const auto pick = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+  const auto pick = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
   int equal = 0, different = 0;
   for (int i = 0; i < 300; ++i) {
     GraphBuilder builder(static_cast<std::uint32_t>(i));
@@ -184,7 +200,8 @@ TEST(StreamingProperty, JoinsOfEqualLengthsAndNoOthersAreTaken) {
     for (std::int64_t length = 20; length < 220; ++length) {
       std::int64_t lengths[2] = {length, length};
       for (int branch = 0; branch < 2; ++branch) {
-        for (const auto& rule : rules[branch]) lengths[branch] = streaming::output_length(rule, lengths[branch]);
+        for (const auto& rule : rules[branch])
+          lengths[branch] = streaming::output_length(rule, lengths[branch]);
       }
       same = same && lengths[0] == lengths[1];
     }
@@ -223,7 +240,8 @@ TEST(StreamingProperty, ReceptiveFieldsAreTight) {
     auto input = session.input(0);
     for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<std::byte>((i * 37 + 11) % 40);
     if (changed >= 0) {
-      for (std::size_t c = 0; c < 2; ++c) input[static_cast<std::size_t>(changed) * 2 + c] = static_cast<std::byte>(value);
+      for (std::size_t c = 0; c < 2; ++c)
+        input[static_cast<std::size_t>(changed) * 2 + c] = static_cast<std::byte>(value);
     }
     session.run((*engine)->prepared().block());
     const auto bytes = session.tensor(out);
@@ -240,7 +258,8 @@ TEST(StreamingProperty, ReceptiveFieldsAreTight) {
     for (const int value : {-128, 127, 60}) {
       const auto changed = outputs(frame, value);
       for (std::int64_t c = 0; c < width; ++c) {
-        if (changed[static_cast<std::size_t>(j * width + c)] == base[static_cast<std::size_t>(j * width + c)]) continue;
+        if (changed[static_cast<std::size_t>(j * width + c)] == base[static_cast<std::size_t>(j * width + c)])
+          continue;
         lowest = std::min<std::int64_t>(lowest, frame);
         highest = std::max<std::int64_t>(highest, frame);
       }

@@ -23,9 +23,14 @@ TEST(ThreadPool, RunsEveryPartOnce) {
       const int parts = 1 + round % (2 * ThreadPool::kMostParts);
       // Plain memory: what the parts wrote is visible afterwards.
       std::vector<int> times(static_cast<std::size_t>(parts), 0);
-      (*pool)->run(parts, [](const void* argument, int part) noexcept { ++(*static_cast<std::vector<int>*>(const_cast<void*>(argument)))[static_cast<std::size_t>(part)]; },
-                   &times);
-      ASSERT_TRUE(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; })) << threads << " threads, round " << round;
+      (*pool)->run(
+          parts,
+          [](const void* argument, int part) noexcept {
+            ++(*static_cast<std::vector<int>*>(const_cast<void*>(argument)))[static_cast<std::size_t>(part)];
+          },
+          &times);
+      ASSERT_TRUE(std::all_of(times.begin(), times.end(), [](int n) { return n == 1; }))
+          << threads << " threads, round " << round;
     }
   }
 }
@@ -35,26 +40,31 @@ TEST(ThreadPool, WorkersTakePartWhenTheyAreNeeded) {
   ASSERT_TRUE(pool.ok());
   // Part 0 waits for part 1: only another thread can end this.
   std::atomic<bool> other{false};
-  (*pool)->run(2, [](const void* argument, int part) noexcept {
-    auto& done = *static_cast<std::atomic<bool>*>(const_cast<void*>(argument));
-    if (part == 1) done = true;
-    while (!done) std::this_thread::yield();
-  }, &other);
+  (*pool)->run(
+      2,
+      [](const void* argument, int part) noexcept {
+        auto& done = *static_cast<std::atomic<bool>*>(const_cast<void*>(argument));
+        if (part == 1) done = true;
+        while (!done) std::this_thread::yield();
+      },
+      &other);
   EXPECT_TRUE(other);
 }
 
 TEST(ThreadPool, TakesNoProcessorTimeWhenIdle) {
   const auto pool = ThreadPool::make(4);
   ASSERT_TRUE(pool.ok());
-  (*pool)->run(4, [](const void*, int) noexcept {}, nullptr);
+  (*pool)->run(
+      4, [](const void*, int) noexcept {}, nullptr);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const std::clock_t before = std::clock();          // of all threads of this process
+  const std::clock_t before = std::clock();  // of all threads of this process
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.1);
 }
 
 // What comes out: the frames that are data.
-std::vector<std::byte> run(const std::shared_ptr<const OwnedModel>& model, RunMode mode, std::int64_t frames, int threads, Isa isa) {
+std::vector<std::byte> run(const std::shared_ptr<const OwnedModel>& model, RunMode mode, std::int64_t frames,
+                           int threads, Isa isa) {
   PrepareOptions options;
   options.mode = mode;
   options.frames = frames;
@@ -69,11 +79,14 @@ std::vector<std::byte> run(const std::shared_ptr<const OwnedModel>& model, RunMo
   std::vector<std::byte> all;
   std::uint32_t random = 1;
   for (int call = 0; call < (mode == RunMode::whole ? 1 : 5); ++call) {
-    for (std::byte& b : session.input(0)) b = static_cast<std::byte>((random = random * 1664525 + 1013904223) >> 24);
+    for (std::byte& b : session.input(0))
+      b = static_cast<std::byte>((random = random * 1664525 + 1013904223) >> 24);
     session.run((*engine)->prepared().block());
     for (std::size_t i = 0; i < model->model().outputs().size(); ++i) {
       const OutputFrames out = session.output(static_cast<int>(i));
-      all.insert(all.end(), out.data, out.data + static_cast<std::size_t>(out.count) * (*engine)->prepared().placement(model->model().outputs()[i]).frame_bytes);
+      all.insert(all.end(), out.data,
+                 out.data + static_cast<std::size_t>(out.count) *
+                                (*engine)->prepared().placement(model->model().outputs()[i]).frame_bytes);
     }
   }
   return all;
@@ -91,11 +104,15 @@ void expect_equal(std::uint32_t first, int graphs, DType dtype) {
     ASSERT_TRUE(model.ok()) << model.status().text();
     for (const Isa isa : {Isa::reference, Isa::generic, best_isa()}) {
       const auto expected = run(*model, RunMode::whole, 0, 1, isa);
-      for (const int threads : {2, 3}) ASSERT_EQ(run(*model, RunMode::whole, 0, threads, isa), expected) << threads << " threads, " << name_of(isa);
+      for (const int threads : {2, 3})
+        ASSERT_EQ(run(*model, RunMode::whole, 0, threads, isa), expected)
+            << threads << " threads, " << name_of(isa);
     }
     if (!refusals.empty()) continue;
     const std::int64_t block = (*model)->model().plan()->block_multiple() * 3;
-    ASSERT_EQ(run(*model, RunMode::stream, block, 3, best_isa()), run(*model, RunMode::stream, block, 1, best_isa())) << "streamed";
+    ASSERT_EQ(run(*model, RunMode::stream, block, 3, best_isa()),
+              run(*model, RunMode::stream, block, 1, best_isa()))
+        << "streamed";
   }
 }
 
@@ -113,7 +130,9 @@ TEST(Threads, WideLayersAreEqual) {
     const auto model = builder.build();
     ASSERT_TRUE(model.ok()) << model.status().text();
     for (const int threads : {2, 3, 4}) {
-      ASSERT_EQ(run(*model, RunMode::stream, 1, threads, best_isa()), run(*model, RunMode::stream, 1, 1, best_isa())) << channels << " channels, " << threads << " threads";
+      ASSERT_EQ(run(*model, RunMode::stream, 1, threads, best_isa()),
+                run(*model, RunMode::stream, 1, 1, best_isa()))
+          << channels << " channels, " << threads << " threads";
     }
   }
 }
@@ -135,7 +154,8 @@ struct Watch final : StepObserver {
   std::vector<int> steps, written;
 };
 
-// Layers of one frame each make a chain, which threads go through at once; an observed run goes through its operators one by one.
+// Layers of one frame each make a chain, which threads go through at once; an observed run goes through its
+// operators one by one.
 TEST(Threads, ObservedRunsGoStepByStep) {
   test::GraphBuilder builder(7);
   auto x = builder.input({1, 64, 40});

@@ -51,8 +51,8 @@ TEST(Verify, EveryFlippedBitOfASectionIsNoticed) {
     std::vector<std::byte> damaged = bytes;
     damaged[at] ^= std::byte{0x10};
     if (!OwnedModel::from_bytes(damaged).ok()) continue;
-    // Padding between the sections, which is zero, may change unnoticed; and of the container itself the sizes of tables in
-    // its vtables, which no FlatBuffers reader looks at.
+    // Padding between the sections, which is zero, may change unnoticed; and of the container itself the
+    // sizes of tables in its vtables, which no FlatBuffers reader looks at.
     unnoticed += bytes[at] != std::byte{0} ? 1 : 0;
   }
   EXPECT_LE(unnoticed, 4u);
@@ -61,13 +61,25 @@ TEST(Verify, EveryFlippedBitOfASectionIsNoticed) {
 TEST(Verify, NamesPlaceExpectedAndFound) {
   EXPECT_EQ(OwnedModel::from_bytes({}).status().text(), "empty, expected a model file");
   const std::vector<std::byte> zeros(64);
-  EXPECT_EQ(OwnedModel::from_bytes(zeros).status().text(), "no RNL1 identifier at byte 4: not a runnel model file");
-  EXPECT_NE(refusal([](auto& graph) { graph.tensors[0].shape = {1, 20, 3, 1, 1, 1, 1}; }).find("rank 7, expected at most 6"), std::string::npos);
-  EXPECT_NE(refusal([](auto& graph) { graph.tensors[0].exponents = {100}; }).find("exponent"), std::string::npos);
+  EXPECT_EQ(OwnedModel::from_bytes(zeros).status().text(),
+            "no RNL1 identifier at byte 4: not a runnel model file");
+  EXPECT_NE(refusal([](auto& graph) {
+              graph.tensors[0].shape = {1, 20, 3, 1, 1, 1, 1};
+            }).find("rank 7, expected at most 6"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& graph) { graph.tensors[0].exponents = {100}; }).find("exponent"),
+            std::string::npos);
   EXPECT_NE(refusal([](auto& graph) { graph.nodes[0].inputs[0] = 77; }).find("77"), std::string::npos);
-  EXPECT_NE(refusal([](auto& graph) { std::get<compiler::ConvOptions>(graph.nodes[0].options).stride_width = 0; }).find("stride"), std::string::npos);
-  EXPECT_NE(refusal([](auto& graph) { std::get<compiler::ConvOptions>(graph.nodes[0].options).pad_left = 7; }).find("expected [1,25,4]"), std::string::npos);
-  EXPECT_NE(refusal([](auto& graph) { graph.nodes[0].options = compiler::AxisOptions{0}; }).find("options"), std::string::npos);
+  EXPECT_NE(refusal([](auto& graph) {
+              std::get<compiler::ConvOptions>(graph.nodes[0].options).stride_width = 0;
+            }).find("stride"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& graph) {
+              std::get<compiler::ConvOptions>(graph.nodes[0].options).pad_left = 7;
+            }).find("expected [1,25,4]"),
+            std::string::npos);
+  EXPECT_NE(refusal([](auto& graph) { graph.nodes[0].options = compiler::AxisOptions{0}; }).find("options"),
+            std::string::npos);
 }
 
 TEST(Verify, ALyingPlanIsRefused) {
@@ -84,7 +96,8 @@ TEST(Verify, ALyingPlanIsRefused) {
   int changed = 0;
   for (const fb::StreamTensor* tensor : *plan->tensors()) {
     if (tensor->history() == 0) continue;
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(tensor) - base) + kHistory;
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<const std::uint8_t*>(tensor) - base) + kHistory;
     std::vector<std::byte> lying = bytes;
     lying[offset] = std::byte{1};
     const auto model = OwnedModel::from_bytes(lying, options);

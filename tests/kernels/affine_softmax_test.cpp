@@ -18,7 +18,8 @@ TEST(AffineSoftmax, OfBytesSumsToOne) {
   affine_softmax(spec, x.data(), y.data());
   double sum = 0;
   for (const std::int8_t v : x) sum += std::exp(0.1 * v);
-  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i] + 128, 256 * std::exp(0.1 * x[i]) / sum, 0.6) << i;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    EXPECT_NEAR(y[i] + 128, 256 * std::exp(0.1 * x[i]) / sum, 0.6) << i;
 }
 
 // FNV-1a over 16-bit values.
@@ -27,7 +28,8 @@ struct Digest {
   void add(std::int16_t x) { value = (value ^ static_cast<std::uint16_t>(x)) * 16777619u; }
 };
 
-// Entries and digests of the tables as TensorFlow Lite's LUTPopulate fills them. The last entry is only the end of a slope.
+// Entries and digests of the tables as TensorFlow Lite's LUTPopulate fills them. The last entry is only the
+// end of a slope.
 TEST(AffineSoftmax, TablesAreThoseOfTheReference) {
   Digest exps, fractions;
   for (int i = -256; i < 256; ++i) {
@@ -43,11 +45,12 @@ TEST(AffineSoftmax, TablesAreThoseOfTheReference) {
   EXPECT_EQ(exp_from_table(144 * 128), 3677);
   EXPECT_EQ(one_over_one_plus_from_table(-32768), 32767);
   EXPECT_EQ(one_over_one_plus_from_table(0), 21845);
-  EXPECT_EQ(exp_from_table(32767), 32762);                  // 32133 + (634 * 127 + 64) / 128
+  EXPECT_EQ(exp_from_table(32767), 32762);  // 32133 + (634 * 127 + 64) / 128
   EXPECT_EQ(one_over_one_plus_from_table(32767), 16384);
 }
 
-// Digests of what the reference kernel gives for rows of all lengths: one value, many equal ones, more than a sum's 31 bits are used to.
+// Digests of what the reference kernel gives for rows of all lengths: one value, many equal ones, more than a
+// sum's 31 bits are used to.
 TEST(AffineSoftmax, OfSixteenBitsGivesTheBitsOfTheReference) {
   struct Case {
     std::size_t count;
@@ -56,14 +59,20 @@ TEST(AffineSoftmax, OfSixteenBitsGivesTheBitsOfTheReference) {
     int low, high;
     std::uint32_t digest;
   };
-  for (const Case& c : {Case{8, 0.0007f, 1, 1, -9000, 9000, 3625428955u}, Case{1, 0.001f, 1, 2, -32768, 32767, 2054693198u}, Case{2, 0.00030517578f, 1, 3, -32768, 32767, 3575960829u},
-                        Case{12, 0.0001f, 2.5f, 4, -32768, 32767, 2053511325u}, Case{100, 0.00002f, 1, 5, -500, 500, 640244068u}, Case{1001, 0.0005f, 1, 6, -32768, 32767, 1686514313u},
-                        Case{17, 0.01f, 0.5f, 7, -32768, 32767, 607205566u}, Case{5000, 0.00001f, 1, 8, -10, 10, 2332936237u}, Case{40000, 0.00001f, 1, 9, -10, 10, 2744285957u}}) {
+  for (const Case& c :
+       {Case{8, 0.0007f, 1, 1, -9000, 9000, 3625428955u}, Case{1, 0.001f, 1, 2, -32768, 32767, 2054693198u},
+        Case{2, 0.00030517578f, 1, 3, -32768, 32767, 3575960829u},
+        Case{12, 0.0001f, 2.5f, 4, -32768, 32767, 2053511325u},
+        Case{100, 0.00002f, 1, 5, -500, 500, 640244068u},
+        Case{1001, 0.0005f, 1, 6, -32768, 32767, 1686514313u},
+        Case{17, 0.01f, 0.5f, 7, -32768, 32767, 607205566u}, Case{5000, 0.00001f, 1, 8, -10, 10, 2332936237u},
+        Case{40000, 0.00001f, 1, 9, -10, 10, 2744285957u}}) {
     std::uint32_t random = c.seed * 2654435761u + 1;
     std::vector<std::int16_t> row(c.count);
     for (std::int16_t& value : row) {
       random = random * 1664525u + 1013904223u;
-      value = static_cast<std::int16_t>(c.low + static_cast<int>((random >> 8) % static_cast<unsigned>(c.high - c.low + 1)));
+      value = static_cast<std::int16_t>(
+          c.low + static_cast<int>((random >> 8) % static_cast<unsigned>(c.high - c.low + 1)));
     }
     std::vector<std::int16_t> x = row, y(2 * c.count);
     x.insert(x.end(), row.begin(), row.end());

@@ -23,7 +23,7 @@ TEST(Affine, MultipliersHold31Bits) {
   }
   EXPECT_EQ(multiplier_of(0).value, 0);
   EXPECT_EQ(multiplier_of(1e-12).value, 0);
-  EXPECT_EQ(multiplier_of(1e30).shift, -31);   // saturates
+  EXPECT_EQ(multiplier_of(1e30).shift, -31);  // saturates
   EXPECT_EQ(reduced(multiplier_of(1.0).value), 1 << 30);
   EXPECT_EQ(reduced(0x7fffffff), 0x7fff0000);
 }
@@ -56,28 +56,35 @@ TEST(Affine, RoundsHalvesAwayFromZero) {
   EXPECT_EQ(to_integer(std::nanf(""), 0.5f, 10), 10);
 }
 
-// Scale times integer, rounded to float once; also where the product is no normal number. Integers that no float holds: through double.
+// Scale times integer, rounded to float once; also where the product is no normal number. Integers that no
+// float holds: through double.
 TEST(Affine, DequantizedValuesAreRoundedOnce) {
   std::mt19937 random(5);
   for (const DType type : {DType::int8, DType::uint8, DType::int16, DType::int32}) {
     for (int exponent : {-140, -126, -60, -8, 0, 90}) {
-      const Affine x{type, std::ldexp(1.0F + static_cast<float>(random() % 8388608) * 0x1p-23F, exponent), type == DType::int32 ? 0 : 3};
+      const Affine x{type, std::ldexp(1.0F + static_cast<float>(random() % 8388608) * 0x1p-23F, exponent),
+                     type == DType::int32 ? 0 : 3};
       std::vector<std::int32_t> values(500);
       std::vector<std::byte> bytes(values.size() * size_of(type));
       for (std::size_t i = 0; i < values.size(); ++i) {
         std::int32_t value = static_cast<std::int32_t>(random());
-        if (type == DType::int32 && i % 2 == 0) value = (1 << 24) + static_cast<std::int32_t>(i) - 250;   // on both sides of what a float holds
+        if (type == DType::int32 && i % 2 == 0)
+          value = (1 << 24) + static_cast<std::int32_t>(i) - 250;  // on both sides of what a float holds
         if (type == DType::int8) value = static_cast<std::int8_t>(value);
         if (type == DType::uint8) value = static_cast<std::uint8_t>(value);
         if (type == DType::int16) value = static_cast<std::int16_t>(value);
         values[i] = value;
-        std::memcpy(bytes.data() + i * size_of(type), &value, size_of(type));   // little-endian
+        std::memcpy(bytes.data() + i * size_of(type), &value, size_of(type));  // little-endian
       }
       std::vector<float> y(values.size());
       affine_dequantize(x, values.size(), bytes.data(), y.data());
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const double exact = static_cast<double>(x.scale) * static_cast<double>(std::int64_t{values[i]} - x.zero_point);   // what is lost beyond 53 bits is lost there too
-        ASSERT_EQ(y[i], static_cast<float>(exact)) << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
+        const double exact =
+            static_cast<double>(x.scale) *
+            static_cast<double>(std::int64_t{values[i]} -
+                                x.zero_point);  // what is lost beyond 53 bits is lost there too
+        ASSERT_EQ(y[i], static_cast<float>(exact))
+            << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
       }
     }
   }

@@ -23,7 +23,8 @@ struct Case {
   std::vector<std::int8_t> weights, x;
   std::vector<std::int32_t> bias, shift;
 };
-Case conv(std::int32_t channels, std::int32_t outputs, std::int32_t taps, std::int32_t distance, std::int32_t groups, std::int32_t shift) {
+Case conv(std::int32_t channels, std::int32_t outputs, std::int32_t taps, std::int32_t distance,
+          std::int32_t groups, std::int32_t shift) {
   Case out;
   out.weights = bytes(static_cast<std::size_t>(outputs * taps * (channels / groups)), 1);
   out.x = bytes(static_cast<std::size_t>(((taps - 1) * distance + 1) * channels + 64), 2);
@@ -79,7 +80,9 @@ TEST(ConstantKernels, DepthwiseIsTheConvolutionOfOnePosition) {
 TEST(ConstantKernels, OtherConvolutionsHaveNoShortForm) {
   ConstantDense dense;
   ConstantDepthwise depthwise;
-  const auto none = [&](const ConvSpec& spec) { return !as_constant(spec, dense) && !as_constant(spec, depthwise); };
+  const auto none = [&](const ConvSpec& spec) {
+    return !as_constant(spec, dense) && !as_constant(spec, depthwise);
+  };
   EXPECT_TRUE(none(conv(12, 10, 3, 2, 1, 9).spec)) << "inputs in several pieces";
   EXPECT_TRUE(none(conv(12, 10, 3, 1, 2, 9).spec)) << "groups";
   const Case unshifted = conv(12, 10, 1, 1, 1, 0), far = conv(12, 10, 1, 1, 1, 31);

@@ -31,7 +31,9 @@ class PrepareConv : public ::testing::Test {
   ConvSpec spec_;
 };
 
-TEST_F(PrepareConv, AcceptsTheBase) { EXPECT_EQ(prepare([](ConvSpec&) {}), Code::ok); }
+TEST_F(PrepareConv, AcceptsTheBase) {
+  EXPECT_EQ(prepare([](ConvSpec&) {}), Code::ok);
+}
 
 TEST_F(PrepareConv, RefusesWhatCannotBe) {
   std::int32_t bad_shift = 63;
@@ -55,7 +57,8 @@ TEST_F(PrepareConv, RefusesWhatCannotBe) {
       [](ConvSpec& s) { s.in_height = s.in_width = s.out_height = s.out_width = 1 << 30; },
   };
   int index = 0;
-  for (const auto& change : changes) EXPECT_EQ(prepare(change), Code::invalid_argument) << "change " << index++;
+  for (const auto& change : changes)
+    EXPECT_EQ(prepare(change), Code::invalid_argument) << "change " << index++;
 }
 
 TEST_F(PrepareConv, RefusesAccumulatorsBeyondSixtyFourBits) {
@@ -79,7 +82,8 @@ TEST_F(PrepareConv, ReportsExhaustedMemoryAtEveryAllocation) {
       ASSERT_TRUE(prepare_conv(spec_, isa, measure, conv).ok());
       for (std::size_t limit = 0; limit < measure.used(); limit += 24) {
         HeapMemory memory(limit);
-        EXPECT_EQ(prepare_conv(spec_, isa, memory, conv).code(), Code::out_of_memory) << limit << " of " << measure.used();
+        EXPECT_EQ(prepare_conv(spec_, isa, memory, conv).code(), Code::out_of_memory)
+            << limit << " of " << measure.used();
       }
     }
   }

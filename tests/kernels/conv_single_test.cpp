@@ -51,15 +51,18 @@ void expect_equal(const Shape& shape, std::mt19937& random, bool per_channel, bo
     if (!expected_direct) continue;
     std::vector<std::int8_t> y(count + 130, std::int8_t{0x55});
     conv.direct(conv.extra, x.data() + 1, sum ? addend.data() + 1 : nullptr, y.data() + 65);
-    const std::string what = std::string(name_of(isa)) + " in " + std::to_string(shape.in) + " out " + std::to_string(shape.out) + " kernel " +
-                             std::to_string(shape.kernel) + " dilation " + std::to_string(shape.dilation) + (sum ? " with a sum" : "");
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(int{y[65 + i]}, int{expected[i]}) << what << " at " << i;
+    const std::string what = std::string(name_of(isa)) + " in " + std::to_string(shape.in) + " out " +
+                             std::to_string(shape.out) + " kernel " + std::to_string(shape.kernel) +
+                             " dilation " + std::to_string(shape.dilation) + (sum ? " with a sum" : "");
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(int{y[65 + i]}, int{expected[i]}) << what << " at " << i;
     for (std::size_t i = 0; i < 65; ++i) ASSERT_TRUE(y[i] == 0x55 && y[65 + count + i] == 0x55) << what;
   }
 }
 
 void expect_equal_in_all_forms(const Shape& shape, std::mt19937& random) {
-  for (int form = 0; form < 8; ++form) expect_equal(shape, random, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0);
+  for (int form = 0; form < 8; ++form)
+    expect_equal(shape, random, (form & 1) != 0, (form & 2) != 0, (form & 4) != 0);
 }
 
 TEST(ConvSingle, DenseEqualsReference) {
@@ -77,7 +80,8 @@ TEST(ConvSingle, DepthwiseEqualsReference) {
   std::mt19937 random(2);
   for (const int channels : {32, 64, 128}) {
     for (int kernel = 1; kernel <= 13; ++kernel) {
-      for (const int dilation : {1, 2, 5}) expect_equal_in_all_forms({channels, channels, channels, kernel, dilation}, random);
+      for (const int dilation : {1, 2, 5})
+        expect_equal_in_all_forms({channels, channels, channels, kernel, dilation}, random);
     }
   }
 }

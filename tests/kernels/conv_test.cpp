@@ -19,10 +19,15 @@ using test::ConvCase;
 
 std::string text_of(const ConvSpec& s, Isa isa) {
   std::string text(name_of(isa));
-  for (const std::int64_t v : {s.in_height, s.in_width, s.in_channels, s.out_height, s.out_width, s.out_channels, s.kernel_height,
-                               s.kernel_width, s.stride_height, s.stride_width, s.dilation_height, s.dilation_width, s.pad_top,
-                               s.pad_left, s.groups, s.in_zero_point, s.requant.count, s.requant.zero_point, s.requant.low,
-                               s.requant.high, static_cast<std::int32_t>(s.requant.rounding), s.requant.shift[0]}) {
+  for (const std::int64_t v :
+       {s.in_height,       s.in_width,        s.in_channels,
+        s.out_height,      s.out_width,       s.out_channels,
+        s.kernel_height,   s.kernel_width,    s.stride_height,
+        s.stride_width,    s.dilation_height, s.dilation_width,
+        s.pad_top,         s.pad_left,        s.groups,
+        s.in_zero_point,   s.requant.count,   s.requant.zero_point,
+        s.requant.low,     s.requant.high,    static_cast<std::int32_t>(s.requant.rounding),
+        s.requant.shift[0]}) {
     text += ' ';
     text += std::to_string(v);
   }
@@ -30,34 +35,44 @@ std::string text_of(const ConvSpec& s, Isa isa) {
   return text;
 }
 
-// The output in pieces, of positions and of channels, each with scratch of its own as if they ran at the same time.
+// The output in pieces, of positions and of channels, each with scratch of its own as if they ran at the same
+// time.
 void run_in_parts(const Conv& conv, const void* x, const void* addend, void* y, Memory& memory) {
   const ConvPart all = whole_of(conv.spec);
   const std::int64_t positions[] = {0, (all.last + 2) / 3, (2 * all.last + 2) / 3, all.last};
   const std::int32_t groups = (all.last_channel + conv.channel_group - 1) / conv.channel_group;
-  const std::int32_t channels[] = {0, std::min(all.last_channel, (groups + 1) / 2 * conv.channel_group), all.last_channel};
+  const std::int32_t channels[] = {0, std::min(all.last_channel, (groups + 1) / 2 * conv.channel_group),
+                                   all.last_channel};
   for (int p = 2; p >= 0; --p) {
     for (int c = 1; c >= 0; --c) {
-      conv.run_part(conv, {positions[p], positions[p + 1], channels[c], channels[c + 1]}, x, addend, y, memory.allocate(conv.scratch_bytes, 64));
+      conv.run_part(conv, {positions[p], positions[p + 1], channels[c], channels[c + 1]}, x, addend, y,
+                    memory.allocate(conv.scratch_bytes, 64));
     }
   }
 }
 
 // Copies of one run at distances that nothing else has.
-void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x, const std::vector<std::int8_t>& addend,
-                       const std::vector<std::int8_t>& expected, const std::string& what) {
-  constexpr std::int64_t kRows = 37;   // two tiles of 16 and what is left over
-  const auto x_step = static_cast<std::int64_t>(x.size()) + 5, y_step = static_cast<std::int64_t>(expected.size()) + 3, addend_step = y_step + 8;
-  std::vector<std::int8_t> many_x(static_cast<std::size_t>(x_step * kRows + 64), 99), many_y(static_cast<std::size_t>(y_step * kRows), 0x55), many_addends(static_cast<std::size_t>(addend_step * kRows));
+void expect_equal_rows(const Conv& conv, const std::vector<std::int8_t>& x,
+                       const std::vector<std::int8_t>& addend, const std::vector<std::int8_t>& expected,
+                       const std::string& what) {
+  constexpr std::int64_t kRows = 37;  // two tiles of 16 and what is left over
+  const auto x_step = static_cast<std::int64_t>(x.size()) + 5,
+             y_step = static_cast<std::int64_t>(expected.size()) + 3, addend_step = y_step + 8;
+  std::vector<std::int8_t> many_x(static_cast<std::size_t>(x_step * kRows + 64), 99),
+      many_y(static_cast<std::size_t>(y_step * kRows), 0x55),
+      many_addends(static_cast<std::size_t>(addend_step * kRows));
   for (std::int64_t row = 0; row < kRows; ++row) {
     std::copy(x.begin(), x.end(), many_x.begin() + row * x_step);
     std::copy(addend.begin(), addend.end(), many_addends.begin() + row * addend_step);
   }
-  conv.run_rows(conv, {many_x.data(), x_step, addend.empty() ? nullptr : many_addends.data(), addend_step, many_y.data(), y_step, kRows});
+  conv.run_rows(conv, {many_x.data(), x_step, addend.empty() ? nullptr : many_addends.data(), addend_step,
+                       many_y.data(), y_step, kRows});
   for (std::int64_t row = 0; row < kRows; ++row) {
     for (std::int64_t i = 0; i < y_step; ++i) {
-      const int wanted = i < static_cast<std::int64_t>(expected.size()) ? expected[static_cast<std::size_t>(i)] : 0x55;
-      ASSERT_EQ(int{many_y[static_cast<std::size_t>(row * y_step + i)]}, wanted) << what << ", row " << row << " at " << i;
+      const int wanted =
+          i < static_cast<std::int64_t>(expected.size()) ? expected[static_cast<std::size_t>(i)] : 0x55;
+      ASSERT_EQ(int{many_y[static_cast<std::size_t>(row * y_step + i)]}, wanted)
+          << what << ", row " << row << " at " << i;
     }
   }
 }
@@ -67,7 +82,8 @@ void expect_equal_with_sum(ConvCase c) {
   c.spec.add = true;
   c.spec.sum_low = c.x[0] % 3 == 0 ? 0 : -128;
   c.spec.sum_high = c.x[0] % 2 == 0 ? 100 : 127;
-  const std::size_t count = static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
+  const std::size_t count =
+      static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
   std::vector<std::int8_t> expected(count), addend(count), x(c.x);
   for (std::size_t i = 0; i < count; ++i) addend[i] = static_cast<std::int8_t>(i * 37 % 256);
   x.resize(x.size() + 64);
@@ -80,20 +96,27 @@ void expect_equal_with_sum(ConvCase c) {
     ASSERT_NE(conv.run_add, nullptr);
     std::vector<std::int8_t> y(count + 64, std::int8_t{0x55});
     conv.run_add(conv, x.data(), addend.data(), y.data(), memory.allocate(conv.scratch_bytes, 64));
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(int{y[i]}, int{expected[i]}) << text_of(c.spec, isa) << " with a sum at " << i;
-    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) { return v == 0x55; })) << text_of(c.spec, isa);
+    for (std::size_t i = 0; i < count; ++i)
+      ASSERT_EQ(int{y[i]}, int{expected[i]}) << text_of(c.spec, isa) << " with a sum at " << i;
+    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) {
+      return v == 0x55;
+    })) << text_of(c.spec, isa);
     std::fill(y.begin(), y.end(), std::int8_t{0x55});
     run_in_parts(conv, x.data(), addend.data(), y.data(), memory);
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), y.begin())) << text_of(c.spec, isa) << " with a sum, in parts";
-    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) { return v == 0x55; })) << text_of(c.spec, isa);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), y.begin()))
+        << text_of(c.spec, isa) << " with a sum, in parts";
+    ASSERT_TRUE(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(count), y.end(), [](std::int8_t v) {
+      return v == 0x55;
+    })) << text_of(c.spec, isa);
     if (conv.run_rows != nullptr) expect_equal_rows(conv, c.x, addend, expected, text_of(c.spec, isa));
   }
 }
 
-// x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive. Behind x lies what the
-// kernel may read: 64 bytes of values that would be noticed.
+// x and y at odd addresses; y, and the scratch of exactly scratch_bytes, between guards that must survive.
+// Behind x lies what the kernel may read: 64 bytes of values that would be noticed.
 void expect_equal(const ConvCase& c) {
-  const std::size_t count = static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
+  const std::size_t count =
+      static_cast<std::size_t>(c.spec.out_height) * c.spec.out_width * c.spec.out_channels;
   std::vector<std::int8_t> expected(count);
   conv_reference(c.spec, c.x.data(), expected.data());
   std::vector<std::int8_t> x(c.x.size() + 65, std::int8_t{-77});
@@ -121,7 +144,8 @@ void expect_equal(const ConvCase& c) {
     std::memset(out, 0x55, count);
     run_in_parts(conv, x.data() + 1, nullptr, out, memory);
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out)) << text_of(c.spec, isa) << " in parts";
-    ASSERT_TRUE(intact(y.data(), kGuard + 1, 0x55) && intact(out + count, kGuard, 0x55)) << text_of(c.spec, isa) << " in parts";
+    ASSERT_TRUE(intact(y.data(), kGuard + 1, 0x55) && intact(out + count, kGuard, 0x55))
+        << text_of(c.spec, isa) << " in parts";
     if (conv.run_rows != nullptr) expect_equal_rows(conv, c.x, {}, expected, text_of(c.spec, isa));
   }
   expect_equal_with_sum(c);
@@ -134,7 +158,8 @@ class Random {
   bool chance(int one_in) { return pick(1, one_in) == 1; }
   std::mt19937& engine() { return engine_; }
 
-  // One of the four roundings with shifts that leave something to see; now and then left shifts and shifts beyond 31.
+  // One of the four roundings with shifts that leave something to see; now and then left shifts and shifts
+  // beyond 31.
   void requant(ConvCase& c) {
     const auto rounding = static_cast<Rounding>(pick(0, 3));
     const int low = chance(6) ? -3 : 0;
@@ -147,7 +172,8 @@ class Random {
 };
 
 // Sizes of a one-dimensional convolution whose output has `length` positions.
-void one_dimension(ConvSpec& s, int length, int kernel, int stride, int dilation, int pad_left, int pad_right) {
+void one_dimension(ConvSpec& s, int length, int kernel, int stride, int dilation, int pad_left,
+                   int pad_right) {
   const int reach = (kernel - 1) * dilation + 1;
   s.kernel_width = kernel;
   s.stride_width = stride;
@@ -174,25 +200,29 @@ void dense_case(Random& random, int in_channels, int out_channels, int length, i
 TEST(Conv, PointwiseEqualsReferenceForAllInputChannels) {
   Random random(1);
   for (int channels = 1; channels <= 130; ++channels) {
-    for (int repeat = 0; repeat < 4; ++repeat) dense_case(random, channels, random.pick(1, 130), (channels * 4 + repeat) % 40 + 1, 1);
+    for (int repeat = 0; repeat < 4; ++repeat)
+      dense_case(random, channels, random.pick(1, 130), (channels * 4 + repeat) % 40 + 1, 1);
   }
 }
 
 TEST(Conv, PointwiseEqualsReferenceForAllOutputChannels) {
   Random random(2);
   for (int channels = 1; channels <= 130; ++channels) {
-    for (int repeat = 0; repeat < 4; ++repeat) dense_case(random, random.pick(1, 70), channels, (channels * 4 + repeat) % 40 + 1, 1);
+    for (int repeat = 0; repeat < 4; ++repeat)
+      dense_case(random, random.pick(1, 70), channels, (channels * 4 + repeat) % 40 + 1, 1);
   }
 }
 
 TEST(Conv, TemporalEqualsReferenceForAllKernelsAndLengths) {
   Random random(3);
   for (int kernel = 1; kernel <= 9; ++kernel) {
-    for (int length = 1; length <= 40; ++length) dense_case(random, random.pick(1, 45), random.pick(1, 80), length, kernel);
+    for (int length = 1; length <= 40; ++length)
+      dense_case(random, random.pick(1, 45), random.pick(1, 80), length, kernel);
   }
 }
 
-// The largest products that there are, next to each other and with both signs, in windows short and long: what 16 bits hold on the way must suffice.
+// The largest products that there are, next to each other and with both signs, in windows short and long:
+// what 16 bits hold on the way must suffice.
 TEST(Conv, ExtremePairsOfWeightsEqualReference) {
   Random random(30);
   const auto run = [&](ConvCase& c, bool opposites) {
@@ -257,8 +287,8 @@ TEST(Conv, DepthwiseEqualsReferenceForAllChannels) {
       ConvCase c;
       c.spec.in_channels = c.spec.out_channels = c.spec.groups = channels;
       const bool padded = random.chance(2);
-      one_dimension(c.spec, (channels * 5 + repeat) % 40 + 1, (channels + repeat) % 9 + 1, random.pick(1, 3), random.pick(1, 4),
-                    padded ? random.pick(0, 9) : 0, padded ? random.pick(0, 5) : 0);
+      one_dimension(c.spec, (channels * 5 + repeat) % 40 + 1, (channels + repeat) % 9 + 1, random.pick(1, 3),
+                    random.pick(1, 4), padded ? random.pick(0, 9) : 0, padded ? random.pick(0, 5) : 0);
       c.spec.input_non_negative = random.chance(2);
       c.spec.in_zero_point = random.chance(3) ? random.pick(-128, 127) : 0;
       c.fill(random.engine(), random.chance(4));
@@ -268,11 +298,16 @@ TEST(Conv, DepthwiseEqualsReferenceForAllChannels) {
   }
 }
 
-// Signed inputs take other ways with long windows and, where channels are apart, with weights that have no opposite in 8 bits. Each way at its
-// extremes: the least and the greatest inputs and weights side by side, in windows up to and beyond the longest that is folded (4096).
+// Signed inputs take other ways with long windows and, where channels are apart, with weights that have no
+// opposite in 8 bits. Each way at its extremes: the least and the greatest inputs and weights side by side,
+// in windows up to and beyond the longest that is folded (4096).
 TEST(Conv, SignedInputsAreExactInEveryWay) {
   Random random(10);
-  const auto extreme_or_any = [&](int low, int one_in) { return static_cast<std::int8_t>(random.chance(one_in) ? random.pick(low, 127) : random.chance(2) ? low : 127); };
+  const auto extreme_or_any = [&](int low, int one_in) {
+    return static_cast<std::int8_t>(random.chance(one_in) ? random.pick(low, 127)
+                                    : random.chance(2)    ? low
+                                                          : 127);
+  };
   for (const bool depthwise : {false, true}) {
     for (const int lowest_weight : {-128, -127}) {
       for (const int channels : {3, 32, 40, 64, 100, 683, 1024, 1030}) {
@@ -281,7 +316,11 @@ TEST(Conv, SignedInputsAreExactInEveryWay) {
           c.spec.in_channels = channels;
           c.spec.out_channels = depthwise ? channels : 37;
           c.spec.groups = depthwise ? channels : 1;
-          one_dimension(c.spec, random.pick(1, 3), depthwise ? 5 : channels == 683 ? 6 : 4, 1, dilation, random.pick(0, 2), random.pick(0, 1));
+          one_dimension(c.spec, random.pick(1, 3),
+                        depthwise         ? 5
+                        : channels == 683 ? 6
+                                          : 4,
+                        1, dilation, random.pick(0, 2), random.pick(0, 1));
           c.fill(random.engine(), false);
           const int one_in = random.pick(1, 20);
           for (auto& w : c.weights) w = extreme_or_any(lowest_weight, one_in);
@@ -290,7 +329,8 @@ TEST(Conv, SignedInputsAreExactInEveryWay) {
           c.set_requant(random.engine(), static_cast<Rounding>(random.pick(0, 3)), random.chance(2), 8, 14);
           expect_equal(c);
           // All of them: the largest sums of two products that there are.
-          std::fill(c.weights.begin(), c.weights.end(), static_cast<std::int8_t>(random.chance(2) ? lowest_weight : 127));
+          std::fill(c.weights.begin(), c.weights.end(),
+                    static_cast<std::int8_t>(random.chance(2) ? lowest_weight : 127));
           for (const int x : {-128, 127}) {
             std::fill(c.x.begin(), c.x.end(), static_cast<std::int8_t>(x));
             expect_equal(c);
@@ -308,7 +348,8 @@ TEST(Conv, GroupedEqualsReference) {
     c.spec.groups = random.pick(2, 5);
     c.spec.in_channels = c.spec.groups * random.pick(1, 6);
     c.spec.out_channels = c.spec.groups * random.pick(1, 6);
-    one_dimension(c.spec, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4), random.pick(0, 4), 0);
+    one_dimension(c.spec, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4),
+                  random.pick(0, 4), 0);
     c.fill(random.engine(), false);
     random.requant(c);
     expect_equal(c);
@@ -335,7 +376,8 @@ TEST(Conv, WideAccumulatorsAreExact) {
   }
 }
 
-// Ties and their neighbours at every shift, made by the bias alone: the accumulator is exactly what the test says.
+// Ties and their neighbours at every shift, made by the bias alone: the accumulator is exactly what the test
+// says.
 TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {
   Random random(8);
   for (int rounding = 0; rounding < 4; ++rounding) {
@@ -348,7 +390,8 @@ TEST(Conv, RoundsEveryTieAsTheSpecificationSays) {
       for (int i = 0; i < 96; ++i) {
         const std::int64_t half = shift > 0 ? std::int64_t{1} << (shift - 1) : 0;
         const std::int64_t value = (std::int64_t{i / 6 - 8} << shift) + half + i % 3 - 1;
-        c.bias[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x3fffffff, 0x3fffffff));
+        c.bias[static_cast<std::size_t>(i)] =
+            static_cast<std::int32_t>(std::clamp<std::int64_t>(value, -0x3fffffff, 0x3fffffff));
       }
       c.spec.bias = c.bias.data();
       c.set_requant(random.engine(), static_cast<Rounding>(rounding), false, shift, shift);
@@ -365,9 +408,11 @@ void int16_case(Random& random, Fill fill) {
   s.in_channels = random.pick(1, 70);
   s.out_channels = random.pick(1, 40);
   if (random.chance(3)) s.groups = s.out_channels = s.in_channels;
-  one_dimension(s, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4), random.pick(0, 4), random.pick(0, 3));
+  one_dimension(s, random.pick(1, 12), random.pick(1, 5), random.pick(1, 3), random.pick(1, 4),
+                random.pick(0, 4), random.pick(0, 3));
   s.in_zero_point = random.chance(4) ? random.pick(-32768, 32767) : 0;
-  std::vector<std::int16_t> weights(static_cast<std::size_t>(s.in_channels / s.groups * s.kernel_width * s.out_channels));
+  std::vector<std::int16_t> weights(
+      static_cast<std::size_t>(s.in_channels / s.groups * s.kernel_width * s.out_channels));
   std::vector<std::int16_t> x(static_cast<std::size_t>(s.in_width * s.in_channels + 32), 12345);
   // Small weights: long sums in int32. Now and then the two that overflow it at once.
   const int divisor = random.chance(2) ? random.pick(1, 2000) : 1;
@@ -379,7 +424,13 @@ void int16_case(Random& random, Fill fill) {
   for (auto& one : shift) one = random.pick(random.chance(8) ? -3 : 0, 34);
   s.weights = weights.data();
   s.bias = random.chance(5) ? nullptr : bias.data();
-  s.requant = {random.chance(2) ? Rounding::half_up : Rounding::half_even, nullptr, shift.data(), static_cast<std::int32_t>(shift.size()), 0, -32768, 32767};
+  s.requant = {random.chance(2) ? Rounding::half_up : Rounding::half_even,
+               nullptr,
+               shift.data(),
+               static_cast<std::int32_t>(shift.size()),
+               0,
+               -32768,
+               32767};
   if (random.chance(3)) s.requant.low = random.pick(-500, 0);
   if (random.chance(6)) s.requant.zero_point = random.pick(-100, 100);
   const auto count = static_cast<std::size_t>(s.out_width * s.out_channels);
@@ -397,8 +448,12 @@ void int16_case(Random& random, Fill fill) {
     if (conv.run_rows == nullptr) continue;
     std::vector<std::int16_t> many_x, many_y(3 * count);
     for (int i = 0; i < 3; ++i) many_x.insert(many_x.end(), x.begin(), x.end());
-    conv.run_rows(conv, {many_x.data(), static_cast<std::int64_t>(2 * x.size()), nullptr, 0, many_y.data(), static_cast<std::int64_t>(2 * count), 3});
-    for (std::size_t i = 0; i < 3; ++i) ASSERT_TRUE(std::equal(expected.begin(), expected.end(), many_y.begin() + static_cast<std::ptrdiff_t>(i * count))) << text_of(s, isa);
+    conv.run_rows(conv, {many_x.data(), static_cast<std::int64_t>(2 * x.size()), nullptr, 0, many_y.data(),
+                         static_cast<std::int64_t>(2 * count), 3});
+    for (std::size_t i = 0; i < 3; ++i)
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(),
+                             many_y.begin() + static_cast<std::ptrdiff_t>(i * count)))
+          << text_of(s, isa);
   }
 }
 

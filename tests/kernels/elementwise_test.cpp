@@ -12,7 +12,8 @@ namespace {
 
 std::vector<Isa> levels() {
   std::vector<Isa> levels;
-  for (int level = 1; level <= static_cast<int>(best_isa()); ++level) levels.push_back(static_cast<Isa>(level));
+  for (int level = 1; level <= static_cast<int>(best_isa()); ++level)
+    levels.push_back(static_cast<Isa>(level));
   return levels;
 }
 
@@ -43,7 +44,11 @@ void binary_cases(unsigned seed) {
     s.op = static_cast<BinaryOp>(random.pick(0, 4));
     s.dtype = sizeof(T) == 1 ? DType::int8 : DType::int16;
     s.count = static_cast<std::size_t>(random.pick(0, 300));
-    const auto operand = [&] { return random.pick(0, 2) == 0 ? static_cast<std::size_t>(random.pick(1, 70)) : random.pick(0, 3) == 0 ? 1 : s.count + (s.count == 0 ? 1 : 0); };
+    const auto operand = [&] {
+      return random.pick(0, 2) == 0   ? static_cast<std::size_t>(random.pick(1, 70))
+             : random.pick(0, 3) == 0 ? 1
+                                      : s.count + (s.count == 0 ? 1 : 0);
+    };
     s.a_count = operand();
     s.b_count = operand();
     s.a_exponent = random.pick(-8, 4);
@@ -60,10 +65,11 @@ void binary_cases(unsigned seed) {
     elementwise(Isa::reference).binary(s, a.data() + 1, b.data() + 1, expected.data() + 1);
     for (const Isa isa : levels()) {
       elementwise(isa).binary(s, a.data() + 1, b.data() + 1, y.data() + 1);
-      ASSERT_EQ(y, expected) << name_of(isa) << " op " << int(s.op) << " exponents " << s.a_exponent << " " << s.b_exponent << " "
-                             << s.y_exponent << " exact " << s.exact << " counts " << s.count << " " << s.a_count << " " << s.b_count;
+      ASSERT_EQ(y, expected) << name_of(isa) << " op " << int(s.op) << " exponents " << s.a_exponent << " "
+                             << s.b_exponent << " " << s.y_exponent << " exact " << s.exact << " counts "
+                             << s.count << " " << s.a_count << " " << s.b_count;
     }
-    if (s.a_count == s.count) {   // in place
+    if (s.a_count == s.count) {  // in place
       std::vector<T> place = a;
       elementwise(best_isa()).binary(s, place.data() + 1, b.data() + 1, place.data() + 1);
       for (std::size_t i = 1; i <= s.count; ++i) ASSERT_EQ(place[i], expected[i]);
@@ -93,9 +99,9 @@ TEST(Elementwise, ReferenceKnowsItsOrders) {
   EXPECT_EQ(one(BinaryOp::add, true, Rounding::half_up, -2, -1, 0, 5, 3), 3);
   EXPECT_EQ(one(BinaryOp::max, true, Rounding::half_up, -2, -1, 0, 5, 3), 2);
   EXPECT_EQ(one(BinaryOp::min, true, Rounding::half_up, -2, -1, 0, 5, 3), 1);
-  EXPECT_EQ(one(BinaryOp::mul, true, Rounding::half_up, -1, -1, 0, 5, 2), 3);     // 2.5
+  EXPECT_EQ(one(BinaryOp::mul, true, Rounding::half_up, -1, -1, 0, 5, 2), 3);  // 2.5
   EXPECT_EQ(one(BinaryOp::mul, true, Rounding::half_even, -1, -1, 0, 5, 2), 2);
-  EXPECT_EQ(one(BinaryOp::mul, false, Rounding::half_up, -1, -1, 0, -5, 2), -2);   // floor(-2.5 + 0.5)
+  EXPECT_EQ(one(BinaryOp::mul, false, Rounding::half_up, -1, -1, 0, -5, 2), -2);  // floor(-2.5 + 0.5)
   EXPECT_EQ(one(BinaryOp::mul, false, Rounding::half_even, -1, -1, 0, -5, 2), -2);
   EXPECT_EQ(one(BinaryOp::mul, true, Rounding::half_up, 0, 0, -3, 5, 2), 80);
 }
@@ -116,7 +122,8 @@ void requantize_cases(DType from, DType to, unsigned seed) {
       expected[i + 1] = saturate<To>(value);
     }
     for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
-      elementwise(static_cast<Isa>(level)).requantize(from, to, count, x.data() + 1, y.data() + 1, shift, rounding, low, high);
+      elementwise(static_cast<Isa>(level))
+          .requantize(from, to, count, x.data() + 1, y.data() + 1, shift, rounding, low, high);
       ASSERT_EQ(y, expected) << level << " shift " << shift;
     }
   }
@@ -155,18 +162,24 @@ TEST(Elementwise, Lut16FindsTheNearestEntryOrInterpolates) {
     const auto table = random.values<std::int16_t>(static_cast<std::size_t>(entries));
     for (const Rounding rounding : {Rounding::half_up, Rounding::half_even}) {
       for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
-        elementwise(static_cast<Isa>(level)).lut16(x.size(), x.data(), y.data(), table.data(), entries, false, rounding);
+        elementwise(static_cast<Isa>(level))
+            .lut16(x.size(), x.data(), y.data(), table.data(), entries, false, rounding);
         for (std::size_t i = 0; i < x.size(); ++i) {
           const double position = static_cast<double>(i) / step;
-          const double index = rounding == Rounding::half_up ? std::floor(position + 0.5) : std::nearbyint(position);
-          ASSERT_EQ(y[i], table[static_cast<std::size_t>(index)]) << entries << " level " << level << " at " << i;
+          const double index =
+              rounding == Rounding::half_up ? std::floor(position + 0.5) : std::nearbyint(position);
+          ASSERT_EQ(y[i], table[static_cast<std::size_t>(index)])
+              << entries << " level " << level << " at " << i;
         }
-        elementwise(static_cast<Isa>(level)).lut16(x.size(), x.data(), y.data(), table.data(), entries, true, rounding);
+        elementwise(static_cast<Isa>(level))
+            .lut16(x.size(), x.data(), y.data(), table.data(), entries, true, rounding);
         for (std::size_t i = 0; i < x.size(); ++i) {
           const std::size_t index = i / static_cast<std::size_t>(step);
           const double rest = static_cast<double>(i) / step - static_cast<double>(index);
-          const double value = rest == 0 ? table[index] : table[index] * (1 - rest) + table[index + 1] * rest;   // exact
-          ASSERT_EQ(y[i], rounding == Rounding::half_up ? std::floor(value + 0.5) : std::nearbyint(value)) << entries << " " << i;
+          const double value =
+              rest == 0 ? table[index] : table[index] * (1 - rest) + table[index + 1] * rest;  // exact
+          ASSERT_EQ(y[i], rounding == Rounding::half_up ? std::floor(value + 0.5) : std::nearbyint(value))
+              << entries << " " << i;
         }
       }
     }
@@ -183,11 +196,13 @@ void quantize_cases(DType type) {
     for (float& v : x) {
       v = std::ldexp(static_cast<float>(random.pick(-80000, 80000)) * 0.5f, exponent - random.pick(0, 3));
       if (random.pick(0, 20) == 0) v = std::nanf("");
-      if (random.pick(0, 20) == 0) v = random.pick(0, 1) == 0 ? -std::numeric_limits<float>::infinity() : 3e38f;
+      if (random.pick(0, 20) == 0)
+        v = random.pick(0, 1) == 0 ? -std::numeric_limits<float>::infinity() : 3e38f;
     }
     const Rounding rounding = random.rounding();
     std::vector<T> expected(count), y(count);
-    for (std::size_t i = 0; i < count; ++i) expected[i] = saturate<T>(round_float(x[i] * power_of_two(-exponent), rounding));
+    for (std::size_t i = 0; i < count; ++i)
+      expected[i] = saturate<T>(round_float(x[i] * power_of_two(-exponent), rounding));
     for (int level = 0; level <= static_cast<int>(best_isa()); ++level) {
       elementwise(static_cast<Isa>(level)).quantize(type, count, x.data(), y.data(), exponent, rounding);
       ASSERT_EQ(y, expected) << level << " exponent " << exponent;

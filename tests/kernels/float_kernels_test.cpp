@@ -1,4 +1,5 @@
-// The float kernels of every instruction level against their specifications: the same bits for every shape and level.
+// The float kernels of every instruction level against their specifications: the same bits for every shape
+// and level.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,15 +26,19 @@ std::vector<float> random_floats(std::size_t count, float range, unsigned seed) 
   return values;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 // A convolution on memory that ends where its data ends, so that reading beyond is seen by AddressSanitizer.
 void expect_equal(const FloatConvSpec& shape, unsigned seed) {
   FloatConvSpec spec = shape;
   const std::int32_t size = spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
-  const auto w = random_floats(static_cast<std::size_t>(spec.out_channels) * static_cast<std::size_t>(size), 1, seed);
+  const auto w =
+      random_floats(static_cast<std::size_t>(spec.out_channels) * static_cast<std::size_t>(size), 1, seed);
   const auto b = random_floats(static_cast<std::size_t>(spec.out_channels), 1, seed + 1);
-  const auto x = random_floats(static_cast<std::size_t>(spec.in_height * spec.in_width * spec.in_channels), 1, seed + 2);
+  const auto x =
+      random_floats(static_cast<std::size_t>(spec.in_height * spec.in_width * spec.in_channels), 1, seed + 2);
   spec.weights = w.data();
   if (seed % 3 != 0) spec.bias = b.data();
   std::vector<float> expected(static_cast<std::size_t>(spec.out_height * spec.out_width * spec.out_channels));
@@ -44,8 +49,10 @@ void expect_equal(const FloatConvSpec& shape, unsigned seed) {
     ASSERT_TRUE(prepare_float_conv(spec, isa, memory, conv).ok());
     std::vector<float> found(expected.size(), -77.0f), scratch(conv.scratch_bytes / sizeof(float));
     conv.run(x.data(), found.data(), scratch.data());
-    ASSERT_TRUE(same_bits(found, expected)) << name_of(isa) << ": " << spec.groups << " groups, " << spec.in_channels << " to " << spec.out_channels << " channels, kernel "
-                                            << spec.kernel_height << " x " << spec.kernel_width << ", " << spec.out_height << " x " << spec.out_width << " positions";
+    ASSERT_TRUE(same_bits(found, expected))
+        << name_of(isa) << ": " << spec.groups << " groups, " << spec.in_channels << " to "
+        << spec.out_channels << " channels, kernel " << spec.kernel_height << " x " << spec.kernel_width
+        << ", " << spec.out_height << " x " << spec.out_width << " positions";
   }
 }
 
@@ -130,9 +137,11 @@ TEST(FloatConv, WhatCannotBeIsRefused) {
   spec.in_channels = 2;
   HeapMemory memory;
   FloatConv conv;
-  EXPECT_EQ(prepare_float_conv(spec, Isa::generic, memory, conv).text(), "convolution: weight 1 of output 0 is not finite");
+  EXPECT_EQ(prepare_float_conv(spec, Isa::generic, memory, conv).text(),
+            "convolution: weight 1 of output 0 is not finite");
   spec.groups = 3;
-  EXPECT_EQ(prepare_float_conv(spec, Isa::generic, memory, conv).text(), "convolution: 3 groups must divide 2 inputs and 1 outputs");
+  EXPECT_EQ(prepare_float_conv(spec, Isa::generic, memory, conv).text(),
+            "convolution: 3 groups must divide 2 inputs and 1 outputs");
   spec.groups = 0;
   EXPECT_EQ(prepare_float_conv(spec, Isa::generic, memory, conv).code(), Code::invalid_argument);
   std::array<std::byte, 4> little{};
@@ -144,14 +153,15 @@ TEST(FloatConv, WhatCannotBeIsRefused) {
 struct MapCase {
   const char* name;
   FloatMap FloatKernels::*map;
-  double units;                      // in the last place, at most
+  double units;  // in the last place, at most
   double (*exact)(double);
 };
-const MapCase kMaps[] = {{"exp", &FloatKernels::exp, 1, [](double x) { return std::exp(x); }},
-                         {"sigmoid", &FloatKernels::sigmoid, 2.5, [](double x) { return 1 / (1 + std::exp(-x)); }},
-                         {"tanh", &FloatKernels::tanh, 1.5, [](double x) { return std::tanh(x); }},
-                         {"swish", &FloatKernels::swish, 3, [](double x) { return x / (1 + std::exp(-x)); }},
-                         {"sqrt", &FloatKernels::sqrt, 0.5, [](double x) { return std::sqrt(x); }}};
+const MapCase kMaps[] = {
+    {"exp", &FloatKernels::exp, 1, [](double x) { return std::exp(x); }},
+    {"sigmoid", &FloatKernels::sigmoid, 2.5, [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"tanh", &FloatKernels::tanh, 1.5, [](double x) { return std::tanh(x); }},
+    {"swish", &FloatKernels::swish, 3, [](double x) { return x / (1 + std::exp(-x)); }},
+    {"sqrt", &FloatKernels::sqrt, 0.5, [](double x) { return std::sqrt(x); }}};
 
 // Numbers of every size, dense around 0 and where the functions end.
 std::vector<float> arguments() {
@@ -185,7 +195,10 @@ TEST(FloatFunctions, AreAsExactAsTheySay) {
         EXPECT_EQ(y[i], rounded) << one.name << '(' << x[i] << ')';
         continue;
       }
-      const double unit = std::max(static_cast<double>(std::nextafter(std::fabs(rounded), std::numeric_limits<float>::infinity())) - std::fabs(static_cast<double>(rounded)), 1e-45);
+      const double unit = std::max(
+          static_cast<double>(std::nextafter(std::fabs(rounded), std::numeric_limits<float>::infinity())) -
+              std::fabs(static_cast<double>(rounded)),
+          1e-45);
       const double apart = std::fabs(static_cast<double>(y[i]) - expected) / unit;
       if (!(apart <= worst)) worst = apart, where = x[i];
     }
@@ -195,7 +208,8 @@ TEST(FloatFunctions, AreAsExactAsTheySay) {
 }
 
 TEST(FloatFunctions, EndsOfTheNumberRange) {
-  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
   for (const Isa isa : float_levels()) {
     const FloatKernels& kernels = float_kernels(isa);
     const auto value = [](FloatMap map, float x) {
@@ -224,22 +238,27 @@ TEST(FloatFunctions, EveryLevelGivesTheSameBitsForEveryCount) {
     std::vector<float> expected(x.size());
     (float_kernels(Isa::generic).*one.map)(x.size(), x.data(), expected.data());
     for (const Isa isa : float_levels()) {
-      std::vector<float> found = x;                    // in place
+      std::vector<float> found = x;  // in place
       (float_kernels(isa).*one.map)(found.size(), found.data(), found.data());
       for (std::size_t i = 0; i < x.size(); ++i) {
-        ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(found[i]) : std::memcmp(&expected[i], &found[i], 4) == 0) << one.name << '(' << x[i] << "), " << name_of(isa);
+        ASSERT_TRUE(std::isnan(expected[i]) ? std::isnan(found[i])
+                                            : std::memcmp(&expected[i], &found[i], 4) == 0)
+            << one.name << '(' << x[i] << "), " << name_of(isa);
       }
       for (std::size_t count = 0; count < 40; ++count) {
         std::vector<float> piece(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count));
         (float_kernels(isa).*one.map)(count, piece.data(), piece.data());
-        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(std::isnan(piece[i]) ? 0 : piece[i], std::isnan(expected[i]) ? 0 : expected[i]) << one.name << " of " << count;
+        for (std::size_t i = 0; i < count; ++i)
+          ASSERT_EQ(std::isnan(piece[i]) ? 0 : piece[i], std::isnan(expected[i]) ? 0 : expected[i])
+              << one.name << " of " << count;
       }
     }
   }
 }
 
 // The specification of a recurrent layer, unit by unit.
-std::vector<float> recurrent_reference(const FloatRecurrentSpec& spec, std::int64_t frames, const float* x, std::vector<float>& h, std::vector<float>& c) {
+std::vector<float> recurrent_reference(const FloatRecurrentSpec& spec, std::int64_t frames, const float* x,
+                                       std::vector<float>& h, std::vector<float>& c) {
   const FloatKernels& kernels = float_kernels(Isa::generic);
   const auto of = [](FloatMap map, float value) {
     map(1, &value, &value);
@@ -250,15 +269,18 @@ std::vector<float> recurrent_reference(const FloatRecurrentSpec& spec, std::int6
   for (std::int64_t t = 0; t < frames; ++t) {
     for (std::int32_t row = 0; row < rows; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      a[at] = float_dot_reference(spec.inputs, float_segments(spec.inputs, rows), x + t * spec.inputs, spec.input_weights + row * spec.inputs, 1) +
+      a[at] = float_dot_reference(spec.inputs, float_segments(spec.inputs, rows), x + t * spec.inputs,
+                                  spec.input_weights + row * spec.inputs, 1) +
               (spec.input_bias == nullptr ? 0.0f : spec.input_bias[row]);
-      s[at] = float_dot_reference(spec.hidden, float_segments(spec.hidden, rows), h.data(), spec.hidden_weights + row * spec.hidden, 1) +
+      s[at] = float_dot_reference(spec.hidden, float_segments(spec.hidden, rows), h.data(),
+                                  spec.hidden_weights + row * spec.hidden, 1) +
               (spec.hidden_bias == nullptr ? 0.0f : spec.hidden_bias[row]);
     }
     const auto n = static_cast<std::size_t>(spec.hidden);
     for (std::size_t k = 0; k < n; ++k) {
       if (spec.lstm) {
-        const float i = of(kernels.sigmoid, a[k] + s[k]), o = of(kernels.sigmoid, a[n + k] + s[n + k]), f = of(kernels.sigmoid, a[2 * n + k] + s[2 * n + k]);
+        const float i = of(kernels.sigmoid, a[k] + s[k]), o = of(kernels.sigmoid, a[n + k] + s[n + k]),
+                    f = of(kernels.sigmoid, a[2 * n + k] + s[2 * n + k]);
         c[k] = std::fma(f, c[k], i * of(kernels.tanh, a[3 * n + k] + s[3 * n + k]));
         h[k] = o * of(kernels.tanh, c[k]);
       } else {
@@ -277,10 +299,13 @@ TEST(FloatRecurrent, EqualsTheSpecificationInAnyDivisionOfTheFrames) {
   for (const bool lstm : {false, true}) {
     for (const std::int32_t hidden : {1, 5, 16, 33, 48}) {
       const std::int32_t inputs = hidden == 5 ? 40 : 3, rows = (lstm ? 4 : 3) * hidden;
-      const auto w = random_floats(static_cast<std::size_t>(rows * inputs), 1, ++seed), r = random_floats(static_cast<std::size_t>(rows * hidden), 0.5f, ++seed);
-      const auto wb = random_floats(static_cast<std::size_t>(rows), 1, ++seed), rb = random_floats(static_cast<std::size_t>(rows), 1, ++seed);
+      const auto w = random_floats(static_cast<std::size_t>(rows * inputs), 1, ++seed),
+                 r = random_floats(static_cast<std::size_t>(rows * hidden), 0.5f, ++seed);
+      const auto wb = random_floats(static_cast<std::size_t>(rows), 1, ++seed),
+                 rb = random_floats(static_cast<std::size_t>(rows), 1, ++seed);
       const auto x = random_floats(static_cast<std::size_t>(kFrames * inputs), 1, ++seed);
-      FloatRecurrentSpec spec{lstm, inputs, hidden, w.data(), r.data(), wb.data(), hidden == 16 ? nullptr : rb.data()};
+      FloatRecurrentSpec spec{
+          lstm, inputs, hidden, w.data(), r.data(), wb.data(), hidden == 16 ? nullptr : rb.data()};
       std::vector<float> h0(static_cast<std::size_t>(hidden), 0.25f), c0(h0.size(), -0.5f);
       std::vector<float> eh = h0, ec = c0;
       const std::vector<float> expected = recurrent_reference(spec, kFrames, x.data(), eh, ec);
@@ -289,11 +314,14 @@ TEST(FloatRecurrent, EqualsTheSpecificationInAnyDivisionOfTheFrames) {
         FloatRecurrent recurrent;
         ASSERT_TRUE(prepare_float_recurrent(spec, isa, memory, recurrent).ok());
         for (const std::int64_t block : {std::int64_t{1}, std::int64_t{3}, kFrames}) {
-          std::vector<float> h = h0, c = c0, found(expected.size()), scratch(recurrent.scratch_bytes(block) / sizeof(float));
+          std::vector<float> h = h0, c = c0, found(expected.size()),
+                             scratch(recurrent.scratch_bytes(block) / sizeof(float));
           for (std::int64_t t = 0; t < kFrames; t += block) {
-            recurrent.run(std::min(block, kFrames - t), x.data() + t * inputs, inputs, h.data(), c.data(), found.data() + t * hidden, hidden, scratch.data());
+            recurrent.run(std::min(block, kFrames - t), x.data() + t * inputs, inputs, h.data(), c.data(),
+                          found.data() + t * hidden, hidden, scratch.data());
           }
-          ASSERT_TRUE(same_bits(found, expected)) << name_of(isa) << ", " << hidden << " units, blocks of " << block;
+          ASSERT_TRUE(same_bits(found, expected))
+              << name_of(isa) << ", " << hidden << " units, blocks of " << block;
           ASSERT_TRUE(same_bits(h, eh));
           ASSERT_TRUE(!lstm || same_bits(c, ec));
         }

@@ -1,4 +1,7 @@
-// Exponentials and shares on pairs of floats against long double, and every instruction level against the portable one; sums with their rests.
+// Exponentials and shares on pairs of floats against long double, and every instruction level against the
+// portable one; sums with their rests.
+#include "kernels/float_pair_kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +11,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/float_pair_kernels.h"
 #include "kernels/float_sum.h"
 #include "kernels/softmax.h"
 #include "tests/kernels/float_levels.h"
@@ -34,14 +36,17 @@ TEST(FloatPairs, ExponentialsHaveFortyBits) {
   long double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const long double exact = std::exp(static_cast<long double>(x[i]) - static_cast<long double>(from));
-    worst = std::max(worst, std::fabs(static_cast<long double>(high[i]) + static_cast<long double>(low[i]) - exact) / exact);
+    worst = std::max(
+        worst,
+        std::fabs(static_cast<long double>(high[i]) + static_cast<long double>(low[i]) - exact) / exact);
   }
   EXPECT_LE(worst, 0x1p-40L);
   RecordProperty("log2", std::to_string(std::log2(static_cast<double>(worst))));
 }
 
 TEST(FloatPairs, EndsOfTheNumberRange) {
-  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
   for (const Isa isa : float_levels()) {
     const float x[] = {0, -0.0f, -infinity, -104, -3e38f, nan, -90};
     float high[7], low[7];
@@ -60,7 +65,8 @@ TEST(FloatPairs, EndsOfTheNumberRange) {
 
 TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
   const std::vector<float> x = random_floats(300, -110, 0, 3);
-  for (std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{8}, std::size_t{17}, std::size_t{31}, x.size()}) {
+  for (std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{8}, std::size_t{17},
+                            std::size_t{31}, x.size()}) {
     std::vector<std::vector<float>> found;
     for (const Isa isa : float_levels()) {
       const FloatPairKernels& kernels = float_pair_kernels(isa);
@@ -70,7 +76,8 @@ TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
       kernels.shares(count, high, low, 3.25f, 1e-8f, y);
       kernels.log_shares(count, x.data(), 0.125f, 3.25f, 1e-8f, z);
       found.push_back(all);
-      EXPECT_EQ(std::memcmp(found.front().data(), all.data(), all.size() * sizeof(float)), 0) << name_of(isa) << ", " << count;
+      EXPECT_EQ(std::memcmp(found.front().data(), all.data(), all.size() * sizeof(float)), 0)
+          << name_of(isa) << ", " << count;
     }
   }
 }
@@ -78,14 +85,16 @@ TEST(FloatPairs, EveryLevelGivesTheSameBitsForEveryCount) {
 // Softmax and its logarithm of rows of many sizes and scales: the nearest float, or as near as that is.
 TEST(FloatPairs, SharesAreTheNearestFloats) {
   std::size_t other = 0, all = 0;
-  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{12}, std::size_t{35}, std::size_t{1000}}) {
+  for (const std::size_t count :
+       {std::size_t{1}, std::size_t{2}, std::size_t{12}, std::size_t{35}, std::size_t{1000}}) {
     for (const float range : {0.01f, 1.0f, 12.0f, 60.0f}) {
       for (unsigned seed = 0; seed < 20; ++seed) {
         const std::vector<float> x = random_floats(count, -range, range, seed + static_cast<unsigned>(count));
         const auto at = std::max_element(x.begin(), x.end());
         const auto largest = static_cast<long double>(*at);
         long double others = 0;
-        for (auto i = x.begin(); i != x.end(); ++i) others += i == at ? 0 : std::exp(static_cast<long double>(*i) - largest);
+        for (auto i = x.begin(); i != x.end(); ++i)
+          others += i == at ? 0 : std::exp(static_cast<long double>(*i) - largest);
         for (const bool logarithm : {false, true}) {
           SoftmaxSpec spec;
           spec.logarithm = logarithm;
@@ -94,15 +103,21 @@ TEST(FloatPairs, SharesAreTheNearestFloats) {
           std::vector<float> y = x, scratch(2 * count);
           softmax(spec, y.data(), y.data(), scratch.data());
           for (std::size_t i = 0; i < count; ++i) {
-            const long double difference = static_cast<long double>(x[i]) - largest, exact = logarithm ? difference - std::log1p(others) : std::exp(difference) / (1 + others);
+            const long double difference = static_cast<long double>(x[i]) - largest,
+                              exact = logarithm ? difference - std::log1p(others)
+                                                : std::exp(difference) / (1 + others);
             const auto nearest = static_cast<float>(exact);
-            const long double unit = static_cast<long double>(std::nextafter(std::fabs(nearest), std::numeric_limits<float>::infinity())) - static_cast<long double>(std::fabs(nearest));
+            const long double unit = static_cast<long double>(std::nextafter(
+                                         std::fabs(nearest), std::numeric_limits<float>::infinity())) -
+                                     static_cast<long double>(std::fabs(nearest));
             if (logarithm ? exact < -0.01L : exact > 0x1p-100L) {
-              ASSERT_LE(std::fabs(static_cast<long double>(y[i]) - exact), unit * 0.501L) << count << " of " << range << (logarithm ? ", logarithm" : "");
+              ASSERT_LE(std::fabs(static_cast<long double>(y[i]) - exact), unit * 0.501L)
+                  << count << " of " << range << (logarithm ? ", logarithm" : "");
               ++all;
               other += y[i] != nearest;
             } else {
-              ASSERT_LE(std::fabs(static_cast<long double>(y[i]) - exact), unit + 5e-45L) << count << " of " << range;
+              ASSERT_LE(std::fabs(static_cast<long double>(y[i]) - exact), unit + 5e-45L)
+                  << count << " of " << range;
             }
           }
         }

@@ -18,7 +18,8 @@ std::int64_t elements(int rank, const Dims& dims) {
 Dims index_of(int rank, const Dims& dims, std::int64_t flat) {
   Dims index{};
   for (int axis = rank - 1; axis >= 0; --axis) {
-    index[static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(flat % dims[static_cast<std::size_t>(axis)]);
+    index[static_cast<std::size_t>(axis)] =
+        static_cast<std::int32_t>(flat % dims[static_cast<std::size_t>(axis)]);
     flat /= dims[static_cast<std::size_t>(axis)];
   }
   return index;
@@ -26,7 +27,8 @@ Dims index_of(int rank, const Dims& dims, std::int64_t flat) {
 
 std::int64_t flat_of(int rank, const Dims& dims, const Dims& index) {
   std::int64_t flat = 0;
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) flat = flat * dims[axis] + index[axis];
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis)
+    flat = flat * dims[axis] + index[axis];
   return flat;
 }
 
@@ -78,7 +80,8 @@ TYPED_TEST(Movement, SliceTakesStepsInBothDirections) {
     for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) {
       begin[axis] = this->pick(0, x_dims[axis] - 1);
       step[axis] = this->pick(0, 1) == 0 ? this->pick(1, 2) : -this->pick(1, 2);
-      const int room = step[axis] > 0 ? (x_dims[axis] - 1 - begin[axis]) / step[axis] : begin[axis] / -step[axis];
+      const int room =
+          step[axis] > 0 ? (x_dims[axis] - 1 - begin[axis]) / step[axis] : begin[axis] / -step[axis];
       y_dims[axis] = this->pick(1, room + 1);
     }
     const auto x = this->numbers(elements(rank, x_dims));
@@ -86,7 +89,8 @@ TYPED_TEST(Movement, SliceTakesStepsInBothDirections) {
     slice(sizeof(TypeParam), rank, x_dims, begin, step, y_dims, x.data(), y.data());
     for (std::size_t i = 0; i < y.size(); ++i) {
       Dims at = index_of(rank, y_dims, static_cast<std::int64_t>(i));
-      for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis) at[axis] = begin[axis] + at[axis] * step[axis];
+      for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank); ++axis)
+        at[axis] = begin[axis] + at[axis] * step[axis];
       ASSERT_EQ(y[i], x[static_cast<std::size_t>(flat_of(rank, x_dims, at))]);
     }
   }
@@ -108,7 +112,8 @@ TYPED_TEST(Movement, ConcatenatedPartsAreSlicesOfTheWhole) {
       Dims at = index_of(rank, y_dims, static_cast<std::int64_t>(i));
       const bool second = at[on] >= a[on];
       if (second) at[on] -= a[on];
-      ASSERT_EQ(y[i], second ? z[static_cast<std::size_t>(flat_of(rank, b, at))] : x[static_cast<std::size_t>(flat_of(rank, a, at))]);
+      ASSERT_EQ(y[i], second ? z[static_cast<std::size_t>(flat_of(rank, b, at))]
+                             : x[static_cast<std::size_t>(flat_of(rank, a, at))]);
     }
   }
 }

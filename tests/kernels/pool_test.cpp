@@ -34,7 +34,8 @@ void equal_cases(DType type, unsigned seed) {
     s.rounding = pick(0, 1) == 0 ? Rounding::half_up : Rounding::half_even;
     s.count_padding = pick(0, 1) == 0;
     PoolRange data{0, s.in_height, 0, s.in_width};
-    if (pick(0, 1) == 0) data = {pick(0, s.in_height), pick(0, s.in_height), pick(0, s.in_width), pick(0, s.in_width)};
+    if (pick(0, 1) == 0)
+      data = {pick(0, s.in_height), pick(0, s.in_height), pick(0, s.in_width), pick(0, s.in_width)};
     std::vector<T> x(static_cast<std::size_t>(s.in_height * s.in_width * s.channels));
     const bool extreme = pick(0, 3) == 0;
     const int low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
@@ -62,14 +63,14 @@ TEST(Pool, AverageCountsPaddingOrNot) {
   s.rounding = Rounding::half_up;
   const std::int8_t x[3] = {9, 4, 6};
   std::int8_t y[2];
-  pool_reference(s, {0, 1, 0, 3}, x, y);   // windows {-, -, 9} and {4, 6, -}
+  pool_reference(s, {0, 1, 0, 3}, x, y);  // windows {-, -, 9} and {4, 6, -}
   EXPECT_EQ(y[0], 3);
-  EXPECT_EQ(y[1], 3);                      // 10 / 3
+  EXPECT_EQ(y[1], 3);  // 10 / 3
   s.count_padding = false;
   pool_reference(s, {0, 1, 0, 3}, x, y);
   EXPECT_EQ(y[0], 9);
   EXPECT_EQ(y[1], 5);
-  pool_reference(s, {0, 1, 1, 3}, x, y);   // the first value is not data
+  pool_reference(s, {0, 1, 1, 3}, x, y);  // the first value is not data
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[1], 5);
 }

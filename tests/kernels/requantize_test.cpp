@@ -1,4 +1,5 @@
-// The roundings against statements of their own: exact rational arithmetic in __int128 and float arithmetic in long double.
+// The roundings against statements of their own: exact rational arithmetic in __int128 and float arithmetic
+// in long double.
 #include "kernels/requantize.h"
 
 #include <gtest/gtest.h>
@@ -19,21 +20,26 @@ enum class Tie { up, even, away };
 Wide nearest(Wide value, int shift, Tie tie) {
   const Wide unit = Wide{1} << shift;
   const Wide below = floor_div(value, unit);
-  const Wide twice = 2 * (value - below * unit);   // compared with one unit
+  const Wide twice = 2 * (value - below * unit);  // compared with one unit
   if (twice != unit) return below + (twice > unit ? 1 : 0);
   switch (tie) {
-    case Tie::up: return below + 1;
-    case Tie::even: return below + (below % 2 != 0 ? 1 : 0);
-    case Tie::away: return value > 0 ? below + 1 : below;
+    case Tie::up:
+      return below + 1;
+    case Tie::even:
+      return below + (below % 2 != 0 ? 1 : 0);
+    case Tie::away:
+      return value > 0 ? below + 1 : below;
   }
   return 0;
 }
 
 std::vector<std::int64_t> interesting(int shift) {
-  std::vector<std::int64_t> values{0, 1, -1, 127, -128, 0x7fffffff, -0x7fffffff - 1, 0x7fffffffffffffff, -0x7fffffffffffffff - 1};
+  std::vector<std::int64_t> values{
+      0, 1, -1, 127, -128, 0x7fffffff, -0x7fffffff - 1, 0x7fffffffffffffff, -0x7fffffffffffffff - 1};
   if (shift > 0 && shift < 60) {
     for (std::int64_t k = -5; k <= 5; ++k) {
-      for (std::int64_t d = -2; d <= 2; ++d) values.push_back(k * (std::int64_t{1} << shift) + (std::int64_t{1} << (shift - 1)) + d);
+      for (std::int64_t d = -2; d <= 2; ++d)
+        values.push_back(k * (std::int64_t{1} << shift) + (std::int64_t{1} << (shift - 1)) + d);
     }
   }
   std::mt19937_64 random(static_cast<unsigned>(shift + 100));
@@ -44,8 +50,12 @@ std::vector<std::int64_t> interesting(int shift) {
 TEST(RoundShift, RightShiftsEqualTheirDefinition) {
   for (int shift = 1; shift <= 70; ++shift) {
     for (const std::int64_t value : interesting(shift)) {
-      ASSERT_EQ(round_shift(value, shift, Rounding::half_up), static_cast<std::int64_t>(nearest(value, shift, Tie::up))) << value << " >> " << shift;
-      ASSERT_EQ(round_shift(value, shift, Rounding::half_even), static_cast<std::int64_t>(nearest(value, shift, Tie::even))) << value << " >> " << shift;
+      ASSERT_EQ(round_shift(value, shift, Rounding::half_up),
+                static_cast<std::int64_t>(nearest(value, shift, Tie::up)))
+          << value << " >> " << shift;
+      ASSERT_EQ(round_shift(value, shift, Rounding::half_even),
+                static_cast<std::int64_t>(nearest(value, shift, Tie::even)))
+          << value << " >> " << shift;
     }
   }
 }
@@ -70,7 +80,8 @@ TEST(RoundShift, LeftShiftsSaturate) {
         if (expected > highest) expected = highest;
         if (expected < -highest - 1) expected = -highest - 1;
       }
-      ASSERT_EQ(round_shift(value, -shift, Rounding::half_up), static_cast<std::int64_t>(expected)) << value << " << " << shift;
+      ASSERT_EQ(round_shift(value, -shift, Rounding::half_up), static_cast<std::int64_t>(expected))
+          << value << " << " << shift;
     }
   }
 }
@@ -80,10 +91,12 @@ TEST(MultiplyShift, SingleRoundingEqualsItsDefinition) {
   for (int shift = -31; shift <= 31; ++shift) {
     for (const std::int64_t wide : interesting(shift)) {
       const std::int64_t value = wide >> 31;
-      const std::int32_t multiplier = random() % 3 == 0 ? 1 << 30 : static_cast<std::int32_t>((1u << 30) + (random() >> 2));
+      const std::int32_t multiplier =
+          random() % 3 == 0 ? 1 << 30 : static_cast<std::int32_t>((1u << 30) + (random() >> 2));
       const Wide product = Wide{value} * multiplier;
       const Wide expected = nearest(product, 31 + shift, Tie::up);
-      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::single), static_cast<std::int64_t>(expected))
+      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::single),
+                static_cast<std::int64_t>(expected))
           << value << " * " << multiplier << " >> " << shift;
     }
   }
@@ -94,46 +107,59 @@ TEST(MultiplyShift, SingleRoundingIsExactForSixtyFourBits) {
     for (const std::int64_t value : interesting(shift)) {
       const std::int32_t multiplier = 0x5a827999;
       const Wide expected = nearest(Wide{value} * multiplier, 31 + shift, Tie::up);
-      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::single), static_cast<std::int64_t>(expected)) << value << " " << shift;
+      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::single),
+                static_cast<std::int64_t>(expected))
+          << value << " " << shift;
     }
   }
 }
 
-// gemmlowp: SaturatingRoundingDoublingHighMul truncates a nudged product; RoundingDivideByPOT rounds ties away from zero.
+// gemmlowp: SaturatingRoundingDoublingHighMul truncates a nudged product; RoundingDivideByPOT rounds ties
+// away from zero.
 TEST(MultiplyShift, DoubleRoundingEqualsGemmlowp) {
   std::mt19937 random(4);
   for (int shift = -8; shift <= 31; ++shift) {
     for (const std::int64_t wide : interesting(shift)) {
       const auto value = static_cast<std::int32_t>(wide >> 41);
-      const std::int32_t multiplier = random() % 3 == 0 ? 1 << 30 : static_cast<std::int32_t>((1u << 30) + (random() >> 2));
+      const std::int32_t multiplier =
+          random() % 3 == 0 ? 1 << 30 : static_cast<std::int32_t>((1u << 30) + (random() >> 2));
       const Wide product = Wide{value} * (Wide{1} << (shift < 0 ? -shift : 0)) * multiplier;
       const Wide nudge = product >= 0 ? Wide{1} << 30 : 1 - (Wide{1} << 30);
       const Wide high = (product + nudge) / (Wide{1} << 31);
       const Wide expected = shift > 0 ? nearest(high, shift, Tie::away) : high;
-      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::tflite_double), static_cast<std::int64_t>(expected))
+      ASSERT_EQ(multiply_shift(value, multiplier, shift, Rounding::tflite_double),
+                static_cast<std::int64_t>(expected))
           << value << " * " << multiplier << " >> " << shift;
     }
   }
 }
 
 TEST(MultiplyShift, TheTwoRoundingsDiffer) {
-  // 1.5 and -1.5 after the multiplier of one half: 3 * 0.5. Double rounding lands on 2 and -1, then halves with ties away.
+  // 1.5 and -1.5 after the multiplier of one half: 3 * 0.5. Double rounding lands on 2 and -1, then halves
+  // with ties away.
   EXPECT_EQ(multiply_shift(3, 1 << 30, 1, Rounding::tflite_double), 1);
-  EXPECT_EQ(multiply_shift(5, 1 << 30, 1, Rounding::single), 1);          // 1.25
-  EXPECT_EQ(multiply_shift(5, 1 << 30, 1, Rounding::tflite_double), 2);   // 2.5 -> 3 -> 1.5 -> 2
+  EXPECT_EQ(multiply_shift(5, 1 << 30, 1, Rounding::single), 1);           // 1.25
+  EXPECT_EQ(multiply_shift(5, 1 << 30, 1, Rounding::tflite_double), 2);    // 2.5 -> 3 -> 1.5 -> 2
   EXPECT_EQ(multiply_shift(-6, 1 << 30, 1, Rounding::single), -1);         // -1.5 -> -1
   EXPECT_EQ(multiply_shift(-6, 1 << 30, 1, Rounding::tflite_double), -2);  // -3 -> -1.5 -> -2
 }
 
 TEST(RoundFloat, EqualsItsDefinition) {
   std::mt19937 random(5);
-  std::vector<float> values{0.5f, -0.5f, 1.5f, 2.5f, -1.5f, -2.5f, 0.49999997f, -0.0f, 126.5f, 127.5f, -128.5f, 8388607.5f, 3e9f, -3e9f};
-  for (int i = 0; i < 5000; ++i) values.push_back(std::ldexp(static_cast<float>(static_cast<int>(random() % 2000001) - 1000000), -static_cast<int>(random() % 20)));
+  std::vector<float> values{0.5f,  -0.5f,  1.5f,   2.5f,    -1.5f,      -2.5f, 0.49999997f,
+                            -0.0f, 126.5f, 127.5f, -128.5f, 8388607.5f, 3e9f,  -3e9f};
+  for (int i = 0; i < 5000; ++i)
+    values.push_back(std::ldexp(static_cast<float>(static_cast<int>(random() % 2000001) - 1000000),
+                                -static_cast<int>(random() % 20)));
   for (const float value : values) {
     const long double limited = std::fmax(-1e9L, std::fmin(1e9L, value));
-    const auto sum = static_cast<float>(limited + 0.5L);   // rounded to float32 once
-    ASSERT_EQ(round_float(value, Rounding::half_up), static_cast<std::int64_t>(std::fabs(limited) < 1e9L ? std::floor(static_cast<long double>(sum)) : limited)) << value;
-    ASSERT_EQ(round_float(value, Rounding::half_even), static_cast<std::int64_t>(std::nearbyint(limited))) << value;
+    const auto sum = static_cast<float>(limited + 0.5L);  // rounded to float32 once
+    ASSERT_EQ(round_float(value, Rounding::half_up),
+              static_cast<std::int64_t>(std::fabs(limited) < 1e9L ? std::floor(static_cast<long double>(sum))
+                                                                  : limited))
+        << value;
+    ASSERT_EQ(round_float(value, Rounding::half_even), static_cast<std::int64_t>(std::nearbyint(limited)))
+        << value;
   }
   EXPECT_EQ(round_float(std::nanf(""), Rounding::half_up), 0);
   EXPECT_EQ(round_float(std::nanf(""), Rounding::half_even), 0);

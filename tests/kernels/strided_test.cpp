@@ -15,7 +15,7 @@ void check_size() {
   copy.element_size = sizeof(T);
   copy.rank = 3;
   copy.dims = {3, 2, 2};
-  copy.strides = {1, 3, 0};   // [2][3] transposed, each element twice
+  copy.strides = {1, 3, 0};  // [2][3] transposed, each element twice
   std::vector<T> y(12);
   strided_copy(copy, x.data(), y.data());
   EXPECT_EQ(y, (std::vector<T>{1, 1, 4, 4, 2, 2, 5, 5, 3, 3, 6, 6}));

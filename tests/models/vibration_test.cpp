@@ -37,8 +37,10 @@ class Vibration : public testing::Test {
     options.models = &loader;
     options.operators = all_operators();
     const fs::path out = folder_ / "scores.npy";
-    const auto graph = pipeline::Graph::build("wav path=" + file.string() + " ! " + model_->model().pipeline()->front_end()->str() + " ! infer dequantize=true model=" +
-                                                  path_.string() + " ! npy path=" + out.string(), options);
+    const auto graph = pipeline::Graph::build(
+        "wav path=" + file.string() + " ! " + model_->model().pipeline()->front_end()->str() +
+            " ! infer dequantize=true model=" + path_.string() + " ! npy path=" + out.string(),
+        options);
     EXPECT_TRUE(graph.ok()) << graph.status().text();
     if (!graph.ok()) return 5;
     const Status ran = (*graph)->run();

@@ -1,9 +1,11 @@
-// Blocks: those that recorded streams have are legal, are what Arm's search gives, and are no quicker than the best one.
+// Blocks: those that recorded streams have are legal, are what Arm's search gives, and are no quicker than
+// the best one.
+#include "npu/host/block_config.h"
+
 #include <gtest/gtest.h>
 
 #include "compiler/load.h"
 #include "npu/decoder.h"
-#include "npu/host/block_config.h"
 #include "npu/host/segment.h"
 #include "tests/support/data.h"
 
@@ -12,15 +14,19 @@ namespace {
 
 class Violations final : public npu::ViolationSink {
  public:
-  void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override { text += std::string(rule) + ": " + std::string(what) + "\n"; }
+  void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override {
+    text += std::string(rule) + ": " + std::string(what) + "\n";
+  }
   std::string text;
 };
 
 const npu::Accelerator& accelerator(std::string_view name) { return **npu::find_accelerator(name); }
 npu::CycleModel model_of(const npu::Accelerator& accelerator) {
-  return *npu::CycleModel::make(accelerator, npu::default_system(accelerator.product), npu::default_memory_mode(accelerator.product));
+  return *npu::CycleModel::make(accelerator, npu::default_system(accelerator.product),
+                                npu::default_memory_mode(accelerator.product));
 }
-npu::FeatureMap map(std::int32_t height, std::int32_t width, std::int32_t depth, npu::Layout layout = npu::Layout::nhcwb16) {
+npu::FeatureMap map(std::int32_t height, std::int32_t width, std::int32_t depth,
+                    npu::Layout layout = npu::Layout::nhcwb16) {
   npu::FeatureMap out;
   out.height = height;
   out.width = out.width0 = width;
@@ -48,7 +54,8 @@ npu::Operation convolution(std::int32_t size, std::int32_t in, std::int32_t out,
   return op;
 }
 
-const char* const kAccelerators[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+const char* const kAccelerators[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                                     "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
 TEST(LegalBlocks, AreThoseThatTheValidatorTakes) {
   for (const char* name : kAccelerators) {
@@ -61,7 +68,8 @@ TEST(LegalBlocks, AreThoseThatTheValidatorTakes) {
       Violations found;
       npu::Validator validator(target, {}, found);
       validator.check(op);
-      ASSERT_EQ(found.text, "") << name << ' ' << config.block.height << ' ' << config.block.width << ' ' << config.block.depth;
+      ASSERT_EQ(found.text, "") << name << ' ' << config.block.height << ' ' << config.block.width << ' '
+                                << config.block.depth;
       // One bank less for the input is too little.
       op.ib_end -= 1;
       validator.check(op);
@@ -105,7 +113,8 @@ TEST(BestBlock, IsNoSlowerThanAnyOther) {
 }
 
 TEST(CycleModel, FollowsTheHandCheck) {
-  // 25 x 5 x 64 through 3 x 3 taps in blocks of 14 x 6 x 16: 8 blocks of 3 steps of max(32, 4 * 3 * 14) cycles in two halves, and one output of 560.
+  // 25 x 5 x 64 through 3 x 3 taps in blocks of 14 x 6 x 16: 8 blocks of 3 steps of max(32, 4 * 3 * 14)
+  // cycles in two halves, and one output of 560.
   npu::Operation op = convolution(25, 64, 64, 3);
   op.kind = npu::OperationKind::depthwise;
   op.ifm = op.ofm = map(25, 5, 64);
@@ -118,7 +127,10 @@ TEST(CycleModel, FollowsTheHandCheck) {
 
 TEST(CycleModel, KnowsWhereThingsLie) {
   const npu::Accelerator& target = accelerator("ethos-u65-256");
-  const auto make = [&](const char* mode) { return *npu::CycleModel::make(target, **npu::find_system("Ethos_U65_High_End"), **npu::find_memory_mode(mode)); };
+  const auto make = [&](const char* mode) {
+    return *npu::CycleModel::make(target, **npu::find_system("Ethos_U65_High_End"),
+                                  **npu::find_memory_mode(mode));
+  };
   EXPECT_EQ(make("Sram_Only").area_of(npu::kConstants), npu::MemoryArea::on_chip_flash);
   EXPECT_EQ(make("Sram_Only").bytes_per_cycle(npu::MemoryArea::on_chip_flash), 16);
   EXPECT_EQ(make("Shared_Sram").area_of(npu::kConstants), npu::MemoryArea::dram);
@@ -129,15 +141,21 @@ TEST(CycleModel, KnowsWhereThingsLie) {
   EXPECT_EQ(npu::find_system("Ethos_U55").status().code(), Code::not_found);
   EXPECT_EQ(npu::find_memory_mode("Dram_Only").status().code(), Code::not_found);
   const npu::Accelerator& u85 = accelerator("ethos-u85-512");
-  EXPECT_EQ(npu::CycleModel::make(u85, npu::default_system(u85.product), npu::default_memory_mode(u85.product)).status().code(), Code::unsupported);
+  EXPECT_EQ(
+      npu::CycleModel::make(u85, npu::default_system(u85.product), npu::default_memory_mode(u85.product))
+          .status()
+          .code(),
+      Code::unsupported);
 }
 
 TEST(RecordedBlocks, AreThoseOfTheSearchAndNoQuickerThanTheBest) {
   RUNNEL_NEEDS_DATA();
   int compared = 0;
-  for (const char* file : {"u55-128/kws_ref_model", "u55-128/person_detect", "u55-128/micro_speech_quantized", "u65-256/kws_ref_model", "u65-256/person_detect", "u55-128/ad01_int8",
+  for (const char* file : {"u55-128/kws_ref_model", "u55-128/person_detect", "u55-128/micro_speech_quantized",
+                           "u65-256/kws_ref_model", "u65-256/person_detect", "u55-128/ad01_int8",
                            "u65-256/ad01_int8", "u55-128/seanet_add0_int16"}) {
-    const auto loaded = compiler::load_model(data_folder() / "ethosu/vela" / (std::string(file) + "_vela.tflite"));
+    const auto loaded =
+        compiler::load_model(data_folder() / "ethosu/vela" / (std::string(file) + "_vela.tflite"));
     ASSERT_TRUE(loaded.ok());
     const Model& model = loaded->model->model();
     for (int i = 0; i < model.operator_count(); ++i) {
@@ -156,7 +174,8 @@ TEST(RecordedBlocks, AreThoseOfTheSearchAndNoQuickerThanTheBest) {
         const auto search = npu::compilers_block(op, *segment->accelerator);
         ASSERT_TRUE(search.ok()) << search.status().text();
         // Of a convolution that is cut the search saw all channels.
-        if (op.weight_region == npu::kConstants || op.kind == npu::OperationKind::pool || op.kind == npu::OperationKind::elementwise) {
+        if (op.weight_region == npu::kConstants || op.kind == npu::OperationKind::pool ||
+            op.kind == npu::OperationKind::elementwise) {
           EXPECT_EQ(search->block.height, op.block_height);
           EXPECT_EQ(search->block.width, op.block_width);
           EXPECT_EQ(search->block.depth, op.block_depth);

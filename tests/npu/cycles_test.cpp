@@ -61,7 +61,8 @@ std::map<std::string, double> summary_of(const fs::path& path) {
   std::string name, value;
   while (std::getline(name_in, name, ',') && std::getline(value_in, value, ',')) {
     for (std::string* text : {&name, &value}) text->erase(text->find_last_not_of('\r') + 1);
-    if (!value.empty() && value.find_first_not_of("0123456789.e-+") == std::string::npos) out[name] = std::stod(value);
+    if (!value.empty() && value.find_first_not_of("0123456789.e-+") == std::string::npos)
+      out[name] = std::stod(value);
   }
   return out;
 }
@@ -89,7 +90,8 @@ Compiled open(const fs::path& path) {
 // Both targets were compiled with the memories of the larger system.
 npu::CycleModel recorded_model(const npu::Accelerator& accelerator) {
   const auto system = npu::find_system("Ethos_U65_High_End");
-  const auto mode = npu::find_memory_mode(accelerator.product == npu::Product::u55 ? "Shared_Sram" : "Dedicated_Sram");
+  const auto mode =
+      npu::find_memory_mode(accelerator.product == npu::Product::u55 ? "Shared_Sram" : "Dedicated_Sram");
   return *npu::CycleModel::make(accelerator, **system, **mode);
 }
 
@@ -97,31 +99,41 @@ struct Recorded {
   const char* target;
   const char* network;
 };
-std::ostream& operator<<(std::ostream& out, const Recorded& recorded) { return out << recorded.target << '/' << recorded.network; }
+std::ostream& operator<<(std::ostream& out, const Recorded& recorded) {
+  return out << recorded.target << '/' << recorded.network;
+}
 
-// Bytes that the weights of convolutions with cut channels take in one piece, by Arm's encoder, which gives the bytes of all the pieces in the same files.
+// Bytes that the weights of convolutions with cut channels take in one piece, by Arm's encoder, which gives
+// the bytes of all the pieces in the same files.
 struct Uncut {
   const char* target;
   const char* network;
   npu::UncutWeights weights;
 };
 const Uncut kUncut[] = {
-    {"u55-128", "kws_ref_model", {2, 4416}}, {"u55-128", "person_detect", {44, 9248}}, {"u55-128", "person_detect", {55, 17072}},
-    {"u55-128", "person_detect", {66, 17232}}, {"u55-128", "person_detect", {76, 17104}}, {"u55-128", "person_detect", {86, 17232}},
-    {"u55-128", "person_detect", {98, 17216}}, {"u55-128", "person_detect", {110, 34032}}, {"u55-128", "person_detect", {122, 5248}},
-    {"u55-128", "person_detect", {128, 65824}}, {"u55-128", "str_ww_ref_model", {2, 576}}, {"u55-128", "str_ww_ref_model", {8, 7488}},
-    {"u55-128", "str_ww_ref_model", {28, 2064}}, {"u55-128", "str_ww_ref_model", {35, 17296}}, {"u55-128", "str_ww_ref_model", {47, 2736}},
-    {"u55-128", "str_ww_ref_model", {55, 17616}}, {"u55-128", "str_ww_ref_model", {67, 3344}}, {"u65-256", "kws_ref_model", {2, 4416}},
-    {"u65-256", "person_detect", {44, 9248}}, {"u65-256", "person_detect", {52, 2640}}, {"u65-256", "person_detect", {58, 17072}},
-    {"u65-256", "person_detect", {74, 17232}}, {"u65-256", "person_detect", {84, 17104}}, {"u65-256", "person_detect", {93, 17232}},
-    {"u65-256", "person_detect", {105, 17216}}, {"u65-256", "person_detect", {117, 34032}}, {"u65-256", "person_detect", {129, 5248}},
-    {"u65-256", "person_detect", {135, 65824}}, {"u65-256", "str_ww_ref_model", {2, 576}}, {"u65-256", "str_ww_ref_model", {9, 7488}},
+    {"u55-128", "kws_ref_model", {2, 4416}},      {"u55-128", "person_detect", {44, 9248}},
+    {"u55-128", "person_detect", {55, 17072}},    {"u55-128", "person_detect", {66, 17232}},
+    {"u55-128", "person_detect", {76, 17104}},    {"u55-128", "person_detect", {86, 17232}},
+    {"u55-128", "person_detect", {98, 17216}},    {"u55-128", "person_detect", {110, 34032}},
+    {"u55-128", "person_detect", {122, 5248}},    {"u55-128", "person_detect", {128, 65824}},
+    {"u55-128", "str_ww_ref_model", {2, 576}},    {"u55-128", "str_ww_ref_model", {8, 7488}},
+    {"u55-128", "str_ww_ref_model", {28, 2064}},  {"u55-128", "str_ww_ref_model", {35, 17296}},
+    {"u55-128", "str_ww_ref_model", {47, 2736}},  {"u55-128", "str_ww_ref_model", {55, 17616}},
+    {"u55-128", "str_ww_ref_model", {67, 3344}},  {"u65-256", "kws_ref_model", {2, 4416}},
+    {"u65-256", "person_detect", {44, 9248}},     {"u65-256", "person_detect", {52, 2640}},
+    {"u65-256", "person_detect", {58, 17072}},    {"u65-256", "person_detect", {74, 17232}},
+    {"u65-256", "person_detect", {84, 17104}},    {"u65-256", "person_detect", {93, 17232}},
+    {"u65-256", "person_detect", {105, 17216}},   {"u65-256", "person_detect", {117, 34032}},
+    {"u65-256", "person_detect", {129, 5248}},    {"u65-256", "person_detect", {135, 65824}},
+    {"u65-256", "str_ww_ref_model", {2, 576}},    {"u65-256", "str_ww_ref_model", {9, 7488}},
     {"u65-256", "str_ww_ref_model", {20, 17296}}, {"u65-256", "str_ww_ref_model", {32, 17616}},
 };
 
 class RecordedFigures : public testing::TestWithParam<Recorded> {
  protected:
-  [[nodiscard]] static fs::path file(const char* suffix) { return data_folder() / "ethosu/vela" / GetParam().target / (std::string(GetParam().network) + suffix); }
+  [[nodiscard]] static fs::path file(const char* suffix) {
+    return data_folder() / "ethosu/vela" / GetParam().target / (std::string(GetParam().network) + suffix);
+  }
 };
 
 TEST_P(RecordedFigures, AreTheEstimates) {
@@ -132,10 +144,13 @@ TEST_P(RecordedFigures, AreTheEstimates) {
   std::vector<npu::OperationEstimate> found;
   std::vector<npu::UncutWeights> uncut;
   for (const Uncut& entry : kUncut) {
-    if (std::string_view(entry.target) == GetParam().target && std::string_view(entry.network) == GetParam().network) uncut.push_back(entry.weights);
+    if (std::string_view(entry.target) == GetParam().target &&
+        std::string_view(entry.network) == GetParam().network)
+      uncut.push_back(entry.weights);
   }
   for (const npu::Segment& segment : compiled.segments) {
-    for (const auto& one : npu::estimate(operations_of(segment), model, uncut).operations) found.push_back(one);
+    for (const auto& one : npu::estimate(operations_of(segment), model, uncut).operations)
+      found.push_back(one);
   }
   std::size_t at = 0;
   double total = 0, sram = 0, dram = 0;
@@ -155,7 +170,10 @@ TEST_P(RecordedFigures, AreTheEstimates) {
   }
   EXPECT_EQ(at, found.size());
   for (const npu::OperationEstimate& one : found) {
-    const auto bytes = [&](npu::MemoryArea area) { return one.traffic[static_cast<std::size_t>(area)].read + one.traffic[static_cast<std::size_t>(area)].written; };
+    const auto bytes = [&](npu::MemoryArea area) {
+      return one.traffic[static_cast<std::size_t>(area)].read +
+             one.traffic[static_cast<std::size_t>(area)].written;
+    };
     total += one.total;
     sram += bytes(npu::MemoryArea::sram);
     dram += bytes(npu::MemoryArea::dram);
@@ -166,13 +184,17 @@ TEST_P(RecordedFigures, AreTheEstimates) {
   EXPECT_NEAR(dram, summary["dram_total_bytes"], 1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RecordedFigures,
-                         testing::Values(Recorded{"u55-128", "ad01_int8"}, Recorded{"u55-128", "hello_world_int8"}, Recorded{"u55-128", "keyword_scrambled_8bit"},
-                                         Recorded{"u55-128", "kws_ref_model"}, Recorded{"u55-128", "micro_speech_quantized"}, Recorded{"u55-128", "person_detect"},
-                                         Recorded{"u55-128", "seanet_add0_int16"}, Recorded{"u55-128", "str_ww_ref_model"}, Recorded{"u65-256", "ad01_int8"},
-                                         Recorded{"u65-256", "hello_world_int8"}, Recorded{"u65-256", "keyword_scrambled_8bit"}, Recorded{"u65-256", "kws_ref_model"},
-                                         Recorded{"u65-256", "micro_speech_quantized"}, Recorded{"u65-256", "person_detect"}, Recorded{"u65-256", "seanet_add0_int16"},
-                                         Recorded{"u65-256", "str_ww_ref_model"}, Recorded{"u65-256", "dtln_noise_suppression"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, RecordedFigures,
+    testing::Values(Recorded{"u55-128", "ad01_int8"}, Recorded{"u55-128", "hello_world_int8"},
+                    Recorded{"u55-128", "keyword_scrambled_8bit"}, Recorded{"u55-128", "kws_ref_model"},
+                    Recorded{"u55-128", "micro_speech_quantized"}, Recorded{"u55-128", "person_detect"},
+                    Recorded{"u55-128", "seanet_add0_int16"}, Recorded{"u55-128", "str_ww_ref_model"},
+                    Recorded{"u65-256", "ad01_int8"}, Recorded{"u65-256", "hello_world_int8"},
+                    Recorded{"u65-256", "keyword_scrambled_8bit"}, Recorded{"u65-256", "kws_ref_model"},
+                    Recorded{"u65-256", "micro_speech_quantized"}, Recorded{"u65-256", "person_detect"},
+                    Recorded{"u65-256", "seanet_add0_int16"}, Recorded{"u65-256", "str_ww_ref_model"},
+                    Recorded{"u65-256", "dtln_noise_suppression"}));
 
 }  // namespace
 }  // namespace runnel::test

@@ -1,4 +1,5 @@
-// The driver against a device that is only registers: what it writes where, and what it makes of every way in which a device can answer.
+// The driver against a device that is only registers: what it writes where, and what it makes of every way in
+// which a device can answer.
 #include "npu/driver.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ namespace status_bit = npu::device_status;
 // A device with a program of a convolution, pooling, a sum and a copy.
 class OneDevice : public testing::Test {
  protected:
-  OneDevice() : program_(made_programs()[0]), payload_(aligned(program_.payload)), scratch_(program_.scratch) {
+  OneDevice()
+      : program_(made_programs()[0]), payload_(aligned(program_.payload)), scratch_(program_.scratch) {
     for (std::size_t i = 0; i < 512; ++i) scratch_[i] = static_cast<std::byte>(i * 7);
     device_.add_memory(program_.constants);
     device_.add_memory(scratch_);
@@ -42,9 +44,10 @@ class OneDevice : public testing::Test {
   // At a multiple of 16, with the command stream at one, too.
   static Bytes aligned(const Bytes& payload) {
     const auto read = npu::read_payload(payload);
-    Bytes out(payload.begin(), payload.begin() + 12);   // COP1 and the configuration
+    Bytes out(payload.begin(), payload.begin() + 12);  // COP1 and the configuration
     out.resize(12 + 4);
-    // One action of three words, then three that do nothing, then the stream's tag: the stream begins at word 8.
+    // One action of three words, then three that do nothing, then the stream's tag: the stream begins at
+    // word 8.
     std::memcpy(out.data() + 12, payload.data() + 12, 4);
     const std::uint32_t nothing = 5, tag = 2u | static_cast<std::uint32_t>(read->commands.size()) << 16;
     for (int i = 0; i < 3; ++i) append(out, nothing);
@@ -92,8 +95,8 @@ TEST_F(OneDevice, IsToldWhereThingsLie) {
   EXPECT_EQ(device_.read(reg::kQueueSize), 4 * read->commands.size());
   EXPECT_EQ(device_.read(reg::kQueueRead), 4 * read->commands.size());
   EXPECT_EQ(device_.read(reg::kQueueConfig), 2u);
-  EXPECT_EQ(device_.read(reg::kRegionConfig), 3u);   // constants by one port, scratch memory by the other one
-  EXPECT_EQ(device_.read(reg::kProtection), 3u);     // privileged, not secure
+  EXPECT_EQ(device_.read(reg::kRegionConfig), 3u);  // constants by one port, scratch memory by the other one
+  EXPECT_EQ(device_.read(reg::kProtection), 3u);    // privileged, not secure
   EXPECT_EQ(device_.read(reg::kAxiLimit), 0x0f1f0000u);
   EXPECT_EQ(device_.read(reg::kStatus), status_bit::kEndReached) << "the interrupt is taken back";
   EXPECT_EQ(device_.flushed(), payload_.size() + program_.constants.size() + scratch_.size());
@@ -141,7 +144,8 @@ TEST_F(OneDevice, EveryFaultHasItsSentence) {
   const struct {
     std::uint32_t bits;
     const char* text;
-  } faults[] = {{status_bit::kBusError | 1u << status_bit::kFaultInterface | 2u << status_bit::kFaultChannel, "a bus error"},
+  } faults[] = {{status_bit::kBusError | 1u << status_bit::kFaultInterface | 2u << status_bit::kFaultChannel,
+                 "a bus error"},
                 {status_bit::kParseError, "a command that it does not know"},
                 {status_bit::kWeightError, "weights that it cannot decode"},
                 {status_bit::kMemoryError, "a fault of its own memory"},
@@ -173,7 +177,8 @@ TEST_F(OneDevice, WhatIsWrongInTheStreamIsReported) {
   EXPECT_NE(driver.invoke(payload_, memories).text().find("a bus error"), std::string_view::npos);
   const std::uint32_t unknown = 0x3ff;
   std::memcpy(payload_.data() + 4 * 8, &unknown, 4);
-  EXPECT_NE(driver.invoke(payload_, memories).text().find("a command that it does not know"), std::string_view::npos);
+  EXPECT_NE(driver.invoke(payload_, memories).text().find("a command that it does not know"),
+            std::string_view::npos);
   EXPECT_EQ(device.resets(), 3);
 }
 
@@ -194,8 +199,12 @@ TEST_F(OneDevice, CountersCountOneRun) {
 
 class Watcher final : public npu::DriverObserver {
  public:
-  void begin(npu::Driver&, void* user) noexcept override { log += "begin" + std::to_string(*static_cast<int*>(user)) + " "; }
-  void end(npu::Driver&, void*, const Status& status) noexcept override { log += status.ok() ? "end " : "failed "; }
+  void begin(npu::Driver&, void* user) noexcept override {
+    log += "begin" + std::to_string(*static_cast<int*>(user)) + " ";
+  }
+  void end(npu::Driver&, void*, const Status& status) noexcept override {
+    log += status.ok() ? "end " : "failed ";
+  }
   std::string log;
 };
 
@@ -263,7 +272,9 @@ TEST(Driver, IsReservedByOneAtATime) {
 
 // ---- models
 
-fs::path data_file(const char* target, const std::string& name) { return data_folder() / "ethosu" / target / name; }
+fs::path data_file(const char* target, const std::string& name) {
+  return data_folder() / "ethosu" / target / name;
+}
 
 // Drivers stay for as long as the program, and only one test of it has a device of this kind.
 npu::FakeDevice& device_of_models() {
@@ -285,7 +296,8 @@ std::vector<const OperatorDefinition*> table_of_device() {
   return table;
 }
 
-Result<std::unique_ptr<Runner>> prepare(const fs::path& path, const std::vector<const OperatorDefinition*>& table) {
+Result<std::unique_ptr<Runner>> prepare(const fs::path& path,
+                                        const std::vector<const OperatorDefinition*>& table) {
   const auto loaded = compiler::load_model(path);
   if (!loaded.ok()) return loaded.status();
   PrepareOptions options;
@@ -305,7 +317,9 @@ TEST_P(DeviceModels, GiveTheRecordedBytes) {
   Session& session = (*runner)->session();
   for (int round = 0; round < 2; ++round) {
     const std::string name = std::string(GetParam()) + ".%0." + std::to_string(round) + ".bin";
-    const auto file = [&](const char* what) { return data_file("io", std::string(name).replace(name.find('%'), 1, what)); };
+    const auto file = [&](const char* what) {
+      return data_file("io", std::string(name).replace(name.find('%'), 1, what));
+    };
     const Bytes input = read_file(file("in")), output = read_file(file("out"));
     ASSERT_EQ(session.input(0).size(), input.size());
     std::memcpy(session.input(0).data(), input.data(), input.size());
@@ -318,7 +332,9 @@ TEST_P(DeviceModels, GiveTheRecordedBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DeviceModels, testing::Values("kws_ref_model", "str_ww_ref_model", "person_detect", "hello_world_int8"));
+INSTANTIATE_TEST_SUITE_P(All, DeviceModels,
+                         testing::Values("kws_ref_model", "str_ww_ref_model", "person_detect",
+                                         "hello_world_int8"));
 
 TEST(DeviceModel, AFaultGivesZerosAndItsReason) {
   RUNNEL_NEEDS_DATA();
@@ -345,7 +361,8 @@ Result<Bytes> compiled_digits(int block, const GraphChange& change) {
   compiler::ethos_u::Options options;
   options.program.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
   options.block = block;
-  RUNNEL_ASSIGN(auto compiled, compiler::ethos_u::compile(compiler::graph_of(loaded.model->model()), options));
+  RUNNEL_ASSIGN(auto compiled,
+                compiler::ethos_u::compile(compiler::graph_of(loaded.model->model()), options));
   if (change) change(compiled.graph);
   compiler::WriteOptions write;
   write.blocks.clear();
@@ -364,7 +381,8 @@ std::shared_ptr<const OwnedModel> digits_of_the_cpu() {
   EXPECT_TRUE(loaded.ok()) << loaded.status().text();
   return loaded.ok() ? loaded->model : nullptr;
 }
-Bytes stream(const std::shared_ptr<const OwnedModel>& owned, const std::vector<const OperatorDefinition*>& table, std::int64_t block, const Bytes& input) {
+Bytes stream(const std::shared_ptr<const OwnedModel>& owned,
+             const std::vector<const OperatorDefinition*>& table, std::int64_t block, const Bytes& input) {
   PrepareOptions options;
   options.mode = RunMode::stream;
   options.frames = block;
@@ -407,7 +425,8 @@ TEST(DeviceStream, GivesTheBytesOfTheCpu) {
   }
 }
 
-// What the attributes of a stepped segment say is checked when the file is opened: nothing behind that divides by it or counts calls with it asks again.
+// What the attributes of a stepped segment say is checked when the file is opened: nothing behind that
+// divides by it or counts calls with it asks again.
 TEST(DeviceStream, NumbersOfBlocksAreChecked) {
   RUNNEL_NEEDS_DATA();
   using Numbers = std::vector<std::int64_t>;
@@ -424,23 +443,29 @@ TEST(DeviceStream, NumbersOfBlocksAreChecked) {
     const auto owned = compiled.ok() ? OwnedModel::from_bytes(*compiled) : compiled.status();
     if (!owned.ok()) return std::string(owned.status().text());
     std::string text;
-    for (const OperatorDefinition* const definition : {&npu::ethos_u_v1, npu::simulating_operators().back()}) {
+    for (const OperatorDefinition* const definition :
+         {&npu::ethos_u_v1, npu::simulating_operators().back()}) {
       for (int i = 0; i < (*owned)->model().operator_count(); ++i) {
         const auto& op = (*owned)->model().op(i);
-        if (op.code() == fb::OpCode::delegate) text += std::string(definition->check((*owned)->model(), op).text()) + '\n';
+        if (op.code() == fb::OpCode::delegate)
+          text += std::string(definition->check((*owned)->model(), op).text()) + '\n';
       }
     }
     return text;
   };
   const auto twice = [](const std::string& line) { return line + '\n' + line + '\n'; };
   EXPECT_EQ(refused("block_frames", [](Numbers&) {}), twice(""));
-  EXPECT_EQ(refused("block_frames", [](Numbers& v) { v[0] = 1000; }), twice("attribute block_frames says 1000 frames for 1, which attribute stream_window does not"));
-  EXPECT_EQ(refused("stream_window", [](Numbers& v) { v[1] = 3; }), twice("attribute block_frames says 1 frames for 1, which attribute stream_window does not"));
-  EXPECT_EQ(refused("stream_axes", [](Numbers& v) { v[0] = 2; }), twice("attribute stream_axes holds 2 and 1"));
+  EXPECT_EQ(refused("block_frames", [](Numbers& v) { v[0] = 1000; }),
+            twice("attribute block_frames says 1000 frames for 1, which attribute stream_window does not"));
+  EXPECT_EQ(refused("stream_window", [](Numbers& v) { v[1] = 3; }),
+            twice("attribute block_frames says 1 frames for 1, which attribute stream_window does not"));
+  EXPECT_EQ(refused("stream_axes", [](Numbers& v) { v[0] = 2; }),
+            twice("attribute stream_axes holds 2 and 1"));
   EXPECT_EQ(refused("block_states", [](Numbers& v) { v[0] = -1; }).find("a history of "), 0u);
 }
 
-// A file may say what a segment does to time and have no program for blocks: that for clips knows no history, even where a block is as long as its clip.
+// A file may say what a segment does to time and have no program for blocks: that for clips knows no history,
+// even where a block is as long as its clip.
 TEST(DeviceStream, WithoutAProgramForBlocksIsRefused) {
   RUNNEL_NEEDS_DATA();
   device_of_models();
@@ -463,7 +488,9 @@ TEST(DeviceStream, WithoutAProgramForBlocksIsRefused) {
   for (const OperatorTable table : {OperatorTable(device), npu::simulating_operators()}) {
     const auto engine = Engine::make(model, options, table);
     ASSERT_FALSE(engine.ok());
-    EXPECT_NE(engine.status().text().find("has no program for the blocks of a stream"), std::string_view::npos) << engine.status().text();
+    EXPECT_NE(engine.status().text().find("has no program for the blocks of a stream"),
+              std::string_view::npos)
+        << engine.status().text();
   }
 }
 

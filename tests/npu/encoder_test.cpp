@@ -1,4 +1,5 @@
-// The way back: recorded streams, decoded and written again, are the same operations; their weights come back from streams that are no longer.
+// The way back: recorded streams, decoded and written again, are the same operations; their weights come back
+// from streams that are no longer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,8 +14,16 @@
 namespace runnel::test {
 namespace {
 
-const char* const kCompiled[] = {"u55-128/ad01_int8",        "u55-128/hello_world_int8", "u55-128/kws_ref_model",    "u55-128/micro_speech_quantized", "u55-128/person_detect",
-                                 "u55-128/str_ww_ref_model", "u65-256/ad01_int8",        "u65-256/kws_ref_model",    "u65-256/micro_speech_quantized", "u65-256/person_detect",
+const char* const kCompiled[] = {"u55-128/ad01_int8",
+                                 "u55-128/hello_world_int8",
+                                 "u55-128/kws_ref_model",
+                                 "u55-128/micro_speech_quantized",
+                                 "u55-128/person_detect",
+                                 "u55-128/str_ww_ref_model",
+                                 "u65-256/ad01_int8",
+                                 "u65-256/kws_ref_model",
+                                 "u65-256/micro_speech_quantized",
+                                 "u65-256/person_detect",
                                  "u65-256/str_ww_ref_model"};
 
 std::vector<npu::Operation> decoded(npu::Words words, const npu::Accelerator& accelerator) {
@@ -32,7 +41,8 @@ class RecordedStreams : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     RUNNEL_NEEDS_DATA();
-    const auto loaded = compiler::load_model(data_folder() / "ethosu/vela" / (std::string(GetParam()) + "_vela.tflite"));
+    const auto loaded =
+        compiler::load_model(data_folder() / "ethosu/vela" / (std::string(GetParam()) + "_vela.tflite"));
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
     owned_ = loaded->model;
     for (int i = 0; i < owned_->model().operator_count(); ++i) {
@@ -76,12 +86,15 @@ TEST_P(RecordedStreams, HaveWeightsThatTakeNoMoreBytesHere) {
       std::int64_t base = op.weights[0].base;
       if (op.weight_region != npu::kConstants) {
         for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy) {
-          if (base < copy->target.address || base >= copy->target.address + copy->length || copy->target.region != op.weight_region) continue;
+          if (base < copy->target.address || base >= copy->target.address + copy->length ||
+              copy->target.region != op.weight_region)
+            continue;
           base += copy->source.address - copy->target.address;
           break;
         }
       }
-      const auto stream = segment.constants.subspan(static_cast<std::size_t>(base), static_cast<std::size_t>(op.weights[0].length));
+      const auto stream = segment.constants.subspan(static_cast<std::size_t>(base),
+                                                    static_cast<std::size_t>(op.weights[0].length));
       const auto weights = npu::decode_weights(stream, std::size_t{1} << 24);
       ASSERT_TRUE(weights.ok()) << weights.status().text();
       const std::vector<std::byte> encoded = npu::encode_weights(*weights);
@@ -92,7 +105,8 @@ TEST_P(RecordedStreams, HaveWeightsThatTakeNoMoreBytesHere) {
       own += encoded.size();
     }
   }
-  EXPECT_LE(static_cast<double>(own), 1.05 * static_cast<double>(recorded)) << own << " bytes, recorded " << recorded;
+  EXPECT_LE(static_cast<double>(own), 1.05 * static_cast<double>(recorded))
+      << own << " bytes, recorded " << recorded;
   RecordProperty("own", static_cast<int>(own));
   RecordProperty("recorded", static_cast<int>(recorded));
 }
@@ -108,7 +122,8 @@ TEST(WeightEncoder, GivesBackWhatItGot) {
     std::vector<std::int16_t> weights(count);
     for (std::int16_t& weight : weights) {
       if (static_cast<int>(random() % 4) < zeros) continue;
-      weight = static_cast<std::int16_t>(static_cast<int>(random() % static_cast<unsigned>(2 * most + 1)) - most);
+      weight =
+          static_cast<std::int16_t>(static_cast<int>(random() % static_cast<unsigned>(2 * most + 1)) - most);
     }
     const std::vector<std::byte> stream = npu::encode_weights(weights);
     EXPECT_EQ(stream.size() % 16, 0u);

@@ -13,7 +13,9 @@ constexpr std::uint64_t kWork = std::uint64_t{1} << 18;
 
 class Counter final : public npu::ViolationSink {
  public:
-  void report(const npu::Operation&, std::string_view, std::string_view what) noexcept override { letters_ += what.size(); }
+  void report(const npu::Operation&, std::string_view, std::string_view what) noexcept override {
+    letters_ += what.size();
+  }
 
  private:
   std::size_t letters_ = 0;

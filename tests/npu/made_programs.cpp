@@ -19,13 +19,32 @@ Program several() {
   const std::int64_t at = static_cast<std::int64_t>(program.constants.size());
   const auto stream = plain_weights(weights);
   program.constants.insert(program.constants.end(), stream.begin(), stream.end());
-  const MapSpec x{5, 4, 8, 1, true, false, 1, 0}, y{5, 4, 8, 1, true, true, 2, 512}, z{2, 2, 8, 1, true, true, 2, 1024}, sum{2, 2, 8, 1, true, false, 0, 1536};
+  const MapSpec x{5, 4, 8, 1, true, false, 1, 0}, y{5, 4, 8, 1, true, true, 2, 512},
+      z{2, 2, 8, 1, true, true, 2, 1024}, sum{2, 2, 8, 1, true, false, 0, 1536};
   StreamMaker maker;
-  maker.ifm(x).ofm(y).kernel({3, 3, 1, 1, 1, 1, false, 1, 1, 1, 1}).set(Short::weight_region, 0).set(Short::scale_region, 0);
-  maker.set(Long::weight_base, at).set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0).set(Long::scale_base, 0).set(Long::scale_length, 80, 0).op(OpCode::conv);
+  maker.ifm(x)
+      .ofm(y)
+      .kernel({3, 3, 1, 1, 1, 1, false, 1, 1, 1, 1})
+      .set(Short::weight_region, 0)
+      .set(Short::scale_region, 0);
+  maker.set(Long::weight_base, at)
+      .set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0)
+      .set(Long::scale_base, 0)
+      .set(Long::scale_length, 80, 0)
+      .op(OpCode::conv);
   maker.ifm(y).ofm(z).kernel({2, 2, 2, 2}).op(OpCode::pool, 0);
-  maker.ifm(z).ifm2(z).ofm(sum, npu::Rounding::natural, true).scale(Long::opa_scale, 1, 0).scale(Long::opb_scale, 1, 0).scale(Long::ofm_scale, 1, 1).op(OpCode::elementwise, 1);
-  maker.set(Short::dma_source_region, 1).set(Long::dma_source, 1536).set(Short::dma_target_region, 1).set(Long::dma_target, 2048).set(Long::dma_length, 32, 0);
+  maker.ifm(z)
+      .ifm2(z)
+      .ofm(sum, npu::Rounding::natural, true)
+      .scale(Long::opa_scale, 1, 0)
+      .scale(Long::opb_scale, 1, 0)
+      .scale(Long::ofm_scale, 1, 1)
+      .op(OpCode::elementwise, 1);
+  maker.set(Short::dma_source_region, 1)
+      .set(Long::dma_source, 1536)
+      .set(Short::dma_target_region, 1)
+      .set(Long::dma_target, 2048)
+      .set(Long::dma_length, 32, 0);
   maker.op(OpCode::kernel_wait).op(OpCode::dma_start).op(OpCode::dma_wait);
   program.payload = maker.payload();
   program.scratch = 4096;
@@ -46,7 +65,8 @@ npu::FeatureMap rows(std::int32_t height, std::int32_t width, std::int32_t depth
   return map;
 }
 
-npu::Step start(npu::OperationKind kind, int mode, const npu::FeatureMap& in, npu::BufferId from, const npu::FeatureMap& out, npu::BufferId to) {
+npu::Step start(npu::OperationKind kind, int mode, const npu::FeatureMap& in, npu::BufferId from,
+                const npu::FeatureMap& out, npu::BufferId to) {
   npu::Step step;
   step.op.kind = kind;
   step.op.mode = static_cast<std::uint8_t>(mode);
@@ -73,15 +93,18 @@ Program finished(const char* name, npu::Program& made) {
   return program;
 }
 
-// A convolution of each channel by itself with a table behind it, and the way to a reciprocal: powers of e through a table of 32 bits, shifted, summed, their leading
-// zeros counted, and shifted by those.
+// A convolution of each channel by itself with a table behind it, and the way to a reciprocal: powers of e
+// through a table of 32 bits, shifted, summed, their leading zeros counted, and shifted by those.
 Program tables() {
   npu::ProgramOptions options;
   options.accelerator = *npu::find_accelerator(std::string_view("ethos-u55-128"));
   npu::Program made(options);
-  const auto buffer = [&](const npu::FeatureMap& map) { return made.buffer(static_cast<std::size_t>(map.stride_y), npu::Program::Lifetime::always); };
+  const auto buffer = [&](const npu::FeatureMap& map) {
+    return made.buffer(static_cast<std::size_t>(map.stride_y), npu::Program::Lifetime::always);
+  };
   const npu::FeatureMap bytes = rows(1, 6, 12, 1), words = rows(1, 6, 12, 4), one = rows(1, 6, 1, 4);
-  const npu::BufferId x = buffer(bytes), y = buffer(bytes), power = buffer(words), sum = buffer(one), zeros = buffer(one);
+  const npu::BufferId x = buffer(bytes), y = buffer(bytes), power = buffer(words), sum = buffer(one),
+                      zeros = buffer(one);
   const auto two = [](npu::Step step, const npu::FeatureMap& map, npu::BufferId from, int broadcast) {
     step.op.has_ifm2 = true;
     step.op.ifm2 = map;
@@ -98,17 +121,27 @@ Program tables() {
   depthwise.op.activation.function = npu::Activation::kFirstTable;
   for (int i = 0; i < 256; ++i) depthwise.table.push_back(static_cast<std::byte>(255 - i));
   made.add(depthwise);
-  npu::Step powers = two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::sub), bytes, y, words, power), bytes, x, 0);
+  npu::Step powers = two(
+      start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::sub), bytes, y, words, power),
+      bytes, x, 0);
   powers.op.activation.function = npu::Activation::kFirstTable;
   for (int i = 0; i < 1024; ++i) powers.table.push_back(static_cast<std::byte>(i % 4 == 3 ? 0 : i / 3));
   made.add(powers);
-  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::mul), words, power, words, power), words, power, 0));
-  npu::Step add = start(OperationKind::pool, static_cast<int>(npu::PoolMode::reduce_sum), words, power, one, sum);
+  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::mul), words, power,
+                     words, power),
+               words, power, 0));
+  npu::Step add =
+      start(OperationKind::pool, static_cast<int>(npu::PoolMode::reduce_sum), words, power, one, sum);
   add.op.global_scale = true;
   made.add(add);
-  made.add(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::clz), one, sum, one, zeros));
-  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shl), words, power, words, power), one, zeros, 1 << 2));
-  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shr), words, power, bytes, y), one, zeros, 1 << 2));
+  made.add(
+      start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::clz), one, sum, one, zeros));
+  made.add(two(start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shl), words, power,
+                     words, power),
+               one, zeros, 1 << 2));
+  made.add(two(
+      start(OperationKind::elementwise, static_cast<int>(npu::ElementwiseMode::shr), words, power, bytes, y),
+      one, zeros, 1 << 2));
   return finished("tables and words", made);
 }
 
@@ -119,7 +152,8 @@ Program bricks() {
   npu::Program made(options);
   const npu::FeatureMap map = rows(4, 5, 32, 1);
   const auto bytes = static_cast<std::size_t>(map.stride_y * map.height);
-  const npu::BufferId x = made.own_region(), between[] = {made.buffer(bytes), made.buffer(bytes)}, y = made.own_region();
+  const npu::BufferId x = made.own_region(), between[] = {made.buffer(bytes), made.buffer(bytes)},
+                      y = made.own_region();
   const auto layer = [&](npu::OperationKind kind, npu::BufferId from, npu::BufferId to) {
     npu::Step step = start(kind, 0, map, from, map, to);
     const bool depthwise = kind == npu::OperationKind::depthwise;
@@ -127,7 +161,8 @@ Program bricks() {
       step.op.kernel.height = step.op.kernel.width = 3;
       step.op.kernel.top = step.op.kernel.left = step.op.kernel.bottom = step.op.kernel.right = 1;
     }
-    for (int i = 0; i < 32 * (depthwise ? 9 : 32); ++i) step.weights.push_back(static_cast<std::int16_t>(i * 37 % 255 - 127));
+    for (int i = 0; i < 32 * (depthwise ? 9 : 32); ++i)
+      step.weights.push_back(static_cast<std::int16_t>(i * 37 % 255 - 127));
     step.scales.assign(32, {-7, 1u << 30, 40});
     made.add(step);
   };

@@ -13,7 +13,9 @@ TEST(ManyNpuMutations, EveryOneIsRefusedOrRun) {
   for (Program& program : real_programs(data_folder())) programs.push_back(std::move(program));
   std::vector<Subject> subjects;
   for (const Program& program : programs) {
-    subjects.push_back({program.name, program.payload, [&program](const std::vector<std::byte>& bytes) { return feed_payload(program, bytes); }});
+    subjects.push_back({program.name, program.payload, [&program](const std::vector<std::byte>& bytes) {
+                          return feed_payload(program, bytes);
+                        }});
   }
   mutate_many(subjects);
 }

@@ -1,4 +1,5 @@
-// Damaged command streams are refused with a sentence, or executed inside their regions (the sanitizers look).
+// Damaged command streams are refused with a sentence, or executed inside their regions (the sanitizers
+// look).
 #include <gtest/gtest.h>
 
 #include "npu/decoder.h"
@@ -63,7 +64,8 @@ TEST(NpuMutations, AreRefusedOrRun) {
 TEST(NpuMutations, EveryTruncationIsRefused) {
   for (const Program& program : programs()) {
     for (std::size_t size = 0; size < program.payload.size(); ++size) {
-      const std::vector<std::byte> cut(program.payload.begin(), program.payload.begin() + static_cast<std::ptrdiff_t>(size));
+      const std::vector<std::byte> cut(program.payload.begin(),
+                                       program.payload.begin() + static_cast<std::ptrdiff_t>(size));
       ASSERT_FALSE(feed_payload(program, cut).ok()) << program.name << " of " << size << " bytes";
     }
   }
@@ -75,7 +77,8 @@ TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
   ASSERT_GE(large.size(), 10u);
   for (const Program& program : large) {
     for (std::size_t size = 0; size < program.payload.size(); ++size) {
-      ASSERT_FALSE(feed_payload(program, std::span(program.payload).first(size)).ok()) << program.name << " of " << size << " bytes";
+      ASSERT_FALSE(feed_payload(program, std::span(program.payload).first(size)).ok())
+          << program.name << " of " << size << " bytes";
     }
     // Of the stream itself, in a payload that says so: the end without STOP.
     const auto read = npu::read_payload(program.payload);
@@ -95,7 +98,8 @@ TEST(NpuMutations, EveryTruncationOfLargeStreamsIsRefused) {
 TEST(NpuMutations, CorpusIsRefusedOrRun) {
   const Program beside = made_programs().front();
   int run = 0, refused = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus/npu")) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(RUNNEL_SOURCE_FOLDER) /
+                                                               "tests/corpus/npu")) {
     SCOPED_TRACE(entry.path().filename().string());
     ++(failed_with_a_sentence(feed_payload(beside, read_file(entry.path()))) ? refused : run);
   }

@@ -1,4 +1,5 @@
-// Real compiled networks: what the simulator computes is, byte for byte, what was recorded, and what the original computes on the CPU.
+// Real compiled networks: what the simulator computes is, byte for byte, what was recorded, and what the
+// original computes on the CPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -25,12 +26,15 @@ std::shared_ptr<const OwnedModel> open(const fs::path& path) {
 }
 
 // One run over a whole clip.
-std::vector<Bytes> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table, const std::vector<Bytes>& inputs) {
+std::vector<Bytes> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table,
+                       const std::vector<Bytes>& inputs) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;
   const std::int32_t first = model.inputs()[0];
-  const int axis = model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
+  const int axis = model.plan() == nullptr
+                       ? -1
+                       : model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
   if (axis >= 0) options.frames = model.tensor(first).shape[axis];
   const auto engine = Engine::make(owned, options, table);
   EXPECT_TRUE(engine.ok()) << engine.status().text();
@@ -52,7 +56,8 @@ std::vector<Bytes> run(const std::shared_ptr<const OwnedModel>& owned, OperatorT
   }
   return outputs;
 }
-std::vector<Bytes> simulate(const std::shared_ptr<const OwnedModel>& owned, const std::vector<Bytes>& inputs) {
+std::vector<Bytes> simulate(const std::shared_ptr<const OwnedModel>& owned,
+                            const std::vector<Bytes>& inputs) {
   npu::SimulatedNpu npu(owned->model());
   auto outputs = run(owned, npu.table(), inputs);
   EXPECT_TRUE(npu.status().ok()) << npu.status().text();
@@ -60,22 +65,39 @@ std::vector<Bytes> simulate(const std::shared_ptr<const OwnedModel>& owned, cons
 }
 
 struct Network {
-  const char* folder;                  // of the compiled file
+  const char* folder;  // of the compiled file
   const char* name;
 };
-std::ostream& operator<<(std::ostream& out, const Network& network) { return out << network.folder << '/' << network.name; }
+std::ostream& operator<<(std::ostream& out, const Network& network) {
+  return out << network.folder << '/' << network.name;
+}
 
-fs::path compiled(const Network& network) { return data_folder() / network.folder / (std::string(network.name) + "_vela.tflite"); }
-fs::path original(const Network& network) { return data_folder() / "ethosu/models" / (std::string(network.name) + ".tflite"); }
+fs::path compiled(const Network& network) {
+  return data_folder() / network.folder / (std::string(network.name) + "_vela.tflite");
+}
+fs::path original(const Network& network) {
+  return data_folder() / "ethosu/models" / (std::string(network.name) + ".tflite");
+}
 
 const Network kRecorded[] = {
-    {"ethosu/vela/u55-128", "ad01_int8"},         {"ethosu/vela/u55-128", "hello_world_int8"}, {"ethosu/vela/u55-128", "kws_ref_model"},
-    {"ethosu/vela/u55-128", "micro_speech_quantized"}, {"ethosu/vela/u55-128", "person_detect"}, {"ethosu/vela/u55-128", "seanet_add0_int16"},
-    {"ethosu/vela/u55-128", "str_ww_ref_model"},  {"ethosu/vela/u65-256", "ad01_int8"},        {"ethosu/vela/u65-256", "hello_world_int8"},
-    {"ethosu/vela/u65-256", "kws_ref_model"},     {"ethosu/vela/u65-256", "micro_speech_quantized"}, {"ethosu/vela/u65-256", "person_detect"},
-    {"ethosu/vela/u65-256", "seanet_add0_int16"}, {"ethosu/vela/u65-256", "str_ww_ref_model"}, {"ethosu/models", "person_detect"},
+    {"ethosu/vela/u55-128", "ad01_int8"},
+    {"ethosu/vela/u55-128", "hello_world_int8"},
+    {"ethosu/vela/u55-128", "kws_ref_model"},
+    {"ethosu/vela/u55-128", "micro_speech_quantized"},
+    {"ethosu/vela/u55-128", "person_detect"},
+    {"ethosu/vela/u55-128", "seanet_add0_int16"},
+    {"ethosu/vela/u55-128", "str_ww_ref_model"},
+    {"ethosu/vela/u65-256", "ad01_int8"},
+    {"ethosu/vela/u65-256", "hello_world_int8"},
+    {"ethosu/vela/u65-256", "kws_ref_model"},
+    {"ethosu/vela/u65-256", "micro_speech_quantized"},
+    {"ethosu/vela/u65-256", "person_detect"},
+    {"ethosu/vela/u65-256", "seanet_add0_int16"},
+    {"ethosu/vela/u65-256", "str_ww_ref_model"},
+    {"ethosu/models", "person_detect"},
 };
-// Without recordings. The first two have operators on the CPU; the last one is an LSTM: functions in hardware, states, the fast scratch memory.
+// Without recordings. The first two have operators on the CPU; the last one is an LSTM: functions in
+// hardware, states, the fast scratch memory.
 const Network kOthers[] = {
     {"ethosu/vela/u55-128", "keyword_scrambled_8bit"},
     {"ethosu/vela/u65-256", "keyword_scrambled_8bit"},
@@ -91,13 +113,18 @@ TEST_P(RecordedNetworks, GiveTheRecordedBytes) {
   const fs::path io = data_folder() / "ethosu/io";
   int cases = 0;
   for (;; ++cases) {
-    const auto file = [&](const char* what, std::size_t i) { return io / (std::string(GetParam().name) + "." + what + std::to_string(i) + "." + std::to_string(cases) + ".bin"); };
+    const auto file = [&](const char* what, std::size_t i) {
+      return io / (std::string(GetParam().name) + "." + what + std::to_string(i) + "." +
+                   std::to_string(cases) + ".bin");
+    };
     if (!fs::exists(file("in", 0))) break;
     std::vector<Bytes> inputs;
-    for (std::size_t i = 0; i < model->model().inputs().size(); ++i) inputs.push_back(read_file(file("in", i)));
+    for (std::size_t i = 0; i < model->model().inputs().size(); ++i)
+      inputs.push_back(read_file(file("in", i)));
     const auto outputs = simulate(model, inputs);
     ASSERT_FALSE(outputs.empty());
-    for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], read_file(file("out", i))) << "case " << cases << ", output " << i;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      EXPECT_EQ(outputs[i], read_file(file("out", i))) << "case " << cases << ", output " << i;
   }
   EXPECT_GE(cases, 2);
 }
@@ -123,7 +150,8 @@ TEST_P(CompiledNetworks, GiveWhatTheOriginalGivesOnTheCpu) {
     const auto expected = run(cpu, all_operators(), inputs), found = simulate(model, inputs);
     ASSERT_FALSE(expected.empty());
     ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], expected[i]) << "round " << round << ", output " << i;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(found[i], expected[i]) << "round " << round << ", output " << i;
   }
 }
 
@@ -182,7 +210,8 @@ TEST_P(CompiledNetworks, AreListedAndValid) {
 
 TEST(ExecuTorchPrograms, AreListedAndValid) {
   RUNNEL_NEEDS_DATA();
-  for (const char* name : {"armex_ethosu_minimal_0ff7865c", "armex_ethosu_minimal_278c8132", "armex_ethosu_minimal_e647b35d"}) {
+  for (const char* name :
+       {"armex_ethosu_minimal_0ff7865c", "armex_ethosu_minimal_278c8132", "armex_ethosu_minimal_e647b35d"}) {
     const Bytes bytes = read_file(data_folder() / "executorch" / (std::string(name) + ".vela_bin_stream"));
     const auto segment = npu::read_segment(bytes);
     ASSERT_TRUE(segment.ok()) << segment.status().text();
@@ -212,7 +241,9 @@ TEST(ExecuTorchPrograms, U55AddsAndU85IsRefused) {
   ASSERT_TRUE(other.ok()) << other.status().text();
   const Status refused = npu::Simulator::make(*other).status();
   EXPECT_EQ(refused.code(), Code::unsupported);
-  EXPECT_NE(refused.text().find("ethos-u85-256: its streams are listed and validated, but not executed"), std::string::npos) << refused.text();
+  EXPECT_NE(refused.text().find("ethos-u85-256: its streams are listed and validated, but not executed"),
+            std::string::npos)
+      << refused.text();
 }
 
 }  // namespace

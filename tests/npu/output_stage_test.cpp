@@ -15,7 +15,8 @@ using npu::Rounding;
 using npu::Short;
 
 // The first output element of a stream whose input is all `value`, as int8 or int16; it lies at byte 1024.
-std::int64_t first_element(const StreamMaker& maker, int value, std::span<const std::byte> constants = {}, int element = 1) {
+std::int64_t first_element(const StreamMaker& maker, int value, std::span<const std::byte> constants = {},
+                           int element = 1) {
   const auto payload = maker.payload();
   const auto segment = segment_of(payload, constants, 4096);
   EXPECT_TRUE(segment.ok()) << segment.status().text();
@@ -24,7 +25,9 @@ std::int64_t first_element(const StreamMaker& maker, int value, std::span<const 
   EXPECT_TRUE(simulator.ok()) << simulator.status().text();
   if (!simulator.ok()) return 0;
   const auto memory = (*simulator)->region(npu::kScratch);
-  for (std::size_t i = 0; i < 64; ++i) std::memcpy(memory.data() + i * static_cast<std::size_t>(element), &value, static_cast<std::size_t>(element));
+  for (std::size_t i = 0; i < 64; ++i)
+    std::memcpy(memory.data() + i * static_cast<std::size_t>(element), &value,
+                static_cast<std::size_t>(element));
   const Status status = (*simulator)->run();
   EXPECT_TRUE(status.ok()) << status.text();
   if (element == 1) return static_cast<std::int8_t>(memory[1024]);
@@ -36,16 +39,27 @@ std::int64_t first_element(const StreamMaker& maker, int value, std::span<const 
 constexpr MapSpec kIn{1, 1, 8, 1, true, false, 0, 0}, kOut{1, 1, 8, 1, true, false, 0, 1024};
 
 // Eight channels of eight weights of 1, a bias, and a scale for each channel, or one for all.
-std::int64_t convolved(std::int64_t bias, int value, std::uint32_t multiplier, int shift, bool global, int accumulator = 0) {
+std::int64_t convolved(std::int64_t bias, int value, std::uint32_t multiplier, int shift, bool global,
+                       int accumulator = 0) {
   std::vector<std::byte> constants;
-  for (int i = 0; i < 8; ++i) append_scale_record(constants, bias, global ? 1u << 30 : multiplier, global ? 60 : shift);
+  for (int i = 0; i < 8; ++i)
+    append_scale_record(constants, bias, global ? 1u << 30 : multiplier, global ? 60 : shift);
   const auto at = static_cast<std::int64_t>(constants.size());
   const auto stream = plain_weights(std::vector<std::int16_t>(8 * 32, 1));
   constants.insert(constants.end(), stream.begin(), stream.end());
   StreamMaker maker;
-  maker.ifm(kIn).ofm(kOut, Rounding::natural, global).kernel({}).set(Short::weight_region, 0).set(Short::scale_region, 0).set(Short::acc_format, accumulator);
+  maker.ifm(kIn)
+      .ofm(kOut, Rounding::natural, global)
+      .kernel({})
+      .set(Short::weight_region, 0)
+      .set(Short::scale_region, 0)
+      .set(Short::acc_format, accumulator);
   if (global) maker.scale(Long::ofm_scale, multiplier, shift);
-  maker.set(Long::weight_base, at).set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0).set(Long::scale_base, 0).set(Long::scale_length, 80, 0).op(OpCode::conv);
+  maker.set(Long::weight_base, at)
+      .set(Long::weight_length, static_cast<std::int64_t>(stream.size()), 0)
+      .set(Long::scale_base, 0)
+      .set(Long::scale_length, 80, 0)
+      .op(OpCode::conv);
   return first_element(maker, value, constants);
 }
 
@@ -64,7 +78,11 @@ TEST(OutputStage, OneScaleForAllChannelsOrOneForEach) {
 // An average of one element, scaled.
 std::int64_t scaled(int value, Rounding rounding, std::uint32_t multiplier, int shift) {
   StreamMaker maker;
-  maker.ifm(kIn).ofm(kOut, rounding, true).kernel({}).scale(Long::ofm_scale, multiplier, shift).op(OpCode::pool, 1);
+  maker.ifm(kIn)
+      .ofm(kOut, rounding, true)
+      .kernel({})
+      .scale(Long::ofm_scale, multiplier, shift)
+      .op(OpCode::pool, 1);
   return first_element(maker, value);
 }
 
@@ -81,7 +99,10 @@ std::int64_t limited(int value, int low, int high, int clip, int element) {
   const MapSpec in{1, 1, 8, element, true, false, 0, 0}, out{1, 1, 8, element, true, false, 0, 1024};
   StreamMaker maker;
   maker.ifm(in).ofm(out, Rounding::natural, true).kernel({}).scale(Long::ofm_scale, 1, 0);
-  maker.set(Short::activation, clip << 12).set(Short::activation_min, low).set(Short::activation_max, high).op(OpCode::pool, 1);
+  maker.set(Short::activation, clip << 12)
+      .set(Short::activation_min, low)
+      .set(Short::activation_max, high)
+      .op(OpCode::pool, 1);
   return first_element(maker, value, {}, element);
 }
 

@@ -57,23 +57,33 @@ TEST(Payload, IsRefused) {
   EXPECT_EQ(payload_refusal({0x32504f43}), "payload: begins with COP2; only COP1 is known here");
   EXPECT_EQ(payload_refusal({kCop1}), "payload: no configuration");
   EXPECT_EQ(payload_refusal({kCop1, 1, kU55, 7}), "payload: no command stream");
-  EXPECT_EQ(payload_refusal({kCop1, 1, kU55}), "payload, word 1: 1 words left, expected 2 for the configuration");
-  EXPECT_EQ(payload_refusal({kCop1, 2 | 2u << 16, 0}), "payload, word 1: a command stream of 2 words, but 1 are left");
-  EXPECT_EQ(payload_refusal({kCop1, 9}), "payload, word 1: action 9, expected 1 (configuration), 2 (command stream) or 5 (nothing)");
+  EXPECT_EQ(payload_refusal({kCop1, 1, kU55}),
+            "payload, word 1: 1 words left, expected 2 for the configuration");
+  EXPECT_EQ(payload_refusal({kCop1, 2 | 2u << 16, 0}),
+            "payload, word 1: a command stream of 2 words, but 1 are left");
+  EXPECT_EQ(payload_refusal({kCop1, 9}),
+            "payload, word 1: action 9, expected 1 (configuration), 2 (command stream) or 5 (nothing)");
   EXPECT_EQ(payload_refusal({kCop1, 1, kU55, 7, 1, kU55, 7}), "payload, word 4: a second configuration");
   EXPECT_EQ(payload_refusal({kCop1, 2, 2}), "payload, word 2: a second command stream");
 }
 
 TEST(Accelerators, AreFoundByWordAndName) {
-  for (const auto& [config, name] : {std::pair{0x1005u, "ethos-u55-32"}, {0x1006u, "ethos-u55-64"}, {0x1807u, "ethos-u55-128"}, {0x3008u, "ethos-u55-256"}, {0x10003008u, "ethos-u65-256"},
-                                     {0x10006009u, "ethos-u65-512"}, {0x20000118u, "ethos-u85-256"}}) {
+  for (const auto& [config, name] : {std::pair{0x1005u, "ethos-u55-32"},
+                                     {0x1006u, "ethos-u55-64"},
+                                     {0x1807u, "ethos-u55-128"},
+                                     {0x3008u, "ethos-u55-256"},
+                                     {0x10003008u, "ethos-u65-256"},
+                                     {0x10006009u, "ethos-u65-512"},
+                                     {0x20000118u, "ethos-u85-256"}}) {
     const auto found = npu::find_accelerator(config);
     ASSERT_TRUE(found.ok()) << found.status().text();
     EXPECT_EQ((*found)->name, name);
     EXPECT_EQ(*npu::find_accelerator(std::string_view(name)), *found);
   }
   EXPECT_EQ(npu::find_accelerator(0x1808u).status().code(), Code::unsupported);
-  EXPECT_NE(npu::find_accelerator(std::string_view("ethos-u99")).status().text().find("known are ethos-u55-32, "), std::string::npos);
+  EXPECT_NE(
+      npu::find_accelerator(std::string_view("ethos-u99")).status().text().find("known are ethos-u55-32, "),
+      std::string::npos);
 }
 
 // ---- decoding
@@ -97,9 +107,10 @@ TEST(Decoder, RefusesWhatItCannotRead) {
   EXPECT_EQ(decode_all({0x00004007, 0}), "command stream, word 0: command 7 of two words is not known");
   EXPECT_EQ(decode_all({0x00004020}), "command stream, word 0: WEIGHT_BASE without its second word");
   EXPECT_EQ(decode_all({0x00008000}), "command stream, word 0: command 32768 is not known");
-  EXPECT_EQ(decode_all({0x00000002}), "command stream, word 0: operation 0, CONV: reads OFM_PRECISION, which was never set");
+  EXPECT_EQ(decode_all({0x00000002}),
+            "command stream, word 0: operation 0, CONV: reads OFM_PRECISION, which was never set");
   EXPECT_EQ(decode_all({0x00000134, 0xffff0000}), "command stream, word 0: command 308 is not known");
-  EXPECT_EQ(decode_all({0x00000134, 0xffff0000}, 0x20000118), "");   // U85 has that register
+  EXPECT_EQ(decode_all({0x00000134, 0xffff0000}, 0x20000118), "");  // U85 has that register
 }
 
 // What a test changes, from here on: a pooling of 4 x 4 x 16 that is in order.
@@ -109,11 +120,15 @@ StreamMaker in_order(const std::function<void(StreamMaker&)>& change = {}, std::
   if (change) change(maker);
   return maker.op(OpCode::pool, 0);
 }
-std::string decode_refusal(const std::function<void(StreamMaker&)>& change) { return decode_all(in_order(change).words()); }
+std::string decode_refusal(const std::function<void(StreamMaker&)>& change) {
+  return decode_all(in_order(change).words());
+}
 
 TEST(Decoder, RefusesValuesThatMeanNothing) {
   EXPECT_EQ(decode_refusal({}), "");
-  const auto refused = [](const std::function<void(StreamMaker&)>& change, const char* why) { EXPECT_NE(decode_refusal(change).find(why), std::string::npos) << decode_refusal(change); };
+  const auto refused = [](const std::function<void(StreamMaker&)>& change, const char* why) {
+    EXPECT_NE(decode_refusal(change).find(why), std::string::npos) << decode_refusal(change);
+  };
   refused([](auto& m) { m.set(Short::ifm_precision, 0x81); }, "format 2, expected 0 or 1");
   refused([](auto& m) { m.set(Short::ifm_precision, 0x0d); }, "elements of 64 bits");
   refused([](auto& m) { m.set(Short::ofm_precision, 0xc041); }, "rounding 3, expected 0 to 2");
@@ -121,7 +136,8 @@ TEST(Decoder, RefusesValuesThatMeanNothing) {
   refused([](auto& m) { m.set(Short::activation, 5); }, "activation 5, expected 0, 3, 4 or 16 to 23");
   refused([](auto& m) { m.set(Short::activation, 1 << 12); }, "clip range 1, expected 0, 2, 3 or 5");
   refused([](auto& m) { m.set(Short::ifm_pad_top, 100); }, "IFM of -96 x 4 x 16, expected 1 to 65536 each");
-  refused([](auto& m) { m.set(Short::ifm_depth_m1, 7); }, "IFM of 8 channels, expected at least those of the OFM, 16");
+  refused([](auto& m) { m.set(Short::ifm_depth_m1, 7); },
+          "IFM of 8 channels, expected at least those of the OFM, 16");
   refused([](auto& m) { m.op(OpCode::pool, 3); }, "pooling 3, expected 0 to 2");
   refused([](auto& m) { m.op(OpCode::elementwise, 10); }, "element-wise operation 10, expected 0 to 9");
   // A tile that is reached needs its base.
@@ -133,8 +149,15 @@ TEST(Decoder, ListsOperations) {
   npu::Decoder decoder(npu::Words(bytes), **npu::find_accelerator(kU55));
   npu::Operation op;
   ASSERT_TRUE(*decoder.next(op));
-  EXPECT_NE(npu::to_text(op).find("MAX_POOL      ifm 4x4x16 int8 nhcwb16 r1+0x0 stride 64,64  ofm 4x4x16 int8 nhcwb16 r1+0x200 stride 64,64  kernel 1x1 stride 1x1"), std::string::npos) << npu::to_text(op);
-  EXPECT_NE(npu::to_json(op).find(R"("operation":"MAX_POOL","ifm":{"shape":[4,4,16],"type":"int8","layout":"nhcwb16","region":1)"), std::string::npos) << npu::to_json(op);
+  EXPECT_NE(npu::to_text(op).find("MAX_POOL      ifm 4x4x16 int8 nhcwb16 r1+0x0 stride 64,64  ofm 4x4x16 "
+                                  "int8 nhcwb16 r1+0x200 stride 64,64  kernel 1x1 stride 1x1"),
+            std::string::npos)
+      << npu::to_text(op);
+  EXPECT_NE(
+      npu::to_json(op).find(
+          R"("operation":"MAX_POOL","ifm":{"shape":[4,4,16],"type":"int8","layout":"nhcwb16","region":1)"),
+      std::string::npos)
+      << npu::to_json(op);
   ASSERT_TRUE(*decoder.next(op));
   EXPECT_EQ(op.kind, npu::OperationKind::stop);
   EXPECT_FALSE(*decoder.next(op));
@@ -151,7 +174,8 @@ class Rules final : public npu::ViolationSink {
   std::set<std::string> rules;
   std::string text;
 };
-std::set<std::string> rules_broken(const std::function<void(StreamMaker&)>& change, std::uint32_t config = kU55, std::uint64_t work = 1u << 20) {
+std::set<std::string> rules_broken(const std::function<void(StreamMaker&)>& change,
+                                   std::uint32_t config = kU55, std::uint64_t work = 1u << 20) {
   Rules rules;
   const std::uint64_t regions[] = {1024, 1024, 0};
   npu::ValidatorLimits limits;
@@ -178,8 +202,10 @@ TEST(Validator, NamesTheRule) {
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ofm_base0, 784); }), Set{"region"});
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ofm_stride_y, -256); }), Set{"region"});
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Short::ofm_region, 3); }), Set{"region"});
-  EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ifm_base0, std::int64_t{1} << 33); }), (Set{"address", "region"}));
-  EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ifm_base0, std::int64_t{1} << 33); }, 0x10003008), (Set{"region", "shram"}));   // banks are those of U55-128
+  EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ifm_base0, std::int64_t{1} << 33); }),
+            (Set{"address", "region"}));
+  EXPECT_EQ(rules_broken([](auto& m) { m.set(Long::ifm_base0, std::int64_t{1} << 33); }, 0x10003008),
+            (Set{"region", "shram"}));  // banks are those of U55-128
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Short::ofm_block_width_m1, 2); }), Set{"block"});
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Short::ofm_block_depth_m1, 135); }), Set{"block"});
   EXPECT_EQ(rules_broken([](auto& m) { m.set(Short::block_dependency, 4); }), Set{"block"});
@@ -195,7 +221,9 @@ TEST(Validator, NamesTheRule) {
 TEST(Validator, BlocksOfTheU85) {
   class Named final : public npu::ViolationSink {
    public:
-    void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override { text += std::string(rule) + ": " + std::string(what) + "\n"; }
+    void report(const npu::Operation&, std::string_view rule, std::string_view what) noexcept override {
+      text += std::string(rule) + ": " + std::string(what) + "\n";
+    }
     std::string text;
   };
   npu::Operation op;
@@ -203,7 +231,8 @@ TEST(Validator, BlocksOfTheU85) {
   op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
   op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = 16;
   op.ifm.depth = op.ofm.depth = 16;
-  const auto broken = [&](std::int32_t height, std::int32_t width, std::int32_t depth, int micro, int bits = 32, const char* name = "ethos-u85-256") {
+  const auto broken = [&](std::int32_t height, std::int32_t width, std::int32_t depth, int micro,
+                          int bits = 32, const char* name = "ethos-u85-256") {
     op.block_height = height;
     op.block_width = width;
     op.block_depth = depth;
@@ -228,7 +257,8 @@ TEST(Validator, BlocksOfTheU85) {
   op.kernel.stride_y = op.kernel.stride_x = 3;
   op.ifm.element = 2;
   EXPECT_EQ(broken(4, 6, 16, 1), "shram: the input takes 25024 bytes, expected at most 16384\n");
-  // Of convolutions one block: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others 64 in units of one; by parts of the kernel 16, in units of 2 x 2.
+  // Of convolutions one block: with deep micro-blocks 32 channels in units of 1 x 2 positions, with others 64
+  // in units of one; by parts of the kernel 16, in units of 2 x 2.
   op.kind = npu::OperationKind::conv;
   op.weights[0].length = 16;
   op.ifm.element = 1;
@@ -236,18 +266,23 @@ TEST(Validator, BlocksOfTheU85) {
   op.kernel = {};
   op.kernel.height = op.kernel.width = 3;
   op.kernel.stride_y = op.kernel.stride_x = 2;
-  EXPECT_EQ(broken(10, 10, 16, 1), "");                       // 21 x 22 x 32 = 14,784
-  EXPECT_EQ(broken(10, 12, 16, 1), "shram: a block of the input takes 17472 bytes, expected at most 16384\n");   // 21 x 26 x 32
-  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 18496 bytes, expected at most 16384\n");     // 17 x 17 x 64
+  EXPECT_EQ(broken(10, 10, 16, 1), "");  // 21 x 22 x 32 = 14,784
+  EXPECT_EQ(broken(10, 12, 16, 1),
+            "shram: a block of the input takes 17472 bytes, expected at most 16384\n");  // 21 x 26 x 32
+  EXPECT_EQ(broken(8, 8, 16, 3),
+            "shram: a block of the input takes 18496 bytes, expected at most 16384\n");  // 17 x 17 x 64
   op.ifm.depth = 20;
-  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 18496 bytes, expected at most 16384\n");     // whole units
+  EXPECT_EQ(broken(8, 8, 16, 3),
+            "shram: a block of the input takes 18496 bytes, expected at most 16384\n");  // whole units
   op.kernel.part_kernel = true;
-  EXPECT_EQ(broken(8, 8, 16, 3), "");                         // 18 x 18 x 16 = 5,184
+  EXPECT_EQ(broken(8, 8, 16, 3), "");  // 18 x 18 x 16 = 5,184
   op.ifm.element = 2;
-  EXPECT_EQ(broken(8, 8, 16, 3), "");                         // 17 x 18 x 16 x 2 = 9,792
+  EXPECT_EQ(broken(8, 8, 16, 3), "");  // 17 x 18 x 16 x 2 = 9,792
   op.kernel.height = op.kernel.width = 8;
   op.kernel.stride_y = op.kernel.stride_x = 3;
-  EXPECT_EQ(broken(8, 8, 16, 3), "shram: a block of the input takes 27840 bytes, expected at most 16384\n");     // 29 x 30 x 16 x 2 = 27,840
+  EXPECT_EQ(broken(8, 8, 16, 3),
+            "shram: a block of the input takes 27840 bytes, expected at most 16384\n");  // 29 x 30 x 16 x 2 =
+                                                                                         // 27,840
   // Element-wise operations use neither memory, and no micro-block is looked at.
   op.kind = npu::OperationKind::elementwise;
   EXPECT_EQ(broken(1, 128, 16, 7), "");
@@ -258,7 +293,8 @@ TEST(Validator, BlocksOfTheU85) {
 TEST(Weights, PlainStreamsComeBack) {
   for (const std::size_t count : {1u, 7u, 8u, 9u, 1000u, 40000u}) {
     std::vector<std::int16_t> weights(count);
-    for (std::size_t i = 0; i < count; ++i) weights[i] = static_cast<std::int16_t>(static_cast<int>(i * 37 % 511) - 255);
+    for (std::size_t i = 0; i < count; ++i)
+      weights[i] = static_cast<std::int16_t>(static_cast<int>(i * 37 % 511) - 255);
     const auto decoded = npu::decode_weights(plain_weights(weights), count);
     ASSERT_TRUE(decoded.ok()) << decoded.status().text();
     EXPECT_EQ(*decoded, weights);
@@ -279,15 +315,27 @@ std::vector<std::byte> bits(const std::vector<std::pair<unsigned, int>>& fields)
   return out;
 }
 
-// Three weights in one chunk, a palette of two (codes 2 and 5: +1 and -2), the third one direct, with divisor 1; runs of zeros of divisor 0.
+// Three weights in one chunk, a palette of two (codes 2 and 5: +1 and -2), the third one direct, with divisor
+// 1; runs of zeros of divisor 0.
 TEST(Weights, PaletteAndZeroRuns) {
-  const auto stream = bits({{0, 3}, {2, 15}, {1, 3}, {0, 1}, {1, 1},     // ZDIV 0, 3 weights, WDIV 1, a new palette
-                            {4, 5}, {1, 5}, {1, 3}, {2, 3}, {5, 3},      // direct values from 4 on, 2 entries of 3 bits
-                            {0b100, 12},                                  // of the indices 0, 1, 3 only the last has a quotient
+  const auto stream = bits({{0, 3},
+                            {2, 15},
+                            {1, 3},
+                            {0, 1},
+                            {1, 1},  // ZDIV 0, 3 weights, WDIV 1, a new palette
+                            {4, 5},
+                            {1, 5},
+                            {1, 3},
+                            {2, 3},
+                            {5, 3},       // direct values from 4 on, 2 entries of 3 bits
+                            {0b100, 12},  // of the indices 0, 1, 3 only the last has a quotient
                             // Runs 1, 0, 2, 0: 10 0 110 0, filled up.
-                            {0b0011001, 7}, {0, 5},
-                            {0, 1},                                       // the third quotient ends at 1
-                            {0, 1}, {1, 1}, {1, 1},                       // remainders 0, 1, 1
+                            {0b0011001, 7},
+                            {0, 5},
+                            {0, 1},  // the third quotient ends at 1
+                            {0, 1},
+                            {1, 1},
+                            {1, 1},  // remainders 0, 1, 1
                             {7, 3}});
   const auto decoded = npu::decode_weights(stream, 100);
   ASSERT_TRUE(decoded.ok()) << decoded.status().text();
@@ -302,9 +350,14 @@ TEST(Weights, AreRefused) {
     return decoded.ok() ? "" : std::string(decoded.status().text());
   };
   EXPECT_NE(refusal({}).find("a first slice without palette"), std::string::npos);
-  EXPECT_NE(refusal(bits({{6, 3}, {2, 15}, {7, 3}, {0, 1}, {1, 1}, {0, 5}, {0, 5}, {6, 3}})).find("the end inside a slice"), std::string::npos);
-  EXPECT_NE(refusal(bits({{4, 3}, {2, 15}, {7, 3}, {0, 1}, {1, 1}})).find("zero runs of divisor 4"), std::string::npos);
-  EXPECT_NE(refusal(bits({{6, 3}, {2, 15}, {6, 3}, {0, 1}, {1, 1}, {0, 5}, {0, 5}, {6, 3}})).find("weights of divisor 6"), std::string::npos);
+  EXPECT_NE(refusal(bits({{6, 3}, {2, 15}, {7, 3}, {0, 1}, {1, 1}, {0, 5}, {0, 5}, {6, 3}}))
+                .find("the end inside a slice"),
+            std::string::npos);
+  EXPECT_NE(refusal(bits({{4, 3}, {2, 15}, {7, 3}, {0, 1}, {1, 1}})).find("zero runs of divisor 4"),
+            std::string::npos);
+  EXPECT_NE(refusal(bits({{6, 3}, {2, 15}, {6, 3}, {0, 1}, {1, 1}, {0, 5}, {0, 5}, {6, 3}}))
+                .find("weights of divisor 6"),
+            std::string::npos);
 }
 
 TEST(Scales, RecordsAreRead) {
@@ -324,19 +377,24 @@ TEST(Simulator, ConstantsAreNotWritten) {
   const std::vector<std::byte> constants(1024);
   const auto segment = segment_of(payload, constants, 1024);
   ASSERT_TRUE(segment.ok());
-  EXPECT_EQ(npu::Simulator::make(*segment).status().text(), "operation 0 (word 52), MAX_POOL: writes into region 0, the constants");
+  EXPECT_EQ(npu::Simulator::make(*segment).status().text(),
+            "operation 0 (word 52), MAX_POOL: writes into region 0, the constants");
 }
 TEST(Simulator, WorkIsBounded) {
   const auto payload = in_order().payload();
   const auto segment = segment_of(payload, {}, 1024);
   ASSERT_TRUE(segment.ok());
-  EXPECT_NE(npu::Simulator::make(*segment, {100}).status().text().find("expected at most 100"), std::string_view::npos);
+  EXPECT_NE(npu::Simulator::make(*segment, {100}).status().text().find("expected at most 100"),
+            std::string_view::npos);
 }
 TEST(Simulator, MapsOutsideAreRefused) {
   const auto payload = in_order().payload();
   const auto segment = segment_of(payload, {}, 767);
   ASSERT_TRUE(segment.ok());
-  EXPECT_NE(npu::Simulator::make(*segment).status().text().find("OFM reaches bytes 512 to 768 of region 1, which has 767"), std::string_view::npos) << npu::Simulator::make(*segment).status().text();
+  EXPECT_NE(npu::Simulator::make(*segment).status().text().find(
+                "OFM reaches bytes 512 to 768 of region 1, which has 767"),
+            std::string_view::npos)
+      << npu::Simulator::make(*segment).status().text();
 }
 
 }  // namespace

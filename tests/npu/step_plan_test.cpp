@@ -1,4 +1,5 @@
-// How operations are done: what may be chosen gives the same result, and what is chosen is not slower than anything else that was tried.
+// How operations are done: what may be chosen gives the same result, and what is chosen is not slower than
+// anything else that was tried.
 #include "npu/host/step_plan.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ npu::FeatureMap map(std::int32_t height, std::int32_t width, std::int32_t depth)
   map.stride_y = std::int64_t{depth} * width;
   return map;
 }
-npu::Operation convolution(std::int32_t height, std::int32_t width, std::int32_t in, std::int32_t out, std::int32_t rows, std::int32_t columns) {
+npu::Operation convolution(std::int32_t height, std::int32_t width, std::int32_t in, std::int32_t out,
+                           std::int32_t rows, std::int32_t columns) {
   npu::Operation op;
   op.kind = npu::OperationKind::conv;
   op.ifm = map(height + rows - 1, width + columns - 1, in);
@@ -38,7 +40,8 @@ npu::Operation convolution(std::int32_t height, std::int32_t width, std::int32_t
   return op;
 }
 npu::CycleModel model_of(const char* accelerator, const char* system, const char* mode) {
-  return *npu::CycleModel::make(**npu::find_accelerator(std::string_view(accelerator)), **npu::find_system(system), **npu::find_memory_mode(mode));
+  return *npu::CycleModel::make(**npu::find_accelerator(std::string_view(accelerator)),
+                                **npu::find_system(system), **npu::find_memory_mode(mode));
 }
 
 TEST(StepPlan, ExchangingTwiceChangesNothing) {
@@ -68,10 +71,10 @@ TEST(StepPlan, ExchangesOnlyWhatStridesDescribe) {
   op.ofm.layout = npu::Layout::nhcwb16;
   EXPECT_FALSE(npu::can_exchange(op));
   op = convolution(7, 3, 16, 16, 1, 1);
-  op.ifm.height0 = 4;                                      // two tiles
+  op.ifm.height0 = 4;  // two tiles
   EXPECT_FALSE(npu::can_exchange(op));
   op = convolution(7, 3, 16, 16, 1, 1);
-  op.kernel.width = 100;                                   // longer than rows may be
+  op.kernel.width = 100;  // longer than rows may be
   EXPECT_FALSE(npu::can_exchange(op));
 }
 
@@ -89,19 +92,22 @@ TEST(StepPlan, LaysAColumnDownAsARow) {
   EXPECT_LT(npu::estimate({&plan->op, 1}, model).npu, npu::estimate({&as_it_is, 1}, model).npu);
 }
 
-// Behind a long operation weights come for nothing; without one, in front of the first operation, they are read where they lie, or in parts.
+// Behind a long operation weights come for nothing; without one, in front of the first operation, they are
+// read where they lie, or in parts.
 TEST(StepPlan, CopiesWeightsWhereThatIsHidden) {
   const npu::CycleModel model = model_of("ethos-u55-128", "Ethos_U65_High_End", "Shared_Sram");
   npu::Operation front = convolution(32, 32, 32, 32, 3, 3);
   ASSERT_TRUE(npu::choose_block(front, model).ok());
   const npu::Operation op = convolution(16, 16, 64, 64, 1, 1);
-  const auto behind = npu::plan_step(op, {&front, 1}, 4096, model), first = npu::plan_step(op, {}, 4096, model);
+  const auto behind = npu::plan_step(op, {&front, 1}, 4096, model),
+             first = npu::plan_step(op, {}, 4096, model);
   ASSERT_TRUE(behind.ok() && first.ok());
   EXPECT_TRUE(behind->copied);
   EXPECT_EQ(behind->slices, std::vector<std::int32_t>{64});
   EXPECT_TRUE(!first->copied || first->slices.size() > 1);
   // Where constants lie in the memory on the chip nothing is copied.
-  const auto inside = npu::plan_step(op, {&front, 1}, 4096, model_of("ethos-u55-128", "Ethos_U65_High_End", "Sram_Only"));
+  const auto inside =
+      npu::plan_step(op, {&front, 1}, 4096, model_of("ethos-u55-128", "Ethos_U65_High_End", "Sram_Only"));
   ASSERT_TRUE(inside.ok());
   EXPECT_FALSE(inside->copied);
 }
@@ -118,12 +124,14 @@ TEST(StepPlan, SlicesChannelsOfDepthwiseMapsOnBothSides) {
   EXPECT_EQ(npu::slice_of(op, 16, 32).ifm.depth, 48);
 }
 
-// Tables of different sizes share the accelerator's memory: when one is used, it is what was copied there last.
+// Tables of different sizes share the accelerator's memory: when one is used, it is what was copied there
+// last.
 TEST(Schedule, TablesOfDifferentSizesDoNotCoverEachOther) {
   const npu::Accelerator& accelerator = **npu::find_accelerator(std::string_view("ethos-u55-128"));
   npu::Schedule schedule(accelerator);
   std::vector<std::vector<std::byte>> tables;
-  for (const std::size_t size : {256, 1024, 256, 256, 1024, 2048, 256}) tables.emplace_back(size, static_cast<std::byte>(tables.size() + 1));
+  for (const std::size_t size : {256, 1024, 256, 256, 1024, 2048, 256})
+    tables.emplace_back(size, static_cast<std::byte>(tables.size() + 1));
   std::vector<std::size_t> used;
   for (const std::size_t i : {0, 1, 2, 0, 1, 3, 4, 0, 5, 6, 1, 6, 5, 0, 2}) {
     npu::Operation op = convolution(1, 2, 8, 8, 1, 1);
@@ -134,16 +142,19 @@ TEST(Schedule, TablesOfDifferentSizesDoNotCoverEachOther) {
     schedule.add_with_table(op, 4096 * i, tables[i]);
     used.push_back(i);
   }
-  std::vector<std::size_t> memory(2048);                   // which table each byte is of, plus 1
+  std::vector<std::size_t> memory(2048);  // which table each byte is of, plus 1
   std::size_t next = 0;
   for (const npu::Operation& op : schedule.operations()) {
     if (op.kind == npu::OperationKind::dma) {
       const auto at = static_cast<std::size_t>(op.dma.target.address) - accelerator.table_base();
       ASSERT_LE(at + static_cast<std::size_t>(op.dma.length), memory.size());
-      std::fill_n(memory.begin() + static_cast<std::ptrdiff_t>(at), op.dma.length, static_cast<std::size_t>(op.dma.source.address) / 4096 + 1);
+      std::fill_n(memory.begin() + static_cast<std::ptrdiff_t>(at), op.dma.length,
+                  static_cast<std::size_t>(op.dma.source.address) / 4096 + 1);
     } else if (op.computes()) {
-      const std::size_t table = used[next++], size = tables[table].size(), at = size * static_cast<std::size_t>(op.activation.slot());
-      for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(memory[at + i], table + 1) << "operation " << op.index << ", byte " << i;
+      const std::size_t table = used[next++], size = tables[table].size(),
+                        at = size * static_cast<std::size_t>(op.activation.slot());
+      for (std::size_t i = 0; i < size; ++i)
+        ASSERT_EQ(memory[at + i], table + 1) << "operation " << op.index << ", byte " << i;
     }
   }
   EXPECT_EQ(next, used.size());

@@ -1,4 +1,5 @@
-// Where the elements of a map lie: strides that leave gaps, bricks that lie apart, four tiles of different heights.
+// Where the elements of a map lie: strides that leave gaps, bricks that lie apart, four tiles of different
+// heights.
 #include <gtest/gtest.h>
 
 #include "npu/host/feature_map.h"

@@ -1,4 +1,5 @@
-// What the Ethos-U back end stores with a program: every way in which ExecuTorch's own reader accepts too much, refused.
+// What the Ethos-U back end stores with a program: every way in which ExecuTorch's own reader accepts too
+// much, refused.
 #include "npu/host/vela_stream.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,10 @@ using npu::NamedData;
 using npu::read_vela_stream;
 
 // Where things stand in tiny_vela_stream().
-constexpr std::size_t kCommands = 32, kWeights = kCommands + 48, kScratch = kWeights + 48, kInputs = kScratch + 48, kOutputs = kInputs + 80, kEnd = kOutputs + 80;
+constexpr std::size_t kCommands = 32, kWeights = kCommands + 48, kScratch = kWeights + 48,
+                      kInputs = kScratch + 48, kOutputs = kInputs + 80, kEnd = kOutputs + 80;
 constexpr std::size_t kSize = 16, kExternal = 20, kData = 32;
-constexpr std::size_t kFirst = kInputs + kData + 4;   // the first tensor
+constexpr std::size_t kFirst = kInputs + kData + 4;  // the first tensor
 
 std::string refusal(const Bytes& payload, const std::vector<NamedData>& named = {}) {
   const auto read = read_vela_stream(payload, named);
@@ -51,7 +53,9 @@ TEST(VelaStream, EveryTruncationIsRefused) {
   }
 }
 
-TEST(VelaStream, LessThanABlockHead) { EXPECT_EQ(refusal(Bytes(31)), "block \"vela_bin_stream\": 31 bytes left, expected 32 for its head"); }
+TEST(VelaStream, LessThanABlockHead) {
+  EXPECT_EQ(refusal(Bytes(31)), "block \"vela_bin_stream\": 31 bytes left, expected 32 for its head");
+}
 
 TEST(VelaStream, HeadAndFootOnly) {
   Bytes payload = tiny_vela_stream();
@@ -76,25 +80,47 @@ TEST(VelaStream, NameIsOnlyAPrefix) {
 }
 
 TEST(VelaStream, BlockIsLargerThanThePayload) {
-  EXPECT_NE(refusal_with(kWeights + kSize, 0xfffffff1).find("block \"weight_data\": 4294967281 bytes of data, but "), std::string::npos);
+  EXPECT_NE(refusal_with(kWeights + kSize, 0xfffffff1)
+                .find("block \"weight_data\": 4294967281 bytes of data, but "),
+            std::string::npos);
 }
 
 TEST(VelaStream, NoCommandStream) {
   EXPECT_NE(refusal_with(kCommands + kData, 0).find("bytes that are no command stream"), std::string::npos);
   EXPECT_NE(refusal_with(kCommands + kSize, 0).find("0 bytes that are no command stream"), std::string::npos);
-  EXPECT_NE(refusal_with(kCommands + kSize, 13).find("13 bytes that are no command stream"), std::string::npos);
+  EXPECT_NE(refusal_with(kCommands + kSize, 13).find("13 bytes that are no command stream"),
+            std::string::npos);
 }
 
-TEST(VelaStream, ScratchOfOneByteWithInputAt16) { EXPECT_EQ(refusal_with(kScratch + kData, 1), "block \"inputs\", tensor 0: 1 bytes at 16, outside of the scratch memory of 1"); }
+TEST(VelaStream, ScratchOfOneByteWithInputAt16) {
+  EXPECT_EQ(refusal_with(kScratch + kData, 1),
+            "block \"inputs\", tensor 0: 1 bytes at 16, outside of the scratch memory of 1");
+}
 
-TEST(VelaStream, OffsetIsNegative) { EXPECT_EQ(refusal_with(kFirst + 28, static_cast<std::uint32_t>(-4096)), "block \"inputs\", tensor 0: 1 bytes at -4096, outside of the scratch memory of 64"); }
+TEST(VelaStream, OffsetIsNegative) {
+  EXPECT_EQ(refusal_with(kFirst + 28, static_cast<std::uint32_t>(-4096)),
+            "block \"inputs\", tensor 0: 1 bytes at -4096, outside of the scratch memory of 64");
+}
 
-TEST(VelaStream, CountIsAMillion) { EXPECT_EQ(refusal_with(kInputs + kData, 1000000), "block \"inputs\": 1000000 tensors in 40 bytes, expected 4 and 36 for each"); }
-TEST(VelaStream, CountIsNegative) { EXPECT_EQ(refusal_with(kInputs + kData, 0xffffffff), "block \"inputs\": -1 tensors in 40 bytes, expected 4 and 36 for each"); }
+TEST(VelaStream, CountIsAMillion) {
+  EXPECT_EQ(refusal_with(kInputs + kData, 1000000),
+            "block \"inputs\": 1000000 tensors in 40 bytes, expected 4 and 36 for each");
+}
+TEST(VelaStream, CountIsNegative) {
+  EXPECT_EQ(refusal_with(kInputs + kData, 0xffffffff),
+            "block \"inputs\": -1 tensors in 40 bytes, expected 4 and 36 for each");
+}
 
-TEST(VelaStream, RegionDoesNotExist) { EXPECT_EQ(refusal_with(kFirst + 32, 3), "block \"inputs\", tensor 0: region 3, expected 0 to 2"); }
-TEST(VelaStream, ElementSizeIsUnknown) { EXPECT_EQ(refusal_with(kFirst + 24, 3), "block \"inputs\", tensor 0: elements of 3 bytes, expected 1, 2 or 4"); }
-TEST(VelaStream, ShapeIsEmpty) { EXPECT_EQ(refusal_with(kFirst, 0), "block \"inputs\", tensor 0: a shape with a 0 in it"); }
+TEST(VelaStream, RegionDoesNotExist) {
+  EXPECT_EQ(refusal_with(kFirst + 32, 3), "block \"inputs\", tensor 0: region 3, expected 0 to 2");
+}
+TEST(VelaStream, ElementSizeIsUnknown) {
+  EXPECT_EQ(refusal_with(kFirst + 24, 3),
+            "block \"inputs\", tensor 0: elements of 3 bytes, expected 1, 2 or 4");
+}
+TEST(VelaStream, ShapeIsEmpty) {
+  EXPECT_EQ(refusal_with(kFirst, 0), "block \"inputs\", tensor 0: a shape with a 0 in it");
+}
 
 TEST(VelaStream, ShapeOverflows) {
   Bytes payload = tiny_vela_stream();
@@ -124,7 +150,8 @@ TEST(VelaStream, NamedDataIsFoundByItsWholeKey) {
   const auto read = read_vela_stream(payload, named);
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(read->weights.size(), 5u);
-  EXPECT_EQ(refusal_with(kWeights + kExternal, 2, 1), "block \"weight_data\": external is 2, expected 0 or 1");
+  EXPECT_EQ(refusal_with(kWeights + kExternal, 2, 1),
+            "block \"weight_data\": external is 2, expected 0 or 1");
 }
 
 // The measurement that the format's own reader failed: what is taken has everything inside.
@@ -144,9 +171,13 @@ TEST(VelaStream, MutationsAreRefusedOrInside) {
         continue;
       }
       for (const auto* list : {&read->inputs, &read->outputs}) {
-        for (const auto& tensor : *list) EXPECT_LE(static_cast<std::uint64_t>(tensor.offset) + tensor.bytes, read->scratch);
+        for (const auto& tensor : *list)
+          EXPECT_LE(static_cast<std::uint64_t>(tensor.offset) + tensor.bytes, read->scratch);
       }
-      const auto inside = [&](std::span<const std::byte> part) { return part.empty() || (part.data() >= mutated.data() && part.data() + part.size() <= mutated.data() + mutated.size()); };
+      const auto inside = [&](std::span<const std::byte> part) {
+        return part.empty() || (part.data() >= mutated.data() &&
+                                part.data() + part.size() <= mutated.data() + mutated.size());
+      };
       EXPECT_TRUE(inside(read->commands) && inside(read->weights));
     }
     EXPECT_GT(refused, 400) << name;

@@ -65,12 +65,15 @@ TEST_F(Actions, ACommandGetsTheEventAsArgumentsEnvironmentAndInput) {
   Events::at = {8000};
   // Whatever a label holds is one argument, and nothing that a shell would read.
   Events::label = "a b; $(touch /nowhere) 'c'";
-  const std::string program = script("printf '%s\\n' \"$#\" \"$1\" \"$2\" \"$RUNNEL_LABEL\" \"$RUNNEL_SCORE\" \"$RUNNEL_SOURCE\" > " + out() + "; cat >> " + out());
+  const std::string program =
+      script("printf '%s\\n' \"$#\" \"$1\" \"$2\" \"$RUNNEL_LABEL\" \"$RUNNEL_SCORE\" \"$RUNNEL_SOURCE\" > " +
+             out() + "; cat >> " + out());
   const auto graph = build("command run=\"" + program + " {label} 'at {start}s {x}'\"");
   ASSERT_TRUE(graph->run().ok());
   std::istringstream lines(read_text(out()));
   std::string line;
-  for (const char* expected : {"2", "a b; $(touch /nowhere) 'c'", "at 0.500s {x}", "a b; $(touch /nowhere) 'c'", "0.9000", "lossy"}) {
+  for (const char* expected : {"2", "a b; $(touch /nowhere) 'c'", "at 0.500s {x}",
+                               "a b; $(touch /nowhere) 'c'", "0.9000", "lossy"}) {
     std::getline(lines, line);
     EXPECT_EQ(line, expected);
   }
@@ -78,7 +81,8 @@ TEST_F(Actions, ACommandGetsTheEventAsArgumentsEnvironmentAndInput) {
   const Json record = Json::parse(line);
   EXPECT_EQ(record["label"], "a b; $(touch /nowhere) 'c'");
   EXPECT_EQ(record["start"], 0.5);
-  EXPECT_EQ(action(*graph), Json::parse(R"({"output":"command","events":1,"done":1,"failed":0,"dropped":0})"));
+  EXPECT_EQ(action(*graph),
+            Json::parse(R"({"output":"command","events":1,"done":1,"failed":0,"dropped":0})"));
 }
 
 TEST_F(Actions, CommandsAreDoneBeforeTheRunEnds) {
@@ -89,9 +93,10 @@ TEST_F(Actions, CommandsAreDoneBeforeTheRunEnds) {
 }
 
 TEST_F(Actions, AFailedCommandIsToldCountedAndFailsTheRun) {
-  for (const auto& [run, told] : {std::pair<std::string, std::string>{script("exit 3"), "ended with exit code 3"},
-                                  {script("kill -9 $$"), "was ended by signal 9"},
-                                  {"/nowhere/program", "/nowhere/program: cannot be run: No such file or directory"}}) {
+  for (const auto& [run, told] :
+       {std::pair<std::string, std::string>{script("exit 3"), "ended with exit code 3"},
+        {script("kill -9 $$"), "was ended by signal 9"},
+        {"/nowhere/program", "/nowhere/program: cannot be run: No such file or directory"}}) {
     notes_.clear();
     const auto graph = build("command run=" + run);
     const Status status = graph->run();
@@ -117,7 +122,9 @@ TEST_F(Actions, NewsOfAFailureComeDuringTheRun) {
 TEST_F(Actions, ACommandThatTakesTooLongIsEndedWithAllThatItStarted) {
   Events::at = {8000};
   const auto start = std::chrono::steady_clock::now();
-  const auto graph = build("command run='" + script("trap '' TERM; sleep 61 & echo $! > " + out() + "; wait; sleep 61") + "' timeout=0.3");
+  const auto graph =
+      build("command run='" + script("trap '' TERM; sleep 61 & echo $! > " + out() + "; wait; sleep 61") +
+            "' timeout=0.3");
   EXPECT_FALSE(graph->run().ok());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   EXPECT_EQ(action(*graph)["failed"], 1);
@@ -156,7 +163,8 @@ TEST_F(Actions, GraphsAreCheckedWithoutActing) {
   const auto graph = build("command run='" + script("echo x >> " + out()) + "'");
   EXPECT_FALSE(fs::exists(out()));
   EXPECT_THAT(failure_of("lossy ! events ! command run=''", options()), HasSubstr("expected a program"));
-  EXPECT_THAT(failure_of("lossy ! events ! send to=nowhere", options()), HasSubstr("expected tcp:HOST:PORT or unix:PATH"));
+  EXPECT_THAT(failure_of("lossy ! events ! send to=nowhere", options()),
+              HasSubstr("expected tcp:HOST:PORT or unix:PATH"));
 }
 
 // The other side of `send`.
@@ -194,7 +202,8 @@ class Listener {
 };
 
 TEST_F(Actions, SendGivesLinesToASocket) {
-  for (const std::string& address : {std::string("tcp:127.0.0.1:0"), "unix:" + (folder_.path() / "s").string()}) {
+  for (const std::string& address :
+       {std::string("tcp:127.0.0.1:0"), "unix:" + (folder_.path() / "s").string()}) {
     Lossy::losses = {{12000, 400}};
     Listener listener(address);
     const auto graph = build("send to=" + listener.address());
@@ -203,7 +212,8 @@ TEST_F(Actions, SendGivesLinesToASocket) {
     const auto lines = listener.lines(10);
     ASSERT_EQ(lines.size(), 4u);
     EXPECT_EQ(Json::parse(lines[0])["start"], 0.1);
-    EXPECT_EQ(Json::parse(lines[2]), Json::parse(R"({"type":"gap","source":"lossy","start":0.75,"end":0.775,"lost_samples":400})"));
+    EXPECT_EQ(Json::parse(lines[2]),
+              Json::parse(R"({"type":"gap","source":"lossy","start":0.75,"end":0.775,"lost_samples":400})"));
     EXPECT_EQ(Json::parse(lines[3])["start"], 1.0);
     EXPECT_EQ(action(*graph), Json::parse(R"({"output":"send","events":4,"done":4,"failed":0,"dropped":0})"));
   }

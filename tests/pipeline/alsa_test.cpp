@@ -26,12 +26,17 @@ class Alsa : public testing::Test {
     if (!have_alsa()) GTEST_SKIP() << "SKIPPED: this build has no ALSA (RUNNEL_ALSA)";
     samples_ = make_samples(8000);
     const fs::path raw = folder_.path() / "in.raw", configuration = folder_.path() / "asound.conf";
-    std::ofstream(raw, std::ios::binary).write(reinterpret_cast<const char*>(samples_.data()), static_cast<std::streamsize>(samples_.size() * 2));
-    std::ofstream(configuration) << "</usr/share/alsa/alsa.conf>\n"
-                                 << "pcm.filecap { type file slave.pcm \"null\" file \"/dev/null\" infile \"" << raw.string() << "\" format \"raw\" }\n"
-                                 << "pcm.quiet { type null }\n"
-                                 << "pcm.speaker { type file slave.pcm \"null\" file \"" << played().string() << "\" format \"raw\" }\n"
-                                 << "pcm.plugged { type plug slave { pcm \"filecap\" rate 16000 channels 1 format S16_LE } }\n";
+    std::ofstream(raw, std::ios::binary)
+        .write(reinterpret_cast<const char*>(samples_.data()),
+               static_cast<std::streamsize>(samples_.size() * 2));
+    std::ofstream(configuration)
+        << "</usr/share/alsa/alsa.conf>\n"
+        << "pcm.filecap { type file slave.pcm \"null\" file \"/dev/null\" infile \"" << raw.string()
+        << "\" format \"raw\" }\n"
+        << "pcm.quiet { type null }\n"
+        << "pcm.speaker { type file slave.pcm \"null\" file \"" << played().string()
+        << "\" format \"raw\" }\n"
+        << "pcm.plugged { type plug slave { pcm \"filecap\" rate 16000 channels 1 format S16_LE } }\n";
     setenv("ALSA_CONFIG_PATH", configuration.c_str(), 1);
   }
   GraphOptions options(std::int64_t tick = 160) {
@@ -47,18 +52,24 @@ class Alsa : public testing::Test {
 
 TEST_F(Alsa, PlaysWhatItGets) {
   write_recording(folder_.path() / "a.wav", samples_);
-  const auto graph = run_graph("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=speaker format=s16", options());
-  const std::string heard = read_text(played()), expected(reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2);
+  const auto graph = run_graph(
+      "wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=speaker format=s16", options());
+  const std::string heard = read_text(played()),
+                    expected(reinterpret_cast<const char*>(samples_.data()), samples_.size() * 2);
   EXPECT_EQ(heard.size(), expected.size());
   EXPECT_TRUE(heard == expected);
-  EXPECT_NE(failure_of("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=nowhere", options()).find("alsa: device nowhere: cannot open: "), std::string::npos);
+  EXPECT_NE(
+      failure_of("wav path=" + (folder_.path() / "a.wav").string() + " ! alsa device=nowhere", options())
+          .find("alsa: device nowhere: cannot open: "),
+      std::string::npos);
 }
 
 TEST_F(Alsa, GivesTheSamplesOfTheDevice) {
   for (const std::int64_t tick : {7, 160, 4096}) {
     const auto graph = run_graph("alsa device=filecap rate=16000 duration=500ms ! keep", options(tick));
     ASSERT_EQ(Keep::values.size(), 8000u);
-    for (std::size_t i = 0; i < samples_.size(); ++i) ASSERT_EQ(Keep::values[i], static_cast<float>(samples_[i]) / 32768) << i;
+    for (std::size_t i = 0; i < samples_.size(); ++i)
+      ASSERT_EQ(Keep::values[i], static_cast<float>(samples_[i]) / 32768) << i;
     EXPECT_EQ(Keep::format.clock.sample_rate, 16000);
     EXPECT_EQ(Keep::format.source, "filecap");
     EXPECT_EQ(graph->executor().lost(), 0);

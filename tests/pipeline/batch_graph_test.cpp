@@ -31,8 +31,11 @@ class GraphWorkerTest : public testing::Test {
     options.tick = 8192;
     return options;
   }
-  std::string write(const std::string& name, std::size_t frames, int rate, int channels = 1, int format = 0) const {
-    write_recording(file(name), make_samples(frames * static_cast<std::size_t>(channels), static_cast<unsigned>(frames)), rate, channels, format);
+  std::string write(const std::string& name, std::size_t frames, int rate, int channels = 1,
+                    int format = 0) const {
+    write_recording(file(name),
+                    make_samples(frames * static_cast<std::size_t>(channels), static_cast<unsigned>(frames)),
+                    rate, channels, format);
     return file(name);
   }
   runnel::test::TemporaryFolder folder_;
@@ -41,9 +44,13 @@ class GraphWorkerTest : public testing::Test {
 // Everything that a front end can remember has to be forgotten between two recordings.
 TEST_F(GraphWorkerTest, AGraphThatIsUsedAgainGivesWhatANewOneGives) {
   std::vector<std::string> paths;
-  for (const int i : {0, 1, 2, 3, 4, 5}) paths.push_back(write(std::to_string(i) + ".wav", static_cast<std::size_t>(3000 + 1711 * i), i % 3 == 0 ? 8000 : 16000, i % 4 == 1 ? 2 : 1));
-  for (const char* front : {"fbank preset=kaldi", "fbank preset=kaldi dither=1", "fbank preset=whisper", "fbank preset=kaldi snip_edges=false kind=mfcc", "microfrontend preset=microfrontend",
-                            "fbank preset=kaldi ! deltas", "fbank preset=kaldi ! stack"}) {
+  for (const int i : {0, 1, 2, 3, 4, 5})
+    paths.push_back(write(std::to_string(i) + ".wav", static_cast<std::size_t>(3000 + 1711 * i),
+                          i % 3 == 0 ? 8000 : 16000, i % 4 == 1 ? 2 : 1));
+  for (const char* front :
+       {"fbank preset=kaldi", "fbank preset=kaldi dither=1", "fbank preset=whisper",
+        "fbank preset=kaldi snip_edges=false kind=mfcc", "microfrontend preset=microfrontend",
+        "fbank preset=kaldi ! deltas", "fbank preset=kaldi ! stack"}) {
     SCOPED_TRACE(front);
     const std::string behind = std::string(front) + " ! frame_rows to=npy";
     GraphWorker one(behind, {}, options());
@@ -66,7 +73,8 @@ TEST_F(GraphWorkerTest, FailuresLeaveNothingBehindInTheGraph) {
   write("cut.wav", 9000, 16000, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
   std::filesystem::resize_file(file("cut.wav"), std::filesystem::file_size(file("cut.wav")) / 2);
   GraphWorker worker(behind, {}, options());
-  const Outcome before = worker.process(of(good)), cut = worker.process(of(file("cut.wav"))), after = worker.process(of(good));
+  const Outcome before = worker.process(of(good)), cut = worker.process(of(file("cut.wav"))),
+                after = worker.process(of(good));
   EXPECT_EQ(cut.counts.code, Code::invalid_data);
   EXPECT_THAT(cut.records, HasSubstr("{\"type\":\"error\",\"source\":"));
   EXPECT_THAT(cut.records, HasSubstr("\"reason\":\"wav: "));
@@ -74,9 +82,12 @@ TEST_F(GraphWorkerTest, FailuresLeaveNothingBehindInTheGraph) {
 }
 
 TEST_F(GraphWorkerTest, PiecesGiveTheBitsOfTheWhole) {
-  const std::vector<std::string> paths = {write("a.wav", 16000 * 9 + 77, 16000), write("b.wav", 8000 * 11 + 3, 8000), write("c.wav", 44100 * 8 + 1, 44100, 2),
-                                          write("d.flac", 48000 * 7, 48000, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16)};
-  for (const char* front : {"fbank preset=kaldi", "fbank preset=kaldi snip_edges=false", "fbank preset=kaldi frame_shift=12.5 kind=mfcc ! cmvn mean=1 deviation=2"}) {
+  const std::vector<std::string> paths = {
+      write("a.wav", 16000 * 9 + 77, 16000), write("b.wav", 8000 * 11 + 3, 8000),
+      write("c.wav", 44100 * 8 + 1, 44100, 2),
+      write("d.flac", 48000 * 7, 48000, 1, SF_FORMAT_FLAC | SF_FORMAT_PCM_16)};
+  for (const char* front : {"fbank preset=kaldi", "fbank preset=kaldi snip_edges=false",
+                            "fbank preset=kaldi frame_shift=12.5 kind=mfcc ! cmvn mean=1 deviation=2"}) {
     for (const double seconds : {1.0, 2.37}) {
       for (const std::string& path : paths) {
         SCOPED_TRACE(std::string(front) + " " + path + " " + std::to_string(seconds));
@@ -99,15 +110,19 @@ TEST_F(GraphWorkerTest, PiecesGiveTheBitsOfTheWhole) {
 }
 
 TEST_F(GraphWorkerTest, WhatRemembersEverythingIsNotSplit) {
-  const std::string path = write("a.wav", 16000 * 5, 16000), lossy = write("b.ogg", 16000 * 5, 16000, 1, SF_FORMAT_OGG | SF_FORMAT_VORBIS);
+  const std::string path = write("a.wav", 16000 * 5, 16000),
+                    lossy = write("b.ogg", 16000 * 5, 16000, 1, SF_FORMAT_OGG | SF_FORMAT_VORBIS);
   SpareThreads spare;
-  for (const char* front : {"microfrontend preset=microfrontend", "fbank preset=kaldi dither=1", "fbank preset=whisper", "fbank preset=kaldi ! cmvn mode=utterance"}) {
+  for (const char* front : {"microfrontend preset=microfrontend", "fbank preset=kaldi dither=1",
+                            "fbank preset=whisper", "fbank preset=kaldi ! cmvn mode=utterance"}) {
     SCOPED_TRACE(front);
-    GraphWorker worker(std::string(front) + " ! frame_rows to=npy", {}, options(), {front, "pieces ! frame_rows to=npy", &spare, 1});
+    GraphWorker worker(std::string(front) + " ! frame_rows to=npy", {}, options(),
+                       {front, "pieces ! frame_rows to=npy", &spare, 1});
     (void)worker.process(of(path));
     EXPECT_EQ(worker.split(), 0);
   }
-  GraphWorker worker("fbank preset=kaldi ! frame_rows to=npy", {}, options(), {"fbank preset=kaldi", "pieces ! frame_rows to=npy", &spare, 1});
+  GraphWorker worker("fbank preset=kaldi ! frame_rows to=npy", {}, options(),
+                     {"fbank preset=kaldi", "pieces ! frame_rows to=npy", &spare, 1});
   EXPECT_EQ(worker.process(of(lossy)).counts.code, Code::ok);
   EXPECT_EQ(worker.split(), 0) << "nothing says that samples of this encoding are found exactly";
   EXPECT_EQ(worker.process(of(path)).counts.code, Code::ok);
@@ -120,7 +135,8 @@ TEST_F(GraphWorkerTest, AFailureInAPieceIsThatOfTheWhole) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) * 2 / 3);
   SpareThreads spare;
   const std::string behind = "fbank preset=kaldi ! frame_rows to=npy";
-  GraphWorker whole(behind, {}, options()), split(behind, {}, options(), {"fbank preset=kaldi", "pieces ! frame_rows to=npy", &spare, 1});
+  GraphWorker whole(behind, {}, options()),
+      split(behind, {}, options(), {"fbank preset=kaldi", "pieces ! frame_rows to=npy", &spare, 1});
   const Outcome expected = whole.process(of(path)), found = split.process(of(path));
   EXPECT_EQ(expected.counts.code, Code::invalid_data);
   EXPECT_EQ(found.records, expected.records);

@@ -1,4 +1,5 @@
-// The machinery of a batch, with a worker that only looks at names: lists, shards, journals, resuming, merging, answers.
+// The machinery of a batch, with a worker that only looks at names: lists, shards, journals, resuming,
+// merging, answers.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +46,8 @@ class NameWorker final : public Worker {
       add_error(outcome, recording.path, Status(Code::invalid_data, "bad"));
       return outcome;
     }
-    outcome.records = with_fields("{\"type\":\"event\",\"source\":" + path_string(name) + "}", recording) + '\n';
+    outcome.records =
+        with_fields("{\"type\":\"event\",\"source\":" + path_string(name) + "}", recording) + '\n';
     outcome.counts.events = 1;
     return outcome;
   }
@@ -66,7 +68,9 @@ class BatchRun : public testing::Test {
   // `count` files of 1 to 9 bytes; every seventh fails.
   std::vector<std::string> make_files(int count) const {
     fs::create_directories(file("set"));
-    for (int i = 0; i < count; ++i) write(file("set/" + std::to_string(1000 + i) + (i % 7 == 3 ? "bad" : "") + ".wav"), std::string(static_cast<std::size_t>(1 + i * 5 % 9), 'x'));
+    for (int i = 0; i < count; ++i)
+      write(file("set/" + std::to_string(1000 + i) + (i % 7 == 3 ? "bad" : "") + ".wav"),
+            std::string(static_cast<std::size_t>(1 + i * 5 % 9), 'x'));
     return {file("set").string()};
   }
   std::vector<std::string> names(const std::vector<std::string>& inputs) const {
@@ -74,7 +78,8 @@ class BatchRun : public testing::Test {
     auto list = list_recordings(inputs);
     EXPECT_TRUE(list.ok()) << list.status().text();
     if (!list.ok()) return found;
-    for (const Recording& recording : *list) found.push_back(recording.path.substr(folder_.path().string().size() + 1));
+    for (const Recording& recording : *list)
+      found.push_back(recording.path.substr(folder_.path().string().size() + 1));
     return found;
   }
   std::string refused(const std::vector<std::string>& inputs) const {
@@ -82,15 +87,22 @@ class BatchRun : public testing::Test {
     EXPECT_FALSE(list.ok());
     return std::string(list.status().text());
   }
-  Result<RunOutput> begin(const fs::path& output, const std::vector<std::string>& inputs, Shard shard = {}) const {
+  Result<RunOutput> begin(const fs::path& output, const std::vector<std::string>& inputs,
+                          Shard shard = {}) const {
     RUNNEL_ASSIGN(Recordings all, list_recordings(inputs));
-    JournalHead head{.call = 1, .list = checksum(all), .total = static_cast<std::int64_t>(all.size()), .here = 0, .shard = shard, .prefix = {}};
+    JournalHead head{.call = 1,
+                     .list = checksum(all),
+                     .total = static_cast<std::int64_t>(all.size()),
+                     .here = 0,
+                     .shard = shard,
+                     .prefix = {}};
     auto share = share_of(std::move(all), shard);
     head.here = static_cast<std::int64_t>(share.size());
     return RunOutput::create(output, head, std::move(share));
   }
   // A complete run; gives the output.
-  std::string complete(const fs::path& output, const std::vector<std::string>& inputs, Shard shard = {}, unsigned jobs = 1) const {
+  std::string complete(const fs::path& output, const std::vector<std::string>& inputs, Shard shard = {},
+                       unsigned jobs = 1) const {
     auto opened = begin(output, inputs, shard);
     EXPECT_TRUE(opened.ok()) << opened.status().text();
     const Status status = run(*opened, make_worker, {.jobs = jobs});
@@ -111,9 +123,12 @@ TEST_F(BatchRun, FoldersAreWalkedOnceWhateverLinksSay) {
 
 TEST_F(BatchRun, PathsComeInByteOrder) {
   // Names that begin with one another, and bytes on both sides of the slash.
-  for (const char* folder : {"set/a", "set/a/b", "set/a b", "set/a-1", "set/a.wav.d", "set/A", "set/\xC3\xA9", "set/a/b.wav"}) fs::create_directories(file(folder));
+  for (const char* folder :
+       {"set/a", "set/a/b", "set/a b", "set/a-1", "set/a.wav.d", "set/A", "set/\xC3\xA9", "set/a/b.wav"})
+    fs::create_directories(file(folder));
   std::vector<std::string> expected;
-  for (const char* name : {"a.wav", "a/x.wav", "a/b/x.wav", "a/b.wav/x.wav", "a/b-.wav", "a b/x.wav", "a-1/x.wav", "a.wav.d/x.wav", "A/x.wav", "\xC3\xA9/x.wav", "z.wav", "\xFF.wav"}) {
+  for (const char* name : {"a.wav", "a/x.wav", "a/b/x.wav", "a/b.wav/x.wav", "a/b-.wav", "a b/x.wav",
+                           "a-1/x.wav", "a.wav.d/x.wav", "A/x.wav", "\xC3\xA9/x.wav", "z.wav", "\xFF.wav"}) {
     write(file("set") / name, "x");
     expected.push_back("set/" + std::string(name));
   }
@@ -127,7 +142,8 @@ TEST_F(BatchRun, WhatCannotBeReadIsAnErrorNotAWait) {
   fs::create_directory(file("set"));
   ASSERT_EQ(mkfifo(file("set/pipe.wav").c_str(), 0600), 0);
   fs::create_symlink(file("nowhere"), file("set/gone.wav"));
-  const std::string text = complete(file("out"), {file("set").string(), file("set/../set").string() + "/pipe.wav"});
+  const std::string text =
+      complete(file("out"), {file("set").string(), file("set/../set").string() + "/pipe.wav"});
   EXPECT_THAT(text, HasSubstr("pipe.wav: is a FIFO, expected a file"));
   EXPECT_THAT(text, HasSubstr("gone.wav: there is no such file"));
   EXPECT_THAT(text, HasSubstr("\"files\":3,\"failures\":3"));
@@ -140,7 +156,7 @@ TEST_F(BatchRun, AFolderThatCannotBeReachedIsAnError) {
   ASSERT_GE(top, 0);
   int at = top;
   const std::string name(200, 'd');
-  for (int i = 0; i < 25; ++i) {   // more than the 4096 bytes that a path may have
+  for (int i = 0; i < 25; ++i) {  // more than the 4096 bytes that a path may have
     ASSERT_EQ(mkdirat(at, name.c_str(), 0700), 0);
     const int inside = openat(at, name.c_str(), O_RDONLY | O_DIRECTORY);
     ASSERT_GE(inside, 0);
@@ -158,14 +174,19 @@ TEST_F(BatchRun, AnOutputThatIsNoFileIsNotReplacedByOne) {
   const auto inputs = make_files(2);
   ASSERT_EQ(mkfifo(file("fifo").c_str(), 0600), 0);
   fs::create_symlink("/dev/null", file("link"));
-  EXPECT_THAT(std::string(begin(file("fifo"), inputs).status().text()), HasSubstr("fifo: cannot create: it is a FIFO"));
-  EXPECT_THAT(std::string(begin(file("link"), inputs).status().text()), HasSubstr("link: cannot create: it is a device"));
-  for (const char* name : {"fifo", "link"}) EXPECT_FALSE(fs::exists(file(name + std::string(".part"))) || fs::exists(file(name + std::string(".journal"))));
+  EXPECT_THAT(std::string(begin(file("fifo"), inputs).status().text()),
+              HasSubstr("fifo: cannot create: it is a FIFO"));
+  EXPECT_THAT(std::string(begin(file("link"), inputs).status().text()),
+              HasSubstr("link: cannot create: it is a device"));
+  for (const char* name : {"fifo", "link"})
+    EXPECT_FALSE(fs::exists(file(name + std::string(".part"))) ||
+                 fs::exists(file(name + std::string(".journal"))));
 }
 
 TEST_F(BatchRun, AListWithoutLineEndsIsRefused) {
   write(file("list"), "a.wav\n" + std::string((1 << 20) + 1, 'x'));
-  EXPECT_THAT(refused({"@" + file("list").string()}), HasSubstr("list, line 2: more than 1048576 bytes without a line end"));
+  EXPECT_THAT(refused({"@" + file("list").string()}),
+              HasSubstr("list, line 2: more than 1048576 bytes without a line end"));
 }
 
 TEST_F(BatchRun, NamesOfAnyBytesComeThrough) {
@@ -183,13 +204,18 @@ TEST_F(BatchRun, NamesOfAnyBytesComeThrough) {
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ(reader->recordings()[0].path, (file("set") / bytes).string());
   // A manifest says such names as URIs.
-  write(file("m.jsonl"), "{\"path\":\"file://" + folder_.path().string() + "/set/caf%E9%20%ff%2541.wav\"}\n{\"path\":\"" + file("set/two").string() + "\\nlines.wav\"}\n");
+  write(file("m.jsonl"), "{\"path\":\"file://" + folder_.path().string() +
+                             "/set/caf%E9%20%ff%2541.wav\"}\n{\"path\":\"" + file("set/two").string() +
+                             "\\nlines.wav\"}\n");
   EXPECT_THAT(names({file("m.jsonl").string()}), ElementsAre("set/" + bytes, "set/" + line));
 }
 
 TEST_F(BatchRun, ManifestsCarryTheirFields) {
   write(file("a.wav"), "xyz");
-  write(file("m.ndjson"), "{\"path\":\"" + file("a.wav").string() + "\",\"offset\":1.25,\"duration\":2,\"id\":\"a1\",\"label\":\"yes\",\"n\":{\"k\":[1]}}\n\n" + file("a.wav").string() + "\r\n");
+  write(file("m.ndjson"),
+        "{\"path\":\"" + file("a.wav").string() +
+            "\",\"offset\":1.25,\"duration\":2,\"id\":\"a1\",\"label\":\"yes\",\"n\":{\"k\":[1]}}\n\n" +
+            file("a.wav").string() + "\r\n");
   auto list = list_recordings(std::vector<std::string>{file("m.ndjson").string()});
   ASSERT_TRUE(list.ok()) << list.status().text();
   ASSERT_EQ(list->size(), 2u);
@@ -198,18 +224,22 @@ TEST_F(BatchRun, ManifestsCarryTheirFields) {
   EXPECT_EQ((*list)[0].cost(), 64000);
   EXPECT_EQ((*list)[1].cost(), 3);
   EXPECT_EQ((*list)[1].index, 1);
-  EXPECT_THAT(complete(file("out"), {file("m.ndjson").string()}), HasSubstr("{\"type\":\"event\",\"source\":\"a.wav\",\"id\":\"a1\",\"fields\":{\"label\":\"yes\",\"n\":{\"k\":[1]}}}\n{\"type\":\"event\",\"source\":\"a.wav\"}\n"));
+  EXPECT_THAT(complete(file("out"), {file("m.ndjson").string()}),
+              HasSubstr("{\"type\":\"event\",\"source\":\"a.wav\",\"id\":\"a1\",\"fields\":{\"label\":"
+                        "\"yes\",\"n\":{\"k\":[1]}}}\n{\"type\":\"event\",\"source\":\"a.wav\"}\n"));
   const std::string deep(100, '[');
-  for (const auto& [line, reason] : std::map<std::string, std::string>{{"{\"path\":3}", "no \"path\""},
-                                                                       {"{\"path\":\"a\"", "not a JSON object"},
-                                                                       {"{\"path\":\"a\",\"offset\":-1}", "offset is -1"},
-                                                                       {"{\"path\":\"a\",\"duration\":\"1\"}", "duration is \"1\""},
-                                                                       {"{\"path\":\"a\",\"x\":" + deep, "deep"},
-                                                                       {"{\"path\":\"file://host/a\"}", "another machine"},
-                                                                       {"{\"path\":\"file:///a%0\"}", "two hexadecimal digits"},
-                                                                       {"{\"path\":\"a\\u0000b\"}", "zero byte"}}) {
+  for (const auto& [line, reason] :
+       std::map<std::string, std::string>{{"{\"path\":3}", "no \"path\""},
+                                          {"{\"path\":\"a\"", "not a JSON object"},
+                                          {"{\"path\":\"a\",\"offset\":-1}", "offset is -1"},
+                                          {"{\"path\":\"a\",\"duration\":\"1\"}", "duration is \"1\""},
+                                          {"{\"path\":\"a\",\"x\":" + deep, "deep"},
+                                          {"{\"path\":\"file://host/a\"}", "another machine"},
+                                          {"{\"path\":\"file:///a%0\"}", "two hexadecimal digits"},
+                                          {"{\"path\":\"a\\u0000b\"}", "zero byte"}}) {
     write(file("m.jsonl"), "fine.wav\n" + line + "\n");
-    EXPECT_THAT(refused({file("m.jsonl").string()}), testing::AllOf(HasSubstr("m.jsonl, line 2: "), HasSubstr(reason)));
+    EXPECT_THAT(refused({file("m.jsonl").string()}),
+                testing::AllOf(HasSubstr("m.jsonl, line 2: "), HasSubstr(reason)));
   }
 }
 
@@ -248,18 +278,30 @@ TEST_F(BatchRun, SharesAreBalancedAndComplete) {
 
 TEST(BatchShard, EnginesSayTheirShard) {
   const auto found = [](std::map<std::string, std::string> variables) {
-    const auto shard = engine_shard([&](const char* name) { return variables.contains(name) ? variables[name].c_str() : nullptr; });
-    return shard.ok() ? shard->from + " " + std::to_string(shard->shard.index) + "/" + std::to_string(shard->shard.count) : std::string(shard.status().text());
+    const auto shard = engine_shard(
+        [&](const char* name) { return variables.contains(name) ? variables[name].c_str() : nullptr; });
+    return shard.ok() ? shard->from + " " + std::to_string(shard->shard.index) + "/" +
+                            std::to_string(shard->shard.count)
+                      : std::string(shard.status().text());
   };
   EXPECT_EQ(found({}), " 0/1");
-  EXPECT_EQ(found({{"SLURM_ARRAY_TASK_ID", "12"}, {"SLURM_ARRAY_TASK_COUNT", "8"}, {"SLURM_ARRAY_TASK_MIN", "10"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), "SLURM_ARRAY_TASK_ID 2/8");
-  EXPECT_EQ(found({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "OMPI_COMM_WORLD_RANK 3/4");
+  EXPECT_EQ(found({{"SLURM_ARRAY_TASK_ID", "12"},
+                   {"SLURM_ARRAY_TASK_COUNT", "8"},
+                   {"SLURM_ARRAY_TASK_MIN", "10"},
+                   {"PMI_RANK", "0"},
+                   {"PMI_SIZE", "2"}}),
+            "SLURM_ARRAY_TASK_ID 2/8");
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}),
+            "OMPI_COMM_WORLD_RANK 3/4");
   EXPECT_EQ(found({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}), "PMI_RANK 1/2");
   EXPECT_EQ(found({{"SGE_TASK_ID", "5"}, {"SGE_TASK_LAST", "5"}}), "SGE_TASK_ID 4/5");
-  EXPECT_EQ(found({{"SGE_TASK_ID", "undefined"}, {"JOB_COMPLETION_INDEX", "0"}, {"RUNNEL_SHARDS", "3"}}), "JOB_COMPLETION_INDEX 0/3");
-  EXPECT_THAT(found({{"JOB_COMPLETION_INDEX", "0"}}), HasSubstr("JOB_COMPLETION_INDEX=0 with RUNNEL_SHARDS=: no shard"));
+  EXPECT_EQ(found({{"SGE_TASK_ID", "undefined"}, {"JOB_COMPLETION_INDEX", "0"}, {"RUNNEL_SHARDS", "3"}}),
+            "JOB_COMPLETION_INDEX 0/3");
+  EXPECT_THAT(found({{"JOB_COMPLETION_INDEX", "0"}}),
+              HasSubstr("JOB_COMPLETION_INDEX=0 with RUNNEL_SHARDS=: no shard"));
   EXPECT_THAT(found({{"SLURM_ARRAY_TASK_ID", "4"}, {"SLURM_ARRAY_TASK_COUNT", "4"}}), HasSubstr("no shard"));
-  for (const char* text : {"", "1", "2/2", "-1/2", "0/0", "0/2x", "a/b", "0/99999999"}) EXPECT_FALSE(parse_shard(text).ok()) << text;
+  for (const char* text : {"", "1", "2/2", "-1/2", "0/0", "0/2x", "a/b", "0/99999999"})
+    EXPECT_FALSE(parse_shard(text).ok()) << text;
   EXPECT_EQ(parse_shard("1/3")->index, 1);
 }
 
@@ -320,7 +362,7 @@ TEST_F(BatchRun, ACrashAtAnyMomentLosesAndRepeatsNothing) {
     if (round % 3 != 1) fs::resize_file(journal_path(out), journal - random() % 2000);
     if (round % 5 == 0) std::ofstream(journal_path(out), std::ios::app) << "{\"done\":9,";
     auto resumed = RunOutput::resume(out, 1, {});
-    if (!resumed.ok()) {   // the list was not complete: nothing had begun
+    if (!resumed.ok()) {  // the list was not complete: nothing had begun
       EXPECT_EQ(resumed.status().code(), Code::invalid_data) << resumed.status().text();
       continue;
     }
@@ -332,7 +374,7 @@ TEST_F(BatchRun, ACrashAtAnyMomentLosesAndRepeatsNothing) {
     EXPECT_EQ(timeless(read(out)), expected);
     EXPECT_FALSE(fs::exists(part));
     const std::int64_t failures = resumed->totals().failures;
-    { const RunOutput ended = std::move(*resumed); }   // lets go of the journal
+    { const RunOutput ended = std::move(*resumed); }  // lets go of the journal
     // Once more: nothing to do, also when the last line of the journal is gone.
     if (round % 2 == 0) fs::resize_file(journal_path(out), fs::file_size(journal_path(out)) - 5);
     auto again = RunOutput::resume(out, 1, {});
@@ -351,9 +393,11 @@ TEST_F(BatchRun, ResumingIsForTheSameRun) {
     auto output = begin(out, inputs);
     ASSERT_TRUE(output.ok());
     EXPECT_THAT(std::string(begin(out, inputs).status().text()), HasSubstr("another run is writing it"));
-    EXPECT_THAT(std::string(RunOutput::resume(out, 1, {}).status().text()), HasSubstr("another run is writing it"));
+    EXPECT_THAT(std::string(RunOutput::resume(out, 1, {}).status().text()),
+                HasSubstr("another run is writing it"));
     NameWorker worker;
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(output->append(process_checked(worker, output->recordings()[output->done()])).ok());
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(output->append(process_checked(worker, output->recordings()[output->done()])).ok());
   }
   EXPECT_EQ(RunOutput::resume(out, 2, {}).status().code(), Code::mismatch);
   EXPECT_EQ(RunOutput::resume(out, 1, {0, 2}).status().code(), Code::mismatch);
@@ -380,7 +424,9 @@ class MeddlingWorker final : public Worker {
     if (name == "1002.wav") fs::remove(recording.path);
     return NameWorker().process(recording);
   }
-  void forget(const Recording& recording) override { forgotten.push_back(fs::path(recording.path).filename().string()); }
+  void forget(const Recording& recording) override {
+    forgotten.push_back(fs::path(recording.path).filename().string());
+  }
   static inline std::vector<std::string> forgotten;
 };
 
@@ -395,7 +441,8 @@ TEST_F(BatchRun, WhatChangesUnderTheHandsIsAFailure) {
   EXPECT_THAT(MeddlingWorker::forgotten, ElementsAre("1001.wav", "1002.wav"));
 }
 
-// The first one takes its time, and all others are finished meanwhile by another thread; no more of them than there is room for.
+// The first one takes its time, and all others are finished meanwhile by another thread; no more of them than
+// there is room for.
 class SlowWorker final : public Worker {
  public:
   Outcome process(const Recording& recording) override {
@@ -415,10 +462,13 @@ TEST_F(BatchRun, OneThatIsSlowHoldsNobodyUpAndMemoryIsBounded) {
   const auto list = list_recordings(make_files(80));
   ASSERT_TRUE(list.ok());
   std::vector<std::int64_t> taken;
-  ASSERT_TRUE(work(*list, 0, [] { return std::make_unique<SlowWorker>(); }, {.jobs = 3}, [&](const Recording& recording, const Outcome&) {
-                taken.push_back(recording.index);
-                return Status();
-              }).ok());
+  ASSERT_TRUE(work(
+                  *list, 0, [] { return std::make_unique<SlowWorker>(); }, {.jobs = 3},
+                  [&](const Recording& recording, const Outcome&) {
+                    taken.push_back(recording.index);
+                    return Status();
+                  })
+                  .ok());
   EXPECT_EQ(taken.size(), 80u);
   EXPECT_TRUE(std::is_sorted(taken.begin(), taken.end()));
   // 64 MiB, and one for each thread.
@@ -439,14 +489,18 @@ TEST_F(BatchRun, AHundredThousandInOneFolder) {
   fs::create_directory(file("set"));
   for (int i = 0; i < 100000; ++i) {
     std::error_code error;
-    if (i == 0) write(file("set/0.wav"), "x");
-    else fs::create_hard_link(file("set/" + std::to_string((i - 1) / 20000 * 20000) + ".wav"), file("set/" + std::to_string(i) + ".wav"), error);
+    if (i == 0)
+      write(file("set/0.wav"), "x");
+    else
+      fs::create_hard_link(file("set/" + std::to_string((i - 1) / 20000 * 20000) + ".wav"),
+                           file("set/" + std::to_string(i) + ".wav"), error);
     if (error || i % 20000 == 0) write(file("set/" + std::to_string(i) + ".wav"), "x");
   }
   auto list = list_recordings(std::vector<std::string>{file("set").string()});
   ASSERT_TRUE(list.ok());
   EXPECT_EQ(list->size(), 100000u);
-  EXPECT_TRUE(std::is_sorted(list->begin(), list->end(), [](const Recording& a, const Recording& b) { return a.path < b.path; }));
+  EXPECT_TRUE(std::is_sorted(list->begin(), list->end(),
+                             [](const Recording& a, const Recording& b) { return a.path < b.path; }));
   // A name, and little more.
   EXPECT_LE(list->memory_bytes(), 30 * list->size());
   EXPECT_EQ(share_of(std::move(*list), {3, 10}).size(), 10000u);
@@ -457,17 +511,30 @@ TEST_F(BatchRun, EveryLineGetsAnAnswer) {
   NameWorker worker;
   Totals totals;
   EXPECT_EQ(answer(file("a.wav").string() + "\r", worker, totals),
-            "{\"source\":\"" + file("a.wav").string() + "\",\"audio_seconds\":0.100,\"events\":[{\"type\":\"event\",\"source\":\"a.wav\"}]}\n");
-  EXPECT_THAT(answer("{\"path\":\"" + file("a.wav").string() + "\",\"id\":\"7\",\"k\":1}", worker, totals), testing::EndsWith("\"source\":\"a.wav\"}],\"id\":\"7\",\"fields\":{\"k\":1}}\n"));
-  EXPECT_THAT(answer("gone.wav", worker, totals), HasSubstr("\"events\":[],\"error\":\"gone.wav: there is no such file\"}\n"));
-  for (const std::string line : {"", "{", "{\"path\":1}", "\xFF\n"}) EXPECT_THAT(answer(line, worker, totals), testing::AllOf(HasSubstr("\"error\":\""), testing::EndsWith("}\n"))) << line;
+            "{\"source\":\"" + file("a.wav").string() +
+                "\",\"audio_seconds\":0.100,\"events\":[{\"type\":\"event\",\"source\":\"a.wav\"}]}\n");
+  EXPECT_THAT(answer("{\"path\":\"" + file("a.wav").string() + "\",\"id\":\"7\",\"k\":1}", worker, totals),
+              testing::EndsWith("\"source\":\"a.wav\"}],\"id\":\"7\",\"fields\":{\"k\":1}}\n"));
+  EXPECT_THAT(answer("gone.wav", worker, totals),
+              HasSubstr("\"events\":[],\"error\":\"gone.wav: there is no such file\"}\n"));
+  for (const std::string line : {"", "{", "{\"path\":1}", "\xFF\n"})
+    EXPECT_THAT(answer(line, worker, totals),
+                testing::AllOf(HasSubstr("\"error\":\""), testing::EndsWith("}\n")))
+        << line;
   EXPECT_EQ(totals.recordings, 7);
   EXPECT_EQ(totals.failures, 5);
 }
 
 TEST(BatchProgress, SaysWhereARunStands) {
-  const ProgressState state{.recordings = 1200, .of = 20000, .failures = 3, .audio_seconds = 8316, .seconds = 10, .share = 0.25, .share_before = 0.05};
-  EXPECT_EQ(progress_text(state), "1200 of 20000 recordings, 3 failed, 2.31 hours of sound, 832 times real time, 00:00:38 left");
+  const ProgressState state{.recordings = 1200,
+                            .of = 20000,
+                            .failures = 3,
+                            .audio_seconds = 8316,
+                            .seconds = 10,
+                            .share = 0.25,
+                            .share_before = 0.05};
+  EXPECT_EQ(progress_text(state),
+            "1200 of 20000 recordings, 3 failed, 2.31 hours of sound, 832 times real time, 00:00:38 left");
   EXPECT_EQ(progress_bar(state, 40), "[######..................]  25 % 1200 of");
 }
 

@@ -15,7 +15,8 @@ using Floats = std::vector<float>;
 class Csv : public testing::Test {
  protected:
   // `csv ! keep` over a file of this text.
-  std::unique_ptr<Graph> keep(const std::string& text, const std::string& parameters, std::int64_t tick = 1000) {
+  std::unique_ptr<Graph> keep(const std::string& text, const std::string& parameters,
+                              std::int64_t tick = 1000) {
     write(text);
     notes_.clear();
     return run_graph(source(parameters) + " ! keep", options(tick));
@@ -23,13 +24,20 @@ class Csv : public testing::Test {
   std::string failure(const std::string& text, const std::string& parameters) {
     write(text);
     std::string sentence = failure_of(source(parameters) + " ! keep", options(1000));
-    for (std::size_t at; (at = sentence.find(folder_.path().string() + "/")) != std::string::npos;) sentence.erase(at, folder_.path().string().size() + 1);
+    for (std::size_t at; (at = sentence.find(folder_.path().string() + "/")) != std::string::npos;)
+      sentence.erase(at, folder_.path().string().size() + 1);
     return sentence;
   }
-  void write(const std::string& text) const { std::ofstream(folder_.path() / "a.csv", std::ios::binary) << text; }
-  std::string source(const std::string& parameters) const { return "csv path=" + (folder_.path() / "a.csv").string() + " " + parameters; }
+  void write(const std::string& text) const {
+    std::ofstream(folder_.path() / "a.csv", std::ios::binary) << text;
+  }
+  std::string source(const std::string& parameters) const {
+    return "csv path=" + (folder_.path() / "a.csv").string() + " " + parameters;
+  }
   GraphOptions options(std::int64_t tick) {
-    return {.nodes = test_nodes(), .tick = tick, .note = [this](std::string_view note) { notes_.emplace_back(note); }};
+    return {.nodes = test_nodes(), .tick = tick, .note = [this](std::string_view note) {
+              notes_.emplace_back(note);
+            }};
   }
   runnel::test::TemporaryFolder folder_;
   std::vector<std::string> notes_;
@@ -50,13 +58,14 @@ TEST_F(Csv, ChoosesColumnsByNameAndNumber) {
 }
 
 TEST_F(Csv, UnderstandsSeparatorsHeadersAndQuotes) {
-  for (const char* text : {"1,2\n3,4\n", "1;2\r\n3;4\r\n", "1\t2\n3\t4", "  1  2 \n\n# remark\n 3   4\n", "\xEF\xBB\xBF\"a b\",b\n\"1\", 2\n3 ,\"4\"\n", "a;b\n+1;2e0\n3.0;4\n"}) {
+  for (const char* text : {"1,2\n3,4\n", "1;2\r\n3;4\r\n", "1\t2\n3\t4", "  1  2 \n\n# remark\n 3   4\n",
+                           "\xEF\xBB\xBF\"a b\",b\n\"1\", 2\n3 ,\"4\"\n", "a;b\n+1;2e0\n3.0;4\n"}) {
     keep(text, "rate=1");
     EXPECT_EQ(Keep::values, (Floats{1, 2, 3, 4})) << text;
   }
   keep("a;b\n0,5;1,25\n", "rate=1 decimal=comma");
   EXPECT_EQ(Keep::values, (Floats{0.5F, 1.25F}));
-  keep("1,2\n3,4\n", "rate=1 header=yes");   // names that are numbers
+  keep("1,2\n3,4\n", "rate=1 header=yes");  // names that are numbers
   EXPECT_EQ(Keep::values, (Floats{3, 4}));
 }
 
@@ -65,8 +74,9 @@ TEST_F(Csv, TimeStampsGiveRateAndOrigin) {
   EXPECT_EQ(Keep::values, (Floats{1, 2, 3}));
   EXPECT_EQ(Keep::format.clock.rate(), 50);
   EXPECT_EQ(Keep::format.origin, 10000000000);
-  keep("t,x\n2024-05-01T00:00:00.000Z,1\n2024-05-01T00:00:00.080Z,2\n2024-05-01T00:00:00.160Z,3\n", "time=1 time_unit=iso8601");
-  EXPECT_EQ(Keep::format.clock.sample_rate, 25);   // 12.5 Hz
+  keep("t,x\n2024-05-01T00:00:00.000Z,1\n2024-05-01T00:00:00.080Z,2\n2024-05-01T00:00:00.160Z,3\n",
+       "time=1 time_unit=iso8601");
+  EXPECT_EQ(Keep::format.clock.sample_rate, 25);  // 12.5 Hz
   EXPECT_EQ(Keep::format.clock.hop, 2);
   EXPECT_EQ(Keep::format.clock.end_sample(2), 6);
   EXPECT_EQ(describe(Keep::format).view(), "audio 12.5 Hz, 1 channel, float32");
@@ -89,14 +99,18 @@ TEST_F(Csv, MissingRowsAreGaps) {
     EXPECT_NE(notes_.at(0).find("5 missing rows were made up"), std::string::npos);
   }
   EXPECT_EQ(failure(text, "time=t time_unit=ms gaps=error"),
-            "csv: a.csv, line 5, column 1 (t): expected the next row, found '50': 2 rows are missing (gaps=gap, hold or fill go on)");
+            "csv: a.csv, line 5, column 1 (t): expected the next row, found '50': 2 rows are missing "
+            "(gaps=gap, hold or fill go on)");
   EXPECT_EQ(failure(text, "time=t time_unit=ms max_gap=25ms"),
-            "csv: a.csv, line 7, column 1 (t): expected a jump of the time of at most 0.025 s (max_gap), found '100', 3 rows further than the row above");
+            "csv: a.csv, line 7, column 1 (t): expected a jump of the time of at most 0.025 s (max_gap), "
+            "found '100', 3 rows further than the row above");
 }
 
 TEST_F(Csv, MissingCells) {
   const std::string text = "x,y\n1,2\n3,\nnan,6\n7,8\n9\n";
-  EXPECT_EQ(failure(text, "rate=10"), "csv: a.csv, line 3, column 2 (y): expected a number, found '' (missing=gap, hold or fill go on)");
+  EXPECT_EQ(
+      failure(text, "rate=10"),
+      "csv: a.csv, line 3, column 2 (y): expected a number, found '' (missing=gap, hold or fill go on)");
   keep(text, "rate=10 missing=hold");
   EXPECT_EQ(Keep::values, (Floats{1, 2, 3, 2, 3, 6, 7, 8, 9, 8}));
   keep(text, "rate=10 missing=fill fill=0.5");
@@ -115,9 +129,13 @@ TEST_F(Csv, MissingCells) {
 
 TEST_F(Csv, IrregularAndOutOfOrderRows) {
   const std::string text = "t,x\n0,1\n10,2\n20,3\n26,4\n40,5\n40,6\n50,7\n";
-  EXPECT_NE(failure(text, "time=t time_unit=ms rate=100 tolerance=0.2").find("line 5, column 1 (t): expected one row every 10 ms, within 0.2 of that, found '26', which is off by -0.4"),
+  EXPECT_NE(failure(text, "time=t time_unit=ms rate=100 tolerance=0.2")
+                .find("line 5, column 1 (t): expected one row every 10 ms, within 0.2 of that, found '26', "
+                      "which is off by -0.4"),
             std::string::npos);
-  EXPECT_NE(failure(text, "time=t time_unit=ms rate=100").find("line 7, column 1 (t): expected a time behind that of the row above, found '40'"), std::string::npos);
+  EXPECT_NE(failure(text, "time=t time_unit=ms rate=100")
+                .find("line 7, column 1 (t): expected a time behind that of the row above, found '40'"),
+            std::string::npos);
   keep(text, "time=t time_unit=ms rate=100 tolerance=0.2 irregular=accept out_of_order=drop");
   EXPECT_EQ(Keep::values, (Floats{1, 2, 3, 4, 5, 7}));
   EXPECT_EQ(Keep::indices.back(), 5);
@@ -127,19 +145,33 @@ TEST_F(Csv, IrregularAndOutOfOrderRows) {
 TEST_F(Csv, WrongFilesGetASentence) {
   EXPECT_EQ(failure("", "rate=1"), "csv: a.csv: is empty, expected rows of numbers");
   EXPECT_EQ(failure("x,y\n", "rate=1"), "csv: a.csv: has no row of numbers");
-  EXPECT_EQ(failure("1,2\n3,4,5\n", "rate=1"), "csv: a.csv, line 2, column 3: expected 2 columns as in the first row, found 3");
-  EXPECT_EQ(failure("x,y\n1,abc\n", "rate=1"), "csv: a.csv, line 2, column 2 (y): expected a number, found 'abc'");
-  EXPECT_EQ(failure("x,y\n1,1e99\n", "rate=1"), "csv: a.csv, line 2, column 2 (y): expected a number that float32 holds, found '1e99'");
-  EXPECT_EQ(failure("x,\"y\n1,2\n", "rate=1"), "csv: a.csv, line 1, column 2: the quote is not closed, expected another \"");
-  EXPECT_EQ(failure("x\n1\n", ""), "csv: a.csv: how many rows are a second? Expected rate=, or time= with the column of time stamps");
-  EXPECT_EQ(failure("time,x\n1\n", "time=tine"), "csv: time=tine: a.csv, line 1 has no column of this name, did you mean 'time'?");
+  EXPECT_EQ(failure("1,2\n3,4,5\n", "rate=1"),
+            "csv: a.csv, line 2, column 3: expected 2 columns as in the first row, found 3");
+  EXPECT_EQ(failure("x,y\n1,abc\n", "rate=1"),
+            "csv: a.csv, line 2, column 2 (y): expected a number, found 'abc'");
+  EXPECT_EQ(failure("x,y\n1,1e99\n", "rate=1"),
+            "csv: a.csv, line 2, column 2 (y): expected a number that float32 holds, found '1e99'");
+  EXPECT_EQ(failure("x,\"y\n1,2\n", "rate=1"),
+            "csv: a.csv, line 1, column 2: the quote is not closed, expected another \"");
+  EXPECT_EQ(
+      failure("x\n1\n", ""),
+      "csv: a.csv: how many rows are a second? Expected rate=, or time= with the column of time stamps");
+  EXPECT_EQ(failure("time,x\n1\n", "time=tine"),
+            "csv: time=tine: a.csv, line 1 has no column of this name, did you mean 'time'?");
   EXPECT_EQ(failure("t,x\n1,2\n", "rate=1 columns=2-3"), "csv: columns=2-3: a.csv has the columns 1 to 2");
-  EXPECT_EQ(failure("x,x\n1,2\n", "rate=1 columns=x"), "csv: columns=x: a.csv has two columns of this name; say which one by its number");
-  EXPECT_EQ(failure("t,x\n1,2\nsoon,3\n", "time=t"), "csv: a.csv, line 3, column 1 (t): expected a time stamp (time_unit=s), found 'soon'");
-  EXPECT_NE(failure("t,x\n1,2\n", "time=t").find("the first 1 time stamps do not tell a rate"), std::string::npos);
-  EXPECT_NE(failure(std::string(CsvReader::kLongestLine + 1, '1'), "rate=1").find("line 1: more than 1048576 bytes without a line end"), std::string::npos);
-  EXPECT_NE(failure_of("csv path=" + folder_.path().string() + " rate=1 ! null").find("is a folder"), std::string::npos);
-  EXPECT_NE(failure_of("csv path=/no/where rate=1 ! null").find("/no/where: there is no such file"), std::string::npos);
+  EXPECT_EQ(failure("x,x\n1,2\n", "rate=1 columns=x"),
+            "csv: columns=x: a.csv has two columns of this name; say which one by its number");
+  EXPECT_EQ(failure("t,x\n1,2\nsoon,3\n", "time=t"),
+            "csv: a.csv, line 3, column 1 (t): expected a time stamp (time_unit=s), found 'soon'");
+  EXPECT_NE(failure("t,x\n1,2\n", "time=t").find("the first 1 time stamps do not tell a rate"),
+            std::string::npos);
+  EXPECT_NE(failure(std::string(CsvReader::kLongestLine + 1, '1'), "rate=1")
+                .find("line 1: more than 1048576 bytes without a line end"),
+            std::string::npos);
+  EXPECT_NE(failure_of("csv path=" + folder_.path().string() + " rate=1 ! null").find("is a folder"),
+            std::string::npos);
+  EXPECT_NE(failure_of("csv path=/no/where rate=1 ! null").find("/no/where: there is no such file"),
+            std::string::npos);
 }
 
 // Blocks are cut at gaps and ticks, lines at the reader's buffer: none of it shows.
@@ -154,7 +186,7 @@ TEST_F(Csv, ReadsLongFilesInPieces) {
   for (const std::int64_t tick : {7, 100000}) {
     const auto graph = keep(text, "time=t time_unit=ms", tick);
     EXPECT_EQ(Keep::values, expected);
-    EXPECT_EQ(graph->executor().lost(), 29);   // the last row of all is just the end
+    EXPECT_EQ(graph->executor().lost(), 29);  // the last row of all is just the end
   }
 }
 

@@ -13,7 +13,8 @@ namespace {
 GraphOptions with_tick(std::int64_t tick) { return {.nodes = test_nodes(), .tick = tick}; }
 
 // Frames are [160 t, 160 t + 400).
-std::unique_ptr<Graph> detect(const std::string& parameters, std::int32_t dims, std::vector<float> values, std::int64_t tick = 7) {
+std::unique_ptr<Graph> detect(const std::string& parameters, std::int32_t dims, std::vector<float> values,
+                              std::int64_t tick = 7) {
   Rows::dims = dims;
   Rows::values = std::move(values);
   return run_graph("rows ! detect " + parameters + " ! keep", with_tick(tick));
@@ -56,7 +57,9 @@ TEST(Detect, WakeWordsNeedQuietFramesBehindAnEventAndMeansThatStartAnew) {
     for (const auto& [count, p] : parts) values.insert(values.end(), static_cast<std::size_t>(count), p);
     return values;
   };
-  const std::string mode = "mode=wake-word activation=none labels=hey smoothing_frames=3 threshold=0.9 release=0.5 refractory_frames=4 ";
+  const std::string mode =
+      "mode=wake-word activation=none labels=hey smoothing_frames=3 threshold=0.9 release=0.5 "
+      "refractory_frames=4 ";
   const auto frames = [] {
     std::vector<std::int64_t> all;
     for (const Event& event : Keep::events) all.push_back(event.frame);
@@ -111,7 +114,8 @@ TEST(Detect, TakesTheFirstFrameOfTheHighestPosteriorWhenNoneIsHalf) {
 }
 
 TEST(Detect, SoftmaxTakesHugeAndInfiniteLogits) {
-  detect("smoothing_frames=1 threshold=0.9 refractory_frames=1", 2, {-1e30f, 1e30f, 700.0f, -700.0f, 0.0f, std::log(99.0f)});
+  detect("smoothing_frames=1 threshold=0.9 refractory_frames=1", 2,
+         {-1e30f, 1e30f, 700.0f, -700.0f, 0.0f, std::log(99.0f)});
   ASSERT_EQ(Keep::events.size(), 3u) << "each frame has another best label";
   EXPECT_EQ(Keep::labels[0], "1");
   EXPECT_EQ(Keep::labels[1], "0");
@@ -140,7 +144,8 @@ TEST(Detect, SmoothsExponentially) {
   append(values, 4, 0);
   append(values, 20, 1);
   for (const std::int64_t tick : {1, 7, 1000}) {
-    detect(kPosteriors + "smoothing=exponential smoothing_frames=4 threshold=0.7 refractory_frames=1", 3, values, tick);
+    detect(kPosteriors + "smoothing=exponential smoothing_frames=4 threshold=0.7 refractory_frames=1", 3,
+           values, tick);
     ASSERT_EQ(Keep::events.size(), 1u);
     // 1 - 0.75^n reaches 0.7 with the fifth frame.
     EXPECT_EQ(Keep::events[0].frame, 8);
@@ -163,13 +168,18 @@ TEST(Detect, LabelsHaveThresholdsOfTheirOwn) {
   detect(base + "thresholds=yes:0.8,no:.81", 3, values);
   EXPECT_EQ(frames_of_events(), Frames{0}) << "0.8f is a little above 0.8";
   // The better label does not reach its threshold, the other one does.
-  detect("activation=none labels=yes,no smoothing_frames=1 threshold=0.5 thresholds=yes:0.9,no:0.2 refractory_frames=1", 2, {0.7f, 0.3f});
+  detect(
+      "activation=none labels=yes,no smoothing_frames=1 threshold=0.5 thresholds=yes:0.9,no:0.2 "
+      "refractory_frames=1",
+      2, {0.7f, 0.3f});
   ASSERT_EQ(Keep::labels.size(), 1u);
   EXPECT_EQ(Keep::labels[0], "no");
 }
 
 TEST(Detect, TheGateLetsEventsThroughWhileAVoiceIsHeard) {
-  const std::string base = "activation=none labels=voice,yes ignore=voice smoothing_frames=1 threshold=0.5 refractory_frames=1 gate=voice gate_hold_frames=2 ";
+  const std::string base =
+      "activation=none labels=voice,yes ignore=voice smoothing_frames=1 threshold=0.5 refractory_frames=1 "
+      "gate=voice gate_hold_frames=2 ";
   // A word at frames 0, 4 and 8; a voice at frame 2.
   std::vector<float> values(2 * 10, 0.0f);
   for (const std::size_t frame : {0u, 4u, 8u}) values[2 * frame + 1] = 1;
@@ -190,7 +200,8 @@ TEST(Detect, WaitsForTheEndOfAWord) {
   append(values, 2, 1);
   append(values, 6, 0);
   append(values, 3, 1, 2);
-  const std::string parameters = kPosteriors + "smoothing_frames=1 threshold=0.9 release=0.5 refractory_frames=3 endpoint_frames=2";
+  const std::string parameters =
+      kPosteriors + "smoothing_frames=1 threshold=0.9 release=0.5 refractory_frames=3 endpoint_frames=2";
   for (const std::int64_t tick : {1, 7, 1000}) {
     detect(parameters, 3, values, tick);
     ASSERT_EQ(Keep::labels, (std::vector<std::string>{"yes", "yes", "no"}));
@@ -208,7 +219,8 @@ TEST(Detect, MakesOneEventOfASequence) {
     append(values, 2, 1, label);
     append(values, pause, 0);
   };
-  const std::string parameters = kPosteriors + "smoothing_frames=1 threshold=0.9 refractory_frames=1 sequence=yes,no sequence_frames=10";
+  const std::string parameters =
+      kPosteriors + "smoothing_frames=1 threshold=0.9 refractory_frames=1 sequence=yes,no sequence_frames=10";
   say(2, 3), say(1, 3), say(1, 4), say(2, 3);
   for (const std::int64_t tick : {1, 7, 1000}) {
     detect(parameters, 3, values, tick);
@@ -226,15 +238,21 @@ TEST(Detect, MakesOneEventOfASequence) {
 TEST(Detect, RefusesWhatItCannotDecide) {
   Rows::dims = 3;
   Rows::values.assign(3, 0);
-  const auto refused = [](const std::string& parameters) { return failure_of("rows ! detect " + parameters + " ! keep", with_tick(7)); };
-  EXPECT_NE(refused(kPosteriors + "thresholds=yes").find("thresholds=yes: expected LABEL:THRESHOLD"), std::string::npos);
+  const auto refused = [](const std::string& parameters) {
+    return failure_of("rows ! detect " + parameters + " ! keep", with_tick(7));
+  };
+  EXPECT_NE(refused(kPosteriors + "thresholds=yes").find("thresholds=yes: expected LABEL:THRESHOLD"),
+            std::string::npos);
   EXPECT_NE(refused(kPosteriors + "thresholds=yes:1.5").find("from 0 to 1"), std::string::npos);
-  EXPECT_NE(refused(kPosteriors + "thresholds=yet:0.5").find("thresholds=yet: there is no such label; there are quiet yes no"), std::string::npos);
+  EXPECT_NE(refused(kPosteriors + "thresholds=yet:0.5")
+                .find("thresholds=yet: there is no such label; there are quiet yes no"),
+            std::string::npos);
   EXPECT_NE(refused(kPosteriors + "gate=talk").find("gate=talk"), std::string::npos);
   EXPECT_NE(refused(kPosteriors + "sequence=yes").find("two labels or more"), std::string::npos);
   EXPECT_NE(refused(kPosteriors + "sequence=yes,quiet").find("this label is ignored"), std::string::npos);
   EXPECT_NE(refused("mode=clip gate=0").find("mode=clip decides once"), std::string::npos);
-  EXPECT_NE(refused("mode=wake-word endpoint_frames=3").find("expected 0 in mode=wake-word"), std::string::npos);
+  EXPECT_NE(refused("mode=wake-word endpoint_frames=3").find("expected 0 in mode=wake-word"),
+            std::string::npos);
 }
 
 TEST(Detect, DecidesAClipByItsMeanLogits) {
@@ -253,7 +271,8 @@ struct Expected {
   int label;
   std::int64_t frame;
 };
-std::vector<Expected> reference(const std::vector<float>& logits, int classes, int digits, int smoothing, double threshold, double release, int refractory) {
+std::vector<Expected> reference(const std::vector<float>& logits, int classes, int digits, int smoothing,
+                                double threshold, double release, int refractory) {
   const auto frames = static_cast<int>(logits.size()) / classes;
   std::vector<std::vector<double>> posteriors;
   std::vector<Expected> events;
@@ -262,14 +281,17 @@ std::vector<Expected> reference(const std::vector<float>& logits, int classes, i
   for (int t = 0; t < frames; ++t) {
     std::vector<double> p(static_cast<std::size_t>(classes));
     double sum = 0;
-    for (int c = 0; c < classes; ++c) sum += p[static_cast<std::size_t>(c)] = std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * classes + c)]));
+    for (int c = 0; c < classes; ++c)
+      sum += p[static_cast<std::size_t>(c)] =
+          std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * classes + c)]));
     for (double& value : p) value /= sum;
     posteriors.push_back(p);
     int best = -1;
     double highest = -1;
     for (int c = 0; c < digits; ++c) {
       double mean = 0;
-      for (int k = std::max(0, t - smoothing + 1); k <= t; ++k) mean += posteriors[static_cast<std::size_t>(k)][static_cast<std::size_t>(c)] / smoothing;
+      for (int k = std::max(0, t - smoothing + 1); k <= t; ++k)
+        mean += posteriors[static_cast<std::size_t>(k)][static_cast<std::size_t>(c)] / smoothing;
       if (mean > highest) {
         highest = mean;
         best = c;
@@ -295,12 +317,14 @@ TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
       burst = static_cast<int>(random() % 30);
       label = static_cast<int>(random() % 5);
     }
-    for (int c = 0; c < 5; ++c) logits.push_back(static_cast<float>(random() % 1000) / 300 + (c == label ? 3.5f : 0.0f));
+    for (int c = 0; c < 5; ++c)
+      logits.push_back(static_cast<float>(random() % 1000) / 300 + (c == label ? 3.5f : 0.0f));
   }
   const auto expected = reference(logits, 5, 4, 9, 0.6, 0.4, 6);
   ASSERT_GT(expected.size(), 30u);
   for (const std::int64_t tick : {1, 3, 160, 5000}) {
-    detect("labels=a,b,c,d,x ignore=x smoothing_frames=9 threshold=0.6 release=0.4 refractory_frames=6", 5, logits, tick);
+    detect("labels=a,b,c,d,x ignore=x smoothing_frames=9 threshold=0.6 release=0.4 refractory_frames=6", 5,
+           logits, tick);
     ASSERT_EQ(Keep::events.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(Keep::events[i].frame, expected[i].frame);
@@ -312,12 +336,19 @@ TEST(Detect, EqualsTheDefinitionOnRandomLogitsWhateverTheTick) {
 TEST(Detect, RefusesWhatDoesNotFit) {
   Rows::dims = 3;
   const GraphOptions options = with_tick(8);
-  EXPECT_EQ(failure_of("rows ! detect labels=a,b ! keep", options), "labels of detect are 2, rows gives 3 classes");
-  EXPECT_EQ(failure_of("rows ! detect labels=a,b,c ignore=a,z ! keep", options), "detect: ignore=z: there is no such label; there are a b c");
-  EXPECT_EQ(failure_of("rows ! detect labels=a,b,c ignore=a,b,c ! keep", options), "detect: ignore=a,b,c: no label is left");
-  EXPECT_NE(failure_of("rows ! detect threshold=0.3 release=0.4 ! keep", options).find("release is above threshold"), std::string::npos);
-  EXPECT_EQ(failure_of("rows ! detect threshold=1.5 ! keep", options), "line 1, column 15: detect: threshold=1.5: expected a number from 0 to 1");
-  EXPECT_EQ(failure_of("rows ! detect tresholt=0.5 ! keep", options), "line 1, column 15: detect: there is no parameter 'tresholt', did you mean 'threshold'?");
+  EXPECT_EQ(failure_of("rows ! detect labels=a,b ! keep", options),
+            "labels of detect are 2, rows gives 3 classes");
+  EXPECT_EQ(failure_of("rows ! detect labels=a,b,c ignore=a,z ! keep", options),
+            "detect: ignore=z: there is no such label; there are a b c");
+  EXPECT_EQ(failure_of("rows ! detect labels=a,b,c ignore=a,b,c ! keep", options),
+            "detect: ignore=a,b,c: no label is left");
+  EXPECT_NE(failure_of("rows ! detect threshold=0.3 release=0.4 ! keep", options)
+                .find("release is above threshold"),
+            std::string::npos);
+  EXPECT_EQ(failure_of("rows ! detect threshold=1.5 ! keep", options),
+            "line 1, column 15: detect: threshold=1.5: expected a number from 0 to 1");
+  EXPECT_EQ(failure_of("rows ! detect tresholt=0.5 ! keep", options),
+            "line 1, column 15: detect: there is no parameter 'tresholt', did you mean 'threshold'?");
 }
 
 }  // namespace

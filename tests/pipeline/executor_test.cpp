@@ -15,17 +15,21 @@ using runnel::test::TemporaryFolder;
 
 std::vector<float> ramp(std::size_t count) {
   std::vector<float> samples(count);
-  for (std::size_t i = 0; i < count; ++i) samples[i] = static_cast<float>(i % 16384) / 32768 + static_cast<float>(i % 7) / 64;
+  for (std::size_t i = 0; i < count; ++i)
+    samples[i] = static_cast<float>(i % 16384) / 32768 + static_cast<float>(i % 7) / 64;
   return samples;
 }
 
-GraphOptions lossy(std::int64_t tick, OnGap on_gap) { return {.nodes = test_nodes(), .tick = tick, .on_gap = on_gap}; }
+GraphOptions lossy(std::int64_t tick, OnGap on_gap) {
+  return {.nodes = test_nodes(), .tick = tick, .on_gap = on_gap};
+}
 
 struct Kept {
   std::vector<std::int64_t> indices;
   std::vector<float> values;
 };
-Kept run_lossy(const std::string& chain, std::vector<float> samples, std::vector<Loss> losses, const GraphOptions& options) {
+Kept run_lossy(const std::string& chain, std::vector<float> samples, std::vector<Loss> losses,
+               const GraphOptions& options) {
   Lossy::samples = std::move(samples);
   Lossy::losses = std::move(losses);
   run_graph("lossy ! " + chain + " ! keep", options);
@@ -40,7 +44,8 @@ TEST(Gaps, ResetLetsIndicesJump) {
   EXPECT_EQ(kept.indices[100], 150);
   EXPECT_EQ(kept.indices[349], 399);
   EXPECT_EQ(kept.indices[350], 401);
-  for (std::size_t i = 0; i < kept.indices.size(); ++i) EXPECT_EQ(kept.values[i], samples[static_cast<std::size_t>(kept.indices[i])]);
+  for (std::size_t i = 0; i < kept.indices.size(); ++i)
+    EXPECT_EQ(kept.values[i], samples[static_cast<std::size_t>(kept.indices[i])]);
   ASSERT_EQ(Keep::gaps.size(), 2u);
   EXPECT_EQ(Keep::gaps[0].begin, 100);
   EXPECT_EQ(Keep::gaps[0].lost, 50);
@@ -85,9 +90,10 @@ TEST(Gaps, ResamplersStayOnTheCommonGrid) {
   Lossy::sample_rate = 16000;
   const std::vector<float> samples = ramp(6000);
   const GraphOptions options = lossy(100, OnGap::reset);
-  const Kept all = run_lossy("resample rate=6000", samples, {{3000, 9}}, options);   // 3 for every 8
+  const Kept all = run_lossy("resample rate=6000", samples, {{3000, 9}}, options);  // 3 for every 8
   const Kept before = run_lossy("resample rate=6000", {samples.begin(), samples.begin() + 3000}, {}, options);
-  const Kept behind = run_lossy("resample rate=6000", {samples.begin() + 3016, samples.end()}, {}, options);   // 3009 rounded up to 8 * 377
+  const Kept behind = run_lossy("resample rate=6000", {samples.begin() + 3016, samples.end()}, {},
+                                options);  // 3009 rounded up to 8 * 377
   Kept expected = before;
   for (const std::int64_t index : behind.indices) expected.indices.push_back(index + 377 * 3);
   expected.values.insert(expected.values.end(), behind.values.begin(), behind.values.end());
@@ -100,24 +106,28 @@ TEST(Gaps, AreCountedAndWrittenDown) {
   Lossy::samples = ramp(16000);
   Lossy::losses = {{1600, 800}};
   const fs::path out = folder.path() / "events.jsonl";
-  const auto graph = run_graph("lossy ! fbank num_mel_bins=4 ! detect mode=clip ! jsonl path=" + out.string(), lossy(160, OnGap::reset));
+  const auto graph = run_graph("lossy ! fbank num_mel_bins=4 ! detect mode=clip ! jsonl path=" + out.string(),
+                               lossy(160, OnGap::reset));
   EXPECT_EQ(graph->executor().lost(), 800);
   EXPECT_EQ(graph->executor().gaps(), 1);
   EXPECT_EQ(graph->executor().samples(), 15200);
   EXPECT_EQ(graph->executor().events(), 2) << "one decision for each piece";
   const std::string text = read_text(out);
-  EXPECT_NE(text.find(R"({"type":"gap","source":"lossy","start":0.100,"end":0.150,"lost_samples":800})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"({"type":"gap","source":"lossy","start":0.100,"end":0.150,"lost_samples":800})"),
+            std::string::npos)
+      << text;
   EXPECT_LT(text.find("\"event\""), text.find("\"gap\"")) << "what was heard before the gap comes before it";
 }
 
 TEST(FanOut, AllReadersGetTheSameFrames) {
   const TemporaryFolder folder;
   const auto samples = make_samples(12345);
-  const std::string wav = (folder.path() / "a.wav").string(), one = (folder.path() / "1.npy").string(), two = (folder.path() / "2.npy").string(),
-                    raw = (folder.path() / "raw.npy").string(), copy = (folder.path() / "copy.wav").string();
+  const std::string wav = (folder.path() / "a.wav").string(), one = (folder.path() / "1.npy").string(),
+                    two = (folder.path() / "2.npy").string(), raw = (folder.path() / "raw.npy").string(),
+                    copy = (folder.path() / "copy.wav").string();
   write_recording(wav, samples);
-  run_graph("wav path=" + wav + " name=in ! fbank num_mel_bins=20 name=f ! npy path=" + one + "  f. ! npy path=" + two +
-            "  in. ! npy path=" + raw + "  in. ! wav path=" + copy);
+  run_graph("wav path=" + wav + " name=in ! fbank num_mel_bins=20 name=f ! npy path=" + one +
+            "  f. ! npy path=" + two + "  in. ! npy path=" + raw + "  in. ! wav path=" + copy);
   EXPECT_EQ(read_npy(one).bytes, read_npy(two).bytes);
   EXPECT_EQ(read_npy(one).rows, 1 + (12345 - 400) / 160);
   EXPECT_EQ(read_npy(raw).rows, 12345);
@@ -153,7 +163,8 @@ TEST(Executor, SurvivesAnyAmountOfMemory) {
     }
     fbank = types[1]->make(memory);
     if (fbank == nullptr) continue;
-    const Stage stages[] = {{&source, types[0], "lossy", -1}, {fbank, types[1], "fbank", 0}, {&sink, types[2], "keep", 1}};
+    const Stage stages[] = {
+        {&source, types[0], "lossy", -1}, {fbank, types[1], "fbank", 0}, {&sink, types[2], "keep", 1}};
     const Result<Executor*> executor = Executor::make(stages, {.tick = 160}, memory);
     fbank->~Node();
     if (executor.ok()) break;

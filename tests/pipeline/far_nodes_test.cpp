@@ -1,5 +1,5 @@
-// Feature nodes one at a time, beyond the reach of a recording: streams that have run for years, samples one by one, samples that are no
-// numbers.
+// Feature nodes one at a time, beyond the reach of a recording: streams that have run for years, samples one
+// by one, samples that are no numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,13 +22,22 @@ struct Frames {
   std::vector<std::byte> bytes;
   std::vector<std::int64_t> indices;
   std::string note;
-  Status status;                     // the first that is not ok ends the run
+  Status status;  // the first that is not ok ends the run
 };
 
-// Prepares a node that lives in `memory`, and runs it over values in pieces of so many frames, the first of which has the index `first`.
-Frames run(Node& node, const std::string& label, std::int32_t channels, const std::vector<float>& values, std::int64_t piece, std::int64_t first, Memory& memory) {
+// Prepares a node that lives in `memory`, and runs it over values in pieces of so many frames, the first of
+// which has the index `first`.
+Frames run(Node& node, const std::string& label, std::int32_t channels, const std::vector<float>& values,
+           std::int64_t piece, std::int64_t first, Memory& memory) {
   Frames out;
-  PrepareContext context{.memory = memory, .label = label, .input_label = "test", .input = {}, .operators = {}, .fast = {}, .output = {}, .fix = {}};
+  PrepareContext context{.memory = memory,
+                         .label = label,
+                         .input_label = "test",
+                         .input = {},
+                         .operators = {},
+                         .fast = {},
+                         .output = {},
+                         .fix = {}};
   context.input.kind = channels == 1 ? Kind::audio : Kind::frames;
   context.input.dtype = DType::float32;
   context.input.channels = channels;
@@ -39,11 +48,14 @@ Frames run(Node& node, const std::string& label, std::int32_t channels, const st
   out.status = node.prepare(context);
   if (!out.status.ok()) return out;
   const std::size_t frame_bytes = context.output.frame_bytes();
-  auto* room = static_cast<std::byte*>(memory.allocate(static_cast<std::size_t>(context.max_output) * frame_bytes, 64));
-  auto* input = static_cast<float*>(memory.allocate(static_cast<std::size_t>(piece * channels) * sizeof(float), 64));
+  auto* room = static_cast<std::byte*>(
+      memory.allocate(static_cast<std::size_t>(context.max_output) * frame_bytes, 64));
+  auto* input =
+      static_cast<float*>(memory.allocate(static_cast<std::size_t>(piece * channels) * sizeof(float), 64));
   const auto keep = [&](const Output& block) {
     for (std::int64_t i = 0; i < block.count; ++i) out.indices.push_back(block.first + i);
-    out.bytes.insert(out.bytes.end(), block.data, block.data + static_cast<std::size_t>(block.count) * frame_bytes);
+    out.bytes.insert(out.bytes.end(), block.data,
+                     block.data + static_cast<std::size_t>(block.count) * frame_bytes);
   };
   node.reset(first);
   const auto frames = static_cast<std::int64_t>(values.size()) / channels;
@@ -51,7 +63,8 @@ Frames run(Node& node, const std::string& label, std::int32_t channels, const st
     const std::int64_t count = std::min(piece, frames - at);
     std::copy_n(values.begin() + at * channels, count * channels, input);
     Output block{.data = room, .capacity = context.max_output};
-    out.status = node.process({.data = reinterpret_cast<const std::byte*>(input), .count = count, .first = first + at}, block);
+    out.status = node.process(
+        {.data = reinterpret_cast<const std::byte*>(input), .count = count, .first = first + at}, block);
     if (!out.status.ok()) return out;
     keep(block);
   }
@@ -66,7 +79,8 @@ Frames run(Node& node, const std::string& label, std::int32_t channels, const st
 }
 
 // The same for the only node of `text`.
-Frames run_node(const std::string& text, std::int32_t channels, const std::vector<float>& values, std::int64_t piece, std::int64_t first) {
+Frames run_node(const std::string& text, std::int32_t channels, const std::vector<float>& values,
+                std::int64_t piece, std::int64_t first) {
   const auto graph = parse_graph(text);
   EXPECT_TRUE(graph.ok()) << text;
   const NodeText& node_text = graph->nodes[0];
@@ -87,7 +101,7 @@ Frames run_node(const std::string& text, std::int32_t channels, const std::vecto
 struct Case {
   const char* text;
   std::int32_t channels;
-  std::int64_t hop;       // input frames per output frame
+  std::int64_t hop;  // input frames per output frame
 };
 constexpr Case kCases[] = {{"fbank", 1, 160},
                            {"fbank preset=zipformer", 1, 160},
@@ -112,7 +126,8 @@ constexpr Case kCases[] = {{"fbank", 1, 160},
 std::vector<float> values_for(const Case& one) {
   std::mt19937 random(3);
   std::vector<float> values(static_cast<std::size_t>(one.channels == 1 ? 3000 : 300));
-  for (float& value : values) value = 0.5F * static_cast<float>(static_cast<std::int32_t>(random())) / 2147483648.0F;
+  for (float& value : values)
+    value = 0.5F * static_cast<float>(static_cast<std::int32_t>(random())) / 2147483648.0F;
   return values;
 }
 
@@ -122,12 +137,14 @@ TEST(FarNodes, CountBeyondTwoToTheForty) {
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.text);
     const std::vector<float> values = values_for(one);
-    const Frames near = run_node(one.text, one.channels, values, 100, 0), far = run_node(one.text, one.channels, values, 100, kFar * one.hop);
+    const Frames near = run_node(one.text, one.channels, values, 100, 0),
+                 far = run_node(one.text, one.channels, values, 100, kFar * one.hop);
     EXPECT_TRUE(near.status.ok() && far.status.ok()) << near.status.text() << far.status.text();
     EXPECT_FALSE(near.indices.empty());
     EXPECT_EQ(far.bytes, near.bytes);
     ASSERT_EQ(far.indices.size(), near.indices.size());
-    for (std::size_t i = 0; i < far.indices.size(); ++i) ASSERT_EQ(far.indices[i], near.indices[i] + kFar) << i;
+    for (std::size_t i = 0; i < far.indices.size(); ++i)
+      ASSERT_EQ(far.indices[i], near.indices[i] + kFar) << i;
     // Off the grid: the next point of it.
     const Frames off = run_node(one.text, one.channels, values, 100, kFar * one.hop - 1);
     ASSERT_FALSE(off.indices.empty());
@@ -138,7 +155,8 @@ TEST(FarNodes, CountBeyondTwoToTheForty) {
 TEST(FarNodes, TakeSamplesOneByOne) {
   for (const Case& one : kCases) {
     const std::vector<float> values = values_for(one);
-    const Frames whole = run_node(one.text, one.channels, values, 3000, 0), single = run_node(one.text, one.channels, values, 1, 0);
+    const Frames whole = run_node(one.text, one.channels, values, 3000, 0),
+                 single = run_node(one.text, one.channels, values, 1, 0);
     EXPECT_EQ(single.bytes, whole.bytes) << one.text;
     EXPECT_EQ(single.indices, whole.indices) << one.text;
   }
@@ -168,28 +186,33 @@ TEST(RememberingNodes, CountValuesThatAreNoNumbersOrRefuseThem) {
   for (const Case& one : kRemembering) {
     SCOPED_TRACE(one.text);
     std::vector<float> zeros = values_for(one), bad = zeros;
-    const float wrong[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+    const float wrong[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity()};
     for (std::size_t i = 0; i < 3; ++i) {
       zeros[155 + i] = 0;
       bad[155 + i] = wrong[i];
     }
-    const Frames expected = run_node(one.text, one.channels, zeros, 100, 0), got = run_node(one.text, one.channels, bad, 100, 0);
+    const Frames expected = run_node(one.text, one.channels, zeros, 100, 0),
+                 got = run_node(one.text, one.channels, bad, 100, 0);
     EXPECT_TRUE(expected.status.ok() && got.status.ok()) << got.status.text();
     EXPECT_FALSE(got.bytes.empty());
     EXPECT_EQ(got.bytes, expected.bytes);
     const std::string name = std::string(one.text).substr(0, std::string(one.text).find(' '));
     EXPECT_EQ(expected.note, "");
     EXPECT_EQ(got.note, name + ": 3 values were not finite and were read as 0");
-    const Status refused = run_node(std::string(one.text) + " non_finite=error", one.channels, bad, 100, 0).status;
+    const Status refused =
+        run_node(std::string(one.text) + " non_finite=error", one.channels, bad, 100, 0).status;
     EXPECT_EQ(refused.code(), Code::invalid_data);
     EXPECT_NE(refused.text().find("non_finite="), std::string_view::npos) << refused.text();
-    EXPECT_TRUE(run_node(std::string(one.text) + " non_finite=error", one.channels, zeros, 100, 0).status.ok());
+    EXPECT_TRUE(
+        run_node(std::string(one.text) + " non_finite=error", one.channels, zeros, 100, 0).status.ok());
   }
 }
 
 // The front end whose tables are constants, as a device has it: the same frames, indices and notes.
 struct Forty {
-  static constexpr features::FbankOptions kOptions = features::changed(features::constant_preset("kaldi"), [](features::FbankOptions& o) { o.num_mel_bins = 40; });
+  static constexpr features::FbankOptions kOptions = features::changed(
+      features::constant_preset("kaldi"), [](features::FbankOptions& o) { o.num_mel_bins = 40; });
 };
 TEST(ConstantFbank, GivesWhatTheNodeFbankGives) {
   constexpr features::FbankTables kTables = features::ConstantFbankTables<Forty>::view();
@@ -202,7 +225,8 @@ TEST(ConstantFbank, GivesWhatTheNodeFbankGives) {
       node.tables = &kTables;
       return run(node, "fbank", 1, values, piece, first, memory);
     };
-    const Frames expected = run_node("fbank num_mel_bins=40", 1, values, 100, first), got = constant(100), single = constant(1);
+    const Frames expected = run_node("fbank num_mel_bins=40", 1, values, 100, first), got = constant(100),
+                 single = constant(1);
     EXPECT_TRUE(got.status.ok()) << got.status.text();
     EXPECT_GT(expected.indices.size(), 10u);
     EXPECT_EQ(got.bytes, expected.bytes);
@@ -220,9 +244,11 @@ TEST(ConstantFbank, GivesWhatTheNodeFbankGives) {
 TEST(RememberingNodes, NameThePlaceOfWhatTheyRefuse) {
   std::vector<float> values(30, 1.0F);
   values[16] = -std::numeric_limits<float>::infinity();
-  EXPECT_EQ(run_node("cmvn mode=sliding non_finite=error", 3, values, 4, 70).status.text(), "value 1 of frame 75 is infinite (non_finite=zero reads such values as 0)");
+  EXPECT_EQ(run_node("cmvn mode=sliding non_finite=error", 3, values, 4, 70).status.text(),
+            "value 1 of frame 75 is infinite (non_finite=zero reads such values as 0)");
   values[16] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(run_node("highpass non_finite=error", 1, values, 4, 70).status.text(), "value 0 of frame 86 is not a number (non_finite=zero reads such values as 0)");
+  EXPECT_EQ(run_node("highpass non_finite=error", 1, values, 4, 70).status.text(),
+            "value 0 of frame 86 is not a number (non_finite=zero reads such values as 0)");
 }
 
 }  // namespace

@@ -46,10 +46,10 @@ TEST(Clock, SaysWhenARateIsNotWhole) {
 
 TEST(Milliseconds, AreRoundedHalfUp) {
   EXPECT_EQ(milliseconds(16000, 16000), 1000);
-  EXPECT_EQ(milliseconds(8, 16000), 1);    // 0.5 ms
+  EXPECT_EQ(milliseconds(8, 16000), 1);  // 0.5 ms
   EXPECT_EQ(milliseconds(7, 16000), 0);
   EXPECT_EQ(milliseconds(-8, 16000), 0);
-  EXPECT_EQ(milliseconds(-24, 16000), -1); // -1.5 ms
+  EXPECT_EQ(milliseconds(-24, 16000), -1);  // -1.5 ms
   EXPECT_EQ(milliseconds(44100LL * 1000000000, 44100), 1000000000000LL);
 }
 

@@ -68,7 +68,8 @@ TEST(FrameStream, RefusesWhatIsTooLong) {
   const Result<bool> whole = stream.next(message);
   ASSERT_FALSE(whole.ok());
   EXPECT_EQ(whole.status().code(), Code::invalid_data);
-  EXPECT_EQ(whole.status().text(), "a message of 1001 bytes: expected a little-endian length of at most 1000 in front of each");
+  EXPECT_EQ(whole.status().text(),
+            "a message of 1001 bytes: expected a little-endian length of at most 1000 in front of each");
 }
 
 TEST(FrameStream, APromiseTakesNoMemory) {

@@ -21,10 +21,12 @@ std::vector<float> fbank_of(const std::vector<float>& samples, const features::F
   HeapMemory memory;
   auto fbank = features::Fbank::make(options, best_isa(), memory);
   EXPECT_TRUE(fbank.ok()) << fbank.status().text();
-  std::vector<float> frames((fbank->max_frames(samples.size()) + fbank->max_flush_frames() + 1) * fbank->dims());
+  std::vector<float> frames((fbank->max_frames(samples.size()) + fbank->max_flush_frames() + 1) *
+                            fbank->dims());
   const auto step = fbank->push(std::span<const float>(samples), frames);
   std::size_t count = step.frames;
-  while (const std::size_t more = fbank->flush(std::span(frames).subspan(count * fbank->dims()))) count += more;
+  while (const std::size_t more = fbank->flush(std::span(frames).subspan(count * fbank->dims())))
+    count += more;
   frames.resize(count * fbank->dims());
   return frames;
 }
@@ -45,7 +47,8 @@ TEST(Graph, WritesTheFeaturesOfARecordingWhateverTheTick) {
   ASSERT_FALSE(expected.empty());
   for (const std::int64_t tick : {1, 160, 1000, 16000, 100000}) {
     const fs::path out = folder.path() / std::to_string(tick).append(".npy");
-    const auto graph = run_graph("wav path=" + (folder.path() / "a.wav").string() + " ! fbank preset=kaldi num_mel_bins=40 ! npy path=" + out.string(),
+    const auto graph = run_graph("wav path=" + (folder.path() / "a.wav").string() +
+                                     " ! fbank preset=kaldi num_mel_bins=40 ! npy path=" + out.string(),
                                  {.tick = tick});
     const NpyFile npy = read_npy(out);
     EXPECT_EQ(npy.columns, 40);
@@ -66,19 +69,24 @@ class Negotiation : public testing::Test {
 };
 
 TEST_F(Negotiation, ErrorsNameBothEndsAndTheNodeThatHelps) {
-  EXPECT_EQ(failure_of(wav(8000, 1) + " ! fbank ! null"),
-            "wav gives audio 8000 Hz, fbank preset=kaldi wants 16000 Hz: put `resample rate=16000` between them");
-  EXPECT_EQ(failure_of(wav(16000, 2) + " name=mic ! fbank preset=kaldi name=front ! null"),
-            "mic gives audio with 2 channels, front preset=kaldi wants 1 channel: put `downmix` between them");
+  EXPECT_EQ(
+      failure_of(wav(8000, 1) + " ! fbank ! null"),
+      "wav gives audio 8000 Hz, fbank preset=kaldi wants 16000 Hz: put `resample rate=16000` between them");
+  EXPECT_EQ(
+      failure_of(wav(16000, 2) + " name=mic ! fbank preset=kaldi name=front ! null"),
+      "mic gives audio with 2 channels, front preset=kaldi wants 1 channel: put `downmix` between them");
   EXPECT_EQ(failure_of(wav(16000, 1) + " ! detect ! jsonl"),
             "wav gives audio 16000 Hz, 1 channel, float32, detect wants frames: put `fbank` between them");
   EXPECT_EQ(failure_of(wav(16000, 1) + " ! fbank ! jsonl"),
-            "fbank gives frames of 23 float32 values, 100 per second, jsonl wants events: put `detect` between them");
-  EXPECT_EQ(failure_of(wav(16000, 1) + " ! fbank ! wav path=x"), "fbank gives frames of 23 float32 values, 100 per second, wav wants audio");
+            "fbank gives frames of 23 float32 values, 100 per second, jsonl wants events: put `detect` "
+            "between them");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! fbank ! wav path=x"),
+            "fbank gives frames of 23 float32 values, 100 per second, wav wants audio");
 }
 
 TEST_F(Negotiation, NamesAndValuesAreLookedUpWithSuggestions) {
-  EXPECT_EQ(failure_of("wav path=a ! fbnak ! null"), "line 1, column 14: there is no node 'fbnak', did you mean 'fbank'?");
+  EXPECT_EQ(failure_of("wav path=a ! fbnak ! null"),
+            "line 1, column 14: there is no node 'fbnak', did you mean 'fbank'?");
   EXPECT_EQ(failure_of("wav path=a !\nfbank num_mel_bin=3 ! null"),
             "line 2, column 7: fbank: there is no parameter 'num_mel_bin', did you mean 'num_mel_bins'?");
   const std::string preset = failure_of("wav path=a ! fbank preset=kaldy ! null");
@@ -87,12 +95,20 @@ TEST_F(Negotiation, NamesAndValuesAreLookedUpWithSuggestions) {
   const std::string range = failure_of("wav path=a ! fbank num_mel_bins=0 ! null");
   EXPECT_EQ(range, "line 1, column 20: fbank: num_mel_bins=0: expected a whole number from 1 to 4096");
   EXPECT_EQ(failure_of("wav ! null"), "line 1, column 1: wav needs path=, recording to read");
-  EXPECT_EQ(failure_of("fbank ! null"), "line 1, column 1: fbank needs an input: put a source and `!` in front of it");
-  EXPECT_EQ(failure_of(wav(16000, 1) + " ! npy path=/tmp/x ! null"), "npy is a sink: nothing comes out of it for null");
-  EXPECT_NE(failure_of(wav(16000, 1) + " ! fbank").find("the output of fbank goes nowhere: end the chain with a sink, such as `null`"), std::string::npos);
-  EXPECT_NE(failure_of("wav path=a ! null wav path=b ! null").find("wav begins a second stream: expected one source"), std::string::npos);
-  EXPECT_EQ(failure_of("wav path=a name=t ! null name=n t. ! n."), "line 1, column 38: null has two inputs: expected one; `join` puts streams together");
-  EXPECT_NE(failure_of("wav path=a ! null  downmix name=x ! x.").find("is part of a loop"), std::string::npos);
+  EXPECT_EQ(failure_of("fbank ! null"),
+            "line 1, column 1: fbank needs an input: put a source and `!` in front of it");
+  EXPECT_EQ(failure_of(wav(16000, 1) + " ! npy path=/tmp/x ! null"),
+            "npy is a sink: nothing comes out of it for null");
+  EXPECT_NE(failure_of(wav(16000, 1) + " ! fbank")
+                .find("the output of fbank goes nowhere: end the chain with a sink, such as `null`"),
+            std::string::npos);
+  EXPECT_NE(failure_of("wav path=a ! null wav path=b ! null")
+                .find("wav begins a second stream: expected one source"),
+            std::string::npos);
+  EXPECT_EQ(failure_of("wav path=a name=t ! null name=n t. ! n."),
+            "line 1, column 38: null has two inputs: expected one; `join` puts streams together");
+  EXPECT_NE(failure_of("wav path=a ! null  downmix name=x ! x.").find("is part of a loop"),
+            std::string::npos);
 }
 
 TEST_F(Negotiation, ValuesArePutInTheOrderOfTheTable) {
@@ -109,7 +125,8 @@ TEST_F(Negotiation, ReadyMadeGraphsGetTheirConversions) {
   const std::string out = (folder_.path() / "a.npy").string(), by_hand = (folder_.path() / "b.npy").string();
   const std::string source = wav(44100, 2);
   const auto graph = run_graph(source + " ! fbank ! npy path=" + out, options);
-  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` in front of fbank", "put `resample rate=16000` in front of fbank"}));
+  EXPECT_EQ(notes, (std::vector<std::string>{"put `downmix` in front of fbank",
+                                             "put `resample rate=16000` in front of fbank"}));
   EXPECT_EQ(graph->inserted().size(), 2u);
   run_graph(source + " ! downmix ! resample rate=16000 ! fbank ! npy path=" + by_hand);
   EXPECT_EQ(read_npy(out).bytes, read_npy(by_hand).bytes);
@@ -147,12 +164,14 @@ TEST(Graph, ReadsFiles) {
   const TemporaryFolder folder;
   write_recording(folder.path() / "a.wav", make_samples(1600));
   const fs::path rnlg = folder.path() / "a.rnlg";
-  std::ofstream(rnlg) << "# features\nwav path=" << (folder.path() / "a.wav").string() << "\n! fbank\n! null\n";
+  std::ofstream(rnlg) << "# features\nwav path=" << (folder.path() / "a.wav").string()
+                      << "\n! fbank\n! null\n";
   auto graph = Graph::load(rnlg.string(), {});
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   EXPECT_TRUE((*graph)->run().ok());
   std::ofstream(rnlg) << "wav path=a !\n! null";
-  EXPECT_EQ(Graph::load(rnlg.string(), {}).status().text(), rnlg.string() + ": line 2, column 1: expected a node, found '!'");
+  EXPECT_EQ(Graph::load(rnlg.string(), {}).status().text(),
+            rnlg.string() + ": line 2, column 1: expected a node, found '!'");
   EXPECT_EQ(Graph::load((folder.path() / "no").string(), {}).status().code(), Code::not_found);
 }
 
@@ -165,9 +184,12 @@ TEST(Cmvn, NormalisesWithOneNumberOrOnePerDimension) {
   EXPECT_EQ(Keep::values, (std::vector<float>{0, 0.5f, 1, 2, 2.5f, 3}));
   run_graph("rows ! cmvn mean=1,2,3 deviation=1,2,4 ! keep", options);
   EXPECT_EQ(Keep::values, (std::vector<float>{0, 0, 0, 4, 2, 1}));
-  EXPECT_EQ(failure_of("rows ! cmvn mean=1,2 ! keep", options), "mean of cmvn has 2 numbers, its input has 3 dimensions");
-  EXPECT_EQ(failure_of("rows ! cmvn deviation=0 ! keep", options), "cmvn: deviation: every number must be above 0");
-  EXPECT_EQ(failure_of("rows ! cmvn mean=1,,2 ! keep", options), "cmvn: mean: '' is no number; expected numbers with commas between them");
+  EXPECT_EQ(failure_of("rows ! cmvn mean=1,2 ! keep", options),
+            "mean of cmvn has 2 numbers, its input has 3 dimensions");
+  EXPECT_EQ(failure_of("rows ! cmvn deviation=0 ! keep", options),
+            "cmvn: deviation: every number must be above 0");
+  EXPECT_EQ(failure_of("rows ! cmvn mean=1,,2 ! keep", options),
+            "cmvn: mean: '' is no number; expected numbers with commas between them");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A model that is left out while there is too much to do: indices go on, what was skipped is 0 and counted, and it comes back.
+// A model that is left out while there is too much to do: indices go on, what was skipped is 0 and counted,
+// and it comes back.
 #include "pipeline/nodes/host/live_infer.h"
 
 #include <gtest/gtest.h>
@@ -40,14 +41,20 @@ class Busy final : public Node, public LiveSource {
  private:
   std::int64_t position_ = 0;
 };
-const NodeType Busy::type = {.name = "busy", .help = "Samples.", .input = {}, .output = {static_cast<Kinds>(Kind::audio), "test"}, .parameters = {}, .make = make_node<Busy>};
+const NodeType Busy::type = {.name = "busy",
+                             .help = "Samples.",
+                             .input = {},
+                             .output = {static_cast<Kinds>(Kind::audio), "test"},
+                             .parameters = {},
+                             .make = make_node<Busy>};
 std::int64_t Busy::from = 0;
 std::int64_t Busy::to = 0;
 
 TEST(LiveInfer, SkippedFramesAreZeroAndCounted) {
   RUNNEL_NEEDS_DATA();
   Lossy::samples.clear();
-  for (const std::int16_t sample : make_samples(96000)) Lossy::samples.push_back(static_cast<float>(sample) / 32768);
+  for (const std::int16_t sample : make_samples(96000))
+    Lossy::samples.push_back(static_cast<float>(sample) / 32768);
   compiler::FileLoader loader;
   std::vector<const NodeType*> nodes(test_nodes().begin(), test_nodes().end());
   nodes.push_back(&Busy::type);
@@ -57,8 +64,9 @@ TEST(LiveInfer, SkippedFramesAreZeroAndCounted) {
     options.tick = tick;
     options.models = &loader;
     options.operators = all_operators();
-    const std::string text = "busy ! fbank preset=kaldi scale=int16 num_mel_bins=40 low_freq=20 high_freq=7600 ! infer model=" +
-                             (runnel::test::data_folder() / "digits/digits_c_s8.espdl").string() + " ! keep";
+    const std::string text =
+        "busy ! fbank preset=kaldi scale=int16 num_mel_bins=40 low_freq=20 high_freq=7600 ! infer model=" +
+        (runnel::test::data_folder() / "digits/digits_c_s8.espdl").string() + " ! keep";
     Busy::from = Busy::to = 0;
     run_graph(text, options);
     const std::vector<float> whole = Keep::values;
@@ -81,11 +89,15 @@ TEST(LiveInfer, SkippedFramesAreZeroAndCounted) {
     EXPECT_EQ(model->skipped(), zeros);
     EXPECT_EQ(last - first + 1, zeros) << "in one piece";
     EXPECT_NEAR(static_cast<double>(zeros), 100, 8) << "a second";
-    EXPECT_NE(graph->summary().find("\"skipped_frames\":" + std::to_string(zeros)), std::string::npos) << graph->summary();
-    EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + 12 * first, Keep::values.begin())) << "nothing else in front of it";
-    // What it had heard in front of the skipped frames it has forgotten; some seconds later that makes no difference.
+    EXPECT_NE(graph->summary().find("\"skipped_frames\":" + std::to_string(zeros)), std::string::npos)
+        << graph->summary();
+    EXPECT_TRUE(std::equal(whole.begin(), whole.begin() + 12 * first, Keep::values.begin()))
+        << "nothing else in front of it";
+    // What it had heard in front of the skipped frames it has forgotten; some seconds later that makes no
+    // difference.
     EXPECT_TRUE(std::equal(whole.end() - 12 * 100, whole.end(), Keep::values.end() - 12 * 100));
-    EXPECT_NE(graph->stage(2).node->note().view().find("frames of the model were skipped"), std::string_view::npos);
+    EXPECT_NE(graph->stage(2).node->note().view().find("frames of the model were skipped"),
+              std::string_view::npos);
   }
   Lossy::samples.clear();
 }

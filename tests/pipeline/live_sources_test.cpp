@@ -24,7 +24,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string bytes_of(const std::vector<std::int16_t>& samples) { return {reinterpret_cast<const char*>(samples.data()), samples.size() * 2}; }
+std::string bytes_of(const std::vector<std::int16_t>& samples) {
+  return {reinterpret_cast<const char*>(samples.data()), samples.size() * 2};
+}
 
 // Writes in pieces of so many bytes.
 void write_all(int descriptor, std::string_view bytes, std::size_t piece) {
@@ -44,7 +46,8 @@ GraphOptions with_keep(std::int64_t tick = 256) {
 
 void expect_heard(const std::vector<std::int16_t>& samples) {
   ASSERT_EQ(Keep::values.size(), samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i) ASSERT_EQ(Keep::values[i], static_cast<float>(samples[i]) / 32768) << i;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    ASSERT_EQ(Keep::values[i], static_cast<float>(samples[i]) / 32768) << i;
 }
 
 // The standard input is a pipe meanwhile.
@@ -109,13 +112,21 @@ TEST_F(Stdin, KnowsTheFormats) {
   EXPECT_EQ(Keep::values, (std::vector<float>{0.5f, -0.25f}));
 }
 
-TEST_F(Stdin, RefusesAStreamThatEndsWithinAFrame) { EXPECT_THAT(failure_with("abcde", "stdin channels=2 ! keep"), HasSubstr("standard input: ends 1 bytes into a frame of 4 bytes")); }
+TEST_F(Stdin, RefusesAStreamThatEndsWithinAFrame) {
+  EXPECT_THAT(failure_with("abcde", "stdin channels=2 ! keep"),
+              HasSubstr("standard input: ends 1 bytes into a frame of 4 bytes"));
+}
 
-TEST_F(Stdin, RefusesAFileWithAHeader) { EXPECT_THAT(failure_with("RIFF....WAVEfmt ", "stdin ! keep"), HasSubstr("begins with RIFF, as a sound file does")); }
+TEST_F(Stdin, RefusesAFileWithAHeader) {
+  EXPECT_THAT(failure_with("RIFF....WAVEfmt ", "stdin ! keep"),
+              HasSubstr("begins with RIFF, as a sound file does"));
+}
 
 TEST_F(Stdin, RefusesWhatIsNoNumber) {
   const float values[] = {0.5f, std::nanf("")};
-  EXPECT_THAT(failure_with(std::string(reinterpret_cast<const char*>(values), sizeof values), "stdin format=float ! keep"), HasSubstr("sample 1 is infinite or not a number"));
+  EXPECT_THAT(failure_with(std::string(reinterpret_cast<const char*>(values), sizeof values),
+                           "stdin format=float ! keep"),
+              HasSubstr("sample 1 is infinite or not a number"));
 }
 
 TEST_F(Stdin, StopsWithWhatHadCome) {
@@ -147,7 +158,8 @@ TEST_F(Stdin, AStopWakesIt) {
   EXPECT_GE((*graph)->executor().samples(), 0);
 }
 
-// ---- tcp -----------------------------------------------------------------------------------------------------------
+// ---- tcp
+// -----------------------------------------------------------------------------------------------------------
 
 std::string message(std::string_view bytes) {
   const auto header = frame_header(static_cast<std::uint32_t>(bytes.size()));
@@ -156,7 +168,8 @@ std::string message(std::string_view bytes) {
 
 std::string messages(const std::string& bytes, std::size_t piece) {
   std::string all;
-  for (std::size_t at = 0; at < bytes.size(); at += piece) all += message(std::string_view(bytes).substr(at, piece));
+  for (std::size_t at = 0; at < bytes.size(); at += piece)
+    all += message(std::string_view(bytes).substr(at, piece));
   return all;
 }
 
@@ -174,7 +187,9 @@ class Tcp : public testing::Test {
       write_all(socket->number(), bytes, 501);
       // Until the other side has had enough.
       char ignored = 0;
-      if (stay) while (recv(socket->number(), &ignored, 1, 0) < 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (stay)
+        while (recv(socket->number(), &ignored, 1, 0) < 0)
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
     const Status status = (*graph)->run();
     graph->reset();
@@ -188,7 +203,8 @@ TEST_F(Tcp, TakesMessagesWhateverTheirLengths) {
   for (const std::size_t piece : {1, 3, 640, 40000}) {
     const std::string bytes = piece < 10 ? bytes_of(samples_).substr(0, 2000) : bytes_of(samples_);
     ASSERT_TRUE(send(messages(bytes, piece)).ok());
-    expect_heard(piece < 10 ? std::vector<std::int16_t>(samples_.begin(), samples_.begin() + 1000) : samples_);
+    expect_heard(piece < 10 ? std::vector<std::int16_t>(samples_.begin(), samples_.begin() + 1000)
+                            : samples_);
   }
 }
 
@@ -199,7 +215,8 @@ TEST_F(Tcp, AnEmptyMessageEndsTheStream) {
 
 TEST_F(Tcp, RefusesWhatIsCutAndWhatIsTooLong) {
   const std::string whole = messages(bytes_of(samples_), 640);
-  EXPECT_THAT(send(whole.substr(0, whole.size() - 1)).text(), HasSubstr("the connection ended within a message"));
+  EXPECT_THAT(send(whole.substr(0, whole.size() - 1)).text(),
+              HasSubstr("the connection ended within a message"));
   EXPECT_TRUE(send(whole.substr(0, whole.size() - 1), false, "truncated=accept").ok());
   EXPECT_THAT(send("GET / HTTP/1.1\r\n\r\n").text(), HasSubstr("expected a little-endian length of at most"));
 }
@@ -218,7 +235,8 @@ TEST_F(Tcp, CallsTheSenderWhenToldTo) {
   run_graph("tcp mode=connect address=" + local_address(*listener) + " ! keep", with_keep());
   sender.join();
   expect_heard(samples_);
-  EXPECT_THAT(failure_of("tcp mode=connect address=tcp:127.0.0.1:1 ! keep", with_keep()), HasSubstr("tcp:127.0.0.1:1: cannot connect"));
+  EXPECT_THAT(failure_of("tcp mode=connect address=tcp:127.0.0.1:1 ! keep", with_keep()),
+              HasSubstr("tcp:127.0.0.1:1: cannot connect"));
 }
 
 TEST_F(Tcp, CanBeStoppedBeforeAnyoneCalls) {
@@ -228,7 +246,8 @@ TEST_F(Tcp, CanBeStoppedBeforeAnyoneCalls) {
   EXPECT_EQ(run_graph("tcp address=tcp:127.0.0.1:0 ! keep", options)->executor().samples(), 0);
 }
 
-// ---- sensor --------------------------------------------------------------------------------------------------------
+// ---- sensor
+// --------------------------------------------------------------------------------------------------------
 
 class SensorTest : public testing::Test {
  protected:
@@ -262,7 +281,9 @@ TEST_F(SensorTest, GivesRowsWithNamesAndTimes) {
 }
 
 TEST_F(SensorTest, CountsWhatIsMissingEarlyTwiceOrGarbled) {
-  const auto graph = hear("0.00 1\n0.01 2\n0.04 5\n0.03 9\n0.05 6\n0.0#6 7\n0.07 8\n0.08 x\n0.09 nan\n0.10 11\n0.1145 12\n", "time=1 rate=100 header=no tolerance=0.4");
+  const auto graph =
+      hear("0.00 1\n0.01 2\n0.04 5\n0.03 9\n0.05 6\n0.0#6 7\n0.07 8\n0.08 x\n0.09 nan\n0.10 11\n0.1145 12\n",
+           "time=1 rate=100 header=no tolerance=0.4");
   EXPECT_EQ(Keep::values, (std::vector<float>{1, 2, 5, 6, 8, 11, 12}));
   EXPECT_EQ(Keep::indices, (std::vector<std::int64_t>{0, 1, 4, 5, 7, 10, 11})) << "time never drifts";
   std::int64_t lost = 0;
@@ -279,9 +300,12 @@ TEST_F(SensorTest, GivesUpWhenNothingUsefulComes) {
   for (int i = 0; i < 200; ++i) rows += "0.00 1\n";
   const std::string path = (folder_.path() / "rows.txt").string();
   std::ofstream(path) << rows;
-  EXPECT_THAT(failure_of("sensor path=" + path + " time=1 rate=100 ! keep", with_keep()), HasSubstr("its clock went back"));
+  EXPECT_THAT(failure_of("sensor path=" + path + " time=1 rate=100 ! keep", with_keep()),
+              HasSubstr("its clock went back"));
   std::ofstream(path) << "1 2\n" + rows;
-  EXPECT_THAT(failure_of("sensor path=" + path + " garbled=error time=1 rate=100 out_of_order=error ! keep", with_keep()), HasSubstr("expected a time behind that of the row above"));
+  EXPECT_THAT(failure_of("sensor path=" + path + " garbled=error time=1 rate=100 out_of_order=error ! keep",
+                         with_keep()),
+              HasSubstr("expected a time behind that of the row above"));
 }
 
 // A pseudo terminal: settings, a line that had begun before, and rows at once.
@@ -311,7 +335,8 @@ TEST_F(SensorTest, ReadsASerialLine) {
   EXPECT_EQ(Keep::values, (std::vector<float>{1, 2, 3, 4, 5, 6})) << "half a row is none";
   close(line);
   close(other);
-  EXPECT_THAT(failure_of("sensor path=/dev/ptmx rate=10 baud=9601 ! keep", with_keep()), HasSubstr("baud=9601: expected one of 1200"));
+  EXPECT_THAT(failure_of("sensor path=/dev/ptmx rate=10 baud=9601 ! keep", with_keep()),
+              HasSubstr("baud=9601: expected one of 1200"));
 }
 
 }  // namespace

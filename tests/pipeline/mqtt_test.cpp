@@ -44,22 +44,28 @@ class Broker {
  public:
   explicit Broker(const fs::path& folder) : folder_(folder), port_(free_port()) {
     fs::create_directories(folder / "data");
-    std::ofstream(folder / "mosquitto.conf") << "per_listener_settings true\nlistener " << port_ << " 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location " << (folder / "data").string()
-                                             << "/\nautosave_on_changes true\nautosave_interval 1\nlog_dest none\nuser root\n";
+    std::ofstream(folder / "mosquitto.conf")
+        << "per_listener_settings true\nlistener " << port_
+        << " 127.0.0.1\nallow_anonymous true\npersistence true\npersistence_location "
+        << (folder / "data").string()
+        << "/\nautosave_on_changes true\nautosave_interval 1\nlog_dest none\nuser root\n";
   }
   ~Broker() { kill_it(); }
-  // Before start(): a second listener, encrypted, for the user `ears` with this password. Gives its port; the certificate is certificate().
+  // Before start(): a second listener, encrypted, for the user `ears` with this password. Gives its port; the
+  // certificate is certificate().
   std::string also_guarded(const std::string& password) {
     const auto tool = [](const std::vector<std::string>& call) {
       const auto said = runnel::test::run_program(call);
       EXPECT_EQ(said.exit_code, 0) << call[0] << ": " << said.err;
     };
     const std::string key = folder_ / "key.pem", users = folder_ / "users";
-    tool({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate()});
+    tool({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker",
+          "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate()});
     tool({"mosquitto_passwd", "-b", "-c", users, "ears", password});
     const std::string port = free_port();
-    std::ofstream(folder_ / "mosquitto.conf", std::ios::app) << "listener " << port << " 127.0.0.1\nallow_anonymous false\npassword_file " << users << "\ncertfile " << certificate()
-                                                             << "\nkeyfile " << key << "\n";
+    std::ofstream(folder_ / "mosquitto.conf", std::ios::app)
+        << "listener " << port << " 127.0.0.1\nallow_anonymous false\npassword_file " << users
+        << "\ncertfile " << certificate() << "\nkeyfile " << key << "\n";
     return port;
   }
   [[nodiscard]] std::string certificate() const { return folder_ / "certificate.pem"; }
@@ -99,9 +105,15 @@ class Subscriber {
   explicit Subscriber(int port) {
     mosquitto_lib_init();
     session_ = mosquitto_new("subscriber", false, this);
-    mosquitto_connect_callback_set(session_, [](mosquitto* session, void*, int) { mosquitto_subscribe(session, nullptr, "heard/#", 1); });
-    mosquitto_subscribe_callback_set(session_, [](mosquitto*, void* self, int, int, const int*) { static_cast<Subscriber*>(self)->subscribed_ = true; });
-    mosquitto_message_callback_set(session_, [](mosquitto*, void* self, const mosquitto_message* message) { static_cast<Subscriber*>(self)->take(*message); });
+    mosquitto_connect_callback_set(session_, [](mosquitto* session, void*, int) {
+      mosquitto_subscribe(session, nullptr, "heard/#", 1);
+    });
+    mosquitto_subscribe_callback_set(session_, [](mosquitto*, void* self, int, int, const int*) {
+      static_cast<Subscriber*>(self)->subscribed_ = true;
+    });
+    mosquitto_message_callback_set(session_, [](mosquitto*, void* self, const mosquitto_message* message) {
+      static_cast<Subscriber*>(self)->take(*message);
+    });
     mosquitto_reconnect_delay_set(session_, 1, 1, false);
     mosquitto_connect_async(session_, "127.0.0.1", port, 10);
     mosquitto_loop_start(session_);
@@ -132,7 +144,8 @@ class Subscriber {
 
  private:
   void take(const mosquitto_message& message) {
-    const Json record = Json::parse(std::string(static_cast<const char*>(message.payload), static_cast<std::size_t>(message.payloadlen)));
+    const Json record = Json::parse(
+        std::string(static_cast<const char*>(message.payload), static_cast<std::size_t>(message.payloadlen)));
     const std::lock_guard lock(mutex_);
     ++heard_[{message.topic, record["start"]}];
   }
@@ -146,7 +159,8 @@ class Subscriber {
 class MqttTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (broker_program().empty()) GTEST_SKIP() << "SKIPPED: there is no mosquitto (scripts/install.sh test installs it)";
+    if (broker_program().empty())
+      GTEST_SKIP() << "SKIPPED: there is no mosquitto (scripts/install.sh test installs it)";
     Lossy::sample_rate = 16000;
     Lossy::losses.clear();
     Lossy::samples.assign(160000, 0.25f);
@@ -160,7 +174,9 @@ class MqttTest : public testing::Test {
     options.nodes = test_nodes();
     options.tick = 160;
     options.note = [this](std::string_view note) { notes_ += std::string(note) + "\n"; };
-    auto graph = Graph::build("lossy ! events ! mqtt broker=127.0.0.1:" + (port.empty() ? std::to_string(broker_.port()) : port) + " " + parameters, options);
+    auto graph = Graph::build("lossy ! events ! mqtt broker=127.0.0.1:" +
+                                  (port.empty() ? std::to_string(broker_.port()) : port) + " " + parameters,
+                              options);
     EXPECT_TRUE(graph.ok()) << graph.status().text();
     return graph.ok() ? std::move(*graph) : nullptr;
   }
@@ -193,7 +209,8 @@ TEST_F(MqttTest, NothingIsLostWhenTheBrokerIsKilledAndStartedAgain) {
   broker_.start();
   Subscriber subscriber(broker_.port());
   const auto graph = build("topic=heard client=sender retry=1 linger=30");
-  // Killed with a few messages on their way: what the broker has acknowledged it has passed on before (up to 20 at once).
+  // Killed with a few messages on their way: what the broker has acknowledged it has passed on before (up to
+  // 20 at once).
   const auto few_more = [&](std::int64_t sample) {
     run_until(*graph, sample - 12000);
     EXPECT_GT(subscriber.heard(action(*graph)["events"]).size(), 0u);
@@ -246,7 +263,8 @@ TEST_F(MqttTest, WithoutABrokerTheRunEndsAndSaysSo) {
 }
 
 TEST_F(MqttTest, SignsInOverAnEncryptedConnection) {
-  const std::string port = broker_.also_guarded("a secret"), password = folder_.path() / "password", wrong = folder_.path() / "wrong";
+  const std::string port = broker_.also_guarded("a secret"), password = folder_.path() / "password",
+                    wrong = folder_.path() / "wrong";
   std::ofstream(password) << "a secret\n";
   std::ofstream(wrong) << "a guess\n";
   broker_.start();
@@ -254,23 +272,34 @@ TEST_F(MqttTest, SignsInOverAnEncryptedConnection) {
   const std::string sender = "topic=heard/guarded user=ears ca=" + broker_.certificate() + " password_file=";
   ASSERT_TRUE(build(sender + password, port)->run().ok()) << notes_;
   EXPECT_EQ(subscriber.heard(60).size(), 60u);
-  // With another password, without encryption, and with a certificate that is not the broker's, nothing goes out.
+  // With another password, without encryption, and with a certificate that is not the broker's, nothing goes
+  // out.
   const std::string key = folder_.path() / "other.pem", other = folder_.path() / "other_certificate.pem";
-  ASSERT_EQ(runnel::test::run_program({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=other", "-keyout", key, "-out", other}).exit_code, 0);
+  ASSERT_EQ(runnel::test::run_program({"openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+                                       "2", "-subj", "/CN=other", "-keyout", key, "-out", other})
+                .exit_code,
+            0);
   for (const std::string& parameters :
-       {sender + wrong, "topic=heard/open user=ears password_file=" + password, "topic=heard/other user=ears ca=" + other + " password_file=" + password}) {
-    EXPECT_THAT(build(parameters + " linger=1 client=another", port)->run().text(), HasSubstr("of 60 records, 0 failed and 60 were dropped")) << parameters;
+       {sender + wrong, "topic=heard/open user=ears password_file=" + password,
+        "topic=heard/other user=ears ca=" + other + " password_file=" + password}) {
+    EXPECT_THAT(build(parameters + " linger=1 client=another", port)->run().text(),
+                HasSubstr("of 60 records, 0 failed and 60 were dropped"))
+        << parameters;
   }
   EXPECT_EQ(subscriber.heard(60).size(), 60u);
   GraphOptions options;
   options.nodes = test_nodes();
-  EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a user=ears password_file=" + (folder_.path() / "none").string(), options), HasSubstr("none: cannot be read"));
+  EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a user=ears password_file=" +
+                             (folder_.path() / "none").string(),
+                         options),
+              HasSubstr("none: cannot be read"));
 }
 
 TEST_F(MqttTest, RefusesTopicsAndAddressesThatAreNone) {
   GraphOptions options;
   options.nodes = test_nodes();
-  EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a/#", options), HasSubstr("expected a topic without + and #"));
+  EXPECT_THAT(failure_of("lossy ! events ! mqtt topic=a/#", options),
+              HasSubstr("expected a topic without + and #"));
   EXPECT_THAT(failure_of("lossy ! events ! mqtt broker=a:b", options), HasSubstr("expected HOST:PORT"));
 }
 

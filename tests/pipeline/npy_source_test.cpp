@@ -17,9 +17,15 @@ class NpyRecording : public testing::Test {
   void write(DType type, const std::vector<std::int64_t>& shape, const std::vector<T>& values) {
     ASSERT_TRUE(write_npy(path_, type, shape, std::as_bytes(std::span(values))).ok());
   }
-  void keep(const std::string& parameters, std::int64_t tick = 1000) { run_graph(source(parameters) + " ! keep", {.nodes = test_nodes(), .tick = tick}); }
-  std::string failure(const std::string& parameters) { return failure_of(source(parameters) + " ! keep", {.nodes = test_nodes()}); }
-  std::string source(const std::string& parameters) const { return "npy path=" + path_.string() + " " + parameters; }
+  void keep(const std::string& parameters, std::int64_t tick = 1000) {
+    run_graph(source(parameters) + " ! keep", {.nodes = test_nodes(), .tick = tick});
+  }
+  std::string failure(const std::string& parameters) {
+    return failure_of(source(parameters) + " ! keep", {.nodes = test_nodes()});
+  }
+  std::string source(const std::string& parameters) const {
+    return "npy path=" + path_.string() + " " + parameters;
+  }
   runnel::test::TemporaryFolder folder_;
   std::filesystem::path path_ = folder_.path() / "a.npy";
 };
@@ -43,7 +49,8 @@ TEST_F(NpyRecording, GivesRowsOfEveryType) {
 
 TEST_F(NpyRecording, WrongFilesGetASentence) {
   write<float>(DType::float32, {1, 2, 2}, {1, 2, 3, 4});
-  EXPECT_NE(failure("rate=1").find("an array of 3 dimensions, expected [time, channels] or [time]"), std::string::npos);
+  EXPECT_NE(failure("rate=1").find("an array of 3 dimensions, expected [time, channels] or [time]"),
+            std::string::npos);
   write<float>(DType::float32, {0, 2}, {});
   EXPECT_NE(failure("rate=1").find("has no rows"), std::string::npos);
   write<float>(DType::float32, {2, 2}, {1, 2, std::numeric_limits<float>::quiet_NaN(), 4});

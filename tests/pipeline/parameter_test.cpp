@@ -39,7 +39,8 @@ TEST(Parameter, NamesValueAndRangeOfWhatItRefuses) {
   for (const char* text : {"0", "768001", "abc", "", "1x", "nan", "inf", "1e300", "16000 "}) {
     const Result<Value> value = parse_value(rate, text);
     ASSERT_FALSE(value.ok()) << text;
-    EXPECT_EQ(value.status().text(), "p=" + std::string(text) + ": expected a whole number from 1 to 768000 Hz");
+    EXPECT_EQ(value.status().text(),
+              "p=" + std::string(text) + ": expected a whole number from 1 to 768000 Hz");
   }
   const Parameter share = number(ParameterType::real, "", 0, 1);
   EXPECT_EQ(parse_value(share, "1.5").status().text(), "p=1.5: expected a number from 0 to 1");
@@ -81,18 +82,25 @@ TEST(Parameter, DefaultsOfAllNodesAreAllowed) {
 TEST(Documentation, ListsTheNodesAsTheyAre) {
   const NodeTable nodes = host_nodes();
   for (const std::string_view name : {"alsa", "mqtt"}) {
-    if (std::none_of(nodes.begin(), nodes.end(), [&](const NodeType* type) { return type->name == name; })) GTEST_SKIP() << "SKIPPED: the documentation describes a build with " << name;
+    if (std::none_of(nodes.begin(), nodes.end(), [&](const NodeType* type) { return type->name == name; }))
+      GTEST_SKIP() << "SKIPPED: the documentation describes a build with " << name;
   }
-  const std::string written = read_text(RUNNEL_SOURCE_FOLDER "/docs/pipeline.md"), made = nodes_as_markdown(nodes);
-  EXPECT_TRUE(written.ends_with("\n## Nodes\n\nWhat follows is made from the parameter tables; a test keeps it true.\n\n" + made))
-      << "the end of docs/pipeline.md should be:\n" << made;
+  const std::string written = read_text(RUNNEL_SOURCE_FOLDER "/docs/pipeline.md"),
+                    made = nodes_as_markdown(nodes);
+  EXPECT_TRUE(written.ends_with(
+      "\n## Nodes\n\nWhat follows is made from the parameter tables; a test keeps it true.\n\n" + made))
+      << "the end of docs/pipeline.md should be:\n"
+      << made;
 }
 
 TEST(Documentation, DescribesANode) {
   const Result<const NodeType*> type = find_node(host_nodes(), "detect", true);
   ASSERT_TRUE(type.ok());
   const std::string text = describe_node(**type);
-  EXPECT_NE(text.find("threshold                 smoothed posterior at which an event is made [a number from 0 to 1; 0.85]"), std::string::npos) << text;
+  EXPECT_NE(text.find("threshold                 smoothed posterior at which an event is made [a number from "
+                      "0 to 1; 0.85]"),
+            std::string::npos)
+      << text;
 }
 
 }  // namespace

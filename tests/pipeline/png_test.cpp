@@ -19,7 +19,8 @@ struct Decoded {
   int width = 0, height = 0;
   std::vector<std::uint8_t> bytes;
   Color at(int x, int y) const {
-    const std::size_t i = 3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x));
+    const std::size_t i =
+        3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x));
     return {bytes[i], bytes[i + 1], bytes[i + 2]};
   }
 };
@@ -28,7 +29,8 @@ Decoded decode(const fs::path& path) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   Decoded decoded;
-  EXPECT_NE(png_image_begin_read_from_file(&image, path.c_str()), 0) << path << ": " << static_cast<const char*>(image.message);
+  EXPECT_NE(png_image_begin_read_from_file(&image, path.c_str()), 0)
+      << path << ": " << static_cast<const char*>(image.message);
   image.format = PNG_FORMAT_RGB;
   decoded.width = static_cast<int>(image.width);
   decoded.height = static_cast<int>(image.height);
@@ -47,7 +49,8 @@ bool reads(const Decoded& picture, int x, int y, const std::string& text) {
       for (int j = 0; same && j < wanted.height(); ++j) {
         for (int i = 0; same && i < wanted.width(); ++i) {
           const int px = x + dx + i, py = y + dy + j;
-          same = px >= 0 && py >= 0 && px < picture.width && py < picture.height && picture.at(px, py) == wanted.at(i, j);
+          same = px >= 0 && py >= 0 && px < picture.width && py < picture.height &&
+                 picture.at(px, py) == wanted.at(i, j);
         }
       }
       if (same) return true;
@@ -77,15 +80,20 @@ TEST_F(PngSink, EveryValueHasItsPlaceAndColour) {
   for (const std::int64_t tick : {1, 1000}) {
     run_graph(table(20, 4, 8, 11) + " ! png path=" + out_, {.tick = tick});
     const Decoded picture = decode(out_);
-    const int across = 20, up = 40, height = 4 * up;   // 400 / 20 columns, at most 40
+    const int across = 20, up = 40, height = 4 * up;  // 400 / 20 columns, at most 40
     ASSERT_EQ(picture.width, HeatMap::kLeft + 20 * across + HeatMap::kRight);
     ASSERT_EQ(picture.height, HeatMap::kTop + height + HeatMap::kBottom);
     for (int column = 0; column < 20; ++column) {
       for (int row = 0; row < 4; ++row) {
         const bool lost = column >= 8 && column < 11;
         const Color expected = lost ? kNoData : heat((column * 4 + row) / 79.0);
-        EXPECT_EQ(picture.at(HeatMap::kLeft + column * across + 1, HeatMap::kTop + height - row * up - 2), expected) << column << ' ' << row;
-        EXPECT_EQ(picture.at(HeatMap::kLeft + (column + 1) * across - 1, HeatMap::kTop + height - (row + 1) * up), expected) << column << ' ' << row;
+        EXPECT_EQ(picture.at(HeatMap::kLeft + column * across + 1, HeatMap::kTop + height - row * up - 2),
+                  expected)
+            << column << ' ' << row;
+        EXPECT_EQ(
+            picture.at(HeatMap::kLeft + (column + 1) * across - 1, HeatMap::kTop + height - (row + 1) * up),
+            expected)
+            << column << ' ' << row;
       }
     }
     // Axes: 2 s of time, channels, the bar's scale.
@@ -93,13 +101,17 @@ TEST_F(PngSink, EveryValueHasItsPlaceAndColour) {
       EXPECT_TRUE(reads(picture, HeatMap::kLeft + x - 4, HeatMap::kTop + height + 7, text)) << text;
       EXPECT_EQ(picture.at(HeatMap::kLeft + x, HeatMap::kTop + height + 2), kBlack) << text;
     }
-    for (int row = 0; row < 4; ++row) EXPECT_TRUE(reads(picture, HeatMap::kLeft - 16, HeatMap::kTop + height - row * up - up / 2 - 5, std::to_string(row))) << row;
+    for (int row = 0; row < 4; ++row)
+      EXPECT_TRUE(reads(picture, HeatMap::kLeft - 16, HeatMap::kTop + height - row * up - up / 2 - 5,
+                        std::to_string(row)))
+          << row;
     EXPECT_TRUE(reads(picture, HeatMap::kLeft + 170, HeatMap::kTop + height + 22, "time [s]"));
     EXPECT_TRUE(reads(picture, 2, 6, "channel"));
     const int bar = HeatMap::kLeft + 400 + 14;
     EXPECT_TRUE(reads(picture, bar, 6, "value"));
     EXPECT_TRUE(reads(picture, bar + 22, HeatMap::kTop + height - 6, "0"));
-    EXPECT_TRUE(reads(picture, bar + 22, HeatMap::kTop + height - 1 - 5 - static_cast<int>(60 / 79.0 * (height - 1)), "60"));
+    EXPECT_TRUE(reads(picture, bar + 22,
+                      HeatMap::kTop + height - 1 - 5 - static_cast<int>(60 / 79.0 * (height - 1)), "60"));
     EXPECT_EQ(picture.at(bar + 3, HeatMap::kTop + height - 1), heat(0.5 / height));
     EXPECT_EQ(picture.at(bar + 3, HeatMap::kTop), heat(1 - 0.5 / height));
   }
@@ -107,13 +119,17 @@ TEST_F(PngSink, EveryValueHasItsPlaceAndColour) {
 
 TEST_F(PngSink, LongRecordingsAreAveraged) {
   std::vector<std::string> notes;
-  run_graph(table(1000, 1) + " ! png width=100 min=0 max=999 path=" + out_, {.note = [&](std::string_view note) { notes.emplace_back(note); }});
+  run_graph(table(1000, 1) + " ! png width=100 min=0 max=999 path=" + out_,
+            {.note = [&](std::string_view note) { notes.emplace_back(note); }});
   const Decoded picture = decode(out_);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes[0].find("every column is the mean of 16 frames"), std::string::npos) << notes[0];
-  const int across = 400 / 63;   // 1000 / 16 columns
+  const int across = 400 / 63;  // 1000 / 16 columns
   EXPECT_EQ(picture.width, HeatMap::kLeft + 63 * across + HeatMap::kRight);
-  for (int column = 0; column < 62; ++column) EXPECT_EQ(picture.at(HeatMap::kLeft + column * across, HeatMap::kTop + 75), heat((16 * column + 7.5) / 999)) << column;
+  for (int column = 0; column < 62; ++column)
+    EXPECT_EQ(picture.at(HeatMap::kLeft + column * across, HeatMap::kTop + 75),
+              heat((16 * column + 7.5) / 999))
+        << column;
   EXPECT_EQ(picture.at(HeatMap::kLeft + 62 * across, HeatMap::kTop + 75), heat((16 * 62 + 3.5) / 999));
 }
 
@@ -122,13 +138,17 @@ TEST_F(PngSink, DecibelsAndFrequencies) {
   write_recording(wav, make_samples(16000));
   // 2000 Hz stand at the filter that is centred there; both scales as they are defined.
   const auto htk = [](double hz) { return 1127 * std::log(1 + hz / 700); };
-  const auto slaney = [](double hz) { return hz < 1000 ? hz * 3 / 200 : 15 + 27 * std::log(hz / 1000) / std::log(6.4); };
-  const double rows[] = {(htk(2000) - htk(20)) / (htk(8000) - htk(20)) * 41 - 1, (slaney(2000) - slaney(20)) / (slaney(8000) - slaney(20)) * 41 - 1};
+  const auto slaney = [](double hz) {
+    return hz < 1000 ? hz * 3 / 200 : 15 + 27 * std::log(hz / 1000) / std::log(6.4);
+  };
+  const double rows[] = {(htk(2000) - htk(20)) / (htk(8000) - htk(20)) * 41 - 1,
+                         (slaney(2000) - slaney(20)) / (slaney(8000) - slaney(20)) * 41 - 1};
   const auto y_of = [](double row) { return HeatMap::kTop + 320 - static_cast<int>((row + 0.5) * 8) - 5; };
   ASSERT_NE(y_of(rows[0]), y_of(rows[1]));
   for (int i = 0; i < 2; ++i) {
     const std::string scale = i == 0 ? "htk" : "slaney";
-    run_graph("wav path=" + wav.string() + " ! fbank num_mel_bins=40 use_log_fbank=false mel_scale=" + scale + " ! png axis=mel low_freq=20 scale=db mel_scale=" + scale + " path=" + out_);
+    run_graph("wav path=" + wav.string() + " ! fbank num_mel_bins=40 use_log_fbank=false mel_scale=" + scale +
+              " ! png axis=mel low_freq=20 scale=db mel_scale=" + scale + " path=" + out_);
     const Decoded picture = decode(out_);
     EXPECT_TRUE(reads(picture, 2, 6, "[Hz]"));
     EXPECT_TRUE(reads(picture, HeatMap::kLeft + 98 * 4 + 14, 6, "dB"));
@@ -142,7 +162,9 @@ TEST_F(PngSink, CompleteOrAbsent) {
   failure_of("csv rate=1 path=" + bad.string() + " ! png path=" + out_, {.tick = 1});
   EXPECT_FALSE(fs::exists(out_));
   EXPECT_FALSE(fs::exists(out_ + ".part"));
-  EXPECT_NE(failure_of(table(3, 1) + " ! png axis=hz low_freq=100 path=" + out_).find("low_freq: expected less than high_freq"), std::string::npos);
+  EXPECT_NE(failure_of(table(3, 1) + " ! png axis=hz low_freq=100 path=" + out_)
+                .find("low_freq: expected less than high_freq"),
+            std::string::npos);
   run_graph(table(3, 1) + " ! png path=" + out_);
   EXPECT_TRUE(fs::exists(out_));
   EXPECT_FALSE(fs::exists(out_ + ".part"));
@@ -154,7 +176,8 @@ TEST(HeatMap, TakesFramesFarApartAndManyValues) {
   map.add(0, frame);
   map.add(std::int64_t{1} << 40, frame);
   EXPECT_EQ(map.frames_per_column(), std::int64_t{1} << 37);
-  const Picture picture = map.draw({.title = "a", .values = "b", .begin_s = 0, .frame_s = 0.01, .axis = {}, .low = 0, .high = 2});
+  const Picture picture =
+      map.draw({.title = "a", .values = "b", .begin_s = 0, .frame_s = 0.01, .axis = {}, .low = 0, .high = 2});
   EXPECT_EQ(picture.height(), HeatMap::kTop + HeatMap::kMostRows + HeatMap::kBottom);
   EXPECT_EQ(picture.at(HeatMap::kLeft, HeatMap::kTop), heat(0.5));
   EXPECT_EQ(picture.at(HeatMap::kLeft + 2 * map.column_width(), HeatMap::kTop), kNoData);

@@ -16,7 +16,8 @@ class RecordTest : public testing::Test {
   void SetUp() override {
     Lossy::sample_rate = 16000;
     Lossy::losses.clear();
-    for (const std::int16_t sample : make_samples(32000)) Lossy::samples.push_back(static_cast<float>(sample) / 32768);
+    for (const std::int16_t sample : make_samples(32000))
+      Lossy::samples.push_back(static_cast<float>(sample) / 32768);
     Events::label = "yes";
     fs::create_directory(heard_);
   }
@@ -27,8 +28,11 @@ class RecordTest : public testing::Test {
     result.tick = tick;
     return result;
   }
-  std::unique_ptr<Graph> record(const std::string& parameters, std::int64_t tick = 160, const std::string& seconds = "1") {
-    return run_graph("lossy ! history seconds=" + seconds + " ! events ! record folder=" + heard_.string() + " " + parameters, options(tick));
+  std::unique_ptr<Graph> record(const std::string& parameters, std::int64_t tick = 160,
+                                const std::string& seconds = "1") {
+    return run_graph("lossy ! history seconds=" + seconds + " ! events ! record folder=" + heard_.string() +
+                         " " + parameters,
+                     options(tick));
   }
   // The samples of a file are those of the recording from `first` on.
   void expect_samples(const std::string& name, std::int64_t first, std::int64_t count) {
@@ -40,9 +44,12 @@ class RecordTest : public testing::Test {
     std::vector<float> samples(static_cast<std::size_t>(info.frames));
     sf_readf_float(file, samples.data(), info.frames);
     sf_close(file);
-    for (std::size_t i = 0; i < samples.size(); ++i) ASSERT_EQ(samples[i], Lossy::samples[static_cast<std::size_t>(first) + i]) << name << ", sample " << i;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      ASSERT_EQ(samples[i], Lossy::samples[static_cast<std::size_t>(first) + i]) << name << ", sample " << i;
   }
-  [[nodiscard]] std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(heard_), fs::directory_iterator())); }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(heard_), fs::directory_iterator()));
+  }
 
   runnel::test::TemporaryFolder folder_;
   fs::path heard_ = folder_.path() / "heard";
@@ -94,7 +101,8 @@ TEST_F(RecordTest, LeavesFilesAlone) {
 // As after a kill: the run does not come to its end.
 TEST_F(RecordTest, HasPartsUntilTheyAreComplete) {
   Events::at = {4000, 8000};
-  auto graph = Graph::build("lossy ! history ! events ! record folder=" + heard_.string() + " before=0 after=0.2", options(160));
+  auto graph = Graph::build(
+      "lossy ! history ! events ! record folder=" + heard_.string() + " before=0 after=0.2", options(160));
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   bool done = false;
   while ((*graph)->executor().samples() < 9600) ASSERT_TRUE((*graph)->step(done).ok());
@@ -105,9 +113,17 @@ TEST_F(RecordTest, HasPartsUntilTheyAreComplete) {
 
 TEST_F(RecordTest, SaysWhatIsMissing) {
   Events::at = {};
-  EXPECT_NE(failure_of("lossy ! events ! record folder=" + heard_.string(), options(160)).find("put `history seconds=10` behind the source"), std::string::npos);
-  EXPECT_NE(failure_of("lossy ! history ! events ! record folder=/nowhere", options(160)).find("there is no such folder"), std::string::npos);
-  EXPECT_NE(failure_of("lossy ! history ! events ! record format=flac encoding=float32 folder=" + heard_.string(), options(160)).find("expected int16 or int24"), std::string::npos);
+  EXPECT_NE(failure_of("lossy ! events ! record folder=" + heard_.string(), options(160))
+                .find("put `history seconds=10` behind the source"),
+            std::string::npos);
+  EXPECT_NE(failure_of("lossy ! history ! events ! record folder=/nowhere", options(160))
+                .find("there is no such folder"),
+            std::string::npos);
+  EXPECT_NE(
+      failure_of("lossy ! history ! events ! record format=flac encoding=float32 folder=" + heard_.string(),
+                 options(160))
+          .find("expected int16 or int24"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -29,11 +29,14 @@ std::vector<Recording> make_list(std::size_t count, unsigned seed) {
   std::vector<Recording> list(count);
   for (std::size_t i = 0; i < count; ++i) {
     Recording& recording = list[i];
-    recording.path = up_to(3) == 0 || i == 0 ? std::string(up_to(300), 'a') : list[i - 1].path.substr(0, up_to(list[i - 1].path.size()));
-    for (std::uint64_t letters = up_to(20); letters > 0; --letters) recording.path += static_cast<char>(1 + up_to(254));
+    recording.path = up_to(3) == 0 || i == 0 ? std::string(up_to(300), 'a')
+                                             : list[i - 1].path.substr(0, up_to(list[i - 1].path.size()));
+    for (std::uint64_t letters = up_to(20); letters > 0; --letters)
+      recording.path += static_cast<char>(1 + up_to(254));
     recording.named = up_to(recording.path.size());
     if (up_to(1) == 0) recording.id = std::to_string(random());
-    if (up_to(3) == 0) recording.fields = "{\"x\":\"" + std::string(up_to(100) == 0 ? 200000 : up_to(200), 'y') + "\"}";
+    if (up_to(3) == 0)
+      recording.fields = "{\"x\":\"" + std::string(up_to(100) == 0 ? 200000 : up_to(200), 'y') + "\"}";
     if (up_to(2) == 0) recording.offset = static_cast<double>(random()) * 1e-19;
     if (up_to(2) == 0) recording.duration = static_cast<double>(random()) * 1e-18;
     recording.bytes = up_to(9) == 0 ? -1 : static_cast<std::int64_t>(random() >> up_to(63) >> 1);
@@ -58,7 +61,8 @@ TEST(Recordings, ComeOutAsTheyWentIn) {
 }
 
 TEST(Recordings, TakeExtremeNumbers) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
   std::vector<Recording> list;
   for (const std::int64_t value : {kMost, kLeast, std::int64_t{0}, kMost, std::int64_t{-1}, kLeast}) {
     Recording recording;

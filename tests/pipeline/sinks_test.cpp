@@ -18,16 +18,19 @@ using runnel::test::TemporaryFolder;
 
 TEST(Sinks, ThatCannotBeWrittenLeaveNothing) {
   const TemporaryFolder folder;
-  const std::string wav = (folder.path() / "a.wav").string(), missing = (folder.path() / "no" / "where").string();
+  const std::string wav = (folder.path() / "a.wav").string(),
+                    missing = (folder.path() / "no" / "where").string();
   write_recording(wav, make_samples(2000));
-  for (const std::string& sink : {"npy path=" + missing, "wav path=" + missing, "fbank ! detect ! jsonl path=" + missing}) {
+  for (const std::string& sink :
+       {"npy path=" + missing, "wav path=" + missing, "fbank ! detect ! jsonl path=" + missing}) {
     const std::string text = failure_of("wav path=" + wav + " ! " + sink);
     EXPECT_NE(text.find(missing), std::string::npos) << text;
   }
   EXPECT_FALSE(fs::exists(folder.path() / "no"));
   // A folder in the way.
   fs::create_directory(folder.path() / "out");
-  EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "out").string()).find("folder"), std::string::npos);
+  EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "out").string()).find("folder"),
+            std::string::npos);
 }
 
 TEST(Sinks, LeaveNothingBehindAFailedRun) {
@@ -35,9 +38,10 @@ TEST(Sinks, LeaveNothingBehindAFailedRun) {
   std::vector<std::int16_t> samples = make_samples(20000);
   const fs::path flac = folder.path() / "a.flac";
   write_recording(flac, samples, 16000, 1, 0x170002);
-  fs::resize_file(flac, fs::file_size(flac) / 2);   // found at the end only
+  fs::resize_file(flac, fs::file_size(flac) / 2);  // found at the end only
   const std::string out = (folder.path() / "out").string();
-  for (const std::string& sink : {"npy path=" + out, "wav path=" + out, "fbank ! detect ! jsonl path=" + out}) {
+  for (const std::string& sink :
+       {"npy path=" + out, "wav path=" + out, "fbank ! detect ! jsonl path=" + out}) {
     failure_of("wav path=" + flac.string() + " ! " + sink);
     EXPECT_FALSE(fs::exists(out)) << sink;
     EXPECT_FALSE(fs::exists(out + ".part")) << sink;
@@ -53,7 +57,9 @@ TEST(Sinks, AFullDiskIsAFailure) {
   const std::string wav = (folder.path() / "a.wav").string();
   write_recording(wav, make_samples(200000));
   fs::create_symlink("/dev/full", folder.path() / "full.part");
-  EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "full").string()).find("No space left"), std::string::npos);
+  EXPECT_NE(failure_of("wav path=" + wav + " ! npy path=" + (folder.path() / "full").string())
+                .find("No space left"),
+            std::string::npos);
 }
 
 // Renamed into place, a file would take the place of /dev/null.
@@ -71,7 +77,8 @@ TEST(Sinks, ADeviceIsNotReplacedByAFile) {
 // The link stays, and what it leads to is complete.
 TEST(Sinks, ALinkIsWrittenThrough) {
   const TemporaryFolder folder;
-  const std::string wav = (folder.path() / "a.wav").string(), link = (folder.path() / "link.wav").string(), to = (folder.path() / "to.wav").string();
+  const std::string wav = (folder.path() / "a.wav").string(), link = (folder.path() / "link.wav").string(),
+                    to = (folder.path() / "to.wav").string();
   write_recording(wav, make_samples(2000));
   std::ofstream(to) << "old";
   fs::create_symlink(to, link);
@@ -96,11 +103,17 @@ TEST(Jsonl, WritesEventsOneObjectPerLine) {
   Rows::dims = 2;
   Rows::values = {5, 0, 5, 0, 0, 5, 0, 5};
   const fs::path out = folder.path() / "a.jsonl";
-  run_graph("rows ! detect labels='a\"b,z' threshold=0.9 smoothing_frames=1 refractory_frames=1 ! jsonl path=" + out.string(), {.nodes = test_nodes()});
+  run_graph(
+      "rows ! detect labels='a\"b,z' threshold=0.9 smoothing_frames=1 refractory_frames=1 ! jsonl path=" +
+          out.string(),
+      {.nodes = test_nodes()});
   EXPECT_EQ(read_text(out),
-            "{\"type\":\"event\",\"source\":\"rows\",\"label\":\"a\\\"b\",\"score\":0.9933,\"start\":0.000,\"end\":0.025,\"frame\":0}\n"
-            "{\"type\":\"event\",\"source\":\"rows\",\"label\":\"z\",\"score\":0.9933,\"start\":0.020,\"end\":0.045,\"frame\":2}\n");
-  run_graph("rows ! detect threshold=0.9 smoothing_frames=1 ! jsonl source=other path=" + out.string(), {.nodes = test_nodes()});
+            "{\"type\":\"event\",\"source\":\"rows\",\"label\":\"a\\\"b\",\"score\":0.9933,\"start\":0.000,"
+            "\"end\":0.025,\"frame\":0}\n"
+            "{\"type\":\"event\",\"source\":\"rows\",\"label\":\"z\",\"score\":0.9933,\"start\":0.020,"
+            "\"end\":0.045,\"frame\":2}\n");
+  run_graph("rows ! detect threshold=0.9 smoothing_frames=1 ! jsonl source=other path=" + out.string(),
+            {.nodes = test_nodes()});
   const auto event = nlohmann::json::parse(read_text(out));
   EXPECT_EQ(event["source"], "other");
   EXPECT_EQ(event["label"], "0") << "classes without names have numbers";
@@ -150,7 +163,8 @@ TEST(Summary, IsOneJsonObject) {
   EXPECT_GT(summary["real_time_factor"], 0);
   EXPECT_GE(summary["step_max_us"], summary["step_p99_us"]);
   EXPECT_GE(summary["step_p99_us"], summary["step_p50_us"]);
-  for (const char* field : {"lost_samples", "gaps", "failures", "events"}) EXPECT_EQ(summary[field], 0) << field;
+  for (const char* field : {"lost_samples", "gaps", "failures", "events"})
+    EXPECT_EQ(summary[field], 0) << field;
 }
 
 TEST(Stop, BringsOutWhatWasHeard) {

@@ -57,7 +57,8 @@ TEST(StatisticsFile, KaldiTextAndBinary) {
   expect_right(read_statistics("other  [\n 1 1 \n 1 0 ]\nglobal " + text, "global"));
   expect_right(read_statistics(binary_matrix<double>("DM "), ""));
   expect_right(read_statistics(binary_matrix<float>("FM "), ""));
-  expect_right(read_statistics("a " + binary_matrix<float>("FM ") + "b " + binary_matrix<double>("DM "), "b"));
+  expect_right(
+      read_statistics("a " + binary_matrix<float>("FM ") + "b " + binary_matrix<double>("DM "), "b"));
 }
 
 TEST(StatisticsFile, Json) {
@@ -74,7 +75,8 @@ TEST(StatisticsFile, SaysWhatIsWrong) {
   EXPECT_EQ(failure_of(R"({"mean": [1, 2], "std": [1]})"), "1 numbers in std, expected 2 as in mean");
   EXPECT_EQ(failure_of(R"({"mean": [1, "2"], "std": [1, 1]})"), "mean, entry 1: expected a number");
   EXPECT_EQ(failure_of(R"({"mean": [1], "std": [0]})"), "std, entry 0: expected a number above 0");
-  EXPECT_EQ(failure_of(R"({"mean": [1e300], "std": [1]})"), "the statistics of dimension 0 are beyond single precision");
+  EXPECT_EQ(failure_of(R"({"mean": [1e300], "std": [1]})"),
+            "the statistics of dimension 0 are beyond single precision");
   const std::string two = R"({"a": {"mean": [1], "std": [1]}, "b": {"mean": [1], "std": [1]}})";
   EXPECT_EQ(failure_of(two), "several sections, say which with section=: a, b");
   EXPECT_EQ(failure_of(two, "c"), "no section 'c'; there are: a, b");
@@ -82,13 +84,17 @@ TEST(StatisticsFile, SaysWhatIsWrong) {
   EXPECT_EQ(failure_of("[ 1 2\n3 ]"), "byte 8: expected rows of equal length");
   EXPECT_EQ(failure_of("[ 1 x ]"), "byte 4: expected a number");
   EXPECT_EQ(failure_of("[ 1 2"), "byte 5: expected ] at the end of the matrix");
-  EXPECT_EQ(failure_of("[ 1 2 ]"), "a matrix of 1 x 2, expected two rows: sums and the count of frames, sums of squares and 0");
+  EXPECT_EQ(failure_of("[ 1 2 ]"),
+            "a matrix of 1 x 2, expected two rows: sums and the count of frames, sums of squares and 0");
   EXPECT_EQ(failure_of("[ 1 0\n1 0 ]"), "statistics of less than one frame");
-  EXPECT_EQ(failure_of(std::string("\0BCM ", 5)), "byte 2: expected FM or DM, a matrix of floats that is not compressed");
-  EXPECT_THAT(failure_of(binary_matrix<double>("DM ", 2, 1 << 30)), HasSubstr("as many numbers as rows and columns say"));
+  EXPECT_EQ(failure_of(std::string("\0BCM ", 5)),
+            "byte 2: expected FM or DM, a matrix of floats that is not compressed");
+  EXPECT_THAT(failure_of(binary_matrix<double>("DM ", 2, 1 << 30)),
+              HasSubstr("as many numbers as rows and columns say"));
   // Cut anywhere, it is refused and nothing is read behind the end.
   const std::string whole = binary_matrix<double>("DM ");
-  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(failure_of(whole.substr(0, size)), "none") << size;
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_NE(failure_of(whole.substr(0, size)), "none") << size;
 }
 
 TEST(StatisticsFile, BecomesNumbersWhereAFrontEndIsStored) {
@@ -101,9 +107,12 @@ TEST(StatisticsFile, BecomesNumbersWhereAFrontEndIsStored) {
   EXPECT_THAT(resolved->text, testing::Not(HasSubstr("cmvn.json")));
   const auto mean_only = resolve_front_end("fbank num_mel_bins=2 ! cmvn variance=false file=" + path);
   EXPECT_THAT(mean_only->text, HasSubstr("mean=1.5,2.25 deviation=1 "));
-  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn mean=1 file=" + path).status().text()), HasSubstr("line 1, column 21: cmvn: file= and mean=: expected one of them"));
-  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn mode=utterance file=" + path).status().text()), HasSubstr("expected mode=fixed"));
-  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn file=/nowhere").status().text()), HasSubstr("/nowhere: cannot be read"));
+  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn mean=1 file=" + path).status().text()),
+              HasSubstr("line 1, column 21: cmvn: file= and mean=: expected one of them"));
+  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn mode=utterance file=" + path).status().text()),
+              HasSubstr("expected mode=fixed"));
+  EXPECT_THAT(std::string(resolve_front_end("fbank ! cmvn file=/nowhere").status().text()),
+              HasSubstr("/nowhere: cannot be read"));
 }
 
 // The statistics of the digits networks: the normalised features that they were trained with.
@@ -117,7 +126,8 @@ TEST(StatisticsFile, NormalisesAsInTraining) {
   EXPECT_EQ(read->deviation, expected["std"].get<std::vector<double>>());
   const auto wav = runnel::test::data_folder() / "features/wav/espdl_test_16k.wav";
   const std::string fbank = "fbank preset=kaldi num_mel_bins=40 high_freq=7600";
-  const auto plain = run_front_end(fbank, wav), normal = run_front_end(fbank + " ! cmvn section=fbank file=" + file.string(), wav);
+  const auto plain = run_front_end(fbank, wav),
+             normal = run_front_end(fbank + " ! cmvn section=fbank file=" + file.string(), wav);
   ASSERT_TRUE(normal.ok()) << normal.status().text();
   ASSERT_EQ(normal->data.size(), plain->data.size());
   std::vector<float> x(plain->data.size() / sizeof(float)), z(x.size());

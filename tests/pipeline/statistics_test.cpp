@@ -25,11 +25,13 @@ class Windows : public testing::Test {
       if (i < from || i >= to) file << i * 20 << ',' << (i * 37) % 101 << ',' << -i % 13 << '\n';
     }
     file.close();
-    run_graph("csv path=" + path_.string() + " time=t time_unit=ms ! " + chain + " ! keep", {.nodes = test_nodes(), .tick = tick});
+    run_graph("csv path=" + path_.string() + " time=t time_unit=ms ! " + chain + " ! keep",
+              {.nodes = test_nodes(), .tick = tick});
   }
   std::string failure(const std::string& chain) {
     std::ofstream(path_) << "1,2\n3,4\n";
-    return failure_of("csv path=" + path_.string() + " rate=50 ! " + chain + " ! keep", {.nodes = test_nodes()});
+    return failure_of("csv path=" + path_.string() + " rate=50 ! " + chain + " ! keep",
+                      {.nodes = test_nodes()});
   }
   runnel::test::TemporaryFolder folder_;
   std::filesystem::path path_ = folder_.path() / "a.csv";
@@ -45,8 +47,10 @@ TEST_F(Windows, FramingGivesTheSamplesOfEveryWindow) {
       EXPECT_EQ(Keep::format.clock.end_sample(2), 10);
       for (int j = 0; j < 3; ++j) {
         for (int i = 0; i < 4; ++i) {
-          EXPECT_EQ(Keep::values[static_cast<std::size_t>(8 * j + 2 * i)], static_cast<float>((3 * j + i) * 37 % 101));
-          EXPECT_EQ(Keep::values[static_cast<std::size_t>(8 * j + 2 * i + 1)], static_cast<float>(-(3 * j + i) % 13));
+          EXPECT_EQ(Keep::values[static_cast<std::size_t>(8 * j + 2 * i)],
+                    static_cast<float>((3 * j + i) * 37 % 101));
+          EXPECT_EQ(Keep::values[static_cast<std::size_t>(8 * j + 2 * i + 1)],
+                    static_cast<float>(-(3 * j + i) % 13));
         }
       }
     }
@@ -63,7 +67,7 @@ TEST_F(Windows, StartAfreshBehindAGap) {
     keep(chain, 60, tick);
     std::vector<std::int64_t> expected = Keep::indices;
     Floats all = Keep::values;
-    keep(chain, 200, tick, 0, 0, 85);   // the first point of the grid behind the gap
+    keep(chain, 200, tick, 0, 0, 85);  // the first point of the grid behind the gap
     for (const std::int64_t index : Keep::indices) expected.push_back(index + 17);
     all.insert(all.end(), Keep::values.begin(), Keep::values.end());
     EXPECT_EQ(indices, expected);
@@ -82,7 +86,15 @@ TEST_F(Windows, CountBeyond32Bits) {
     format.dtype = DType::float32;
     format.channels = 1;
     format.clock.sample_rate = 50;
-    PrepareContext context{.memory = memory, .label = type, .input_label = "test", .input = format, .max_input = 40, .operators = {}, .fast = {}, .output = format, .fix = {}};
+    PrepareContext context{.memory = memory,
+                           .label = type,
+                           .input_label = "test",
+                           .input = format,
+                           .max_input = 40,
+                           .operators = {},
+                           .fast = {},
+                           .output = format,
+                           .fix = {}};
     EXPECT_TRUE(node.prepare(context).ok());
     std::vector<float> room(static_cast<std::size_t>(context.max_output * context.output.channels));
     Output out{.data = reinterpret_cast<std::byte*>(room.data()), .capacity = context.max_output};
@@ -113,23 +125,35 @@ TEST_F(Windows, NormaliseSamplesOfSeveralChannels) {
 }
 
 TEST_F(Windows, WrongParametersAreNamed) {
-  EXPECT_EQ(failure("framing window=0"), "framing: window=0: expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)");
-  EXPECT_EQ(failure("framing hop=1ms"), "framing: hop=1ms: expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)");
-  EXPECT_EQ(failure("statistics window=1.5"), "statistics: window=1.5: expected 1 to 1048576 frames of the input, as a whole number or as a time (2.56s, 40ms)");
-  EXPECT_EQ(failure("statistics statistics=mean,rsm"), "statistics: statistics: there is no 'rsm', did you mean 'rms'?");
-  EXPECT_EQ(failure("statistics statistics=band_power bands=1-2,5"), "statistics: bands: '5' is no band; expected LOW-HIGH in Hz, such as 0.5-5");
-  EXPECT_EQ(failure("statistics statistics=band_power bands=0-50"), "statistics: bands=0-50: expected 0 <= low < high <= 25 Hz, half the rate");
+  EXPECT_EQ(failure("framing window=0"),
+            "framing: window=0: expected 1 to 1048576 frames of the input, as a whole number or as a time "
+            "(2.56s, 40ms)");
+  EXPECT_EQ(failure("framing hop=1ms"),
+            "framing: hop=1ms: expected 1 to 1048576 frames of the input, as a whole number or as a time "
+            "(2.56s, 40ms)");
+  EXPECT_EQ(failure("statistics window=1.5"),
+            "statistics: window=1.5: expected 1 to 1048576 frames of the input, as a whole number or as a "
+            "time (2.56s, 40ms)");
+  EXPECT_EQ(failure("statistics statistics=mean,rsm"),
+            "statistics: statistics: there is no 'rsm', did you mean 'rms'?");
+  EXPECT_EQ(failure("statistics statistics=band_power bands=1-2,5"),
+            "statistics: bands: '5' is no band; expected LOW-HIGH in Hz, such as 0.5-5");
+  EXPECT_EQ(failure("statistics statistics=band_power bands=0-50"),
+            "statistics: bands=0-50: expected 0 <= low < high <= 25 Hz, half the rate");
 }
 
 // A rate of 12.5 Hz: gaps and events are told in seconds all the same.
 TEST_F(Windows, EventsAndGapsOfFractionalRates) {
   std::ofstream(path_) << "t,x\n0,1\n0.08,2\n0.40,3\n0.48,4\n0.56,5\n";
   const std::string out = (folder_.path() / "out.jsonl").string();
-  run_graph("csv path=" + path_.string() + " time=t ! framing window=1 hop=1 ! detect mode=clip labels=a ! jsonl source=x path=" + out);
+  run_graph("csv path=" + path_.string() +
+            " time=t ! framing window=1 hop=1 ! detect mode=clip labels=a ! jsonl source=x path=" + out);
   EXPECT_EQ(read_text(out),
-            "{\"type\":\"event\",\"source\":\"x\",\"label\":\"a\",\"score\":1.0000,\"start\":0.000,\"end\":0.160,\"frame\":1}\n"
+            "{\"type\":\"event\",\"source\":\"x\",\"label\":\"a\",\"score\":1.0000,\"start\":0.000,\"end\":0."
+            "160,\"frame\":1}\n"
             "{\"type\":\"gap\",\"source\":\"x\",\"start\":0.160,\"end\":0.400,\"lost_samples\":3}\n"
-            "{\"type\":\"event\",\"source\":\"x\",\"label\":\"a\",\"score\":1.0000,\"start\":0.400,\"end\":0.640,\"frame\":7}\n");
+            "{\"type\":\"event\",\"source\":\"x\",\"label\":\"a\",\"score\":1.0000,\"start\":0.400,\"end\":0."
+            "640,\"frame\":7}\n");
 }
 
 }  // namespace

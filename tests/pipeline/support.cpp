@@ -16,20 +16,22 @@ std::vector<std::int16_t> make_samples(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::int16_t> samples(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const double tone = 6000 * std::sin(0.05 * static_cast<double>(i)) + 3000 * std::sin(0.0007 * static_cast<double>(i * (i % 4096)));
+    const double tone = 6000 * std::sin(0.05 * static_cast<double>(i)) +
+                        3000 * std::sin(0.0007 * static_cast<double>(i * (i % 4096)));
     samples[i] = static_cast<std::int16_t>(tone + static_cast<double>(random() % 2001) - 1000);
   }
   return samples;
 }
 
-void write_recording(const fs::path& path, const std::vector<std::int16_t>& samples, int rate, int channels, int format) {
+void write_recording(const fs::path& path, const std::vector<std::int16_t>& samples, int rate, int channels,
+                     int format) {
   SF_INFO info{};
   info.samplerate = rate;
   info.channels = channels;
   info.format = format == 0 ? SF_FORMAT_WAV | SF_FORMAT_PCM_16 : format;
   SNDFILE* file = sf_open(path.c_str(), SFM_WRITE, &info);
   ASSERT_NE(file, nullptr) << path << ": " << sf_strerror(nullptr);
-  sf_command(file, SFC_SET_SCALE_INT_FLOAT_WRITE, nullptr, SF_TRUE);   // float files hold [-1, 1)
+  sf_command(file, SFC_SET_SCALE_INT_FLOAT_WRITE, nullptr, SF_TRUE);  // float files hold [-1, 1)
   const auto frames = static_cast<sf_count_t>(samples.size()) / channels;
   EXPECT_EQ(sf_writef_short(file, samples.data(), frames), frames);
   EXPECT_EQ(sf_close(file), 0);
@@ -51,12 +53,14 @@ std::string read_text(const fs::path& path) {
 NpyFile read_npy(const fs::path& path) {
   NpyFile file;
   const std::string text = read_text(path);
-  if (text.size() < 128 || text.substr(0, 8) != std::string("\x93NUMPY\x01\x00", 8) || text[8] != 118 || text[9] != 0) {
+  if (text.size() < 128 || text.substr(0, 8) != std::string("\x93NUMPY\x01\x00", 8) || text[8] != 118 ||
+      text[9] != 0) {
     ADD_FAILURE() << path << " is no .npy file";
     return file;
   }
   const std::string header = text.substr(10, 118);
-  const std::size_t quote = header.find("'descr': '") + 10, shape = header.find('(') + 1, comma = header.find(',', shape);
+  const std::size_t quote = header.find("'descr': '") + 10, shape = header.find('(') + 1,
+                    comma = header.find(',', shape);
   file.dtype = header.substr(quote, header.find('\'', quote) - quote);
   file.rows = std::stoll(header.substr(shape));
   file.columns = std::stoll(header.substr(comma + 1));
@@ -82,9 +86,15 @@ std::string failure_of(const std::string& text, const GraphOptions& options) {
   return std::string(status.text());
 }
 
-// ---- lossy ---------------------------------------------------------------------------------------------------------
+// ---- lossy
+// ---------------------------------------------------------------------------------------------------------
 
-const NodeType Lossy::type = {.name = "lossy", .help = "Samples with gaps.", .input = {}, .output = {static_cast<Kinds>(Kind::audio), "test"}, .parameters = {}, .make = make_node<Lossy>};
+const NodeType Lossy::type = {.name = "lossy",
+                              .help = "Samples with gaps.",
+                              .input = {},
+                              .output = {static_cast<Kinds>(Kind::audio), "test"},
+                              .parameters = {},
+                              .make = make_node<Lossy>};
 std::vector<float> Lossy::samples;
 std::vector<Loss> Lossy::losses;
 std::int64_t Lossy::sample_rate = 16000;
@@ -113,9 +123,15 @@ Status Lossy::process(const Block&, Output& out) noexcept {
   return {};
 }
 
-// ---- rows ----------------------------------------------------------------------------------------------------------
+// ---- rows
+// ----------------------------------------------------------------------------------------------------------
 
-const NodeType Rows::type = {.name = "rows", .help = "Given frames.", .input = {}, .output = {static_cast<Kinds>(Kind::frames), "test"}, .parameters = {}, .make = make_node<Rows>};
+const NodeType Rows::type = {.name = "rows",
+                             .help = "Given frames.",
+                             .input = {},
+                             .output = {static_cast<Kinds>(Kind::frames), "test"},
+                             .parameters = {},
+                             .make = make_node<Rows>};
 std::vector<float> Rows::values;
 std::int32_t Rows::dims = 1;
 
@@ -138,10 +154,15 @@ Status Rows::process(const Block&, Output& out) noexcept {
   return {};
 }
 
-// ---- events --------------------------------------------------------------------------------------------------------
+// ---- events
+// --------------------------------------------------------------------------------------------------------
 
-const NodeType Events::type = {.name = "events", .help = "Makes events.", .input = {static_cast<Kinds>(Kind::audio), "test"}, .output = {static_cast<Kinds>(Kind::events), "test"},
-                               .parameters = {}, .make = make_node<Events>};
+const NodeType Events::type = {.name = "events",
+                               .help = "Makes events.",
+                               .input = {static_cast<Kinds>(Kind::audio), "test"},
+                               .output = {static_cast<Kinds>(Kind::events), "test"},
+                               .parameters = {},
+                               .make = make_node<Events>};
 std::vector<std::int64_t> Events::at;
 std::string_view Events::label = "yes";
 
@@ -156,14 +177,21 @@ Status Events::prepare(PrepareContext& context) noexcept {
 Status Events::process(const Block& in, Output& out) noexcept {
   for (const std::int64_t begin : at) {
     const std::int64_t decided = begin + 1200;
-    if (decided >= in.first && decided < in.first + in.count) out.as<Event>()[out.count++] = {label, 0.9f, begin, begin + 800, decided};
+    if (decided >= in.first && decided < in.first + in.count)
+      out.as<Event>()[out.count++] = {label, 0.9f, begin, begin + 800, decided};
   }
   return {};
 }
 
-// ---- keep ----------------------------------------------------------------------------------------------------------
+// ---- keep
+// ----------------------------------------------------------------------------------------------------------
 
-const NodeType Keep::type = {.name = "keep", .help = "Keeps what it gets.", .input = {Kind::audio | Kind::frames | Kind::events, "test"}, .output = {}, .parameters = {}, .make = make_node<Keep>};
+const NodeType Keep::type = {.name = "keep",
+                             .help = "Keeps what it gets.",
+                             .input = {Kind::audio | Kind::frames | Kind::events, "test"},
+                             .output = {},
+                             .parameters = {},
+                             .make = make_node<Keep>};
 std::vector<Event> Keep::events;
 std::vector<std::string> Keep::labels;
 std::vector<std::int64_t> Keep::indices;
@@ -196,7 +224,8 @@ Status Keep::process(const Block& in, Output&) noexcept {
     indices.push_back(in.first + i);
     for (std::int32_t c = 0; c < format.channels; ++c) {
       const std::int64_t at = i * format.channels + c;
-      values.push_back(format.dtype == DType::float32 ? in.as<float>()[at] : static_cast<float>(in.as<std::int8_t>()[at]));
+      values.push_back(format.dtype == DType::float32 ? in.as<float>()[at]
+                                                      : static_cast<float>(in.as<std::int8_t>()[at]));
     }
   }
   return {};

@@ -1,4 +1,5 @@
-// What the tests of graphs share: recordings made on the spot, files read back, and nodes that stand in for devices.
+// What the tests of graphs share: recordings made on the spot, files read back, and nodes that stand in for
+// devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +16,8 @@ namespace runnel::pipeline::test {
 // Deterministic noise with some tones, as 16-bit integers.
 std::vector<std::int16_t> make_samples(std::size_t count, unsigned seed = 1);
 // libsndfile's format word, e.g. SF_FORMAT_FLAC | SF_FORMAT_PCM_16. Samples are interleaved.
-void write_recording(const std::filesystem::path& path, const std::vector<std::int16_t>& samples, int rate = 16000, int channels = 1,
-                     int format = 0);
+void write_recording(const std::filesystem::path& path, const std::vector<std::int16_t>& samples,
+                     int rate = 16000, int channels = 1, int format = 0);
 
 struct NpyFile {
   std::string dtype;
@@ -40,7 +41,7 @@ struct Loss {
 class Lossy final : public Node {
  public:
   static const NodeType type;
-  static std::vector<float> samples;   // mono
+  static std::vector<float> samples;  // mono
   static std::vector<Loss> losses;
   static std::int64_t sample_rate;
 
@@ -66,7 +67,8 @@ class Rows final : public Node {
   std::int64_t position_ = 0;
 };
 
-// A stand-in for a model and its decision: an event of [at, at + 800) at the given samples, made 400 samples behind its end.
+// A stand-in for a model and its decision: an event of [at, at + 800) at the given samples, made 400 samples
+// behind its end.
 class Events final : public Node {
  public:
   static const NodeType type;
@@ -82,7 +84,7 @@ class Keep final : public Node {
  public:
   static const NodeType type;
   static std::vector<Event> events;
-  static std::vector<std::string> labels;   // of the events
+  static std::vector<std::string> labels;    // of the events
   static std::vector<std::int64_t> indices;  // of every frame
   static std::vector<float> values;
   static std::vector<Gap> gaps;

@@ -65,7 +65,8 @@ TEST(GraphText, ErrorsNameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(refused("wav !"), "line 1, column 6: expected a node, found the end of the graph");
   EXPECT_EQ(refused("! wav"), "line 1, column 1: expected a node, found '!'");
   EXPECT_EQ(refused("wav ! ! null"), "line 1, column 7: expected a node, found '!'");
-  EXPECT_EQ(refused("wav\n! path=a"), "line 2, column 3: expected a node in front of its parameters, found 'path=a'");
+  EXPECT_EQ(refused("wav\n! path=a"),
+            "line 2, column 3: expected a node in front of its parameters, found 'path=a'");
   EXPECT_EQ(refused("wav path='a"), "line 1, column 10: this quote is not closed: expected another '");
   EXPECT_EQ(refused("wav path=a path=b"), "line 1, column 12: wav has the parameter 'path' twice");
   EXPECT_EQ(refused("wav =a"), "line 1, column 5: expected KEY=VALUE, found '=a'");
@@ -77,7 +78,8 @@ TEST(GraphText, ErrorsNameThePlaceAndWhatWasExpected) {
 }
 
 TEST(GraphText, WritesWhatItReads) {
-  for (const char* text : {"wav path=a.wav ! fbank num_mel_bins=40 ! null", "wav name=t ! null t. ! npy path=\"a \\\"b\\\" c\" t. ! fbank ! null",
+  for (const char* text : {"wav path=a.wav ! fbank num_mel_bins=40 ! null",
+                           "wav name=t ! null t. ! npy path=\"a \\\"b\\\" c\" t. ! fbank ! null",
                            "wav ! fbank name=f ! null f. ! null wav2 ! null", "wav path=\"\" ! null"}) {
     const GraphText graph = parsed(text);
     EXPECT_EQ(to_text(parsed(to_text(graph))), to_text(graph));

@@ -1,4 +1,7 @@
-// How models are used (inference/usage.h) in graphs: steps with state and context, windows, clips; wake words by their manifests.
+// How models are used (inference/usage.h) in graphs: steps with state and context, windows, clips; wake words
+// by their manifests.
+#include "compiler/usage.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/load.h"
-#include "compiler/usage.h"
 #include "inference/host/engine.h"
 #include "inference/usage.h"
 #include "pipeline/nodes/infer.h"
@@ -32,7 +34,8 @@ compiler::Tensor tensor(std::string name, std::vector<std::int32_t> shape) {
   return made;
 }
 
-// y [1, 2] = sum over the `frames` of x [1, frames, 2], and, with state, of the former sum, which comes back as `total`.
+// y [1, 2] = sum over the `frames` of x [1, frames, 2], and, with state, of the former sum, which comes back
+// as `total`.
 Graph summing(std::int32_t frames, bool state) {
   Graph graph;
   graph.name = "sums";
@@ -82,10 +85,12 @@ class Usage : public testing::Test {
     EXPECT_TRUE(written.ok()) << written.status().text();
     if (!written.ok()) return {};
     const fs::path path = folder_.path() / ("model" + std::to_string(number_++) + ".rnl");
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(written->bytes.data()), static_cast<std::streamsize>(written->bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(written->bytes.data()),
+               static_cast<std::streamsize>(written->bytes.size()));
     return path.string();
   }
-  static void count_rows(int rows) {   // (1, 0), (2, 0), ..
+  static void count_rows(int rows) {  // (1, 0), (2, 0), ..
     Rows::dims = 2;
     Rows::values.clear();
     for (int i = 1; i <= rows; ++i) Rows::values.insert(Rows::values.end(), {static_cast<float>(i), 0.0F});
@@ -101,7 +106,8 @@ class Usage : public testing::Test {
         EXPECT_EQ(now, first) << "tick " << tick;
       }
       first = now;
-      for (std::size_t i = 0; i < Keep::indices.size(); ++i) EXPECT_EQ(Keep::indices[i], static_cast<std::int64_t>(i));
+      for (std::size_t i = 0; i < Keep::indices.size(); ++i)
+        EXPECT_EQ(Keep::indices[i], static_cast<std::int64_t>(i));
     }
     return first;
   }
@@ -154,7 +160,8 @@ TEST_F(Usage, WindowsOverlapOrLeaveGapsAndAreNotFilledUp) {
   count_rows(8);
   EXPECT_EQ(sums(file(summing(4, false), window)), (std::vector<float>{10, 26}));
   count_rows(3);
-  EXPECT_EQ(sums(file(summing(4, false), window)), (std::vector<float>{6})) << "a recording shorter than the first window is one clip";
+  EXPECT_EQ(sums(file(summing(4, false), window)), (std::vector<float>{6}))
+      << "a recording shorter than the first window is one clip";
 }
 
 TEST_F(Usage, AClipIsTheFirstFramesOnce) {
@@ -212,7 +219,8 @@ TEST_F(Usage, ContradictionsAreRefusedByName) {
   usage.states = {{"total", "befor"}};
   EXPECT_EQ(refusal(summing(4, true), usage), "state: no input \"befor\"; the model has x, before");
   usage.states = {{"total", "x"}};
-  EXPECT_NE(refusal(summing(4, true), usage).find("expected the same type, scale and size"), std::string::npos);
+  EXPECT_NE(refusal(summing(4, true), usage).find("expected the same type, scale and size"),
+            std::string::npos);
   usage = {};
   usage.context = 4;
   EXPECT_NE(refusal(summing(4, false), usage).find("expected room for new ones"), std::string::npos);
@@ -254,8 +262,8 @@ TEST_F(Usage, SileroWithoutContextGivesTheOraclesProbabilities) {
   }
 }
 
-// 512 new samples behind 64 of the past. The oracle's first step has a past, that of a stream has none: the same runs, one by one, are the
-// measure, and what is left of the difference at the end is small.
+// 512 new samples behind 64 of the past. The oracle's first step has a past, that of a stream has none: the
+// same runs, one by one, are the measure, and what is left of the difference at the end is small.
 TEST_F(Usage, SileroTakesItsContextFromTheStream) {
   RUNNEL_NEEDS_DATA();
   compiler::LoadOptions load;
@@ -286,13 +294,15 @@ TEST_F(Usage, SileroTakesItsContextFromTheStream) {
     Lossy::losses.clear();
     Lossy::samples.clear();
     for (std::size_t at = 0; at < steps.size(); at += 576) {
-      Lossy::samples.insert(Lossy::samples.end(), steps.begin() + static_cast<std::ptrdiff_t>(at + 64), steps.begin() + static_cast<std::ptrdiff_t>(at + 576));
+      Lossy::samples.insert(Lossy::samples.end(), steps.begin() + static_cast<std::ptrdiff_t>(at + 64),
+                            steps.begin() + static_cast<std::ptrdiff_t>(at + 576));
       std::memcpy(session.input(first).data(), steps.data() + at, 576 * sizeof(float));
       std::memcpy(session.input(1 - first).data(), state.data(), state.size());
       session.run((*engine)->prepared().block());
       const auto next = session.tensor(loaded.find_tensor("stateN"));
       state.assign(next.begin(), next.end());
-      expected.push_back(*reinterpret_cast<const float*>(session.tensor(loaded.find_tensor("output")).data()));
+      expected.push_back(
+          *reinterpret_cast<const float*>(session.tensor(loaded.find_tensor("output")).data()));
     }
     for (const std::int64_t tick : {160, 1024, 5}) {
       run_graph("lossy ! infer output=output model=" + model + " ! keep", options(tick));
@@ -302,7 +312,8 @@ TEST_F(Usage, SileroTakesItsContextFromTheStream) {
   }
 }
 
-// Recordings of the oracle chains: noise, the word, noise. Probabilities byte for byte, detections at the oracle's moment.
+// Recordings of the oracle chains: noise, the word, noise. Probabilities byte for byte, detections at the
+// oracle's moment.
 TEST_F(Usage, WakeWordsAreHeardAsTheirManifestsSay) {
   RUNNEL_NEEDS_DATA();
   const auto chains = nlohmann::json::parse(read_text(data() / "oracles/MANIFEST.json"))["chains"];
@@ -313,19 +324,24 @@ TEST_F(Usage, WakeWordsAreHeardAsTheirManifestsSay) {
     const std::string name = chain["model"].get<std::string>() + " " + chain["name"].get<std::string>();
     SCOPED_TRACE(name);
     const fs::path manifest = (data() / chain["model"].get<std::string>()).replace_extension(".json");
-    const auto bytes = runnel::test::read_file(data() / "oracles" / chain["files"]["audio_s16"].get<std::string>());
-    const auto expected = runnel::test::read_file(data() / "oracles" / chain["files"]["probability_u8"].get<std::string>());
+    const auto bytes =
+        runnel::test::read_file(data() / "oracles" / chain["files"]["audio_s16"].get<std::string>());
+    const auto expected =
+        runnel::test::read_file(data() / "oracles" / chain["files"]["probability_u8"].get<std::string>());
     std::vector<std::int16_t> samples(bytes.size() / 2);
     std::memcpy(samples.data(), bytes.data(), samples.size() * 2);
     const fs::path wav = folder_.path() / "a.wav";
     write_recording(wav, samples);
     const auto loaded = loader_.load(manifest.string());
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
-    const std::string front = (*loaded)->pipeline()->front_end()->str(), decision = (*loaded)->pipeline()->decision()->str();
-    const std::string chain_text = "wav path=" + wav.string() + " ! " + front + " ! infer model=" + manifest.string();
+    const std::string front = (*loaded)->pipeline()->front_end()->str(),
+                      decision = (*loaded)->pipeline()->decision()->str();
+    const std::string chain_text =
+        "wav path=" + wav.string() + " ! " + front + " ! infer model=" + manifest.string();
     run_graph(chain_text + " ! keep", options());
     ASSERT_GE(Keep::values.size(), expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(Keep::values[i], static_cast<float>(expected[i]) / 256) << "step " << i;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(Keep::values[i], static_cast<float>(expected[i]) / 256) << "step " << i;
     for (const std::int64_t tick : {1024, 160, 16000}) {
       run_graph(chain_text + " ! " + decision + " ! keep", options(tick));
       ASSERT_EQ(Keep::events.size(), chain["events"].size());
@@ -350,7 +366,8 @@ TEST_F(Usage, AWakeWordIsHeardAgainBehindAGapAndNotTwiceInOneWord) {
   Lossy::samples.clear();
   for (const std::int16_t sample : samples) Lossy::samples.push_back(static_cast<float>(sample) / 32768);
   // The same once more, behind a loss that ends at a step: the stream starts as it did, and hears the same.
-  const std::int64_t once = static_cast<std::int64_t>(Lossy::samples.size()), again = (once + 1600 + 479) / 480 * 480;
+  const std::int64_t once = static_cast<std::int64_t>(Lossy::samples.size()),
+                     again = (once + 1600 + 479) / 480 * 480;
   Lossy::losses = {{once, again - once}};
   const std::vector<float> heard = Lossy::samples;
   Lossy::samples.resize(static_cast<std::size_t>(again), 0.0F);
@@ -358,7 +375,9 @@ TEST_F(Usage, AWakeWordIsHeardAgainBehindAGapAndNotTwiceInOneWord) {
   const std::string manifest = (data() / "models/mww/alexa.json").string();
   const auto loaded = loader_.load(manifest);
   ASSERT_TRUE(loaded.ok()) << loaded.status().text();
-  run_graph("lossy ! " + (*loaded)->pipeline()->front_end()->str() + " ! infer model=" + manifest + " ! " + (*loaded)->pipeline()->decision()->str() + " ! keep", options());
+  run_graph("lossy ! " + (*loaded)->pipeline()->front_end()->str() + " ! infer model=" + manifest + " ! " +
+                (*loaded)->pipeline()->decision()->str() + " ! keep",
+            options());
   ASSERT_EQ(Keep::events.size(), 2u);
   EXPECT_EQ(Keep::events[0].end, 43520);
   EXPECT_EQ(Keep::events[1].end - again, 43520);
@@ -382,16 +401,24 @@ TEST_F(Usage, ManifestsThatAreWrongAreRefusedWithTheKey) {
     change(manifest);
     return failure(manifest);
   };
-  EXPECT_NE(changed([](auto& m) { m["type"] = "macro"; }).find("type \"macro\", expected micro"), std::string::npos);
+  EXPECT_NE(changed([](auto& m) { m["type"] = "macro"; }).find("type \"macro\", expected micro"),
+            std::string::npos);
   EXPECT_NE(changed([](auto& m) { m["version"] = 3; }).find("version 3, expected 1 or 2"), std::string::npos);
-  EXPECT_NE(changed([](auto& m) { m["model"] = "../alexa.tflite"; }).find("expected a file beside the manifest"), std::string::npos);
+  EXPECT_NE(
+      changed([](auto& m) { m["model"] = "../alexa.tflite"; }).find("expected a file beside the manifest"),
+      std::string::npos);
   EXPECT_NE(changed([](auto& m) { m["model"] = "none.tflite"; }).find("none.tflite"), std::string::npos);
-  EXPECT_NE(changed([](auto& m) { m["micro"]["probability_cutoff"] = 1.5; }).find("probability_cutoff is 1.5"), std::string::npos);
-  EXPECT_NE(changed([](auto& m) { m["micro"]["sliding_window_size"] = "5"; }).find("sliding_window_size is \"5\""), std::string::npos);
+  EXPECT_NE(
+      changed([](auto& m) { m["micro"]["probability_cutoff"] = 1.5; }).find("probability_cutoff is 1.5"),
+      std::string::npos);
+  EXPECT_NE(
+      changed([](auto& m) { m["micro"]["sliding_window_size"] = "5"; }).find("sliding_window_size is \"5\""),
+      std::string::npos);
   EXPECT_NE(changed([](auto& m) { m.erase("wake_word"); }).find("no wake_word"), std::string::npos);
   EXPECT_NE(changed([](auto& m) { m.erase("micro"); }).find("no section micro"), std::string::npos);
   std::ofstream(folder_.path() / "m.json") << "{ \"type\": ";
-  EXPECT_NE(std::string(compiler::load_model(folder_.path() / "m.json").status().text()).find("nor JSON"), std::string::npos);
+  EXPECT_NE(std::string(compiler::load_model(folder_.path() / "m.json").status().text()).find("nor JSON"),
+            std::string::npos);
 }
 
 }  // namespace

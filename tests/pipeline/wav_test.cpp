@@ -23,9 +23,13 @@ class Wav : public testing::Test {
   }
   std::string failure(const std::string& name) { return failure_of(source(name) + " ! keep", options()); }
   GraphOptions options() {
-    return {.nodes = test_nodes(), .tick = 1000, .note = [this](std::string_view note) { notes_.emplace_back(note); }};
+    return {.nodes = test_nodes(), .tick = 1000, .note = [this](std::string_view note) {
+              notes_.emplace_back(note);
+            }};
   }
-  void write_bytes(const std::string& name, const std::string& bytes) const { std::ofstream(file(name), std::ios::binary) << bytes; }
+  void write_bytes(const std::string& name, const std::string& bytes) const {
+    std::ofstream(file(name), std::ios::binary) << bytes;
+  }
   void write_floats(const std::string& name, const std::vector<float>& samples) const {
     SF_INFO info{};
     info.samplerate = 16000;
@@ -42,12 +46,13 @@ class Wav : public testing::Test {
 };
 
 TEST_F(Wav, SilenceBehindARecording) {
-  for (const std::size_t length : {1u, 999u, 1000u, 2500u}) {   // ticks of 1000 samples
+  for (const std::size_t length : {1u, 999u, 1000u, 2500u}) {  // ticks of 1000 samples
     SCOPED_TRACE(length);
     write_floats("a.wav", std::vector<float>(length, 0.25F));
     keep("a.wav", "tail=0.125");
     ASSERT_EQ(Keep::values.size(), length + 2000);
-    for (std::size_t i = 0; i < Keep::values.size(); ++i) ASSERT_EQ(Keep::values[i], i < length ? 0.25F : 0.0F) << i;
+    for (std::size_t i = 0; i < Keep::values.size(); ++i)
+      ASSERT_EQ(Keep::values[i], i < length ? 0.25F : 0.0F) << i;
   }
 }
 
@@ -56,16 +61,19 @@ TEST_F(Wav, ReadsIntegerFormatsExactly) {
   const struct {
     const char* name;
     int format;
-  } formats[] = {{"a.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16}, {"b.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_24}, {"c.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_32},
-                 {"d.wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT},  {"e.wav", SF_FORMAT_WAV | SF_FORMAT_DOUBLE}, {"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
-                 {"b.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_24}, {"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}, {"x.wav", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
-                 {"a.w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16}, {"a.caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16}};
+  } formats[] = {{"a.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},   {"b.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_24},
+                 {"c.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_32},   {"d.wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT},
+                 {"e.wav", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},   {"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+                 {"b.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_24}, {"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},
+                 {"x.wav", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16}, {"a.w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16},
+                 {"a.caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16}};
   for (const auto& [name, format] : formats) {
     SCOPED_TRACE(name);
     write_recording(file(name), samples, 16000, 1, format);
     keep(name);
     ASSERT_EQ(Keep::values.size(), samples.size());
-    for (std::size_t i = 0; i < samples.size(); ++i) ASSERT_EQ(Keep::values[i], static_cast<float>(samples[i]) / 32768) << i;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      ASSERT_EQ(Keep::values[i], static_cast<float>(samples[i]) / 32768) << i;
   }
 }
 
@@ -95,7 +103,8 @@ TEST_F(Wav, KeepsRateAndChannels) {
 
 TEST_F(Wav, AnEmptyRecordingIsReadWhenAskedFor) {
   write_recording(file("a.wav"), {});
-  EXPECT_EQ(failure("a.wav"), "wav: " + file("a.wav").string() + ": has no samples (truncated=accept reads it as empty)");
+  EXPECT_EQ(failure("a.wav"),
+            "wav: " + file("a.wav").string() + ": has no samples (truncated=accept reads it as empty)");
   keep("a.wav", "truncated=accept");
   EXPECT_TRUE(Keep::values.empty());
   run_graph(source("a.wav") + " truncated=accept ! fbank ! npy path=" + file("a.npy").string());
@@ -108,7 +117,9 @@ TEST_F(Wav, RefusesSamplesThatAreNoNumbers) {
   samples[1234] = std::nanf("");
   samples[4000] = -INFINITY;
   write_floats("a.wav", samples);
-  EXPECT_EQ(failure("a.wav"), "wav: " + file("a.wav").string() + ": sample 1234 of channel 0 is not a number (nan=zero replaces such samples by 0)");
+  EXPECT_EQ(failure("a.wav"),
+            "wav: " + file("a.wav").string() +
+                ": sample 1234 of channel 0 is not a number (nan=zero replaces such samples by 0)");
   keep("a.wav", "nan=zero");
   samples[1234] = samples[4000] = 0;
   EXPECT_EQ(Keep::values, samples);
@@ -118,8 +129,10 @@ TEST_F(Wav, RefusesSamplesThatAreNoNumbers) {
 
 TEST_F(Wav, FindsTruncatedFiles) {
   const auto samples = make_samples(16000);
-  for (const auto& [name, format] : {std::pair{"a.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16}, std::pair{"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
-                                     std::pair{"a.ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS}, std::pair{"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},
+  for (const auto& [name, format] : {std::pair{"a.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+                                     std::pair{"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+                                     std::pair{"a.ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
+                                     std::pair{"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},
                                      std::pair{"a.w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16}}) {
     SCOPED_TRACE(name);
     write_recording(file(name), samples, 16000, 1, format);
@@ -150,7 +163,8 @@ TEST_F(Wav, RefusesARecordingThatWasNeverClosed) {
   std::string bytes = read_text(file("a.wav"));
   bytes.replace(bytes.find("data") + 4, 4, std::string(4, '\0'));
   write_bytes("b.wav", bytes);
-  EXPECT_NE(failure("b.wav").find("the header promises no samples, but the file has 200044 bytes"), std::string::npos);
+  EXPECT_NE(failure("b.wav").find("the header promises no samples, but the file has 200044 bytes"),
+            std::string::npos);
 }
 
 TEST_F(Wav, RefusesWhatIsNoRecording) {
@@ -167,21 +181,26 @@ TEST_F(Wav, RefusesWhatIsNoRecording) {
   EXPECT_NE(failure(".").find("is a folder"), std::string::npos);
 }
 
-// Damaged headers: an answer, whatever it is. Without OGG: libsndfile 1.2.0 leaks memory when it refuses such a file.
+// Damaged headers: an answer, whatever it is. Without OGG: libsndfile 1.2.0 leaks memory when it refuses such
+// a file.
 TEST_F(Wav, SurvivesDamage) {
   const auto samples = make_samples(2000);
   std::uint32_t state = 7;
   const auto random = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
-  for (const auto& [name, format] : {std::pair{"a.wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT}, std::pair{"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},
+  for (const auto& [name, format] : {std::pair{"a.wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT},
+                                     std::pair{"a.aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16},
                                      std::pair{"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16}}) {
     write_recording(file(name), samples, 16000, 1, format);
     const std::string whole = read_text(file(name));
     for (int round = 0; round < 150; ++round) {
       std::string bytes = whole;
-      for (int i = 0; i < 3; ++i) bytes[random() % std::min<std::size_t>(bytes.size(), round % 2 == 0 ? 100 : bytes.size())] = static_cast<char>(random());
+      for (int i = 0; i < 3; ++i)
+        bytes[random() % std::min<std::size_t>(bytes.size(), round % 2 == 0 ? 100 : bytes.size())] =
+            static_cast<char>(random());
       if (round % 5 == 0) bytes.resize(random() % bytes.size());
       write_bytes("damaged", bytes);
-      Result<std::unique_ptr<Graph>> graph = Graph::build(source("damaged") + " ! fbank sample_frequency=16000 ! null", options());
+      Result<std::unique_ptr<Graph>> graph =
+          Graph::build(source("damaged") + " ! fbank sample_frequency=16000 ! null", options());
       if (graph.ok()) (void)(*graph)->run();
     }
   }
@@ -198,8 +217,10 @@ TEST_F(Wav, WritesWhatItSaysAndSaturates) {
     EXPECT_EQ(Keep::values[0], 0.5f);
     EXPECT_EQ(Keep::values[1], -1.0f);
     EXPECT_EQ(Keep::values[4], 1.0f / 32768);
-    if (std::string(encoding) == "float32") EXPECT_EQ(Keep::values[2], 2.0f);
-    else EXPECT_NEAR(Keep::values[2], 1.0f, 4e-5f);
+    if (std::string(encoding) == "float32")
+      EXPECT_EQ(Keep::values[2], 2.0f);
+    else
+      EXPECT_NEAR(Keep::values[2], 1.0f, 4e-5f);
   }
 }
 

@@ -56,7 +56,9 @@ TEST_F(Allocation, OfPreparedModelsAndWorkspaces) {
   for (const RunMode mode : {RunMode::stream, RunMode::whole}) {
     for (const Isa isa : {Isa::reference, Isa::generic, best_isa()}) {
       const PrepareOptions options{.mode = mode, .isa = isa};
-      const std::size_t pieces = fail_each([&](Memory& memory) { return Prepared::make(model_->model(), all_operators(), options, memory).status(); });
+      const std::size_t pieces = fail_each([&](Memory& memory) {
+        return Prepared::make(model_->model(), all_operators(), options, memory).status();
+      });
       EXPECT_GT(pieces, 20u);
       HeapMemory enough;
       const auto prepared = Prepared::make(model_->model(), all_operators(), options, enough);
@@ -72,7 +74,8 @@ TEST_F(Allocation, NeedsExactlyWhatItTook) {
   ASSERT_TRUE(Prepared::make(model_->model(), all_operators(), {}, enough).ok());
   HeapMemory exact(enough.used()), short_of_one(enough.used() - 1);
   EXPECT_TRUE(Prepared::make(model_->model(), all_operators(), {}, exact).ok());
-  EXPECT_TRUE(failed_with_a_sentence(Prepared::make(model_->model(), all_operators(), {}, short_of_one).status()));
+  EXPECT_TRUE(
+      failed_with_a_sentence(Prepared::make(model_->model(), all_operators(), {}, short_of_one).status()));
 }
 
 TEST_F(Allocation, BeyondTheLimitIsRefused) {
@@ -80,14 +83,18 @@ TEST_F(Allocation, BeyondTheLimitIsRefused) {
     HeapMemory memory;
     const auto prepared = Prepared::make(model_->model(), all_operators(), {.mode = mode}, memory);
     ASSERT_TRUE(prepared.ok());
-    const std::size_t most = std::max({(*prepared)->arena_bytes(), (*prepared)->scratch_bytes(), (*prepared)->state_bytes()});
+    const std::size_t most =
+        std::max({(*prepared)->arena_bytes(), (*prepared)->scratch_bytes(), (*prepared)->state_bytes()});
     EXPECT_TRUE(Prepared::make(model_->model(), all_operators(), {.mode = mode, .limit = most}, memory).ok());
-    const Status status = Prepared::make(model_->model(), all_operators(), {.mode = mode, .limit = most - 1}, memory).status();
+    const Status status =
+        Prepared::make(model_->model(), all_operators(), {.mode = mode, .limit = most - 1}, memory).status();
     EXPECT_TRUE(failed_with_a_sentence(status));
     EXPECT_NE(status.text().find("limit"), std::string_view::npos) << status.text();
   }
   HeapMemory memory;
-  const Status long_clip = Prepared::make(model_->model(), all_operators(), {.mode = RunMode::whole, .frames = 1 << 29}, memory).status();
+  const Status long_clip =
+      Prepared::make(model_->model(), all_operators(), {.mode = RunMode::whole, .frames = 1 << 29}, memory)
+          .status();
   EXPECT_TRUE(failed_with_a_sentence(long_clip));
   EXPECT_NE(long_clip.text().find("limit"), std::string_view::npos) << long_clip.text();
 }

@@ -25,14 +25,17 @@ using Bytes = std::vector<std::byte>;
   if (!crypto::available()) GTEST_SKIP() << "SKIPPED: this build has no mbedTLS"
 
 const crypto::Key& key() {
-  static const crypto::Key known = std::move(crypto::Key::from_hex("00112233445566778899aabbccddeeff")).value();
+  static const crypto::Key known =
+      std::move(crypto::Key::from_hex("00112233445566778899aabbccddeeff")).value();
   return known;
 }
 
 Bytes package(const std::string& kind) {
   const std::string magic = kind == "PDL1" ? "EDL1" : "EDL2";
   const Bytes file = tiny_conv().file(magic);
-  return make_package(kind, {{"first", file}, {"second", crypto::available() ? encrypted_espdl(file, key()) : file}, {"third", file}});
+  return make_package(kind, {{"first", file},
+                             {"second", crypto::available() ? encrypted_espdl(file, key()) : file},
+                             {"third", file}});
 }
 
 // A PDL3 that is not sealed anew fails at its checksum: now and then only.
@@ -48,7 +51,9 @@ void survives(const std::string& kind, std::uint64_t seed) {
   for (int i = 0; i < 6000; ++i) {
     Bytes damaged = i % 2 == 0 ? mutator.next() : mutator.next(header);
     if (i % 16 != 0) seal_package(damaged);
-    const Status status = feed_espdl(damaged, compiler::EspdlOptions{.target = compiler::EspdlTarget::c, .member = members[i / 2 % 4], .key = key()});
+    const Status status = feed_espdl(
+        damaged, compiler::EspdlOptions{
+                     .target = compiler::EspdlTarget::c, .member = members[i / 2 % 4], .key = key()});
     (failed_with_a_sentence(status) ? refused : passed) += 1;
   }
   EXPECT_GT(refused, 3000);
@@ -69,7 +74,11 @@ TEST(DamagedEncryptedEspdl, Mutations) {
     Mutator mutator(encrypted_espdl(tiny_conv().file(magic), key()), 34);
     int refused = 0;
     for (int i = 0; i < 4000; ++i) {
-      refused += failed_with_a_sentence(feed_espdl(mutator.next(), compiler::EspdlOptions{.target = compiler::EspdlTarget::c, .key = key()})) ? 1 : 0;
+      refused +=
+          failed_with_a_sentence(feed_espdl(
+              mutator.next(), compiler::EspdlOptions{.target = compiler::EspdlTarget::c, .key = key()}))
+              ? 1
+              : 0;
     }
     EXPECT_GT(refused, 1500);
   }
@@ -83,7 +92,8 @@ TEST(DamagedEncryptedModel, NothingButTheOriginalOpens) {
   for (int i = 0; i < 4000; ++i) {
     const Bytes damaged = mutator.next();
     if (damaged == original) continue;
-    ASSERT_TRUE(failed_with_a_sentence(OwnedModel::from_bytes(damaged, {}, &key()).status())) << "mutation " << i;
+    ASSERT_TRUE(failed_with_a_sentence(OwnedModel::from_bytes(damaged, {}, &key()).status()))
+        << "mutation " << i;
   }
 }
 
@@ -125,7 +135,10 @@ TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
   node.code = fb::OpCode::custom;
   node.inputs = {0};
   node.outputs = {1};
-  node.options = compiler::CustomOptions{"Mine", {{"list", std::vector<std::int64_t>{1, 2, 3}}, {"curve", std::vector<float>{1, 2}}, {"mode", std::string("fast")}}};
+  node.options = compiler::CustomOptions{"Mine",
+                                         {{"list", std::vector<std::int64_t>{1, 2, 3}},
+                                          {"curve", std::vector<float>{1, 2}},
+                                          {"mode", std::string("fast")}}};
   graph.nodes = {node};
   compiler::WriteOptions write;
   write.operators = table;
@@ -137,8 +150,10 @@ TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
   std::size_t seen = 0;
   for (int i = 0; i < 20000; ++i) {
     const auto model = OwnedModel::from_bytes(mutator.next(), ModelOptions{.check_crc = false});
-    if (failed_with_a_sentence(model.status())) ++refused;
-    else seen += read_attributes((*model)->model());
+    if (failed_with_a_sentence(model.status()))
+      ++refused;
+    else
+      seen += read_attributes((*model)->model());
   }
   EXPECT_GT(refused, 5000);
   EXPECT_GT(seen, 1000u);

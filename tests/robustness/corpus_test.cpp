@@ -1,4 +1,5 @@
-// What the fuzzers start from and what they found worth keeping (tests/corpus/KIND): read or refused, each time.
+// What the fuzzers start from and what they found worth keeping (tests/corpus/KIND): read or refused, each
+// time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,9 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void replay(const char* kind, std::size_t least, const std::function<Status(const fs::path&, const std::vector<std::byte>&)>& feed) {
+void replay(const char* kind, std::size_t least,
+            const std::function<Status(const fs::path&, const std::vector<std::byte>&)>& feed) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus" / kind)) files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(fs::path(RUNNEL_SOURCE_FOLDER) / "tests/corpus" / kind))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   EXPECT_GE(files.size(), least);
   int read = 0, refused = 0;
@@ -52,7 +55,9 @@ TEST(Corpus, Recordings) {
   });
 }
 TEST(Corpus, Graphs) {
-  replay("graph", 4, [](const fs::path&, const auto& bytes) { return feed_graph({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); });
+  replay("graph", 4, [](const fs::path&, const auto& bytes) {
+    return feed_graph({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
 }
 
 }  // namespace

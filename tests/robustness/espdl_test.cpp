@@ -16,7 +16,8 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using compiler::EspdlTarget;
 
-// Every cut as it is, and with a header that admits it, so that the structure behind the header is what must be found short.
+// Every cut as it is, and with a header that admits it, so that the structure behind the header is what must
+// be found short.
 void refuses_every_truncation(const Bytes& file, std::size_t step) {
   const std::size_t header = std::memcmp(file.data(), "EDL1", 4) == 0 ? 12 : 16;
   for (std::size_t size = 0; size < file.size(); size += size < 4096 ? 1 : step) {
@@ -38,7 +39,10 @@ int refused_mutations(const Bytes& file, std::uint64_t seed, int count) {
   Mutator mutator(file, seed);
   int refused = 0;
   for (int i = 0; i < count; ++i) {
-    refused += failed_with_a_sentence(feed_espdl(mutator.next(), i % 16 == 0 ? EspdlTarget::automatic : EspdlTarget::c)) ? 1 : 0;
+    refused += failed_with_a_sentence(
+                   feed_espdl(mutator.next(), i % 16 == 0 ? EspdlTarget::automatic : EspdlTarget::c))
+                   ? 1
+                   : 0;
   }
   return refused;
 }

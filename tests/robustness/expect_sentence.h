@@ -13,7 +13,8 @@ namespace runnel::test {
 inline bool failed_with_a_sentence(const Status& status) {
   if (status.ok()) return false;
   EXPECT_FALSE(status.text().empty()) << "a failure (" << name_of(status.code()) << ") without text";
-  EXPECT_EQ(status.text().find('\n'), std::string_view::npos) << "a failure of several lines: " << status.text();
+  EXPECT_EQ(status.text().find('\n'), std::string_view::npos)
+      << "a failure of several lines: " << status.text();
   return true;
 }
 

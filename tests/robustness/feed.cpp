@@ -29,9 +29,10 @@ namespace runnel::test {
 namespace {
 
 #ifdef __GLIBC__
-// Tens of thousands of inputs, each with large blocks: taken from the system anew every time, clearing their pages would be most of
-// the work.
-[[maybe_unused]] const bool kept = mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
+// Tens of thousands of inputs, each with large blocks: taken from the system anew every time, clearing their
+// pages would be most of the work.
+[[maybe_unused]] const bool kept =
+    mallopt(M_MMAP_THRESHOLD, 32 << 20) != 0 && mallopt(M_TRIM_THRESHOLD, 256 << 20) != 0;
 #endif
 
 struct FreeAligned {
@@ -41,7 +42,8 @@ using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
 // Not a byte more than there are, so that AddressSanitizer sees reads behind the end.
 AlignedBytes exact_copy(std::span<const std::byte> bytes) {
-  AlignedBytes copy(static_cast<std::byte*>(::operator new[](std::max<std::size_t>(bytes.size(), 1), std::align_val_t{64})));
+  AlignedBytes copy(static_cast<std::byte*>(
+      ::operator new[](std::max<std::size_t>(bytes.size(), 1), std::align_val_t{64})));
   if (!bytes.empty()) std::memcpy(copy.get(), bytes.data(), bytes.size());
   return copy;
 }
@@ -59,7 +61,8 @@ unsigned touch(const Session& session) {
   for (std::size_t i = 0; i < model.outputs().size(); ++i) {
     const OutputFrames out = session.output(static_cast<int>(i));
     const Placement& at = session.prepared().placement(model.outputs()[i]);
-    if (out.count > 0) sum += std::to_integer<unsigned>(out.block[0]) + std::to_integer<unsigned>(out.block[at.bytes - 1]);
+    if (out.count > 0)
+      sum += std::to_integer<unsigned>(out.block[0]) + std::to_integer<unsigned>(out.block[at.bytes - 1]);
   }
   return sum;
 }
@@ -71,7 +74,8 @@ Status run(const Model& model, RunMode mode) {
   RUNNEL_ASSIGN(const Prepared* const prepared, Prepared::make(model, all_operators(), options, memory));
   RUNNEL_ASSIGN(Workspace* const workspace, Workspace::make(*prepared, memory));
   auto* state = static_cast<std::byte*>(memory.allocate(prepared->state_bytes(), 64));
-  if (state == nullptr) return Status(Code::out_of_memory) << "a session of " << prepared->state_bytes() << " bytes";
+  if (state == nullptr)
+    return Status(Code::out_of_memory) << "a session of " << prepared->state_bytes() << " bytes";
   RUNNEL_ASSIGN(Session session, Session::make(*prepared, *workspace, {state, prepared->state_bytes()}));
   unsigned sum = 0;
   const auto step = [&](std::int64_t valid) {
@@ -124,12 +128,13 @@ constexpr pipeline::Parameter kSilenceParameters[] = {
     pipeline::parameter<&Silence::rate>("rate", "Hz", 1, 1000000, "sample rate"),
     pipeline::parameter<&Silence::channels>("channels", "", 1, 64, "channels"),
 };
-const pipeline::NodeType Silence::type = {.name = "silence",
-                                          .help = "A short recording of one value.",
-                                          .input = {},
-                                          .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "float32"},
-                                          .parameters = kSilenceParameters,
-                                          .make = pipeline::make_node<Silence>};
+const pipeline::NodeType Silence::type = {
+    .name = "silence",
+    .help = "A short recording of one value.",
+    .input = {},
+    .output = {static_cast<pipeline::Kinds>(pipeline::Kind::audio), "float32"},
+    .parameters = kSilenceParameters,
+    .make = pipeline::make_node<Silence>};
 
 }  // namespace
 
@@ -147,11 +152,14 @@ Status feed_model(std::span<const std::byte> bytes, bool check_crc) {
   return streamed.ok() ? whole : streamed;
 }
 
-Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target) { return feed_espdl(bytes, compiler::EspdlOptions{.target = target}); }
+Status feed_espdl(std::span<const std::byte> bytes, compiler::EspdlTarget target) {
+  return feed_espdl(bytes, compiler::EspdlOptions{.target = target});
+}
 
 Status feed_espdl(std::span<const std::byte> bytes, const compiler::EspdlOptions& options) {
   const AlignedBytes copy = exact_copy(bytes);
-  RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl({copy.get(), bytes.size()}, options));
+  RUNNEL_ASSIGN(const compiler::EspdlImport imported,
+                compiler::import_espdl({copy.get(), bytes.size()}, options));
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph));
   return Model::open(written.bytes).status();
 }

@@ -12,8 +12,15 @@ namespace {
 
 std::vector<std::byte> float_onnx() {
   OnnxMaker maker;
-  maker.input("x", {1, 2, 0}).output("y").floats("w", {4, 2, 3}, ramp(24, -1, 0.1f)).floats("b", {4}, {1, 2, 3, 4}).floats("m", {4, 3}, ramp(12, -0.5f, 0.1f));
-  maker.integers("shape", {3}, {0, -1, 4}).integers("begin", {1}, {1}).integers("end", {1}, {1000}).integers("axis", {1}, {1});
+  maker.input("x", {1, 2, 0})
+      .output("y")
+      .floats("w", {4, 2, 3}, ramp(24, -1, 0.1f))
+      .floats("b", {4}, {1, 2, 3, 4})
+      .floats("m", {4, 3}, ramp(12, -0.5f, 0.1f));
+  maker.integers("shape", {3}, {0, -1, 4})
+      .integers("begin", {1}, {1})
+      .integers("end", {1}, {1000})
+      .integers("axis", {1}, {1});
   set(maker.node("Conv", {"x", "w", "b"}, {"c"}), "pads", Dims{2, 0});
   maker.node("Relu", {"c"}, {"r"});
   set(maker.node("Transpose", {"r"}, {"t"}), "perm", Dims{0, 2, 1});
@@ -37,8 +44,12 @@ std::vector<std::byte> quantized_onnx() {
   };
   integers("z", {}, ::onnx::TensorProto::UINT8, 120);
   integers("wz", {3}, ::onnx::TensorProto::INT8, 0);
-  maker.model.mutable_graph()->mutable_initializer(maker.model.graph().initializer_size() - 1)->set_int32_data(1, 0);
-  maker.model.mutable_graph()->mutable_initializer(maker.model.graph().initializer_size() - 1)->set_int32_data(2, 0);
+  maker.model.mutable_graph()
+      ->mutable_initializer(maker.model.graph().initializer_size() - 1)
+      ->set_int32_data(1, 0);
+  maker.model.mutable_graph()
+      ->mutable_initializer(maker.model.graph().initializer_size() - 1)
+      ->set_int32_data(2, 0);
   integers("w", {3, 2, 3}, ::onnx::TensorProto::INT8, -2);
   const auto both = [&](const std::string& x) {
     maker.node("QuantizeLinear", {x, "s", "z"}, {x + ".q"});
@@ -58,7 +69,9 @@ std::vector<std::byte> quantized_onnx() {
 
 }  // namespace
 
-std::vector<ForeignFile> onnx_originals() { return {{"float.onnx", float_onnx()}, {"quantized.onnx", quantized_onnx()}}; }
+std::vector<ForeignFile> onnx_originals() {
+  return {{"float.onnx", float_onnx()}, {"quantized.onnx", quantized_onnx()}};
+}
 #else
 std::vector<ForeignFile> onnx_originals() { return {}; }
 #endif
@@ -75,20 +88,28 @@ std::vector<std::byte> small_tflite(bool quantized) {
     if (!quantized) return model.tensor(kFloat, std::move(shape), 0, 0, std::vector<float>(count, 0.25f));
     return model.tensor(kInt8, std::move(shape), 0.01f, 0, std::vector<std::int8_t>(count, 3));
   };
-  const int x = model.tensor(type, {1, 4, 4, 2}, s, -3), w = constant({3, 2, 2, 2}, 24), c = model.tensor(type, {1, 4, 4, 3}, s, 5);
-  model.op(Builtin::CONV_2D, {x, w, -1}, {c}, BuiltinOptions::Conv2D, tflite::CreateConv2DOptions(model.builder(), 0, 1, 1, 1));
+  const int x = model.tensor(type, {1, 4, 4, 2}, s, -3), w = constant({3, 2, 2, 2}, 24),
+            c = model.tensor(type, {1, 4, 4, 3}, s, 5);
+  model.op(Builtin::CONV_2D, {x, w, -1}, {c}, BuiltinOptions::Conv2D,
+           tflite::CreateConv2DOptions(model.builder(), 0, 1, 1, 1));
   const int a = model.tensor(type, {1, 4, 4, 3}, s, 7);
   model.op(Builtin::ADD, {c, c}, {a}, BuiltinOptions::Add, tflite::CreateArithmeticOptions(model.builder()));
   const int p = model.tensor(type, {1, 2, 2, 3}, s, 7);
-  model.op(Builtin::AVERAGE_POOL_2D, {a}, {p}, BuiltinOptions::Pool2D, tflite::CreatePool2DOptions(model.builder(), 1, 2, 2, 2, 2));
-  const int dense = constant({4, 12}, 48), f = model.tensor(type, {1, 4}, s, 0), y = model.tensor(type, {1, 4}, quantized ? 1.0f / 256 : 0, -128);
-  model.op(Builtin::FULLY_CONNECTED, {p, dense, -1}, {f}, BuiltinOptions::FullyConnected, tflite::CreateFullyConnectedOptions(model.builder()));
-  model.op(Builtin::SOFTMAX, {f}, {y}, BuiltinOptions::Softmax, tflite::CreateSoftmaxOptions(model.builder(), 1));
+  model.op(Builtin::AVERAGE_POOL_2D, {a}, {p}, BuiltinOptions::Pool2D,
+           tflite::CreatePool2DOptions(model.builder(), 1, 2, 2, 2, 2));
+  const int dense = constant({4, 12}, 48), f = model.tensor(type, {1, 4}, s, 0),
+            y = model.tensor(type, {1, 4}, quantized ? 1.0f / 256 : 0, -128);
+  model.op(Builtin::FULLY_CONNECTED, {p, dense, -1}, {f}, BuiltinOptions::FullyConnected,
+           tflite::CreateFullyConnectedOptions(model.builder()));
+  model.op(Builtin::SOFTMAX, {f}, {y}, BuiltinOptions::Softmax,
+           tflite::CreateSoftmaxOptions(model.builder(), 1));
   return model.file({x}, {y});
 }
 
 }  // namespace
 
-std::vector<ForeignFile> tflite_originals() { return {{"float.tflite", small_tflite(false)}, {"quantized.tflite", small_tflite(true)}}; }
+std::vector<ForeignFile> tflite_originals() {
+  return {{"float.tflite", small_tflite(false)}, {"quantized.tflite", small_tflite(true)}};
+}
 
 }  // namespace runnel::test

@@ -8,7 +8,7 @@
 namespace runnel::test {
 
 struct ForeignFile {
-  std::string name;                // "quantized.onnx"
+  std::string name;  // "quantized.onnx"
   std::vector<std::byte> bytes;
   [[nodiscard]] bool is_onnx() const { return name.ends_with(".onnx"); }
 };

@@ -1,9 +1,10 @@
 // Damaged .onnx and .tflite files.
+#include "tests/robustness/foreign.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
-#include "tests/robustness/foreign.h"
 #include "tests/robustness/mutate.h"
 
 namespace runnel::test {
@@ -14,7 +15,8 @@ void endures(const ForeignFile& file, int mutations, std::uint64_t seed) {
   const Status whole = feed_foreign(file.bytes);
   EXPECT_TRUE(whole.ok()) << whole.text();
   int refused = 0;
-  for (std::size_t size = 0; size < file.bytes.size(); ++size) refused += failed_with_a_sentence(feed_foreign(std::span(file.bytes).first(size))) ? 1 : 0;
+  for (std::size_t size = 0; size < file.bytes.size(); ++size)
+    refused += failed_with_a_sentence(feed_foreign(std::span(file.bytes).first(size))) ? 1 : 0;
   EXPECT_GT(refused, static_cast<int>(file.bytes.size()) / 2);
   Mutator mutator(file.bytes, seed);
   refused = 0;

@@ -1,5 +1,6 @@
-// The heap of host code: every allocation fails in turn, and how large the largest is that a damaged file brings about. A program of
-// its own, because it puts its own allocator in front (sanitizers do the same: label `native`).
+// The heap of host code: every allocation fails in turn, and how large the largest is that a damaged file
+// brings about. A program of its own, because it puts its own allocator in front (sanitizers do the same:
+// label `native`).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace {
 
 constexpr std::size_t kUnlimited = static_cast<std::size_t>(-1);
-thread_local std::size_t left = kUnlimited;   // allocations before they fail
+thread_local std::size_t left = kUnlimited;  // allocations before they fail
 thread_local std::size_t largest = 0, made = 0;
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -29,7 +30,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
   if (left == 0) throw std::bad_alloc();
   if (left != kUnlimited) --left;
   const std::size_t size = std::max<std::size_t>(bytes, 1);
-  void* memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : std::malloc(size);
+  void* memory = alignment > alignof(std::max_align_t)
+                     ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                     : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -38,7 +41,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 // The forms without exceptions and for arrays call these.
 void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
@@ -51,7 +56,7 @@ using Bytes = std::vector<std::byte>;
 
 // From the bytes of a file to a session that has run.
 Status import_and_run(const Bytes& file) {
-  static const compiler::WriteOptions options;   // has a vector: the caller's, not the library's
+  static const compiler::WriteOptions options;  // has a vector: the caller's, not the library's
   RUNNEL_ASSIGN(const compiler::EspdlImport imported, compiler::import_espdl(file));
   RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(imported.graph, options));
   RUNNEL_ASSIGN(const auto model, OwnedModel::from_bytes(written.bytes));
@@ -61,7 +66,8 @@ Status import_and_run(const Bytes& file) {
   return {};
 }
 
-// Lets everything from the first, the second, ... allocation on fail, until there are enough. `stride`: not every one of them.
+// Lets everything from the first, the second, ... allocation on fail, until there are enough. `stride`: not
+// every one of them.
 std::size_t fail_each(const Bytes& file, std::size_t stride) {
   for (std::size_t count = 0; count < 1000000; count += stride) {
     left = count;
@@ -83,9 +89,11 @@ TEST(Heap, EveryAllocationOfAnImportMayFail) {
   EXPECT_GT(fail_each(digits, 7), 1000u);
 }
 
-// What the largest single piece of memory is that reading a damaged file takes, beyond a multiple of its size: nobody gets gigabytes
-// for a few bytes. (What running a model takes is limited by PrepareOptions::limit, see allocation_test.)
-void expect_bounded(const Bytes& file, std::uint64_t seed, int count, std::size_t most, const std::function<void(const Bytes&)>& read) {
+// What the largest single piece of memory is that reading a damaged file takes, beyond a multiple of its
+// size: nobody gets gigabytes for a few bytes. (What running a model takes is limited by
+// PrepareOptions::limit, see allocation_test.)
+void expect_bounded(const Bytes& file, std::uint64_t seed, int count, std::size_t most,
+                    const std::function<void(const Bytes&)>& read) {
   Mutator mutator(file, seed);
   std::size_t worst = 0;
   for (int i = 0; i < count; ++i) {
@@ -110,7 +118,8 @@ TEST(Heap, LargestAllocationIsBoundedByTheFile) {
     static_cast<void>(OwnedModel::from_bytes(damaged, ModelOptions{.check_crc = false}));
   });
   // Prepared and run: within the limit that was given.
-  expect_bounded(model, 23, 2000, kMemoryLimit + (std::size_t{1} << 20), [](const Bytes& damaged) { static_cast<void>(feed_model(damaged, false)); });
+  expect_bounded(model, 23, 2000, kMemoryLimit + (std::size_t{1} << 20),
+                 [](const Bytes& damaged) { static_cast<void>(feed_model(damaged, false)); });
 }
 
 }  // namespace

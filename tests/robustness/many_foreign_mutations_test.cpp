@@ -18,7 +18,8 @@ std::vector<Subject> subjects(const std::vector<ForeignFile>& small, const char*
   const auto feed = [](const Bytes& bytes) { return feed_foreign(bytes); };
   std::vector<Subject> all;
   for (const ForeignFile& file : small) all.push_back({file.name, file.bytes, feed});
-  if (!data_folder().empty() && !small.empty()) all.push_back({public_file, read_file(data_folder() / public_file), feed});
+  if (!data_folder().empty() && !small.empty())
+    all.push_back({public_file, read_file(data_folder() / public_file), feed});
   return all;
 }
 
@@ -30,9 +31,13 @@ void cut_everywhere(const std::vector<Subject>& all) {
     std::size_t refused = 0, size = 0;
     for (; size < subject.file.size(); ++size) {
       if (std::chrono::steady_clock::now() - start > std::chrono::seconds(seconds)) break;
-      refused += failed_with_a_sentence(subject.feed(Bytes(subject.file.begin(), subject.file.begin() + static_cast<std::ptrdiff_t>(size)))) ? 1 : 0;
+      refused += failed_with_a_sentence(subject.feed(
+                     Bytes(subject.file.begin(), subject.file.begin() + static_cast<std::ptrdiff_t>(size))))
+                     ? 1
+                     : 0;
     }
-    std::printf("%s: %zu of %zu cuts, %zu refused\n", subject.name.c_str(), size, subject.file.size(), refused);
+    std::printf("%s: %zu of %zu cuts, %zu refused\n", subject.name.c_str(), size, subject.file.size(),
+                refused);
     EXPECT_GE(refused, size / 2) << subject.name;
   }
 }
@@ -42,10 +47,16 @@ TEST(ManyOnnxMutations, EveryOneIsReadOrRefused) {
   if (all.empty()) GTEST_SKIP() << "a build without ONNX";
   mutate_many(all);
 }
-TEST(ManyOnnxMutations, EveryTruncationIsReadOrRefused) { cut_everywhere(subjects(onnx_originals(), "peers/M2_u8.onnx")); }
+TEST(ManyOnnxMutations, EveryTruncationIsReadOrRefused) {
+  cut_everywhere(subjects(onnx_originals(), "peers/M2_u8.onnx"));
+}
 
-TEST(ManyTfliteMutations, EveryOneIsReadOrRefused) { mutate_many(subjects(tflite_originals(), "models/tflm/micro_speech_quantized.tflite")); }
-TEST(ManyTfliteMutations, EveryTruncationIsReadOrRefused) { cut_everywhere(subjects(tflite_originals(), "models/tflm/micro_speech_quantized.tflite")); }
+TEST(ManyTfliteMutations, EveryOneIsReadOrRefused) {
+  mutate_many(subjects(tflite_originals(), "models/tflm/micro_speech_quantized.tflite"));
+}
+TEST(ManyTfliteMutations, EveryTruncationIsReadOrRefused) {
+  cut_everywhere(subjects(tflite_originals(), "models/tflm/micro_speech_quantized.tflite"));
+}
 
 }  // namespace
 }  // namespace runnel::test

@@ -19,7 +19,8 @@ std::int64_t mutation_setting(const char* name, std::int64_t otherwise) {
 }
 
 void mutate_many(const std::vector<Subject>& all) {
-  const std::int64_t count = mutation_setting("RUNNEL_MUTATIONS", 1000000), seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
+  const std::int64_t count = mutation_setting("RUNNEL_MUTATIONS", 1000000),
+                     seconds = mutation_setting("RUNNEL_MUTATION_SECONDS", 420);
   auto seed = static_cast<std::uint64_t>(mutation_setting("RUNNEL_MUTATION_SEED", 1));
   const auto start = std::chrono::steady_clock::now();
   const auto late = [&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(seconds); };
@@ -34,7 +35,8 @@ void mutate_many(const std::vector<Subject>& all) {
     }
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
-  std::printf("%lld mutations, %lld refused; go on with RUNNEL_MUTATION_SEED=%llu\n", static_cast<long long>(done), static_cast<long long>(refused),
+  std::printf("%lld mutations, %lld refused; go on with RUNNEL_MUTATION_SEED=%llu\n",
+              static_cast<long long>(done), static_cast<long long>(refused),
               static_cast<unsigned long long>(seed));
   testing::Test::RecordProperty("mutations", static_cast<int>(done));
   EXPECT_GT(done, 0);

@@ -1,5 +1,5 @@
-// A great many damaged files, for as long as there is time. Each batch has a seed of its own, printed before it begins, so that what
-// goes wrong can be made again and a run can go on where another one stopped:
+// A great many damaged files, for as long as there is time. Each batch has a seed of its own, printed before
+// it begins, so that what goes wrong can be made again and a run can go on where another one stopped:
 //
 //   RUNNEL_MUTATIONS          how many in all (default: 1,000,000)
 //   RUNNEL_MUTATION_SECONDS   when to stop, done or not (default: 420)

@@ -1,4 +1,6 @@
 // Damaged model files and .espdl files, a great many of them (many_mutations.h).
+#include "tests/robustness/many_mutations.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -6,12 +8,11 @@
 #include <cstring>
 #include <string>
 
-#include "tests/compiler/espdl/tiny_model.h"
 #include "compiler/writer.h"
+#include "tests/compiler/espdl/tiny_model.h"
 #include "tests/compiler/pte/program_maker.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
-#include "tests/robustness/many_mutations.h"
 #include "tests/robustness/originals.h"
 #include "tests/support/data.h"
 
@@ -22,7 +23,8 @@ using Bytes = std::vector<std::byte>;
 
 Bytes written(const Bytes& espdl) {
   const auto imported = compiler::import_espdl(espdl);
-  const auto model = imported.ok() ? compiler::write_model(imported->graph) : Result<compiler::WrittenModel>(imported.status());
+  const auto model = imported.ok() ? compiler::write_model(imported->graph)
+                                   : Result<compiler::WrittenModel>(imported.status());
   EXPECT_TRUE(model.ok()) << model.status().text();
   return model.ok() ? model->bytes : Bytes{};
 }
@@ -30,20 +32,25 @@ Bytes written(const Bytes& espdl) {
 std::vector<Subject> subjects() {
   const auto espdl = [](const Bytes& bytes) { return feed_espdl(bytes, compiler::EspdlTarget::c); };
   const auto model = [](const Bytes& bytes) { return feed_model(bytes, false); };
-  std::vector<Subject> all = {{"tiny.espdl", tiny_conv().file(), espdl}, {"tiny.rnl", written(tiny_conv().file()), model}, {"digits.espdl", digits_espdl(), espdl},
+  std::vector<Subject> all = {{"tiny.espdl", tiny_conv().file(), espdl},
+                              {"tiny.rnl", written(tiny_conv().file()), model},
+                              {"digits.espdl", digits_espdl(), espdl},
                               {"digits.rnl", digits_rnl(), model}};
   const auto pte = [](const Bytes& bytes) { return feed_foreign(bytes); };
   all.push_back({"tiny.pte", tiny_program().file(), pte});
   // With recordings of other operators, and caches that stay operators, where the test data is there.
   if (!data_folder().empty()) {
-    for (const char* name : {"conformance/models/h1__c_s16__stream4.espdl", "conformance/models/m3__c_s8.espdl", "espdl/models/esp32p4/streaming/streaming_model.espdl"}) {
+    for (const char* name :
+         {"conformance/models/h1__c_s16__stream4.espdl", "conformance/models/m3__c_s8.espdl",
+          "espdl/models/esp32p4/streaming/streaming_model.espdl"}) {
       const Bytes file = read_file(data_folder() / name);
       all.push_back({name, file, espdl});
       all.push_back({std::string(name) + ", written", written(file), model});
     }
   }
   if (!data_folder().empty()) {
-    for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte", "et_bundled_program.bpte"}) {
+    for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte",
+                             "et_bundled_program.bpte"}) {
       all.push_back({name, read_file(data_folder() / "executorch" / name), pte});
     }
   }
@@ -65,11 +72,13 @@ TEST(ManyMutations, EveryTruncationIsReadOrRefused) {
       // The files end with padding that nothing needs.
       const bool may_pass = size + 32 > subject.file.size();
       Bytes cut(subject.file.begin(), subject.file.begin() + static_cast<std::ptrdiff_t>(size));
-      ASSERT_TRUE(failed_with_a_sentence(subject.feed(cut)) || may_pass) << subject.name << ", " << size << " bytes";
+      ASSERT_TRUE(failed_with_a_sentence(subject.feed(cut)) || may_pass)
+          << subject.name << ", " << size << " bytes";
       if (size < 16 || std::memcmp(cut.data(), "EDL2", 4) != 0) continue;
       const auto length = static_cast<std::uint32_t>(size - 16);
       std::memcpy(cut.data() + 8, &length, 4);
-      ASSERT_TRUE(failed_with_a_sentence(subject.feed(cut)) || may_pass) << subject.name << ", " << size << " bytes, admitted";
+      ASSERT_TRUE(failed_with_a_sentence(subject.feed(cut)) || may_pass)
+          << subject.name << ", " << size << " bytes, admitted";
     }
   }
 }

@@ -1,10 +1,11 @@
 // Damaged model files.
+#include "inference/model.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include "inference/model.h"
 #include "inference/model_generated.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
@@ -21,7 +22,8 @@ const Bytes& original() {
   return bytes;
 }
 
-// Every number of a model's graph, plan and test vectors, by walking the tables; data in bulk (weights, vectors) is left out.
+// Every number of a model's graph, plan and test vectors, by walking the tables; data in bulk (weights,
+// vectors) is left out.
 class Numbers {
  public:
   explicit Numbers(const Bytes& file) : file_(file) {
@@ -56,11 +58,14 @@ class Numbers {
   void table(const Table* typed) {
     const auto* start = reinterpret_cast<const std::uint8_t*>(typed);
     const auto* virtual_table = reinterpret_cast<const flatbuffers::Table*>(typed)->GetVTable();
-    const auto entries = flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table) / sizeof(flatbuffers::voffset_t);
-    std::vector<std::size_t> ends = {flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table + sizeof(flatbuffers::voffset_t))};
+    const auto entries =
+        flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table) / sizeof(flatbuffers::voffset_t);
+    std::vector<std::size_t> ends = {
+        flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table + sizeof(flatbuffers::voffset_t))};
     std::vector<std::size_t> starts;
     for (std::size_t i = 2; i < entries; ++i) {
-      const auto offset = flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table + i * sizeof(flatbuffers::voffset_t));
+      const auto offset =
+          flatbuffers::ReadScalar<flatbuffers::voffset_t>(virtual_table + i * sizeof(flatbuffers::voffset_t));
       if (offset != 0) starts.push_back(offset);
     }
     ends.insert(ends.end(), starts.begin(), starts.end());
@@ -69,7 +74,8 @@ class Numbers {
       const std::size_t size = *std::upper_bound(ends.begin(), ends.end(), field) - field;
       for (const std::size_t each : {8u, 4u, 2u, 1u}) {
         if (each > size) continue;
-        block(start + field, size, each == 8 && size == 16 ? 8 : each);   // a range: two numbers of eight bytes
+        block(start + field, size,
+              each == 8 && size == 16 ? 8 : each);  // a range: two numbers of eight bytes
         break;
       }
     }
@@ -93,7 +99,8 @@ class Numbers {
       numbers(op->inputs());
       numbers(op->outputs());
       // Options count several times: they decide what is read from where.
-      for (int i = 0; i < 4 && op->options() != nullptr; ++i) table(static_cast<const flatbuffers::Table*>(op->options()));
+      for (int i = 0; i < 4 && op->options() != nullptr; ++i)
+        table(static_cast<const flatbuffers::Table*>(op->options()));
     }
   }
   void vectors(const fb::Vectors& vectors) {
@@ -135,7 +142,8 @@ TEST(DamagedModel, ChecksumsFindDamage) {
 TEST(DamagedModel, ChecksBehindTheChecksums) {
   Mutator mutator(original(), 2);
   int refused = 0;
-  for (int i = 0; i < 20000; ++i) refused += failed_with_a_sentence(feed_model(mutator.next(), false)) ? 1 : 0;
+  for (int i = 0; i < 20000; ++i)
+    refused += failed_with_a_sentence(feed_model(mutator.next(), false)) ? 1 : 0;
   EXPECT_GT(refused, 2000);
   EXPECT_LT(refused, 20000) << "changed weights must not be refused";
 }
@@ -145,7 +153,8 @@ TEST(DamagedModel, NumbersOfGraphAndPlan) {
   ASSERT_GT(numbers.spots().size(), 500u);
   Mutator mutator(original(), 3);
   int refused = 0;
-  for (int i = 0; i < 20000; ++i) refused += failed_with_a_sentence(feed_model(mutator.next(numbers.spots()), false)) ? 1 : 0;
+  for (int i = 0; i < 20000; ++i)
+    refused += failed_with_a_sentence(feed_model(mutator.next(numbers.spots()), false)) ? 1 : 0;
   EXPECT_GT(refused, 10000);
   EXPECT_LT(refused, 20000);
 }
@@ -154,14 +163,17 @@ TEST(DamagedModel, NumbersOfGraphAndPlan) {
 TEST(DamagedModel, SizesChangedEverywhere) {
   const Numbers numbers(original());
   std::vector<std::int32_t> sizes;
-  const auto at = [](Bytes& bytes, const Spot& spot) -> std::int32_t& { return *reinterpret_cast<std::int32_t*>(bytes.data() + spot.offset); };
+  const auto at = [](Bytes& bytes, const Spot& spot) -> std::int32_t& {
+    return *reinterpret_cast<std::int32_t*>(bytes.data() + spot.offset);
+  };
   Bytes bytes = original();
   for (const Spot& spot : numbers.shapes()) sizes.push_back(at(bytes, spot));
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   int refused = 0, tried = 0;
   for (const std::int32_t from : sizes) {
-    for (const std::int32_t to : {1, 2, 3, 7, 40, 98, 4096, 65535, 65536, 1 << 20, 1 << 24, (1 << 24) + 1, 1 << 30, 2147483647, 0, -1}) {
+    for (const std::int32_t to : {1, 2, 3, 7, 40, 98, 4096, 65535, 65536, 1 << 20, 1 << 24, (1 << 24) + 1,
+                                  1 << 30, 2147483647, 0, -1}) {
       bytes = original();
       for (const Spot& spot : numbers.shapes()) {
         if (at(bytes, spot) == from) at(bytes, spot) = to;

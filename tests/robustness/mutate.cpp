@@ -5,7 +5,8 @@
 
 namespace runnel::test {
 
-Mutator::Mutator(std::span<const std::byte> original, std::uint64_t seed) : original_(original.begin(), original.end()), random_(seed) {
+Mutator::Mutator(std::span<const std::byte> original, std::uint64_t seed)
+    : original_(original.begin(), original.end()), random_(seed) {
   for (std::size_t at = 0; at + 4 <= original_.size(); at += 4) {
     std::int32_t word = 0;
     std::memcpy(&word, original_.data() + at, 4);
@@ -19,16 +20,48 @@ std::size_t Mutator::position(std::size_t room) {
 }
 
 std::uint64_t Mutator::nasty(std::uint64_t now) {
-  static constexpr std::int64_t kValues[] = {0,     1,     2,     3,       4,         5,          7,           8,          16,         64,
-                                             -1,    -2,    127,   128,     255,       256,        -128,        -129,       32767,      32768,
-                                             65535, 65536, 65537, 1 << 20, 1 << 24,   1 << 30,    2147483647,  -2147483647 - 1, 4294967295LL, 1LL << 40,
+  static constexpr std::int64_t kValues[] = {0,
+                                             1,
+                                             2,
+                                             3,
+                                             4,
+                                             5,
+                                             7,
+                                             8,
+                                             16,
+                                             64,
+                                             -1,
+                                             -2,
+                                             127,
+                                             128,
+                                             255,
+                                             256,
+                                             -128,
+                                             -129,
+                                             32767,
+                                             32768,
+                                             65535,
+                                             65536,
+                                             65537,
+                                             1 << 20,
+                                             1 << 24,
+                                             1 << 30,
+                                             2147483647,
+                                             -2147483647 - 1,
+                                             4294967295LL,
+                                             1LL << 40,
                                              9223372036854775807LL};
   switch (below(6)) {
-    case 0: return now + 1;
-    case 1: return now - 1;
-    case 2: return now * 2;
-    case 3: return random_() % 256;
-    default: return static_cast<std::uint64_t>(kValues[below(std::size(kValues))]);
+    case 0:
+      return now + 1;
+    case 1:
+      return now - 1;
+    case 2:
+      return now * 2;
+    case 3:
+      return random_() % 256;
+    default:
+      return static_cast<std::uint64_t>(kValues[below(std::size(kValues))]);
   }
 }
 
@@ -36,13 +69,24 @@ void Mutator::change(std::vector<std::byte>& bytes) {
   if (bytes.empty()) return;
   const std::size_t at = position(bytes.size()), left = bytes.size() - at;
   switch (below(16)) {
-    case 0: case 1: case 2: case 3: case 4: {   // bytes
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4: {  // bytes
       const std::size_t count = std::min(left, 1 + below(4));
       for (std::size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<std::byte>(random_());
       break;
     }
-    case 5: bytes[at] ^= static_cast<std::byte>(1u << below(8)); break;
-    case 6: case 7: case 8: case 9: case 10: case 11: {   // a word
+    case 5:
+      bytes[at] ^= static_cast<std::byte>(1u << below(8));
+      break;
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+    case 10:
+    case 11: {  // a word
       const std::size_t size = std::min(left, std::size_t{1} << below(4));
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, size);
@@ -50,19 +94,25 @@ void Mutator::change(std::vector<std::byte>& bytes) {
       std::memcpy(bytes.data() + at, &word, size);
       break;
     }
-    case 12: case 13: {   // a piece from elsewhere
+    case 12:
+    case 13: {  // a piece from elsewhere
       const std::size_t count = std::min(left, 1 + below(64)), from = below(bytes.size() - count + 1);
       std::memmove(bytes.data() + at, bytes.data() + from, count);
       break;
     }
-    case 14: std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min(left, 1 + below(256)), std::byte{0}); break;
-    default:   // a cut at the end, or a piece taken out or put in
+    case 14:
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), std::min(left, 1 + below(256)),
+                  std::byte{0});
+      break;
+    default:  // a cut at the end, or a piece taken out or put in
       if (below(4) == 0) {
         bytes.resize(at);
       } else if (below(2) == 0) {
-        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at + std::min(left, 1 + below(16))));
+        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    bytes.begin() + static_cast<std::ptrdiff_t>(at + std::min(left, 1 + below(16))));
       } else {
-        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), 1 + below(16), static_cast<std::byte>(random_()));
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), 1 + below(16),
+                     static_cast<std::byte>(random_()));
       }
   }
 }
@@ -80,7 +130,7 @@ std::vector<std::byte> Mutator::next(std::span<const Spot> spots) {
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + spot.offset, spot.bytes);
     value = nasty(value);
-    if (below(4) == 0) {   // another spot's value
+    if (below(4) == 0) {  // another spot's value
       const Spot& other = spots[below(spots.size())];
       value = 0;
       std::memcpy(&value, bytes.data() + other.offset, std::min(other.bytes, spot.bytes));

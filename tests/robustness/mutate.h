@@ -15,8 +15,8 @@ struct Spot {
   std::size_t bytes = 4;
 };
 
-// Turns a valid file into damaged ones. Numbers that look like structure (small 32-bit words: sizes, offsets, indices) are hit
-// more often than the rest, which for a model is mostly weights.
+// Turns a valid file into damaged ones. Numbers that look like structure (small 32-bit words: sizes, offsets,
+// indices) are hit more often than the rest, which for a model is mostly weights.
 class Mutator {
  public:
   Mutator(std::span<const std::byte> original, std::uint64_t seed);
@@ -27,13 +27,15 @@ class Mutator {
   std::vector<std::byte> next(std::span<const Spot> spots);
 
  private:
-  std::size_t below(std::size_t count) { return count == 0 ? 0 : static_cast<std::size_t>(random_() % count); }
+  std::size_t below(std::size_t count) {
+    return count == 0 ? 0 : static_cast<std::size_t>(random_() % count);
+  }
   std::size_t position(std::size_t room);
   std::uint64_t nasty(std::uint64_t now);
   void change(std::vector<std::byte>& bytes);
 
   std::vector<std::byte> original_;
-  std::vector<std::size_t> structure_;   // offsets of words that look like structure
+  std::vector<std::size_t> structure_;  // offsets of words that look like structure
   std::mt19937_64 random_;
 };
 

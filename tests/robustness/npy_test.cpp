@@ -22,7 +22,8 @@ TEST(DamagedNpy, TruncationsAndMutations) {
   const std::vector<std::byte> file = read_file(path);
   ASSERT_TRUE(read_npy(path).ok());
   const auto feed = [&](std::span<const std::byte> bytes) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     const auto array = read_npy(path);
     if (array.ok()) {
       std::size_t bytes_of_shape = size_of(array->dtype);
@@ -31,7 +32,8 @@ TEST(DamagedNpy, TruncationsAndMutations) {
     }
     return array.status();
   };
-  for (std::size_t size = 0; size < file.size(); ++size) ASSERT_TRUE(failed_with_a_sentence(feed(std::span(file).first(size)))) << size;
+  for (std::size_t size = 0; size < file.size(); ++size)
+    ASSERT_TRUE(failed_with_a_sentence(feed(std::span(file).first(size)))) << size;
   Mutator mutator(file, 41);
   int refused = 0;
   for (int i = 0; i < 5000; ++i) refused += failed_with_a_sentence(feed(mutator.next())) ? 1 : 0;

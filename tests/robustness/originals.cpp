@@ -45,7 +45,9 @@ std::vector<std::byte> wav(std::uint16_t tag, Sample (*sample)(double)) {
 
 }  // namespace
 
-std::vector<std::byte> digits_espdl() { return read_file(RUNNEL_SOURCE_FOLDER "/models/digits/digits_c_s8.espdl"); }
+std::vector<std::byte> digits_espdl() {
+  return read_file(RUNNEL_SOURCE_FOLDER "/models/digits/digits_c_s8.espdl");
+}
 
 std::vector<std::byte> digits_rnl() {
   auto imported = compiler::import_espdl(digits_espdl());
@@ -75,10 +77,14 @@ std::vector<std::byte> float_wav() {
 
 std::vector<std::string> graph_texts() {
   return {
-      "silence ! fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! cmvn mean=10 deviation=3 ! null",
-      "silence rate=44100 channels=2 ! downmix ! resample rate=16000 ! fbank kind=mfcc snip_edges=false ! null",
-      "silence name=s ! fbank window_type='hanning' frame_length=32ms frame_shift=\"16ms\" name=f ! null\nf. ! cmvn ! null  # twice\ns. ! null",
-      "silence rate=16kHz ! fbank use_power=false round_to_power_of_two=false frame_length=20 ! detect mode=clip ! null",
+      "silence ! fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 ! cmvn mean=10 deviation=3 ! "
+      "null",
+      "silence rate=44100 channels=2 ! downmix ! resample rate=16000 ! fbank kind=mfcc snip_edges=false ! "
+      "null",
+      "silence name=s ! fbank window_type='hanning' frame_length=32ms frame_shift=\"16ms\" name=f ! null\nf. "
+      "! cmvn ! null  # twice\ns. ! null",
+      "silence rate=16kHz ! fbank use_power=false round_to_power_of_two=false frame_length=20 ! detect "
+      "mode=clip ! null",
   };
 }
 

@@ -42,7 +42,8 @@ TEST(DamagedPte, SmallBundle) {
 
 TEST(DamagedPte, RealPrograms) {
   RUNNEL_NEEDS_DATA();
-  for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte", "et_bundled_program.bpte"}) {
+  for (const char* name : {"mbedtfo_lstm.pte", "et_arduino_kws.pte", "armex_ethosu_minimal_0ff7865c.pte",
+                           "et_bundled_program.bpte"}) {
     const Bytes file = read_file(data_folder() / "executorch" / name);
     ASSERT_FALSE(file.empty());
     EXPECT_EQ(feed_foreign(file).text(), "") << name;

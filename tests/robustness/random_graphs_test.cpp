@@ -1,10 +1,9 @@
-// Graphs put together at random, with options that make sense and options that do not: each is refused with a sentence, or works, and
-// where it can be streamed, streaming it gives what the whole recording gives.
+// Graphs put together at random, with options that make sense and options that do not: each is refused with a
+// sentence, or works, and where it can be streamed, streaming it gives what the whole recording gives.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -36,7 +35,8 @@ class RandomGraph {
     // Everything that nothing reads comes out.
     for (const TensorId id : current_) {
       bool read = id == 0;
-      for (const Node& node : graph.nodes) read = read || std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
+      for (const Node& node : graph.nodes)
+        read = read || std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
       if (!read) graph.outputs.push_back(id);
     }
   }
@@ -77,8 +77,13 @@ class RandomGraph {
     for (std::byte& byte : *tensor.data) byte = static_cast<std::byte>(random_());
     return add(std::move(tensor));
   }
-  const std::vector<std::int32_t>& shape(TensorId id) const { return graph.tensors[static_cast<std::size_t>(id)].shape; }
-  TensorId pick() { return one_in(3) ? current_[static_cast<std::size_t>(below(static_cast<int>(current_.size())))] : current_.back(); }
+  const std::vector<std::int32_t>& shape(TensorId id) const {
+    return graph.tensors[static_cast<std::size_t>(id)].shape;
+  }
+  TensorId pick() {
+    return one_in(3) ? current_[static_cast<std::size_t>(below(static_cast<int>(current_.size())))]
+                     : current_.back();
+  }
 
   // Adds one operator, if its shapes work out.
   void grow() {
@@ -92,9 +97,15 @@ class RandomGraph {
     Tensor y = activation();
     const std::size_t tensors_before = graph.tensors.size();
     switch (below(14)) {
-      case 0: case 1: case 2: case 3: {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
         node.code = fb::OpCode::conv;
-        compiler::ConvOptions o{.stride_width = small(2), .dilation_width = small(3), .pad_left = padding(6), .pad_right = padding(6)};
+        compiler::ConvOptions o{.stride_width = small(2),
+                                .dilation_width = small(3),
+                                .pad_left = padding(6),
+                                .pad_right = padding(6)};
         const std::int32_t channels = from.back(), outputs = one_in(3) ? channels : 1 + below(9);
         if (outputs == channels && one_in(2)) o.groups = channels;
         std::int32_t kernel_height = 1;
@@ -111,9 +122,14 @@ class RandomGraph {
         node.options = o;
         break;
       }
-      case 4: case 5: {
+      case 4:
+      case 5: {
         node.code = one_in(2) ? fb::OpCode::average_pool : fb::OpCode::max_pool;
-        compiler::PoolOptions o{.kernel_width = small(4), .stride_width = small(3), .dilation_width = small(2), .pad_left = padding(3), .pad_right = padding(3)};
+        compiler::PoolOptions o{.kernel_width = small(4),
+                                .stride_width = small(3),
+                                .dilation_width = small(2),
+                                .pad_left = padding(3),
+                                .pad_right = padding(3)};
         if (rank == 4) {
           o.kernel_height = small(3);
           o.stride_height = small(2);
@@ -125,14 +141,20 @@ class RandomGraph {
         node.options = o;
         break;
       }
-      case 6: case 7: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::add, fb::OpCode::sub, fb::OpCode::mul, fb::OpCode::max, fb::OpCode::min};
+      case 6:
+      case 7: {
+        static constexpr fb::OpCode kCodes[] = {fb::OpCode::add, fb::OpCode::sub, fb::OpCode::mul,
+                                                fb::OpCode::max, fb::OpCode::min};
         node.code = kCodes[below(5)];
         node.version = node.code != fb::OpCode::max && node.code != fb::OpCode::min && one_in(3) ? 2 : 1;
         const int other = below(3);
-        if (other == 0) node.inputs.push_back(pick());
-        else if (other == 1) node.inputs.push_back(constant({from.back()}, dtype_));
-        else node.inputs.push_back(constant(std::vector<std::int32_t>(static_cast<std::size_t>(rank), 1), dtype_));
+        if (other == 0)
+          node.inputs.push_back(pick());
+        else if (other == 1)
+          node.inputs.push_back(constant({from.back()}, dtype_));
+        else
+          node.inputs.push_back(
+              constant(std::vector<std::int32_t>(static_cast<std::size_t>(rank), 1), dtype_));
         if (one_in(2)) std::swap(node.inputs[0], node.inputs[1]);
         node.options = compiler::BinaryOptions{one_in(3) ? fb::Activation::relu : fb::Activation::none};
         break;
@@ -142,10 +164,12 @@ class RandomGraph {
         compiler::SliceOptions o;
         y.shape = from;
         for (int axis = 0; axis < rank; ++axis) {
-          const int size = from[static_cast<std::size_t>(axis)], begin = one_in(2) ? 0 : below(size), step = one_in(3) ? small(3) : 1;
+          const int size = from[static_cast<std::size_t>(axis)], begin = one_in(2) ? 0 : below(size),
+                    step = one_in(3) ? small(3) : 1;
           o.begin.push_back(begin);
           o.step.push_back(one_in(20) ? -step : step);
-          y.shape[static_cast<std::size_t>(axis)] = one_in(3) ? small(8) : (size - begin - 1) / std::max(1, step) + 1;
+          y.shape[static_cast<std::size_t>(axis)] =
+              one_in(3) ? small(8) : (size - begin - 1) / std::max(1, step) + 1;
         }
         node.options = o;
         break;
@@ -169,7 +193,8 @@ class RandomGraph {
         break;
       }
       case 11: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum, fb::OpCode::reduce_max, fb::OpCode::reduce_min};
+        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum,
+                                                fb::OpCode::reduce_max, fb::OpCode::reduce_min};
         node.code = kCodes[below(4)];
         node.options = compiler::ReduceOptions{{static_cast<std::uint8_t>(one_in(4) ? below(5) : rank - 1)}};
         break;
@@ -178,21 +203,27 @@ class RandomGraph {
         node.code = fb::OpCode::transpose;
         compiler::TransposeOptions o;
         for (int axis = 0; axis < rank; ++axis) o.perm.push_back(static_cast<std::uint8_t>(axis));
-        std::swap(o.perm[static_cast<std::size_t>(below(rank))], o.perm[static_cast<std::size_t>(below(rank))]);
+        std::swap(o.perm[static_cast<std::size_t>(below(rank))],
+                  o.perm[static_cast<std::size_t>(below(rank))]);
         node.options = o;
         break;
       }
       default: {
         const int which = below(4);
-        node.code = which == 0 ? fb::OpCode::relu : which == 1 ? fb::OpCode::requantize : which == 2 ? fb::OpCode::lut : fb::OpCode::reshape;
+        node.code = which == 0   ? fb::OpCode::relu
+                    : which == 1 ? fb::OpCode::requantize
+                    : which == 2 ? fb::OpCode::lut
+                                 : fb::OpCode::reshape;
         if (which == 2) {
           node.inputs.push_back(constant({dtype_ == DType::int8 ? 256 : 2049}, dtype_));
           graph.tensors[static_cast<std::size_t>(node.inputs[1])].exponents = y.exponents;
           node.options = compiler::LutOptions{true};
         } else if (which == 3) {
           y.shape = from;
-          if (one_in(2)) y.shape.insert(y.shape.begin() + below(rank), 1);
-          else if (y.shape[0] == 1 && rank > 2) y.shape.erase(y.shape.begin());
+          if (one_in(2))
+            y.shape.insert(y.shape.begin() + below(rank), 1);
+          else if (y.shape[0] == 1 && rank > 2)
+            y.shape.erase(y.shape.begin());
         }
       }
     }
@@ -200,7 +231,8 @@ class RandomGraph {
     const Status status = compiler::infer_node_shapes(graph, node);
     bool fits = status.ok();
     std::int64_t elements = 1;
-    for (const std::int32_t dim : shape(node.outputs[0])) fits = fits && dim > 0 && (elements *= dim) < 100000;
+    for (const std::int32_t dim : shape(node.outputs[0]))
+      fits = fits && dim > 0 && (elements *= dim) < 100000;
     if (!fits) {
       failed_with_a_sentence(status);
       graph.tensors.resize(tensors_before);
@@ -212,7 +244,7 @@ class RandomGraph {
 
   std::mt19937_64 random_;
   DType dtype_ = DType::int8;
-  std::vector<TensorId> current_;        // computed so far
+  std::vector<TensorId> current_;  // computed so far
 };
 
 TEST(RandomGraphs, AreRefusedOrExact) {
@@ -227,12 +259,14 @@ TEST(RandomGraphs, AreRefusedOrExact) {
     if (!written->refusals.empty()) continue;
     const auto model = OwnedModel::from_bytes(written->bytes);
     ASSERT_TRUE(model.ok()) << model.status().text();
-    const auto report = check_streaming(*model, 40 + static_cast<std::int64_t>(seed % 7), {}, static_cast<std::uint32_t>(seed));
+    const auto report = check_streaming(*model, 40 + static_cast<std::int64_t>(seed % 7), {},
+                                        static_cast<std::uint32_t>(seed));
     if (failed_with_a_sentence(report.status())) continue;
     ++streamed_count;
     for (const Difference& difference : report->differences) {
-      ADD_FAILURE() << "seed " << seed << ", " << difference.run << ", tensor " << difference.tensor << ", frame " << difference.frame << ", element "
-                    << difference.element << ": " << difference.found << ", expected " << difference.expected;
+      ADD_FAILURE() << "seed " << seed << ", " << difference.run << ", tensor " << difference.tensor
+                    << ", frame " << difference.frame << ", element " << difference.element << ": "
+                    << difference.found << ", expected " << difference.expected;
     }
   }
   EXPECT_GT(written_count, 200);

@@ -20,7 +20,8 @@ class DamagedRecording : public testing::Test {
  protected:
   Status feed(const Bytes& bytes, std::string_view parameters = {}) {
     const std::filesystem::path path = folder_.path() / "a.wav";
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return feed_recording(path, parameters);
   }
   // The header's field at `offset` replaced.
@@ -52,15 +53,20 @@ TEST_F(DamagedRecording, Mutations) {
   for (int i = 0; i < 20000; ++i) {
     Bytes bytes;
     switch (i % 4) {
-      case 0: bytes = whole.next(); break;
-      case 1: bytes = float_whole.next(); break;
+      case 0:
+        bytes = whole.next();
+        break;
+      case 1:
+        bytes = float_whole.next();
+        break;
       default: {
         bytes = i % 4 == 2 ? head.next() : float_head.next();
         const Bytes& rest = i % 4 == 2 ? file : floats;
         bytes.insert(bytes.end(), rest.begin() + 60, rest.end());
       }
     }
-    static constexpr std::string_view kParameters[] = {"", "truncated=accept", "nan=zero", "truncated=accept nan=zero"};
+    static constexpr std::string_view kParameters[] = {"", "truncated=accept", "nan=zero",
+                                                       "truncated=accept nan=zero"};
     refused += failed_with_a_sentence(feed(bytes, kParameters[i / 4 % 4])) ? 1 : 0;
   }
   EXPECT_GT(refused, 2000);
@@ -71,8 +77,10 @@ TEST_F(DamagedRecording, HeadersThatLie) {
   const Bytes file = short_wav();
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 22, 0)))) << "no channels";
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint32_t>(file, 24, 0)))) << "no sample rate";
-  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint32_t>(file, 40, 32000)))) << "more samples than there are";
-  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 20, 0x4242)))) << "an encoding nobody knows";
+  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint32_t>(file, 40, 32000))))
+      << "more samples than there are";
+  EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 20, 0x4242))))
+      << "an encoding nobody knows";
   EXPECT_TRUE(failed_with_a_sentence(feed(with<std::uint16_t>(file, 34, 0)))) << "samples of no bits";
   failed_with_a_sentence(feed(with<std::uint16_t>(file, 22, 65535)));
   failed_with_a_sentence(feed(with<std::uint32_t>(file, 24, 0xFFFFFFFF)));
@@ -80,7 +88,8 @@ TEST_F(DamagedRecording, HeadersThatLie) {
 }
 
 TEST_F(DamagedRecording, SamplesThatAreNoNumbers) {
-  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const Bytes file = with(float_wav(), 44 + 4 * 777, value);
     const Status status = feed(file);
     EXPECT_TRUE(failed_with_a_sentence(status));

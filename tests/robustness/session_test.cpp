@@ -1,4 +1,6 @@
 // Damaged and forged saved sessions.
+#include "inference/session.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "base/crc32c.h"
 #include "inference/host/engine.h"
-#include "inference/session.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/mutate.h"
 #include "tests/robustness/originals.h"
@@ -84,7 +85,8 @@ TEST_F(DamagedSession, OriginalIsTaken) {
 
 TEST_F(DamagedSession, EveryTruncationIsRefused) {
   for (std::size_t size = 0; size < saved_.size(); ++size) {
-    ASSERT_TRUE(refused(Bytes(saved_.begin(), saved_.begin() + static_cast<std::ptrdiff_t>(size)))) << size << " bytes";
+    ASSERT_TRUE(refused(Bytes(saved_.begin(), saved_.begin() + static_cast<std::ptrdiff_t>(size))))
+        << size << " bytes";
   }
 }
 
@@ -93,7 +95,9 @@ TEST_F(DamagedSession, MutationsAreRefused) {
   int taken = 0;
   for (int i = 0; i < 2000; ++i) {
     const Bytes bytes = mutator.next();
-    if (std::equal(saved_.begin(), saved_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), saved_.size())))) continue;
+    if (std::equal(saved_.begin(), saved_.end(), bytes.begin(),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), saved_.size()))))
+      continue;
     taken += refused(bytes) ? 0 : 1;
   }
   EXPECT_EQ(taken, 0);
@@ -102,7 +106,8 @@ TEST_F(DamagedSession, MutationsAreRefused) {
 // The counters and the places in the histories are set by someone who knows how to compute a checksum.
 TEST_F(DamagedSession, ForgedCountersAreRefusedOrHarmless) {
   std::vector<Spot> spots;
-  for (std::size_t at = 24; at < 24 + 32 + 8 * 40 && at + 8 <= saved_.size(); at += 8) spots.push_back({at, 8});
+  for (std::size_t at = 24; at < 24 + 32 + 8 * 40 && at + 8 <= saved_.size(); at += 8)
+    spots.push_back({at, 8});
   Mutator mutator(saved_, 52);
   int taken = 0, tried = 2000;
   for (int i = 0; i < tried; ++i) taken += refused(signed_again(mutator.next(spots))) ? 0 : 1;
@@ -116,10 +121,12 @@ TEST_F(DamagedSession, ImpossibleCounters) {
     std::memcpy(bytes.data() + 24 + offset, &value, sizeof(value));
     return signed_again(bytes);
   };
-  for (const std::int64_t block : {std::int64_t{-1}, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
+  for (const std::int64_t block :
+       {std::int64_t{-1}, std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
     EXPECT_TRUE(refused(forged(0, block))) << block << " blocks";
   }
-  for (const std::int64_t length : {std::int64_t{-1}, std::int64_t{7}, kEndless - 1, kEndless + 1, std::numeric_limits<std::int64_t>::max()}) {
+  for (const std::int64_t length : {std::int64_t{-1}, std::int64_t{7}, kEndless - 1, kEndless + 1,
+                                    std::numeric_limits<std::int64_t>::max()}) {
     EXPECT_TRUE(refused(forged(8, length))) << length << " frames after 3 blocks of 2";
   }
   EXPECT_FALSE(refused(forged(8, 5)));

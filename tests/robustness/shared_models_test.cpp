@@ -39,10 +39,13 @@ void together(const Work& work) {
 Bytes stream(Session& session, unsigned seed, int blocks) {
   Bytes out;
   for (int block = 0; block < blocks; ++block) {
-    for (std::byte& byte : session.input(0)) byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+    for (std::byte& byte : session.input(0))
+      byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
     session.run(session.prepared().block());
     const OutputFrames frames = session.output(0);
-    const std::size_t bytes = static_cast<std::size_t>(frames.count) * session.prepared().placement(session.prepared().model().outputs()[0]).frame_bytes;
+    const std::size_t bytes =
+        static_cast<std::size_t>(frames.count) *
+        session.prepared().placement(session.prepared().model().outputs()[0]).frame_bytes;
     out.insert(out.end(), frames.data, frames.data + bytes);
   }
   return out;
@@ -65,7 +68,8 @@ TEST(SharedModels, ManySessionsOfOneEngine) {
     // A session is made, run, and made again while others run.
     for (int round = 0; round < 3; ++round) {
       auto runner = Runner::make(*engine);
-      if (runner.ok()) found[static_cast<std::size_t>(i)] = stream((*runner)->session(), static_cast<unsigned>(i), kBlocks);
+      if (runner.ok())
+        found[static_cast<std::size_t>(i)] = stream((*runner)->session(), static_cast<unsigned>(i), kBlocks);
     }
   });
   EXPECT_EQ(found, expected);
@@ -86,10 +90,12 @@ TEST(SharedModels, LoaderGivesAllThreadsOneModel) {
   const TemporaryFolder folder;
   const auto write = [&](const char* name, const Bytes& bytes) {
     const auto path = folder.path() / name;
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return path.string();
   };
-  const std::string files[] = {write("a.rnl", digits_rnl()), write("b.espdl", digits_espdl()), (folder.path() / "missing.rnl").string()};
+  const std::string files[] = {write("a.rnl", digits_rnl()), write("b.espdl", digits_espdl()),
+                               (folder.path() / "missing.rnl").string()};
   compiler::FileLoader loader;
   std::vector<std::vector<const Model*>> found(kThreads);
   std::vector<std::size_t> notes(kThreads);
@@ -97,8 +103,10 @@ TEST(SharedModels, LoaderGivesAllThreadsOneModel) {
   together([&](int i) {
     for (int round = 0; round < 6; ++round) {
       const auto loaded = loader.load(files[static_cast<std::size_t>(i + round) % 3]);
-      if (loaded.ok()) found[static_cast<std::size_t>(i)].push_back(*loaded);
-      else ++refused;
+      if (loaded.ok())
+        found[static_cast<std::size_t>(i)].push_back(*loaded);
+      else
+        ++refused;
       notes[static_cast<std::size_t>(i)] += loader.take_notes().size();
     }
   });

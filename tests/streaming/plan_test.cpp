@@ -7,8 +7,14 @@
 namespace runnel::streaming {
 namespace {
 
-NodeRule window(std::int64_t kernel, std::int64_t stride, std::int64_t left, std::int64_t right, std::int64_t dilation = 1) {
-  return {.kind = Kind::window, .kernel = kernel, .stride = stride, .dilation = dilation, .left = left, .right = right};
+NodeRule window(std::int64_t kernel, std::int64_t stride, std::int64_t left, std::int64_t right,
+                std::int64_t dilation = 1) {
+  return {.kind = Kind::window,
+          .kernel = kernel,
+          .stride = stride,
+          .dilation = dilation,
+          .left = left,
+          .right = right};
 }
 
 struct Case {
@@ -44,7 +50,7 @@ TEST(Plan, TransposedConvolutionWaitsUntilItsLengthIsCertain) {
   NodeRule up{.kind = Kind::upsample, .kernel = 3, .stride = 3, .dilation = 1, .left = 1, .right = 1};
   const auto plan = plan_node(up, {1, 1, 0});
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->output, (Stream{3, 1, 2}));   // crop 1 and one frame of certainty
+  EXPECT_EQ(plan->output, (Stream{3, 1, 2}));  // crop 1 and one frame of certainty
   EXPECT_EQ(plan->context, 1);
   const auto nearest = plan_node({.kind = Kind::upsample, .kernel = 2, .stride = 2}, {1, 2, 4});
   ASSERT_TRUE(nearest.ok());
@@ -52,10 +58,13 @@ TEST(Plan, TransposedConvolutionWaitsUntilItsLengthIsCertain) {
   EXPECT_EQ(nearest->context, 0);
 }
 
-// With the planned delay every output of a block is due when the block has arrived; with one frame less some is not.
+// With the planned delay every output of a block is due when the block has arrived; with one frame less some
+// is not.
 TEST(Plan, DelaysAreEnoughAndMinimal) {
   std::mt19937 random(7);
-  const auto uniform = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+  const auto uniform = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
   for (int round = 0; round < 4000; ++round) {
     NodeRule rule = window(uniform(1, 7), uniform(1, 4), 0, 0, uniform(1, 3));
     rule.left = uniform(-4, static_cast<int>(rule.extent()) - 1);
@@ -68,7 +77,8 @@ TEST(Plan, DelaysAreEnoughAndMinimal) {
     const std::int64_t delay = uniform(0, 9);
     const auto plan = plan_node(rule, {1, 1, delay});
     ASSERT_TRUE(plan.ok());
-    const std::int64_t nx = rule.kind == Kind::upsample ? 1 : rule.stride, ny = rule.kind == Kind::upsample ? rule.stride : 1;
+    const std::int64_t nx = rule.kind == Kind::upsample ? 1 : rule.stride,
+                       ny = rule.kind == Kind::upsample ? rule.stride : 1;
     const auto enough = [&](std::int64_t d) {
       for (std::int64_t f = std::max<std::int64_t>(0, d); f < d + 4 * ny + 40; ++f) {
         if (due(rule, f - d) + delay > (f / ny + 1) * nx - 1) return false;

@@ -30,7 +30,8 @@ TEST(Ring, KeepsExactlyTheHistory) {
           for (std::int64_t f = 0; f < frames; ++f) memory[static_cast<std::size_t>(cursor + f)] = written++;
           for (std::int64_t back = 1; back <= history; ++back) {
             const std::int64_t expected = std::max<std::int64_t>(-1, written - frames - back);
-            ASSERT_EQ(memory[static_cast<std::size_t>(cursor - back)], expected) << history << ' ' << frames << ' ' << slack;
+            ASSERT_EQ(memory[static_cast<std::size_t>(cursor - back)], expected)
+                << history << ' ' << frames << ' ' << slack;
           }
         }
         if (slack) {

@@ -12,7 +12,9 @@ namespace runnel::streaming {
 namespace {
 
 NodeRule random_rule(std::mt19937& random) {
-  const auto uniform = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+  const auto uniform = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  };
   NodeRule rule;
   rule.kind = uniform(0, 3) == 0 ? Kind::upsample : Kind::window;
   rule.kernel = uniform(1, 6);
@@ -32,7 +34,8 @@ NodeRule random_rule(std::mt19937& random) {
 std::vector<std::int64_t> taps(const NodeRule& rule, std::int64_t j) {
   std::vector<std::int64_t> list;
   if (rule.kind == Kind::window) {
-    for (std::int64_t k = 0; k < rule.kernel; ++k) list.push_back(j * rule.stride - rule.left + k * rule.dilation);
+    for (std::int64_t k = 0; k < rule.kernel; ++k)
+      list.push_back(j * rule.stride - rule.left + k * rule.dilation);
   } else {
     for (std::int64_t k = 0; k < rule.kernel; ++k) {
       const std::int64_t position = j + rule.left - k * rule.dilation;
@@ -60,7 +63,8 @@ TEST(Rule, DueIsWhenEverythingThatIsReadHasArrivedAndTheFrameIsCertain) {
       const std::int64_t when = due(rule, j);
       EXPECT_GE(when, 0);
       for (const std::int64_t i : taps(rule, j)) EXPECT_LE(i, when);
-      // With `when` as the newest frame, the recording has at least when + 1 frames: output j must exist for all such lengths.
+      // With `when` as the newest frame, the recording has at least when + 1 frames: output j must exist for
+      // all such lengths.
       for (std::int64_t more = 1; more < 8; ++more) EXPECT_GT(output_length(rule, when + more), j);
     }
   }

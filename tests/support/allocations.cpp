@@ -31,7 +31,9 @@ void note_one() noexcept { made.fetch_add(1, std::memory_order_relaxed); }
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   note_one();
-  void* memory = alignment > alignof(std::max_align_t) ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment) : std::malloc(bytes == 0 ? 1 : bytes);
+  void* memory = alignment > alignof(std::max_align_t)
+                     ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)
+                     : std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -75,8 +77,12 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noex
 
 void* operator new(std::size_t bytes) { return counted(bytes, 0); }
 void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

@@ -1,5 +1,6 @@
-// How often the threads of a test program ask for memory: C++ (operator new) and, where the C library lets a program put its own functions in front, C
-// (malloc and its kin). For programs of their own, which name allocations.cpp among their sources: it replaces the allocator, as sanitizers do.
+// How often the threads of a test program ask for memory: C++ (operator new) and, where the C library lets a
+// program put its own functions in front, C (malloc and its kin). For programs of their own, which name
+// allocations.cpp among their sources: it replaces the allocator, as sanitizers do.
 #pragma once
 
 #include <atomic>

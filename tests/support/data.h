@@ -43,11 +43,13 @@ std::string program();
 
 }  // namespace runnel::test
 
-// First line of a test that cannot run without the shared test data. With RUNNEL_TEST_DATA_REQUIRED=1 it fails instead.
-#define RUNNEL_NEEDS_DATA()                                                                                            \
-  do {                                                                                                                 \
-    if (::runnel::test::data_folder().empty()) {                                                                       \
-      if (std::getenv("RUNNEL_TEST_DATA_REQUIRED") != nullptr) FAIL() << "RUNNEL_TEST_DATA is required but not there"; \
-      GTEST_SKIP() << "SKIPPED WITHOUT TEST DATA: set RUNNEL_TEST_DATA to run it";                                     \
-    }                                                                                                                  \
+// First line of a test that cannot run without the shared test data. With RUNNEL_TEST_DATA_REQUIRED=1 it
+// fails instead.
+#define RUNNEL_NEEDS_DATA()                                                        \
+  do {                                                                             \
+    if (::runnel::test::data_folder().empty()) {                                   \
+      if (std::getenv("RUNNEL_TEST_DATA_REQUIRED") != nullptr)                     \
+        FAIL() << "RUNNEL_TEST_DATA is required but not there";                    \
+      GTEST_SKIP() << "SKIPPED WITHOUT TEST DATA: set RUNNEL_TEST_DATA to run it"; \
+    }                                                                              \
   } while (false)

@@ -24,47 +24,63 @@ std::string seconds_text(const char* key, double seconds) {
 // Formats of recordings that are remembered: more than a corpus has, and few megabytes.
 constexpr std::size_t kMostLines = 32;
 
-bool is_raw_name(const std::filesystem::path& path) { return path.extension() == ".raw" || path.extension() == ".pcm"; }
+bool is_raw_name(const std::filesystem::path& path) {
+  return path.extension() == ".raw" || path.extension() == ".pcm";
+}
 
 }  // namespace
 
 Result<std::string> source_text(const Recording& recording, const SourceOptions& options) {
   const std::string path = " path=" + quote_value(recording.path);
-  const auto with = [](const std::string& parameters) { return parameters.empty() ? std::string() : " " + parameters; };
+  const auto with = [](const std::string& parameters) {
+    return parameters.empty() ? std::string() : " " + parameters;
+  };
   if (is_sensor_name(recording.path)) {
     if (recording.offset > 0 || recording.duration > 0) {
-      return Status(Code::unsupported) << recording.path << ": pieces (offset, duration) are for sound, this is a sensor recording";
+      return Status(Code::unsupported)
+             << recording.path << ": pieces (offset, duration) are for sound, this is a sensor recording";
     }
     const bool csv = std::filesystem::path(recording.path).extension() != ".npy";
     return (csv ? "csv" : "npy") + path + with(csv ? options.csv : options.npy);
   }
   const bool raw = is_raw_name(recording.path);
-  if (raw && options.raw.empty()) return Status(Code::invalid_argument) << recording.path << ": samples without a header; say what they are, e.g. raw=s16le rate=16000 channels=1";
-  return "wav" + path + with(raw ? options.raw : options.wav) + seconds_text("offset", recording.offset) + seconds_text("duration", recording.duration) +
-         seconds_text("tail", options.tail);
+  if (raw && options.raw.empty())
+    return Status(Code::invalid_argument)
+           << recording.path
+           << ": samples without a header; say what they are, e.g. raw=s16le rate=16000 channels=1";
+  return "wav" + path + with(raw ? options.raw : options.wav) + seconds_text("offset", recording.offset) +
+         seconds_text("duration", recording.duration) + seconds_text("tail", options.tail);
 }
 
 Result<std::string> frame_header(const std::string& behind, const pipeline::GraphOptions& options) {
-  const auto nodes = pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type});
+  const auto nodes =
+      pipeline::with_nodes(options.nodes, {&pipeline::Promise::type, &EventRows::type, &FrameRows::type});
   pipeline::GraphOptions with = options;
   with.nodes = nodes;
   with.note = {};
   RUNNEL_ASSIGN(const auto graph, pipeline::Graph::build("sound ! " + behind, with));
   for (int i = 0; i < graph->size(); ++i) {
-    if (const auto* const frames = dynamic_cast<FrameRows*>(graph->stage(i).node); frames != nullptr) return frames->header();
+    if (const auto* const frames = dynamic_cast<FrameRows*>(graph->stage(i).node); frames != nullptr)
+      return frames->header();
   }
   return Status(Code::invalid_argument, "the graph gives no frames");
 }
 
-GraphWorker::GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options, SplitGraph split)
-    : behind_(std::move(behind)), sources_(std::move(sources)), options_(options),
-      nodes_(pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type, &FrameRows::type})), split_(std::move(split)) {
+GraphWorker::GraphWorker(std::string behind, SourceOptions sources, const pipeline::GraphOptions& options,
+                         SplitGraph split)
+    : behind_(std::move(behind)),
+      sources_(std::move(sources)),
+      options_(options),
+      nodes_(pipeline::with_nodes(
+          options.nodes, {&RecordingSource::type, &PieceSource::type, &EventRows::type, &FrameRows::type})),
+      split_(std::move(split)) {
   options_.nodes = nodes_;
 }
 
 Result<GraphWorker::Line*> GraphWorker::line_for(const OpenRecording& recording) {
   const std::string source = text_of_source(recording);
-  const auto known = std::find_if(lines_.begin(), lines_.end(), [&](const auto& line) { return line->source == source; });
+  const auto known =
+      std::find_if(lines_.begin(), lines_.end(), [&](const auto& line) { return line->source == source; });
   if (known != lines_.end()) {
     std::rotate(known, known + 1, lines_.end());
     return lines_.back().get();
@@ -83,18 +99,26 @@ Result<std::unique_ptr<GraphWorker::Line>> GraphWorker::make_line(const std::str
   line->again = true;
   for (int i = 0; i < line->graph->size(); ++i) {
     pipeline::Node* const node = line->graph->stage(i).node;
-    if (auto* const play = dynamic_cast<RecordingSource*>(node); play != nullptr) line->play = play;
-    else if (auto* const events = dynamic_cast<pipeline::Jsonl*>(node); events != nullptr && events->path.empty()) line->events = events;
-    else if (auto* const rows = dynamic_cast<EventRows*>(node); rows != nullptr) line->event_rows = rows;
-    else if (auto* const frames = dynamic_cast<FrameRows*>(node); frames != nullptr) line->frames = frames;
-    else if (line->graph->stage(i).type->output.kinds == 0) line->again = false;   // it writes something of its own
+    if (auto* const play = dynamic_cast<RecordingSource*>(node); play != nullptr)
+      line->play = play;
+    else if (auto* const events = dynamic_cast<pipeline::Jsonl*>(node);
+             events != nullptr && events->path.empty())
+      line->events = events;
+    else if (auto* const rows = dynamic_cast<EventRows*>(node); rows != nullptr)
+      line->event_rows = rows;
+    else if (auto* const frames = dynamic_cast<FrameRows*>(node); frames != nullptr)
+      line->frames = frames;
+    else if (line->graph->stage(i).type->output.kinds == 0)
+      line->again = false;  // it writes something of its own
   }
   if (line->frames != nullptr) folder_ = line->frames->folder;
   return line;
 }
 
 bool GraphWorker::process_split(const Recording& recording, Outcome& outcome) {
-  if (split_.spare == nullptr || is_sensor_name(recording.path) || recording.offset > 0 || recording.duration > 0) return false;
+  if (split_.spare == nullptr || is_sensor_name(recording.path) || recording.offset > 0 ||
+      recording.duration > 0)
+    return false;
   // Not one byte per sample: certainly too short.
   if (static_cast<double>(recording.bytes) < 2 * split_.seconds * 1000) return false;
   SourceOptions bare = sources_;
@@ -121,7 +145,9 @@ Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome
   line.used = true;
   if (line.events != nullptr) {
     line.events->name_source(recording.path);
-    line.events->sink = [&](std::string_view text) { outcome.records += with_fields(text, recording) + '\n'; };
+    line.events->sink = [&](std::string_view text) {
+      outcome.records += with_fields(text, recording) + '\n';
+    };
   }
   if (line.event_rows != nullptr) line.event_rows->begin(recording);
   if (line.frames != nullptr) RUNNEL_TRY(line.frames->begin(recording));
@@ -133,12 +159,15 @@ Status GraphWorker::run(Line& line, const Recording& recording, Outcome& outcome
   RUNNEL_TRY(status);
   if (line.event_rows != nullptr) {
     outcome.records += line.event_rows->rows();
-    outcome.index = R"({"type":"rows","source":)" + pipeline::json_string(recording.path) + ",\"rows\":" + std::to_string(outcome.counts.events) + "}";
+    outcome.index = R"({"type":"rows","source":)" + pipeline::json_string(recording.path) +
+                    ",\"rows\":" + std::to_string(outcome.counts.events) + "}";
   }
   if (line.frames == nullptr) return {};
   const std::string_view to = line.frames->to;
-  if (to == "files") outcome.records += with_fields(line.frames->index_line(), recording) + '\n';
-  else outcome.records += line.frames->take_bytes();
+  if (to == "files")
+    outcome.records += with_fields(line.frames->index_line(), recording) + '\n';
+  else
+    outcome.records += line.frames->take_bytes();
   if (to != "files" && to != "jsonl") outcome.index = with_fields(line.frames->index_line(), recording);
   return {};
 }

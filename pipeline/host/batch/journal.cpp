@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr int kVersion = 2;
 constexpr std::string_view kSeal = ",\"sum\":\"";
-constexpr std::size_t kSealBytes = kSeal.size() + 8 + 2;   // eight digits, quote and brace
+constexpr std::size_t kSealBytes = kSeal.size() + 8 + 2;  // eight digits, quote and brace
 
 std::string seal_of(std::string_view text) {
   char digits[16];
@@ -84,23 +84,28 @@ std::string sealed(std::string_view object) {
 }
 
 std::string to_line(const JournalHead& head) {
-  return sealed("{\"runnel_batch\":" + std::to_string(kVersion) + ",\"call\":" + std::to_string(head.call) + ",\"list\":" + std::to_string(head.list) + ",\"total\":" + std::to_string(head.total) +
-                ",\"shard\":" + std::to_string(head.shard.index) + ",\"shards\":" + std::to_string(head.shard.count) + ",\"here\":" + std::to_string(head.here) +
-                ",\"prefix\":\"" + hex_of(head.prefix) + "\",\"timing\":" + (head.timing ? "1" : "0") + ",\"format\":\"" + std::string(name_of(head.format)) + "\"}");
+  return sealed("{\"runnel_batch\":" + std::to_string(kVersion) + ",\"call\":" + std::to_string(head.call) +
+                ",\"list\":" + std::to_string(head.list) + ",\"total\":" + std::to_string(head.total) +
+                ",\"shard\":" + std::to_string(head.shard.index) +
+                ",\"shards\":" + std::to_string(head.shard.count) + ",\"here\":" + std::to_string(head.here) +
+                ",\"prefix\":\"" + hex_of(head.prefix) + "\",\"timing\":" + (head.timing ? "1" : "0") +
+                ",\"format\":\"" + std::string(name_of(head.format)) + "\"}");
 }
 
 std::string to_line(const JournalEntry& entry) {
-  return sealed("{\"done\":" + std::to_string(entry.index) + ",\"at\":" + std::to_string(entry.at) + ",\"length\":" + std::to_string(entry.length) +
-                ",\"crc\":" + std::to_string(entry.crc) + ",\"code\":" + pipeline::json_string(name_of(entry.counts.code)) +
-                ",\"audio_seconds\":" + exact(entry.counts.audio_seconds) + ",\"busy_seconds\":" + exact(entry.counts.busy_seconds) +
-                ",\"events\":" + std::to_string(entry.counts.events) + ",\"lost\":" + std::to_string(entry.counts.lost) +
+  return sealed("{\"done\":" + std::to_string(entry.index) + ",\"at\":" + std::to_string(entry.at) +
+                ",\"length\":" + std::to_string(entry.length) + ",\"crc\":" + std::to_string(entry.crc) +
+                ",\"code\":" + pipeline::json_string(name_of(entry.counts.code)) + ",\"audio_seconds\":" +
+                exact(entry.counts.audio_seconds) + ",\"busy_seconds\":" + exact(entry.counts.busy_seconds) +
+                ",\"events\":" + std::to_string(entry.counts.events) +
+                ",\"lost\":" + std::to_string(entry.counts.lost) +
                 (entry.line.empty() ? "" : ",\"line\":" + pipeline::json_string(entry.line)) + "}");
 }
 
 std::string end_line(std::int64_t bytes) { return sealed("{\"end\":" + std::to_string(bytes) + "}"); }
 
 bool JournalReader::read_sealed(std::string& object) {
-  if (!std::getline(in_, object) || in_.eof()) return false;   // a line without its newline was cut
+  if (!std::getline(in_, object) || in_.eof()) return false;  // a line without its newline was cut
   read_ += static_cast<std::int64_t>(object.size()) + 1;
   if (object.size() < kSealBytes) return false;
   const std::string_view text(object.data(), object.size() - kSealBytes);
@@ -114,17 +119,25 @@ Result<JournalReader> JournalReader::open(const std::filesystem::path& path) {
   JournalReader reader;
   reader.in_.open(path, std::ios::binary);
   if (!reader.in_) return Status(Code::not_found) << path.string() << ": cannot be opened";
-  const auto cut = [&] { return Status(Code::invalid_data) << path.string() << ": the list of recordings is not complete"; };
+  const auto cut = [&] {
+    return Status(Code::invalid_data) << path.string() << ": the list of recordings is not complete";
+  };
   std::string line;
   if (!reader.read_sealed(line)) return cut();
   const Json object = Json::parse(line, nullptr, false);
   JournalHead& head = reader.head_;
   int version = 0, timing = 1;
   std::string prefix, format;
-  if (!object.is_object() || !take(object, "runnel_batch", version)) return Status(Code::invalid_data) << path.string() << ": is no journal of a batch";
-  if (version != kVersion) return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected " << kVersion;
-  if (!take(object, "call", head.call) || !take(object, "list", head.list) || !take(object, "total", head.total) || !take(object, "shard", head.shard.index) ||
-      !take(object, "shards", head.shard.count) || !take(object, "here", head.here) || !take(object, "prefix", prefix) || !take(object, "timing", timing) || !take(object, "format", format) || head.here < 0 || head.shard.count < 1) {
+  if (!object.is_object() || !take(object, "runnel_batch", version))
+    return Status(Code::invalid_data) << path.string() << ": is no journal of a batch";
+  if (version != kVersion)
+    return Status(Code::unsupported) << path.string() << ": a journal of version " << version << ", expected "
+                                     << kVersion;
+  if (!take(object, "call", head.call) || !take(object, "list", head.list) ||
+      !take(object, "total", head.total) || !take(object, "shard", head.shard.index) ||
+      !take(object, "shards", head.shard.count) || !take(object, "here", head.here) ||
+      !take(object, "prefix", prefix) || !take(object, "timing", timing) || !take(object, "format", format) ||
+      head.here < 0 || head.shard.count < 1) {
     return cut();
   }
   head.timing = timing != 0;
@@ -145,13 +158,15 @@ bool JournalReader::next(JournalEntry& entry) {
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object() || take(object, "end", end_)) return false;
   std::string code;
-  if (!take(object, "done", entry.index) || !take(object, "at", entry.at) || !take(object, "length", entry.length) || !take(object, "crc", entry.crc) ||
-      !take(object, "code", code) || !take(object, "audio_seconds", entry.counts.audio_seconds) || !take(object, "busy_seconds", entry.counts.busy_seconds) ||
+  if (!take(object, "done", entry.index) || !take(object, "at", entry.at) ||
+      !take(object, "length", entry.length) || !take(object, "crc", entry.crc) ||
+      !take(object, "code", code) || !take(object, "audio_seconds", entry.counts.audio_seconds) ||
+      !take(object, "busy_seconds", entry.counts.busy_seconds) ||
       !take(object, "events", entry.counts.events) || !take(object, "lost", entry.counts.lost)) {
     return false;
   }
   entry.line.clear();
-  (void)take(object, "line", entry.line);   // not every format has one
+  (void)take(object, "line", entry.line);  // not every format has one
   entry.counts.code = code_named(code);
   sound_ = read_;
   return true;

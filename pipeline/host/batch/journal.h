@@ -1,9 +1,10 @@
-// The journal of a run: OUT.journal beside the output OUT. Text, appended to and never rewritten; every line is a JSON object that ends
-// in a checksum of itself, so that a line which a crash has cut is known.
+// The journal of a run: OUT.journal beside the output OUT. Text, appended to and never rewritten; every line
+// is a JSON object that ends in a checksum of itself, so that a line which a crash has cut is known.
 //
 //     {"runnel_batch":2,"call":..,"list":..,"total":..,"shard":..,"shards":..,"here":..,"prefix":..,"timing":1,"format":"jsonl","sum":"1f2e3d4c"}
 //     {"path":..,"listed":{..},"sum":..}                      one for each recording of this shard
-//     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each that is finished, in the same order
+//     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each that is finished, in the same
+//     order
 //     {"end":1334,"sum":..}                                   the output is complete and under its name
 #pragma once
 
@@ -23,22 +24,22 @@
 namespace runnel::batch {
 
 struct JournalHead {
-  std::uint32_t call = 0;      // checksum of what is done to every recording: model, graph, options
-  std::uint32_t list = 0;      // checksum of the recordings of all shards
-  std::int64_t total = 0;      // how many these are
-  std::int64_t here = 0;       // of this shard
+  std::uint32_t call = 0;  // checksum of what is done to every recording: model, graph, options
+  std::uint32_t list = 0;  // checksum of the recordings of all shards
+  std::int64_t total = 0;  // how many these are
+  std::int64_t here = 0;   // of this shard
   Shard shard;
-  std::string prefix;          // what the output begins with (the header of a CSV)
-  bool timing = true;          // the summary says how long the work took
+  std::string prefix;  // what the output begins with (the header of a CSV)
+  bool timing = true;  // the summary says how long the work took
   OutputFormat format = OutputFormat::jsonl;
 };
 
 struct JournalEntry {
-  std::int64_t index = 0;      // of the recording in the whole list
-  std::int64_t at = 0, length = 0;   // where its records lie in the output, in bytes
-  std::uint32_t crc = 0;       // of these bytes
+  std::int64_t index = 0;           // of the recording in the whole list
+  std::int64_t at = 0, length = 0;  // where its records lie in the output, in bytes
+  std::uint32_t crc = 0;            // of these bytes
   Counts counts;
-  std::string line;            // Outcome::index
+  std::string line;  // Outcome::index
 };
 
 std::filesystem::path journal_path(const std::filesystem::path& output);

@@ -25,21 +25,30 @@ struct ShardReader {
 
   // The next recording's records; false when all have been given.
   Result<bool> next(std::string& records) {
-    const auto wrong = [&](std::string_view what) { return Status(Code::invalid_data) << path.string() << ": " << what << " (its run can be resumed, or begun afresh)"; };
+    const auto wrong = [&](std::string_view what) {
+      return Status(Code::invalid_data)
+             << path.string() << ": " << what << " (its run can be resumed, or begun afresh)";
+    };
     if (!journal.next(entry)) {
       if (journal.end() < 0 || finished != journal.head().here) return wrong("is not complete");
       std::error_code error;
       const std::uintmax_t size = fs::file_size(path, error);
-      if (error || size != static_cast<std::uintmax_t>(journal.end())) return wrong("does not have the size that its journal says");
+      if (error || size != static_cast<std::uintmax_t>(journal.end()))
+        return wrong("does not have the size that its journal says");
       return false;
     }
     const auto& recordings = journal.recordings();
-    if (finished >= journal.head().here || recordings[static_cast<std::size_t>(finished)].index != entry.index || entry.at != at || entry.length < 0) return wrong("does not fit its journal");
+    if (finished >= journal.head().here ||
+        recordings[static_cast<std::size_t>(finished)].index != entry.index || entry.at != at ||
+        entry.length < 0)
+      return wrong("does not fit its journal");
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
-    if (error || static_cast<std::uintmax_t>(entry.length) > size) return wrong("is shorter than its journal says");
+    if (error || static_cast<std::uintmax_t>(entry.length) > size)
+      return wrong("is shorter than its journal says");
     records.resize(static_cast<std::size_t>(entry.length));
-    if (!in.read(records.data(), entry.length) || crc32c(std::as_bytes(std::span(records))) != entry.crc) return wrong("was changed behind its journal's back");
+    if (!in.read(records.data(), entry.length) || crc32c(std::as_bytes(std::span(records))) != entry.crc)
+      return wrong("was changed behind its journal's back");
     at += entry.length;
     ++finished;
     return true;
@@ -51,15 +60,20 @@ Result<ShardReader> open_shard(const fs::path& path) {
   if (!fs::exists(path, error)) {
     fs::path part = path;
     part += ".part";
-    return Status(Code::not_found) << path.string() << (fs::exists(part, error) ? ": is not complete: its run can be resumed" : ": there is no such file");
+    return Status(Code::not_found) << path.string()
+                                   << (fs::exists(part, error) ? ": is not complete: its run can be resumed"
+                                                               : ": there is no such file");
   }
   RUNNEL_ASSIGN(JournalReader journal, JournalReader::open(journal_path(path)));
   ShardReader shard{path, std::move(journal), std::ifstream(path, std::ios::binary), {}, 0, 0};
   const std::string& prefix = shard.journal.head().prefix;
   std::string found(prefix.size(), '\0');
-  const bool read = static_cast<bool>(shard.in.read(found.data(), static_cast<std::streamsize>(found.size())));
+  const bool read =
+      static_cast<bool>(shard.in.read(found.data(), static_cast<std::streamsize>(found.size())));
   // That of an array says by now how many rows there are.
-  if (!read || (found != prefix && (shard.journal.head().format != OutputFormat::npy || !found.starts_with("\x93NUMPY")))) return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
+  if (!read || (found != prefix &&
+                (shard.journal.head().format != OutputFormat::npy || !found.starts_with("\x93NUMPY"))))
+    return Status(Code::invalid_data) << path.string() << ": does not begin as its journal says";
   shard.at = static_cast<std::int64_t>(prefix.size());
   return shard;
 }
@@ -70,23 +84,34 @@ Status check_complete(std::vector<ShardReader>& shards) {
   for (const ShardReader& shard : shards) {
     const JournalHead& head = shard.journal.head();
     const auto& other = shards[0].path.string();
-    if (head.call != first.call || head.prefix != first.prefix || head.format != first.format || head.timing != first.timing) return Status(Code::mismatch) << shard.path.string() << ": is of another call than " << other << " (model, inputs or options)";
+    if (head.call != first.call || head.prefix != first.prefix || head.format != first.format ||
+        head.timing != first.timing)
+      return Status(Code::mismatch) << shard.path.string() << ": is of another call than " << other
+                                    << " (model, inputs or options)";
     if (head.shard.count != first.shard.count) {
-      return Status(Code::mismatch) << shard.path.string() << ": is one of " << head.shard.count << " shards, " << other << " one of " << first.shard.count;
+      return Status(Code::mismatch) << shard.path.string() << ": is one of " << head.shard.count
+                                    << " shards, " << other << " one of " << first.shard.count;
     }
-    if (head.list != first.list || head.total != first.total) return Status(Code::mismatch) << shard.path.string() << ": the list of recordings was another one than that of " << other;
-    if (head.shard.index < 0 || head.shard.index >= head.shard.count) return Status(Code::invalid_data) << shard.path.string() << ": shard " << head.shard.index;
-    if (++times[static_cast<std::size_t>(head.shard.index)] > 1) return Status(Code::mismatch) << shard.path.string() << ": shard " << head.shard.index << " is given twice";
+    if (head.list != first.list || head.total != first.total)
+      return Status(Code::mismatch) << shard.path.string()
+                                    << ": the list of recordings was another one than that of " << other;
+    if (head.shard.index < 0 || head.shard.index >= head.shard.count)
+      return Status(Code::invalid_data) << shard.path.string() << ": shard " << head.shard.index;
+    if (++times[static_cast<std::size_t>(head.shard.index)] > 1)
+      return Status(Code::mismatch) << shard.path.string() << ": shard " << head.shard.index
+                                    << " is given twice";
   }
   std::string missing;
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times[i] == 0 && missing.size() < 200) missing += (missing.empty() ? "" : ", ") + std::to_string(i);
   }
-  if (!missing.empty()) return Status(Code::not_found) << "of " << first.shard.count << " shards these are missing: " << missing;
+  if (!missing.empty())
+    return Status(Code::not_found) << "of " << first.shard.count << " shards these are missing: " << missing;
   return {};
 }
 
-// What the whole begins with. The rows of arrays have to be of one shape, and are counted before the first of them is written.
+// What the whole begins with. The rows of arrays have to be of one shape, and are counted before the first of
+// them is written.
 Result<std::string> beginning(const std::vector<ShardReader>& shards) {
   const JournalHead& head = shards[0].journal.head();
   if (head.format != OutputFormat::npy) return head.prefix;
@@ -99,11 +124,14 @@ Result<std::string> beginning(const std::vector<ShardReader>& shards) {
     std::string bytes(head.prefix.size(), '\0');
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     RUNNEL_ASSIGN(const NpyHeader header, parse_npy_header(bytes, error ? 0 : size, shard.path));
-    if (header.shape.size() != 2 || header.data_offset != bytes.size()) return Status(Code::invalid_data) << shard.path.string() << ": is no array of a run";
+    if (header.shape.size() != 2 || header.data_offset != bytes.size())
+      return Status(Code::invalid_data) << shard.path.string() << ": is no array of a run";
     if (header.shape[0] == 0) continue;
     const RowShape here{header.dtype, header.shape[1]};
     if (rows > 0 && !(here == shape)) {
-      return Status(Code::mismatch) << shard.path.string() << ": rows of " << here.values << " values of " << name_of(here.dtype) << ", expected " << shape.values << " of " << name_of(shape.dtype);
+      return Status(Code::mismatch) << shard.path.string() << ": rows of " << here.values << " values of "
+                                    << name_of(here.dtype) << ", expected " << shape.values << " of "
+                                    << name_of(shape.dtype);
     }
     shape = here;
     rows += header.shape[0];
@@ -113,7 +141,8 @@ Result<std::string> beginning(const std::vector<ShardReader>& shards) {
 
 }  // namespace
 
-Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status(std::string_view)>& write, const WriteIndex& index) {
+Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status(std::string_view)>& write,
+                     const WriteIndex& index) {
   if (paths.empty()) return Status(Code::invalid_argument, "no shards");
   std::vector<ShardReader> shards;
   for (const fs::path& path : paths) {
@@ -139,14 +168,18 @@ Result<Merged> merge(std::span<const fs::path> paths, const std::function<Status
   while (!next.empty()) {
     const auto [place, i] = next.top();
     next.pop();
-    if (place != totals.recordings) return Status(Code::invalid_data) << shards[i].path.string() << ": recording " << place << " where " << totals.recordings << " was expected";
+    if (place != totals.recordings)
+      return Status(Code::invalid_data) << shards[i].path.string() << ": recording " << place << " where "
+                                        << totals.recordings << " was expected";
     RUNNEL_TRY(write(waiting[i]));
     if (!is_lines(head.format) && index) RUNNEL_TRY(index(head.format, shards[i].entry.line, at));
     at += static_cast<std::int64_t>(waiting[i].size());
     totals.add(shards[i].entry.counts);
     RUNNEL_TRY(advance(i));
   }
-  if (totals.recordings != head.total) return Status(Code::invalid_data) << totals.recordings << " recordings in all shards, expected " << head.total;
+  if (totals.recordings != head.total)
+    return Status(Code::invalid_data)
+           << totals.recordings << " recordings in all shards, expected " << head.total;
   if (is_lines(head.format)) RUNNEL_TRY(write(summary_line(totals, head.timing)));
   return Merged{totals, head.timing};
 }

@@ -18,12 +18,15 @@ using WriteIndex = std::function<Status(OutputFormat, std::string_view line, std
 
 struct Merged {
   Totals totals;
-  bool timing = true;          // as the runs were told
+  bool timing = true;  // as the runs were told
 };
 
-// Checks that these outputs, in any order, are all shards of one run, each complete and as its journal says, and gives their records to
-// `write` in order, with the summary of all; of formats with an index, its lines to `index`. Memory: the lists of the shards. Errors: not_found for a shard or journal that is missing,
-// mismatch for shards of different runs, invalid_data for one that is not complete or not as its journal says.
-Result<Merged> merge(std::span<const std::filesystem::path> shards, const std::function<Status(std::string_view)>& write, const WriteIndex& index = {});
+// Checks that these outputs, in any order, are all shards of one run, each complete and as its journal says,
+// and gives their records to `write` in order, with the summary of all; of formats with an index, its lines
+// to `index`. Memory: the lists of the shards. Errors: not_found for a shard or journal that is missing,
+// mismatch for shards of different runs, invalid_data for one that is not complete or not as its journal
+// says.
+Result<Merged> merge(std::span<const std::filesystem::path> shards,
+                     const std::function<Status(std::string_view)>& write, const WriteIndex& index = {});
 
 }  // namespace runnel::batch

@@ -11,32 +11,33 @@ namespace runnel::batch {
 
 // What is counted.
 struct Counts {
-  Code code = Code::ok;        // of the failure
+  Code code = Code::ok;  // of the failure
   double audio_seconds = 0;
-  double busy_seconds = 0;     // that a thread was at work on it
+  double busy_seconds = 0;  // that a thread was at work on it
   std::int64_t events = 0;
-  std::int64_t lost = 0;       // samples
+  std::int64_t lost = 0;  // samples
 };
 
 struct Outcome {
   Counts counts;
-  std::string records;         // what goes into the output: lines, each with its newline, or bytes of an array
-  // Where records are no JSON lines (output_format.h): the recording's line of the index, without its place in the output and without newline.
+  std::string records;  // what goes into the output: lines, each with its newline, or bytes of an array
+  // Where records are no JSON lines (output_format.h): the recording's line of the index, without its place
+  // in the output and without newline.
   std::string index{};
 };
 
 struct Totals {
   std::int64_t recordings = 0, failures = 0, events = 0, lost = 0;
   double audio_seconds = 0, busy_seconds = 0;
-  std::map<std::string, std::int64_t> reasons;   // name of the code -> failures
+  std::map<std::string, std::int64_t> reasons;  // name of the code -> failures
 
   void add(const Counts& counts);
 };
 
 // {"type":"error",...} with its newline; counts the failure in `outcome`.
 void add_error(Outcome& outcome, std::string_view path, const Status& status);
-// {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread: processing time by audio time;
-// `timing` false: it is left out, so that equal work gives equal bytes.
+// {"type":"summary",...} with its newline (docs/batch.md). The real-time factor is that of one thread:
+// processing time by audio time; `timing` false: it is left out, so that equal work gives equal bytes.
 std::string summary_line(const Totals& totals, bool timing = true);
 
 }  // namespace runnel::batch

@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, 5> kNames = {"jsonl", "csv", "npy", "ark"
 // Longer than the header of any array of two dimensions.
 constexpr std::size_t kHeader = 128;
 
-constexpr DType kRowTypes[] = {DType::float32, DType::int8, DType::uint8, DType::int16, DType::uint16, DType::int32, DType::int64, DType::float64};
+constexpr DType kRowTypes[] = {DType::float32, DType::int8,  DType::uint8, DType::int16,
+                               DType::uint16,  DType::int32, DType::int64, DType::float64};
 
 }  // namespace
 
@@ -53,9 +54,11 @@ fs::path scp_path(const fs::path& output) {
   return path;
 }
 
-std::string array_line(std::string_view source, std::string_view key, std::int64_t rows, const RowShape& shape, double rows_per_second) {
-  return "{\"type\":\"array\",\"source\":" + json_string(source) + ",\"key\":" + json_string(key) + ",\"rows\":" + std::to_string(rows) +
-         ",\"values\":" + std::to_string(shape.values) + ",\"dtype\":" + json_string(name_of(shape.dtype)) +
+std::string array_line(std::string_view source, std::string_view key, std::int64_t rows,
+                       const RowShape& shape, double rows_per_second) {
+  return "{\"type\":\"array\",\"source\":" + json_string(source) + ",\"key\":" + json_string(key) +
+         ",\"rows\":" + std::to_string(rows) + ",\"values\":" + std::to_string(shape.values) +
+         ",\"dtype\":" + json_string(name_of(shape.dtype)) +
          ",\"rows_per_second\":" + pipeline::json_number(rows_per_second, 6) + "}";
 }
 
@@ -92,16 +95,19 @@ Result<IndexFiles> IndexFiles::create(const fs::path& output, OutputFormat forma
 Status IndexFiles::add(std::string_view line, std::int64_t at) {
   std::string text(line);
   const Json object = Json::parse(line, nullptr, false);
-  if (!object.is_object() || text.empty()) return Status(Code::invalid_data) << output_ << ": a line of its index is no JSON object";
+  if (!object.is_object() || text.empty())
+    return Status(Code::invalid_data) << output_ << ": a line of its index is no JSON object";
   if (object.value("type", "") != "error") {
     text.pop_back();
-    text += format_ == OutputFormat::npy ? ",\"row\":" + std::to_string(rows_) : ",\"at\":" + std::to_string(at);
+    text +=
+        format_ == OutputFormat::npy ? ",\"row\":" + std::to_string(rows_) : ",\"at\":" + std::to_string(at);
     text += "}";
     rows_ += object.value("rows", std::int64_t{0});
     if (format_ == OutputFormat::ark) {
       const std::string key = object.value("key", "");
       // Behind the key and its blank.
-      RUNNEL_TRY(table_.write(key + " " + output_ + ":" + std::to_string(at + static_cast<std::int64_t>(key.size()) + 1) + "\n"));
+      RUNNEL_TRY(table_.write(key + " " + output_ + ":" +
+                              std::to_string(at + static_cast<std::int64_t>(key.size()) + 1) + "\n"));
     }
   }
   return lines_.write(text + "\n");

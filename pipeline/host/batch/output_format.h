@@ -4,9 +4,11 @@
 //     csv     a header line, then rows
 //     npy     one array, [rows of all recordings, values]
 //     ark     an archive of Kaldi, a float matrix for each recording, with a table OUT.scp of its places
-//     files   a folder with an .npy file for each recording; the output itself is FOLDER.index.jsonl, JSON lines
+//     files   a folder with an .npy file for each recording; the output itself is FOLDER.index.jsonl, JSON
+//     lines
 //
-// The formats in the middle have no room for what failed and for the summary: beside them lies OUT.index.jsonl, with a line for each recording.
+// The formats in the middle have no room for what failed and for the summary: beside them lies
+// OUT.index.jsonl, with a line for each recording.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,9 @@ bool parse_format(std::string_view name, OutputFormat& format);
 // By the end of a file's name; jsonl when it says nothing.
 OutputFormat format_of_name(const std::filesystem::path& path);
 // Whether records are JSON lines, so that errors and the summary stand among them.
-constexpr bool is_lines(OutputFormat format) { return format == OutputFormat::jsonl || format == OutputFormat::files; }
+constexpr bool is_lines(OutputFormat format) {
+  return format == OutputFormat::jsonl || format == OutputFormat::files;
+}
 
 std::filesystem::path index_path(const std::filesystem::path& output);
 // "a.ark" -> "a.scp".
@@ -44,7 +48,8 @@ struct RowShape {
 };
 
 // The line of the index for an array, without its place.
-std::string array_line(std::string_view source, std::string_view key, std::int64_t rows, const RowShape& shape, double rows_per_second);
+std::string array_line(std::string_view source, std::string_view key, std::int64_t rows,
+                       const RowShape& shape, double rows_per_second);
 // The shape in such a line; nothing in a line of another kind.
 std::optional<RowShape> shape_in(std::string_view line);
 

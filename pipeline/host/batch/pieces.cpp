@@ -32,7 +32,7 @@ class PieceSink final : public pipeline::Node {
   static const pipeline::NodeType type;
   Format format;
   std::vector<std::byte> bytes;
-  std::int64_t drop = 0;             // frames in front that are not kept
+  std::int64_t drop = 0;  // frames in front that are not kept
 
   Status prepare(PrepareContext& context) noexcept override {
     format = context.input;
@@ -42,13 +42,18 @@ class PieceSink final : public pipeline::Node {
     const std::int64_t dropped = std::min(drop, in.count);
     drop -= dropped;
     const std::size_t frame = format.frame_bytes();
-    bytes.insert(bytes.end(), in.data + static_cast<std::size_t>(dropped) * frame, in.data + static_cast<std::size_t>(in.count) * frame);
+    bytes.insert(bytes.end(), in.data + static_cast<std::size_t>(dropped) * frame,
+                 in.data + static_cast<std::size_t>(in.count) * frame);
     return {};
   }
 };
 
-const pipeline::NodeType PieceSink::type = {
-    .name = "piece_sink", .help = "Keeps frames.", .input = {static_cast<Kinds>(Kind::frames), "any type"}, .output = {}, .parameters = {}, .make = pipeline::make_node<PieceSink>};
+const pipeline::NodeType PieceSink::type = {.name = "piece_sink",
+                                            .help = "Keeps frames.",
+                                            .input = {static_cast<Kinds>(Kind::frames), "any type"},
+                                            .output = {},
+                                            .parameters = {},
+                                            .make = pipeline::make_node<PieceSink>};
 
 template <class N>
 N* find(const pipeline::Graph& graph) {
@@ -70,7 +75,7 @@ std::string seconds_text(const char* key, std::int64_t samples, std::int64_t rat
 }  // namespace
 
 std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
-  double before = 0, behind = 0;     // seconds
+  double before = 0, behind = 0;  // seconds
   int last = 0;
   std::int64_t up = 1;
   for (int i = 1; i < graph.size(); ++i) {
@@ -80,9 +85,12 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
     if (stage.type->output.kinds == 0) continue;
     last = i;
     if (dynamic_cast<pipeline::Downmix*>(stage.node) != nullptr) continue;
-    if (const auto* const cmvn = dynamic_cast<pipeline::Cmvn*>(stage.node); cmvn != nullptr && cmvn->mode == "fixed") continue;
+    if (const auto* const cmvn = dynamic_cast<pipeline::Cmvn*>(stage.node);
+        cmvn != nullptr && cmvn->mode == "fixed")
+      continue;
     if (const auto* const resample = dynamic_cast<pipeline::Resample*>(stage.node); resample != nullptr) {
-      features::ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(in.clock.rate()), .out_rate = resample->rate};
+      features::ResamplerSpec spec{.in_rate = static_cast<std::int32_t>(in.clock.rate()),
+                                   .out_rate = resample->rate};
       spec.pass_band = resample->pass_band;
       if (spec.in_rate < 1) return {};
       const double seconds = static_cast<double>(features::unchecked_shape_of(spec).half + 1) / spec.in_rate;
@@ -90,18 +98,25 @@ std::optional<PieceContext> piece_context(const pipeline::Graph& graph) {
       behind += seconds;
     } else if (const auto* const fbank = dynamic_cast<pipeline::Fbank*>(stage.node); fbank != nullptr) {
       const features::FbankOptions& options = fbank->options;
-      if (options.dither > 0 || (options.log_max != features::LogMax::none && options.log_max != features::LogMax::fixed)) return {};
-      // What stands in for samples outside of the recording reaches at most a window beyond it, and half an FFT where frames are centred.
-      const double window = std::max(static_cast<double>(options.frame_length) / 1000, static_cast<double>(options.win_length) / in.clock.hz()) + static_cast<double>(options.n_fft) / in.clock.hz();
+      if (options.dither > 0 ||
+          (options.log_max != features::LogMax::none && options.log_max != features::LogMax::fixed))
+        return {};
+      // What stands in for samples outside of the recording reaches at most a window beyond it, and half an
+      // FFT where frames are centred.
+      const double window = std::max(static_cast<double>(options.frame_length) / 1000,
+                                     static_cast<double>(options.win_length) / in.clock.hz()) +
+                            static_cast<double>(options.n_fft) / in.clock.hz();
       before += 2 * window + 2 / graph.format(i).clock.hz();
       behind += 2 * window + 2 / graph.format(i).clock.hz();
     } else if (const auto* const infer = dynamic_cast<pipeline::Infer*>(stage.node); infer != nullptr) {
       if (infer->streamed() == nullptr) return {};
-      const ReceptiveField field = receptive_fields(*infer->streamed())[static_cast<std::size_t>(infer->output_tensor())];
+      const ReceptiveField field =
+          receptive_fields(*infer->streamed())[static_cast<std::size_t>(infer->output_tensor())];
       if (field.unbounded) return {};
       before += (std::max(0.0, -field.first) + 1) / in.clock.hz();
       behind += (std::max(0.0, field.last) + 1) / in.clock.hz();
-      up = std::lcm(up, std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(1 / std::min(1.0, field.stride)))));
+      up = std::lcm(up, std::max<std::int64_t>(
+                            1, static_cast<std::int64_t>(std::ceil(1 / std::min(1.0, field.stride)))));
     } else {
       return {};
     }
@@ -128,8 +143,12 @@ struct PieceRunner::Lane {
   Status status;
 };
 
-PieceRunner::PieceRunner(std::string source, std::string front, double seconds, const pipeline::GraphOptions& options)
-    : source_(std::move(source)), front_(std::move(front)), piece_seconds_(seconds), options_(options),
+PieceRunner::PieceRunner(std::string source, std::string front, double seconds,
+                         const pipeline::GraphOptions& options)
+    : source_(std::move(source)),
+      front_(std::move(front)),
+      piece_seconds_(seconds),
+      options_(options),
       nodes_(pipeline::with_nodes(options.nodes, {&RecordingSource::type, &PieceSink::type})) {
   options_.nodes = nodes_;
 }
@@ -138,23 +157,30 @@ PieceRunner::~PieceRunner() = default;
 Status PieceRunner::prepare(double tail) {
   RUNNEL_ASSIGN(const auto opened, OpenRecording::open(source_, options_));
   const auto* const wav = dynamic_cast<pipeline::WavSource*>(&opened->node());
-  if (wav == nullptr || !is_exact(*wav)) return Status(Code::unsupported, "samples of this file are not found exactly");
+  if (wav == nullptr || !is_exact(*wav))
+    return Status(Code::unsupported, "samples of this file are not found exactly");
   frames_ = wav->frames();
   rate_ = opened->format().clock.sample_rate;
   tail_ = tail;
-  seconds_ = static_cast<double>(frames_) / static_cast<double>(rate_) + static_cast<double>(std::llround(tail * static_cast<double>(rate_))) / static_cast<double>(rate_);
-  if (static_cast<double>(frames_) < 2 * piece_seconds_ * static_cast<double>(rate_)) return Status(Code::unsupported, "a short recording");
+  seconds_ =
+      static_cast<double>(frames_) / static_cast<double>(rate_) +
+      static_cast<double>(std::llround(tail * static_cast<double>(rate_))) / static_cast<double>(rate_);
+  if (static_cast<double>(frames_) < 2 * piece_seconds_ * static_cast<double>(rate_))
+    return Status(Code::unsupported, "a short recording");
   auto lane = std::make_unique<Lane>();
-  RUNNEL_ASSIGN(lane->graph, pipeline::Graph::build(text_of_source(*opened) + " ! " + front_ + " ! piece_sink", options_));
+  RUNNEL_ASSIGN(lane->graph,
+                pipeline::Graph::build(text_of_source(*opened) + " ! " + front_ + " ! piece_sink", options_));
   lane->source = find<RecordingSource>(*lane->graph);
   lane->sink = find<PieceSink>(*lane->graph);
   const std::optional<PieceContext> context = piece_context(*lane->graph);
   if (!context || context->samples < 1) return Status(Code::unsupported, "the graph remembers everything");
   context_ = *context;
-  const std::int64_t units = std::max<std::int64_t>(1, static_cast<std::int64_t>(piece_seconds_ * static_cast<double>(rate_)) / context_.samples);
+  const std::int64_t units = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(piece_seconds_ * static_cast<double>(rate_)) / context_.samples);
   length_ = units * context_.unit;
   // Pieces that are mostly context are no gain.
-  if (context_.before + context_.behind > length_) return Status(Code::unsupported, "the context is longer than a piece");
+  if (context_.before + context_.behind > length_)
+    return Status(Code::unsupported, "the context is longer than a piece");
   lanes_.push_back(std::move(lane));
   return {};
 }
@@ -185,7 +211,8 @@ Status PieceRunner::work(Lane& lane, const Piece& piece) {
   }
   RUNNEL_ASSIGN(const auto opened, OpenRecording::open(text, options_));
   if (lane.graph == nullptr) {
-    RUNNEL_ASSIGN(lane.graph, pipeline::Graph::build(text_of_source(*opened) + " ! " + front_ + " ! piece_sink", options_));
+    RUNNEL_ASSIGN(lane.graph, pipeline::Graph::build(
+                                  text_of_source(*opened) + " ! " + front_ + " ! piece_sink", options_));
     lane.source = find<RecordingSource>(*lane.graph);
     lane.sink = find<PieceSink>(*lane.graph);
   }
@@ -199,7 +226,8 @@ Status PieceRunner::work(Lane& lane, const Piece& piece) {
   RUNNEL_TRY(status);
   if (piece.keep < 0) return {};
   const std::size_t wanted = static_cast<std::size_t>(piece.keep) * lane.sink->format.frame_bytes();
-  if (lane.sink->bytes.size() < wanted) return Status(Code::mismatch, "a piece gave fewer frames than it should");
+  if (lane.sink->bytes.size() < wanted)
+    return Status(Code::mismatch, "a piece gave fewer frames than it should");
   lane.sink->bytes.resize(wanted);
   return {};
 }
@@ -208,7 +236,8 @@ Status PieceRunner::next_wave(SpareThreads& spare) {
   constexpr int kMostHelpers = 256;
   std::vector<Piece> pieces = {piece(next_)};
   const int taken = spare.take(kMostHelpers);
-  while (pieces.back().keep >= 0 && static_cast<int>(pieces.size()) <= taken) pieces.push_back(piece(next_ + static_cast<std::int64_t>(pieces.size())));
+  while (pieces.back().keep >= 0 && static_cast<int>(pieces.size()) <= taken)
+    pieces.push_back(piece(next_ + static_cast<std::int64_t>(pieces.size())));
   while (lanes_.size() < pieces.size()) lanes_.push_back(std::make_unique<Lane>());
   {
     std::vector<std::jthread> helpers;
@@ -237,7 +266,8 @@ Result<std::int64_t> PieceRunner::read(std::byte* to, std::int64_t capacity, Spa
     RUNNEL_TRY(next_wave(spare));
   }
   const std::vector<std::byte>& bytes = lanes_[lane_]->sink->bytes;
-  const std::size_t frame = format().frame_bytes(), most = std::min(bytes.size() - position_, static_cast<std::size_t>(capacity) * frame);
+  const std::size_t frame = format().frame_bytes(),
+                    most = std::min(bytes.size() - position_, static_cast<std::size_t>(capacity) * frame);
   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(position_), most, to);
   position_ += most;
   return static_cast<std::int64_t>(most / frame);

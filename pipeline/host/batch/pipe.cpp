@@ -13,11 +13,12 @@ std::string answer(std::string_view line, Worker& worker, Totals& totals) {
   Result<Recording> parsed = parse_recording(line);
   if (!parsed.ok()) {
     totals.add({.code = parsed.status().code()});
-    return "{\"source\":" + json_string(line.substr(0, 1000)) + ",\"error\":" + json_string(parsed.status().text()) + "}\n";
+    return "{\"source\":" + json_string(line.substr(0, 1000)) +
+           ",\"error\":" + json_string(parsed.status().text()) + "}\n";
   }
   Recording recording = std::move(*parsed);
   look_at(recording);
-  Recording bare = recording;   // id and fields stand in the answer, not in each of its records
+  Recording bare = recording;  // id and fields stand in the answer, not in each of its records
   bare.id.clear();
   bare.fields.clear();
   const Outcome outcome = process_checked(worker, bare);
@@ -32,7 +33,9 @@ std::string answer(std::string_view line, Worker& worker, Totals& totals) {
     }
     records += (records.empty() ? "" : ",") + std::string(record);
   }
-  std::string result = "{\"source\":" + json_string(recording.path) + ",\"audio_seconds\":" + pipeline::json_number(outcome.counts.audio_seconds, 3) + ",\"events\":[" + records + "]";
+  std::string result = "{\"source\":" + json_string(recording.path) +
+                       ",\"audio_seconds\":" + pipeline::json_number(outcome.counts.audio_seconds, 3) +
+                       ",\"events\":[" + records + "]";
   if (outcome.counts.code != Code::ok) result += ",\"error\":" + json_string(error);
   return with_fields(result + "}", recording) + '\n';
 }

@@ -19,7 +19,8 @@ std::string clock_text(double seconds) {
 }  // namespace
 
 std::string progress_text(const ProgressState& state) {
-  std::string text = std::to_string(state.recordings) + " of " + std::to_string(state.of) + " recordings, " + std::to_string(state.failures) + " failed, " +
+  std::string text = std::to_string(state.recordings) + " of " + std::to_string(state.of) + " recordings, " +
+                     std::to_string(state.failures) + " failed, " +
                      pipeline::json_number(state.audio_seconds / 3600, 2) + " hours of sound";
   if (state.seconds <= 0) return text;
   text += ", " + pipeline::json_number(state.audio_seconds / state.seconds, 0) + " times real time";
@@ -34,8 +35,11 @@ std::string progress_bar(const ProgressState& state, int columns) {
   const int full = static_cast<int>(share * kWidth);
   char percent[16];
   std::snprintf(percent, sizeof percent, "] %3d %% ", static_cast<int>(share * 100));
-  std::string text = "[" + std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(kWidth - full), '.') + percent + progress_text(state);
-  if (columns > 0 && text.size() > static_cast<std::size_t>(columns)) text.resize(static_cast<std::size_t>(columns));
+  std::string text = "[" + std::string(static_cast<std::size_t>(full), '#') +
+                     std::string(static_cast<std::size_t>(kWidth - full), '.') + percent +
+                     progress_text(state);
+  if (columns > 0 && text.size() > static_cast<std::size_t>(columns))
+    text.resize(static_cast<std::size_t>(columns));
   return text;
 }
 

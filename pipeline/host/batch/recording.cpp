@@ -28,10 +28,14 @@ bool too_deep(std::string_view text) {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    if (quoted && letter == '\\') ++i;
-    else if (letter == '"') quoted = !quoted;
-    else if (!quoted && (letter == '{' || letter == '[') && ++depth > kMaxDepth) return true;
-    else if (!quoted && (letter == '}' || letter == ']')) --depth;
+    if (quoted && letter == '\\')
+      ++i;
+    else if (letter == '"')
+      quoted = !quoted;
+    else if (!quoted && (letter == '{' || letter == '[') && ++depth > kMaxDepth)
+      return true;
+    else if (!quoted && (letter == '}' || letter == ']'))
+      --depth;
   }
   return false;
 }
@@ -53,7 +57,8 @@ Result<std::string> path_of(std::string text) {
   std::string_view rest = std::string_view(text).substr(5);
   if (rest.starts_with("//")) {
     rest.remove_prefix(2);
-    if (!rest.starts_with('/')) return Status(Code::invalid_data) << "\"" << text << "\" names another machine, expected file:///...";
+    if (!rest.starts_with('/'))
+      return Status(Code::invalid_data) << "\"" << text << "\" names another machine, expected file:///...";
   }
   std::string path;
   for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -61,8 +66,11 @@ Result<std::string> path_of(std::string text) {
       path += rest[i];
       continue;
     }
-    const int high = i + 2 < rest.size() ? hex_digit(rest[i + 1]) : -1, low = i + 2 < rest.size() ? hex_digit(rest[i + 2]) : -1;
-    if (high < 0 || low < 0 || high + low == 0) return Status(Code::invalid_data) << "\"" << text << "\": % stands in front of two hexadecimal digits that are not 00";
+    const int high = i + 2 < rest.size() ? hex_digit(rest[i + 1]) : -1,
+              low = i + 2 < rest.size() ? hex_digit(rest[i + 2]) : -1;
+    if (high < 0 || low < 0 || high + low == 0)
+      return Status(Code::invalid_data)
+             << "\"" << text << "\": % stands in front of two hexadecimal digits that are not 00";
     path += static_cast<char>(high * 16 + low);
     i += 2;
   }
@@ -79,7 +87,8 @@ std::string uri_of(std::string_view path) {
   std::string text = path.starts_with('/') ? "file://" : "file:";
   for (const char letter : path) {
     const auto byte = static_cast<unsigned char>(letter);
-    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || std::strchr("-._~/", byte) != nullptr;
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                       (byte >= 'a' && byte <= 'z') || std::strchr("-._~/", byte) != nullptr;
     text += plain ? std::string(1, letter) : percent(byte);
   }
   return text;
@@ -89,19 +98,23 @@ Status take_seconds(Json& object, const char* key, double& seconds) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return {};
   if (!found->is_number() || !(found->get<double>() >= 0) || found->get<double>() > kMaxSeconds) {
-    return Status(Code::invalid_data) << key << " is " << found->dump().substr(0, 100) << ", expected seconds from 0 on";
+    return Status(Code::invalid_data)
+           << key << " is " << found->dump().substr(0, 100) << ", expected seconds from 0 on";
   }
   seconds = found->get<double>();
   return {};
 }
 
 void take_integer(Json& object, const char* key, std::int64_t& value) {
-  if (const auto found = object.find(key); found != object.end() && found->is_number_integer()) value = found->get<std::int64_t>();
+  if (const auto found = object.find(key); found != object.end() && found->is_number_integer())
+    value = found->get<std::int64_t>();
 }
 
 // `listed`: with what a journal adds.
 Result<Recording> parse_object(std::string_view line, bool listed) {
-  if (line.size() > kMaxLine) return Status(Code::invalid_data) << "a line of " << line.size() << " bytes, expected at most " << kMaxLine;
+  if (line.size() > kMaxLine)
+    return Status(Code::invalid_data)
+           << "a line of " << line.size() << " bytes, expected at most " << kMaxLine;
   if (too_deep(line)) return Status(Code::invalid_data) << "brackets more than " << kMaxDepth << " deep";
   Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return Status(Code::invalid_data, "not a JSON object");
@@ -111,11 +124,13 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   }
   Recording recording;
   RUNNEL_ASSIGN(recording.path, path_of(path->get<std::string>()));
-  if (recording.path.find('\0') != std::string::npos) return Status(Code::invalid_data, "a zero byte, which no path has");
+  if (recording.path.find('\0') != std::string::npos)
+    return Status(Code::invalid_data, "a zero byte, which no path has");
   RUNNEL_TRY(take_seconds(object, "offset", recording.offset));
   RUNNEL_TRY(take_seconds(object, "duration", recording.duration));
   if (const auto id = object.find("id"); id != object.end()) {
-    if (!id->is_string() && !id->is_number_integer()) return Status(Code::invalid_data) << "id is " << id->dump().substr(0, 100) << ", expected a string";
+    if (!id->is_string() && !id->is_number_integer())
+      return Status(Code::invalid_data) << "id is " << id->dump().substr(0, 100) << ", expected a string";
     recording.id = id->is_string() ? id->get<std::string>() : id->dump();
   }
   if (!listed) {
@@ -131,12 +146,16 @@ Result<Recording> parse_object(std::string_view line, bool listed) {
   take_integer(more, "index", recording.index);
   std::int64_t named = 0;
   take_integer(more, "named", named);
-  recording.named = static_cast<std::size_t>(std::clamp<std::int64_t>(named, 0, static_cast<std::int64_t>(recording.path.size())));
-  if (const auto fields = more.find("fields"); fields != more.end() && fields->is_object()) recording.fields = fields->dump();
+  recording.named = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(named, 0, static_cast<std::int64_t>(recording.path.size())));
+  if (const auto fields = more.find("fields"); fields != more.end() && fields->is_object())
+    recording.fields = fields->dump();
   return recording;
 }
 
-std::int64_t modified_of(const struct stat& found) noexcept { return static_cast<std::int64_t>(found.st_mtim.tv_sec) * 1000000000 + found.st_mtim.tv_nsec; }
+std::int64_t modified_of(const struct stat& found) noexcept {
+  return static_cast<std::int64_t>(found.st_mtim.tv_sec) * 1000000000 + found.st_mtim.tv_nsec;
+}
 
 std::string number(double value) {
   char text[40];
@@ -157,14 +176,17 @@ std::string Recording::key() const {
   if (name.empty()) {
     name = path.substr(std::min(named, path.size()));
     const std::size_t dot = name.rfind('.'), slash = name.rfind('/');
-    if (dot != std::string::npos && dot > 0 && (slash == std::string::npos || dot > slash + 1)) name.resize(dot);
+    if (dot != std::string::npos && dot > 0 && (slash == std::string::npos || dot > slash + 1))
+      name.resize(dot);
   }
   const bool plain = pipeline::is_utf8(name);
   std::string text;
   for (const char letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
-    if (byte > ' ' && byte != 0x7f && (byte < 0x80 || plain)) text += letter;
-    else text += percent(byte);
+    if (byte > ' ' && byte != 0x7f && (byte < 0x80 || plain))
+      text += letter;
+    else
+      text += percent(byte);
   }
   return text;
 }
@@ -172,7 +194,8 @@ std::string Recording::key() const {
 Result<Recording> parse_recording(std::string_view line) {
   if (line.starts_with('{')) return parse_object(line, false);
   if (line.empty()) return Status(Code::invalid_data, "an empty path");
-  if (line.find('\0') != std::string_view::npos) return Status(Code::invalid_data, "a zero byte, which no path has");
+  if (line.find('\0') != std::string_view::npos)
+    return Status(Code::invalid_data, "a zero byte, which no path has");
   Recording recording;
   recording.path = line;
   recording.named = file_name_at(recording.path);
@@ -182,7 +205,8 @@ Result<Recording> parse_recording(std::string_view line) {
 Result<Recording> parse_listed(std::string_view line) { return parse_object(line, true); }
 
 std::string path_string(std::string_view path) {
-  return json_string(pipeline::is_utf8(path) && !path.starts_with("file:") ? std::string(path) : uri_of(path));
+  return json_string(pipeline::is_utf8(path) && !path.starts_with("file:") ? std::string(path)
+                                                                           : uri_of(path));
 }
 
 std::string to_line(const Recording& recording) {
@@ -190,7 +214,10 @@ std::string to_line(const Recording& recording) {
   if (recording.offset > 0) line += ",\"offset\":" + number(recording.offset);
   if (recording.duration > 0) line += ",\"duration\":" + number(recording.duration);
   if (!recording.id.empty()) line += ",\"id\":" + json_string(recording.id);
-  line += ",\"listed\":{\"index\":" + std::to_string(recording.index) + ",\"bytes\":" + std::to_string(recording.bytes) + ",\"modified\":" + std::to_string(recording.modified) + ",\"named\":" + std::to_string(recording.named);
+  line += ",\"listed\":{\"index\":" + std::to_string(recording.index) +
+          ",\"bytes\":" + std::to_string(recording.bytes) +
+          ",\"modified\":" + std::to_string(recording.modified) +
+          ",\"named\":" + std::to_string(recording.named);
   if (!recording.fields.empty()) line += ",\"fields\":" + recording.fields;
   return line + "}}";
 }
@@ -205,15 +232,24 @@ void look_at(Recording& recording) noexcept {
 Status check_file(const Recording& recording) {
   struct stat found = {};
   if (stat(recording.path.c_str(), &found) != 0) {
-    if (errno != ENOENT && errno != ENOTDIR) return Status(Code::io_error) << recording.path << ": " << std::strerror(errno);
-    return Status(Code::not_found) << recording.path << (recording.bytes < 0 ? ": there is no such file" : ": has been removed since the run began");
+    if (errno != ENOENT && errno != ENOTDIR)
+      return Status(Code::io_error) << recording.path << ": " << std::strerror(errno);
+    return Status(Code::not_found) << recording.path
+                                   << (recording.bytes < 0 ? ": there is no such file"
+                                                           : ": has been removed since the run began");
   }
   if (!S_ISREG(found.st_mode)) {
-    const char* const kind = S_ISDIR(found.st_mode) ? "a folder" : S_ISFIFO(found.st_mode) ? "a FIFO" : S_ISSOCK(found.st_mode) ? "a socket" : "a device";
+    const char* const kind = S_ISDIR(found.st_mode)    ? "a folder"
+                             : S_ISFIFO(found.st_mode) ? "a FIFO"
+                             : S_ISSOCK(found.st_mode) ? "a socket"
+                                                       : "a device";
     return Status(Code::invalid_argument) << recording.path << ": is " << kind << ", expected a file";
   }
-  if (recording.bytes >= 0 && (static_cast<std::int64_t>(found.st_size) != recording.bytes || modified_of(found) != recording.modified)) {
-    return Status(Code::mismatch) << recording.path << ": has changed since the run began: " << recording.bytes << " bytes then, " << static_cast<std::int64_t>(found.st_size) << " now";
+  if (recording.bytes >= 0 && (static_cast<std::int64_t>(found.st_size) != recording.bytes ||
+                               modified_of(found) != recording.modified)) {
+    return Status(Code::mismatch) << recording.path
+                                  << ": has changed since the run began: " << recording.bytes
+                                  << " bytes then, " << static_cast<std::int64_t>(found.st_size) << " now";
   }
   return {};
 }

@@ -26,11 +26,13 @@ using Folders = std::set<std::pair<dev_t, ino_t>>;
 
 std::string lower_extension(const fs::path& path) {
   std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   return extension;
 }
 
-// The names in a folder, in the byte order of the paths that begin with them: those of folders end in a slash.
+// The names in a folder, in the byte order of the paths that begin with them: those of folders end in a
+// slash.
 class Names {
  public:
   void add(std::string_view name) {
@@ -39,11 +41,16 @@ class Names {
     text_ += '\0';
   }
   void sort() {
-    std::sort(places_.begin(), places_.end(), [&](std::uint32_t a, std::uint32_t b) { return std::strcmp(&text_[a], &text_[b]) < 0; });
+    std::sort(places_.begin(), places_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return std::strcmp(&text_[a], &text_[b]) < 0; });
   }
-  [[nodiscard]] bool full() const noexcept { return text_.size() > std::numeric_limits<std::uint32_t>::max() - (std::size_t{1} << 16); }
+  [[nodiscard]] bool full() const noexcept {
+    return text_.size() > std::numeric_limits<std::uint32_t>::max() - (std::size_t{1} << 16);
+  }
   // The next one; nothing: there are no more.
-  std::string_view next() { return next_ == places_.size() ? std::string_view() : std::string_view(&text_[places_[next_++]]); }
+  std::string_view next() {
+    return next_ == places_.size() ? std::string_view() : std::string_view(&text_[places_[next_++]]);
+  }
 
  private:
   std::string text_;
@@ -62,7 +69,8 @@ class Lister {
     const bool folder = fs::is_directory(input, error);
     if (!folder && (extension == ".jsonl" || extension == ".ndjson")) return add_list(input);
     if (folder) return add_folder(input);
-    if (!fs::exists(input, error) && input.find_first_of("*?[") != std::string::npos) return add_pattern(input);
+    if (!fs::exists(input, error) && input.find_first_of("*?[") != std::string::npos)
+      return add_pattern(input);
     add_path(input);
     return {};
   }
@@ -85,7 +93,7 @@ class Lister {
 
   // A folder that is being walked.
   struct Level {
-    std::string path;                // with a slash at its end
+    std::string path;  // with a slash at its end
     Names names;
   };
   // False when it has been walked before, or is gone.
@@ -101,15 +109,18 @@ class Lister {
     for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
       std::error_code ignored;
       if (level.names.full()) return Status(Code::io_error) << path << ": more names than fit into memory";
-      if (it->is_directory(ignored)) level.names.add(it->path().filename().native() + '/');
-      else if (options_.is_recording(it->path())) level.names.add(it->path().filename().native());
+      if (it->is_directory(ignored))
+        level.names.add(it->path().filename().native() + '/');
+      else if (options_.is_recording(it->path()))
+        level.names.add(it->path().filename().native());
     }
     if (error) return Status(Code::io_error) << path << ": cannot be read: " << error.message();
     level.names.sort();
     return true;
   }
 
-  // Without recursion of this program: as deep as the file system allows. In byte order, so which of several links to a folder counts does not depend on the file system.
+  // Without recursion of this program: as deep as the file system allows. In byte order, so which of several
+  // links to a folder counts does not depend on the file system.
   Status add_folder(const std::string& folder) {
     const std::size_t before = list_.size(), named = folder.size() + (folder.ends_with('/') ? 0 : 1);
     Folders seen;
@@ -145,8 +156,10 @@ class Lister {
     std::sort(paths.begin(), paths.end());
     std::error_code error;
     for (const std::string& path : paths) {
-      if (fs::is_directory(path, error)) RUNNEL_TRY(add_folder(path));
-      else add_path(path);
+      if (fs::is_directory(path, error))
+        RUNNEL_TRY(add_folder(path));
+      else
+        add_path(path);
     }
     return {};
   }
@@ -161,17 +174,22 @@ class Lister {
     std::int64_t number = 0;
     for (std::string line;;) {
       const Result<bool> more = read_line(in, line);
-      if (!more.ok()) return Status(more.status().code()) << path << ", line " << number + 1 << ": " << more.status().text();
+      if (!more.ok())
+        return Status(more.status().code())
+               << path << ", line " << number + 1 << ": " << more.status().text();
       if (!*more) break;
       ++number;
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line.empty()) continue;
       Result<Recording> recording = parse_recording(line);
-      if (!recording.ok()) return Status(recording.status().code()) << path << ", line " << number << ": " << recording.status().text();
+      if (!recording.ok())
+        return Status(recording.status().code())
+               << path << ", line " << number << ": " << recording.status().text();
       add_recording(*recording);
     }
     if (in.bad()) return Status(Code::io_error) << path << ": cannot be read behind line " << number;
-    if (list_.size() == before) return Status(Code::invalid_data) << path << ": names no recordings, expected one per line";
+    if (list_.size() == before)
+      return Status(Code::invalid_data) << path << ": names no recordings, expected one per line";
     return {};
   }
 
@@ -182,7 +200,8 @@ class Lister {
 }  // namespace
 
 bool is_sound_name(const fs::path& path) {
-  static constexpr std::array<std::string_view, 11> kKnown = {".wav", ".flac", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".aifc", ".au", ".w64", ".caf"};
+  static constexpr std::array<std::string_view, 11> kKnown = {
+      ".wav", ".flac", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".aifc", ".au", ".w64", ".caf"};
   return std::find(kKnown.begin(), kKnown.end(), lower_extension(path)) != kKnown.end();
 }
 
@@ -206,19 +225,25 @@ Status check_keys(const Recordings& recordings, bool are_files) {
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     const Recording recording = recordings[i];
     const std::string key = recording.key();
-    if (are_files && (key.starts_with('/') || ("/" + key + "/").find("/../") != std::string::npos || key.ends_with('/'))) {
-      return Status(Code::invalid_argument) << recording.path << ": id \"" << key << "\", expected the name of a file below the output";
+    if (are_files &&
+        (key.starts_with('/') || ("/" + key + "/").find("/../") != std::string::npos || key.ends_with('/'))) {
+      return Status(Code::invalid_argument)
+             << recording.path << ": id \"" << key << "\", expected the name of a file below the output";
     }
     places.push_back({std::hash<std::string>()(key), i});
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.hash != b.hash ? a.hash < b.hash : a.index < b.index; });
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.index < b.index;
+  });
   // Keys with one hash are most likely one key: few are compared in vain.
   for (std::size_t i = 0; i < places.size(); ++i) {
     for (std::size_t j = i + 1; j < places.size() && places[j].hash == places[i].hash; ++j) {
       const Recording first = recordings[places[i].index], second = recordings[places[j].index];
       if (first.key() != second.key()) continue;
-      return Status(Code::invalid_argument) << first.path << " and " << second.path << " would both become " << first.key() << (are_files ? ".npy" : "")
-                                            << (first.path == second.path ? " (pieces of one recording need ids)" : "");
+      return Status(Code::invalid_argument)
+             << first.path << " and " << second.path << " would both become " << first.key()
+             << (are_files ? ".npy" : "")
+             << (first.path == second.path ? " (pieces of one recording need ids)" : "");
     }
   }
   return {};

@@ -36,7 +36,8 @@ Status RecordingSource::prepare(pipeline::PrepareContext& context) noexcept {
   context.output.kind = pipeline::Kind::audio;
   context.output.dtype = DType::float32;
   context.output.channels = static_cast<std::int32_t>(channels);
-  context.output.clock = {.sample_rate = sample_rate, .hop = hop, .begin = begin, .span = span, .denominator = denominator};
+  context.output.clock = {
+      .sample_rate = sample_rate, .hop = hop, .begin = begin, .span = span, .denominator = denominator};
   context.max_output = context.max_input;
   return {};
 }
@@ -50,18 +51,22 @@ Text RecordingSource::note() const noexcept { return recording_ == nullptr ? Tex
 
 std::string text_of_source(const OpenRecording& recording) {
   const pipeline::Clock& clock = recording.format().clock;
-  return "recording name=" + recording.label() + " sample_rate=" + std::to_string(clock.sample_rate) + " hop=" + std::to_string(clock.hop) + " begin=" + std::to_string(clock.begin) +
-         " span=" + std::to_string(clock.span) + " denominator=" + std::to_string(clock.denominator) + " channels=" + std::to_string(recording.format().channels);
+  return "recording name=" + recording.label() + " sample_rate=" + std::to_string(clock.sample_rate) +
+         " hop=" + std::to_string(clock.hop) + " begin=" + std::to_string(clock.begin) +
+         " span=" + std::to_string(clock.span) + " denominator=" + std::to_string(clock.denominator) +
+         " channels=" + std::to_string(recording.format().channels);
 }
 
 OpenRecording::~OpenRecording() {
   if (node_ != nullptr) node_->~Node();
 }
 
-Result<std::unique_ptr<OpenRecording>> OpenRecording::open(const std::string& text, const pipeline::GraphOptions& options) {
+Result<std::unique_ptr<OpenRecording>> OpenRecording::open(const std::string& text,
+                                                           const pipeline::GraphOptions& options) {
   std::unique_ptr<OpenRecording> self(new OpenRecording());
   RUNNEL_ASSIGN(self->text_, pipeline::parse_graph(text));
-  if (self->text_.nodes.size() != 1) return Status(Code::invalid_argument) << "\"" << text << "\": expected one source";
+  if (self->text_.nodes.size() != 1)
+    return Status(Code::invalid_argument) << "\"" << text << "\": expected one source";
   const pipeline::NodeText& node = self->text_.nodes[0];
   RUNNEL_ASSIGN(const pipeline::NodeType* const type, pipeline::find_node(options.nodes, node.type, false));
   self->node_ = type->make(self->memory_);
@@ -76,8 +81,12 @@ Result<std::unique_ptr<OpenRecording>> OpenRecording::open(const std::string& te
       if (!value.ok()) return value.status().at(type->name);
       RUNNEL_TRY(parameter.set(parameter, *self->node_, *value).at(type->name));
     }
-    const bool missing = parameter.required && std::none_of(node.parameters.begin(), node.parameters.end(), [&](const auto& given) { return given.key == parameter.name; });
-    if (missing) return Status(Code::invalid_argument) << type->name << " needs " << parameter.name << "=, " << parameter.help;
+    const bool missing =
+        parameter.required && std::none_of(node.parameters.begin(), node.parameters.end(),
+                                           [&](const auto& given) { return given.key == parameter.name; });
+    if (missing)
+      return Status(Code::invalid_argument)
+             << type->name << " needs " << parameter.name << "=, " << parameter.help;
   }
   pipeline::PrepareContext context{.memory = self->memory_,
                                    .label = node.type,

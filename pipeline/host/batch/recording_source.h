@@ -1,4 +1,5 @@
-// Opening a recording apart from the graph that it goes through: graphs are made once for each format of recordings, and used again and again.
+// Opening a recording apart from the graph that it goes through: graphs are made once for each format of
+// recordings, and used again and again.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,10 @@ namespace runnel::batch {
 // A recording that is open, and what comes out of it.
 class OpenRecording {
  public:
-  // `text`: a source as text, "wav path=a.wav"; the nodes and the tick are those of `options`. Errors: those of the node, behind its name.
-  static Result<std::unique_ptr<OpenRecording>> open(const std::string& text, const pipeline::GraphOptions& options);
+  // `text`: a source as text, "wav path=a.wav"; the nodes and the tick are those of `options`. Errors: those
+  // of the node, behind its name.
+  static Result<std::unique_ptr<OpenRecording>> open(const std::string& text,
+                                                     const pipeline::GraphOptions& options);
   ~OpenRecording();
   OpenRecording(const OpenRecording&) = delete;
   OpenRecording& operator=(const OpenRecording&) = delete;
@@ -25,7 +28,7 @@ class OpenRecording {
 
  private:
   OpenRecording() = default;
-  pipeline::GraphText text_;         // nodes keep views of it
+  pipeline::GraphText text_;  // nodes keep views of it
   HeapMemory memory_;
   pipeline::Node* node_ = nullptr;
   pipeline::Format format_;
@@ -49,7 +52,8 @@ class RecordingSource final : public pipeline::Node {
   pipeline::Node* recording_ = nullptr;
 };
 
-// "recording name=wav ...", the text of a RecordingSource for such recordings. Recordings with the same text go through the same graph.
+// "recording name=wav ...", the text of a RecordingSource for such recordings. Recordings with the same text
+// go through the same graph.
 std::string text_of_source(const OpenRecording& recording);
 
 }  // namespace runnel::batch

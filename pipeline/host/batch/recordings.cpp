@@ -60,8 +60,10 @@ double take_seconds(const char*& from) noexcept {
 
 void pack(std::string& to, const Recording& recording, const Recording& before) {
   const bool piece = recording.offset != 0 || recording.duration != 0;
-  to += static_cast<char>((piece ? kPiece : 0) | (recording.id.empty() ? 0 : kId) | (recording.fields.empty() ? 0 : kFields));
-  const auto [differs, unused] = std::mismatch(recording.path.begin(), recording.path.end(), before.path.begin(), before.path.end());
+  to += static_cast<char>((piece ? kPiece : 0) | (recording.id.empty() ? 0 : kId) |
+                          (recording.fields.empty() ? 0 : kFields));
+  const auto [differs, unused] =
+      std::mismatch(recording.path.begin(), recording.path.end(), before.path.begin(), before.path.end());
   const auto same = static_cast<std::size_t>(differs - recording.path.begin());
   put_number(to, same);
   put_text(to, std::string_view(recording.path).substr(same));
@@ -84,16 +86,21 @@ void unpack(const char*& from, Recording& recording) {
   const auto bytes = static_cast<std::size_t>(take_number(from));
   recording.path.append(from, bytes);
   from += bytes;
-  recording.named = static_cast<std::size_t>(take_difference(from, static_cast<std::int64_t>(recording.named)));
+  recording.named =
+      static_cast<std::size_t>(take_difference(from, static_cast<std::int64_t>(recording.named)));
   recording.bytes = take_difference(from, recording.bytes);
   recording.modified = take_difference(from, recording.modified);
   recording.index = take_difference(from, recording.index);
   recording.offset = (has & kPiece) != 0 ? take_seconds(from) : 0;
   recording.duration = (has & kPiece) != 0 ? take_seconds(from) : 0;
-  if ((has & kId) != 0) take_text(from, recording.id);
-  else recording.id.clear();
-  if ((has & kFields) != 0) take_text(from, recording.fields);
-  else recording.fields.clear();
+  if ((has & kId) != 0)
+    take_text(from, recording.id);
+  else
+    recording.id.clear();
+  if ((has & kFields) != 0)
+    take_text(from, recording.fields);
+  else
+    recording.fields.clear();
 }
 
 }  // namespace
@@ -133,7 +140,8 @@ Recording Recordings::operator[](std::size_t index) const {
 }
 
 std::size_t Recordings::memory_bytes() const noexcept {
-  return sizeof *this + chunk_bytes_ + chunks_.capacity() * sizeof chunks_[0] + blocks_.capacity() * sizeof blocks_[0] + tail_.capacity();
+  return sizeof *this + chunk_bytes_ + chunks_.capacity() * sizeof chunks_[0] +
+         blocks_.capacity() * sizeof blocks_[0] + tail_.capacity();
 }
 
 }  // namespace runnel::batch

@@ -1,7 +1,8 @@
-// A list of recordings that takes little memory: millions of them are common, and a process that lists them should not grow by much.
+// A list of recordings that takes little memory: millions of them are common, and a process that lists them
+// should not grow by much.
 //
-// In blocks of 16. Of a path only what differs from the one in front of it is kept; numbers are kept as differences, seven bits to a byte. A recording of a folder
-// takes its name and about 15 bytes.
+// In blocks of 16. Of a path only what differs from the one in front of it is kept; numbers are kept as
+// differences, seven bits to a byte. A recording of a folder takes its name and about 15 bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace runnel::batch {
 class Recordings {
  public:
   Recordings() = default;
-  Recordings(const std::vector<Recording>& all);   // not explicit: the same, packed
+  Recordings(const std::vector<Recording>& all);  // not explicit: the same, packed
   Recordings(Recordings&&) noexcept = default;
   Recordings& operator=(Recordings&&) noexcept = default;
   Recordings(const Recordings&) = delete;
@@ -69,11 +70,11 @@ class Recordings {
   void close_block();
 
   std::vector<std::unique_ptr<char[]>> chunks_;
-  std::size_t left_ = 0, chunk_bytes_ = 0;   // of the last chunk; of all of them
+  std::size_t left_ = 0, chunk_bytes_ = 0;  // of the last chunk; of all of them
   char* free_ = nullptr;
-  std::vector<const char*> blocks_;    // of kBlock recordings each
-  std::string tail_;                   // the last block, while there is room in it
-  Recording last_;                     // what the next one differs from
+  std::vector<const char*> blocks_;  // of kBlock recordings each
+  std::string tail_;                 // the last block, while there is room in it
+  Recording last_;                   // what the next one differs from
   std::size_t size_ = 0;
 };
 

@@ -18,11 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLook(100);   // how often a waiting thread looks whether it is to stop
+constexpr std::chrono::milliseconds kLook(100);  // how often a waiting thread looks whether it is to stop
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-// So that the disk is at work while the processors are: the next recordings are on their way before it is their turn.
+// So that the disk is at work while the processors are: the next recordings are on their way before it is
+// their turn.
 constexpr off_t kReadAhead = off_t{4} << 20;
 void read_ahead(const Recording& recording) {
   struct stat found = {};
@@ -33,8 +36,8 @@ void read_ahead(const Recording& recording) {
   close(file);
 }
 
-// The outcomes of several threads, in order. Threads take the next recording when they have nothing to do, so none of them waits for another
-// one as long as what is finished out of turn stays within bounds.
+// The outcomes of several threads, in order. Threads take the next recording when they have nothing to do, so
+// none of them waits for another one as long as what is finished out of turn stays within bounds.
 class Crew {
  public:
   Crew(const Recordings& recordings, std::size_t first, unsigned jobs, const std::atomic<bool>* stop)
@@ -45,14 +48,16 @@ class Crew {
       std::size_t index = 0;
       {
         std::unique_lock lock(mutex_);
-        while (!stopped() && next_ < recordings_.size() && next_ > taken_ && (next_ >= taken_ + kAhead || waiting_bytes_ >= kWaitingBytes)) room_.wait_for(lock, kLook);
+        while (!stopped() && next_ < recordings_.size() && next_ > taken_ &&
+               (next_ >= taken_ + kAhead || waiting_bytes_ >= kWaitingBytes))
+          room_.wait_for(lock, kLook);
         if (stopped() || next_ >= recordings_.size()) return;
         index = next_++;
       }
       if (index + jobs_ < recordings_.size()) read_ahead(recordings_[index + jobs_]);
       const Recording recording = recordings_[index];
       Outcome outcome = process_checked(worker, recording);
-      if (stopped()) return;   // it may have ended before its recording did
+      if (stopped()) return;  // it may have ended before its recording did
       bool awaited = false;
       {
         const std::lock_guard lock(mutex_);
@@ -86,18 +91,22 @@ class Crew {
     quit_ = true;
     room_.notify_all();
   }
-  [[nodiscard]] bool stopped() const { return quit_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed)); }
+  [[nodiscard]] bool stopped() const {
+    return quit_ || (stop_ != nullptr && stop_->load(std::memory_order_relaxed));
+  }
 
  private:
   static constexpr std::size_t kAhead = 4096, kWaitingBytes = std::size_t{64} << 20;
-  static std::size_t bytes_of(const Outcome& outcome) { return outcome.records.size() + outcome.index.size(); }
+  static std::size_t bytes_of(const Outcome& outcome) {
+    return outcome.records.size() + outcome.index.size();
+  }
 
   const Recordings& recordings_;
   const unsigned jobs_;
   std::mutex mutex_;
   std::condition_variable room_, arrived_;
   std::size_t next_, taken_;
-  std::unordered_map<std::size_t, Outcome> waiting_;   // by index
+  std::unordered_map<std::size_t, Outcome> waiting_;  // by index
   std::size_t waiting_bytes_ = 0;
   const std::atomic<bool>* stop_;
   std::atomic<bool> quit_{false};
@@ -127,7 +136,8 @@ Outcome process_checked(Worker& worker, const Recording& recording) {
   return outcome;
 }
 
-Status work(const Recordings& recordings, std::size_t first, const MakeWorker& make, const RunOptions& options, const Take& take) {
+Status work(const Recordings& recordings, std::size_t first, const MakeWorker& make,
+            const RunOptions& options, const Take& take) {
   const unsigned wanted = options.jobs > 0 ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   const std::size_t left = recordings.size() - std::min(first, recordings.size());
   const unsigned jobs = static_cast<unsigned>(std::clamp<std::size_t>(left, 1, wanted));
@@ -163,11 +173,15 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
     }
     const std::optional<Outcome> outcome = crew.take(index);
     if (!outcome) {
-      if (crew.stopped()) status = Status(Code::io_error) << "interrupted after " << index << " of " << recordings.size() << " recordings";
+      if (crew.stopped())
+        status = Status(Code::io_error)
+                 << "interrupted after " << index << " of " << recordings.size() << " recordings";
       continue;
     }
     if (options.strict && outcome->counts.code != Code::ok) {
-      status = Status(outcome->counts.code) << "recording " << index + 1 << " of " << recordings.size() << " failed: " << outcome->records.substr(0, outcome->records.size() - 1);
+      status = Status(outcome->counts.code)
+               << "recording " << index + 1 << " of " << recordings.size()
+               << " failed: " << outcome->records.substr(0, outcome->records.size() - 1);
       break;
     }
     const Recording recording = recordings[index];
@@ -187,9 +201,11 @@ Status work(const Recordings& recordings, std::size_t first, const MakeWorker& m
 
 Status run(RunOutput& output, const MakeWorker& make, const RunOptions& options) {
   if (output.complete()) return {};
-  const Status status = work(output.recordings(), output.done(), make, options, [&](const Recording&, const Outcome& outcome) { return output.append(outcome); });
+  const Status status =
+      work(output.recordings(), output.done(), make, options,
+           [&](const Recording&, const Outcome& outcome) { return output.append(outcome); });
   if (!status.ok()) {
-    const Status kept = output.sync();   // the first failure is the one to tell
+    const Status kept = output.sync();  // the first failure is the one to tell
     (void)kept;
     return status;
   }

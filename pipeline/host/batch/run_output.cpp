@@ -50,7 +50,9 @@ void AppendFile::close() noexcept {
   if (file_ >= 0) ::close(std::exchange(file_, -1));
 }
 
-Status AppendFile::failed(std::string_view what) const { return Status(Code::io_error) << name_ << ": cannot " << what << ": " << std::strerror(errno); }
+Status AppendFile::failed(std::string_view what) const {
+  return Status(Code::io_error) << name_ << ": cannot " << what << ": " << std::strerror(errno);
+}
 
 Result<AppendFile> AppendFile::open(const fs::path& path, std::string_view name) {
   AppendFile file;
@@ -136,7 +138,8 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   std::string prefix(reader.head().prefix.size(), '\0');
   // The header of an array says at the end how many rows there are.
   const bool begun = in.read(prefix.data(), static_cast<std::streamsize>(prefix.size())) &&
-                     (prefix == reader.head().prefix || (head_.format == OutputFormat::npy && prefix.starts_with("\x93NUMPY")));
+                     (prefix == reader.head().prefix ||
+                      (head_.format == OutputFormat::npy && prefix.starts_with("\x93NUMPY")));
   std::int64_t at = static_cast<std::int64_t>(prefix.size());
   const std::uintmax_t size = begun ? fs::file_size(part ? OutputFile::partial(output_) : output_, error) : 0;
   const std::int64_t bytes = error ? 0 : static_cast<std::int64_t>(size);
@@ -144,11 +147,13 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
   std::string records;
   while (begun && done_ < recordings_.size() && reader.next(entry)) {
     const Recording recording = recordings_[done_];
-    if (entry.index != recording.index || entry.at != at || entry.length < 0 || entry.length > bytes - at) break;
+    if (entry.index != recording.index || entry.at != at || entry.length < 0 || entry.length > bytes - at)
+      break;
     records.resize(static_cast<std::size_t>(entry.length));
     if (!in.read(records.data(), entry.length) || crc_of(records) != entry.crc) break;
     if (!fits(entry.line) || (head_.format == OutputFormat::files && !has_files(records))) break;
-    if (const Status now = check_file(recording); now.code() == Code::mismatch) changed_.push_back(recording.path);
+    if (const Status now = check_file(recording); now.code() == Code::mismatch)
+      changed_.push_back(recording.path);
     at += entry.length;
     totals_.add(entry.counts);
     ++done_;
@@ -161,7 +166,7 @@ Status RunOutput::verify(JournalReader& reader, std::int64_t& journal_bytes) {
     if (complete_) RUNNEL_TRY(journal_.truncate(journal_bytes));
     if (complete_) return journal_.append(end_line(bytes));
   }
-  if (!part) {   // what bears the name is of another run
+  if (!part) {  // what bears the name is of another run
     done_ = 0;
     totals_ = {};
     shape_ = {};
@@ -184,11 +189,14 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
   RUNNEL_TRY(run.journal_.lock());
   RUNNEL_ASSIGN(JournalReader reader, JournalReader::open(path));
   if (reader.head().call != call) {
-    return Status(Code::mismatch) << path.string() << ": is of a run with another model, other inputs or other options; without --resume it begins afresh";
+    return Status(Code::mismatch) << path.string()
+                                  << ": is of a run with another model, other inputs or other options; "
+                                     "without --resume it begins afresh";
   }
   if (reader.head().shard.index != shard.index || reader.head().shard.count != shard.count) {
-    return Status(Code::mismatch) << path.string() << ": is of shard " << reader.head().shard.index << "/" << reader.head().shard.count << ", expected "
-                                  << shard.index << "/" << shard.count;
+    return Status(Code::mismatch) << path.string() << ": is of shard " << reader.head().shard.index << "/"
+                                  << reader.head().shard.count << ", expected " << shard.index << "/"
+                                  << shard.count;
   }
   run.recordings_ = std::move(reader.recordings());
   run.head_ = reader.head();
@@ -203,7 +211,7 @@ Result<RunOutput> RunOutput::resume(const fs::path& output, std::uint32_t call, 
 bool RunOutput::fits(const std::string& index) {
   if (head_.format != OutputFormat::npy || index.empty()) return true;
   const std::optional<RowShape> shape = shape_in(index);
-  if (!shape) return true;   // a failure
+  if (!shape) return true;  // a failure
   if (shape_.values == 0) shape_ = *shape;
   return *shape == shape_;
 }
@@ -221,7 +229,9 @@ bool RunOutput::has_files(std::string_view records) const {
   return true;
 }
 
-std::string RunOutput::ending() const { return is_lines(head_.format) ? summary_line(totals_, head_.timing) : std::string(); }
+std::string RunOutput::ending() const {
+  return is_lines(head_.format) ? summary_line(totals_, head_.timing) : std::string();
+}
 
 // How many rows there are is known last.
 Status RunOutput::write_header() {
@@ -237,7 +247,8 @@ Status RunOutput::write_index() {
 }
 
 Status RunOutput::append(Outcome outcome) {
-  if (!is_lines(head_.format) && outcome.counts.code != Code::ok && outcome.index.empty() && !outcome.records.empty()) {
+  if (!is_lines(head_.format) && outcome.counts.code != Code::ok && outcome.index.empty() &&
+      !outcome.records.empty()) {
     // There is no room for failures among rows.
     outcome.records.pop_back();
     outcome.index = std::exchange(outcome.records, {});
@@ -245,7 +256,9 @@ Status RunOutput::append(Outcome outcome) {
   if (!fits(outcome.index)) {
     const Recording recording = recordings_[done_];
     Outcome error;
-    add_error(error, recording.path, Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of " << name_of(shape_.dtype) << ", as those in front of them");
+    add_error(error, recording.path,
+              Status(Code::mismatch) << "its rows are not of " << shape_.values << " values of "
+                                     << name_of(shape_.dtype) << ", as those in front of them");
     error.records.pop_back();
     outcome.index = with_fields(error.records, recording);
     outcome.records.clear();
@@ -282,7 +295,8 @@ Status RunOutput::finish() {
   part_.close();
   std::error_code error;
   fs::rename(OutputFile::partial(output_), output_, error);
-  if (error) return Status(Code::io_error) << output_.string() << ": cannot rename into place: " << error.message();
+  if (error)
+    return Status(Code::io_error) << output_.string() << ": cannot rename into place: " << error.message();
   sync_folder(output_);
   complete_ = true;
   RUNNEL_TRY(journal_.append(end_line(bytes)));

@@ -1,5 +1,6 @@
-// The output of a run that can be resumed: records in the order of the list in OUT.part, each noted in OUT.journal, renamed to OUT at the
-// end. A crash at any moment leaves records that are whole and noted, and at most one behind them that is cut off when the run resumes.
+// The output of a run that can be resumed: records in the order of the list in OUT.part, each noted in
+// OUT.journal, renamed to OUT at the end. A crash at any moment leaves records that are whole and noted, and
+// at most one behind them that is cut off when the run resumes.
 #pragma once
 
 #include <chrono>
@@ -47,10 +48,13 @@ class AppendFile {
 class RunOutput {
  public:
   // Begins afresh; an earlier journal and OUT.part go, an earlier OUT stays until finish(). Errors name OUT.
-  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head, Recordings recordings);
-  // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what they must be. Errors:
-  // not_found without a journal, invalid_data for one in which nothing had begun; mismatch when the call is another one.
-  static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call, const Shard& shard);
+  static Result<RunOutput> create(const std::filesystem::path& output, const JournalHead& head,
+                                  Recordings recordings);
+  // Goes on where an earlier run ended: the list of recordings is that of the journal. `call`, `shard`: what
+  // they must be. Errors: not_found without a journal, invalid_data for one in which nothing had begun;
+  // mismatch when the call is another one.
+  static Result<RunOutput> resume(const std::filesystem::path& output, std::uint32_t call,
+                                  const Shard& shard);
 
   // All recordings of this shard; finished are the first `done()`.
   [[nodiscard]] const Recordings& recordings() const { return recordings_; }
@@ -63,14 +67,16 @@ class RunOutput {
 
   // The outcome of recordings()[done()]. One whose rows do not fit those in front of it becomes a failure.
   Status append(Outcome outcome);
-  // Once all are done: writes the summary, where the format has one, and the index, where it has none, and gives the output its name.
+  // Once all are done: writes the summary, where the format has one, and the index, where it has none, and
+  // gives the output its name.
   Status finish();
   // So that nothing of what was appended can be lost, also when the power fails.
   Status sync();
 
  private:
   Status verify(JournalReader& reader, std::int64_t& journal_bytes);
-  // Whether the records are those of a run like this one so far: the arrays of an output have rows of one shape.
+  // Whether the records are those of a run like this one so far: the arrays of an output have rows of one
+  // shape.
   bool fits(const std::string& index);
   // Whether the files that the records speak of are there.
   [[nodiscard]] bool has_files(std::string_view records) const;
@@ -86,7 +92,7 @@ class RunOutput {
   std::size_t done_ = 0;
   Totals totals_;
   bool complete_ = false;
-  RowShape shape_;                   // of the rows of an array, once there was one
+  RowShape shape_;  // of the rows of an array, once there was one
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
 };
 

@@ -21,7 +21,7 @@ bool read_number(std::string_view text, int& value) {
 struct Engine {
   const char* index;
   const char* count;
-  const char* first;           // variable with the lowest index; null: `base`
+  const char* first;  // variable with the lowest index; null: `base`
   int base;
 };
 constexpr Engine kEngines[] = {
@@ -37,9 +37,11 @@ constexpr Engine kEngines[] = {
 Result<Shard> parse_shard(std::string_view text) {
   Shard shard;
   const std::size_t slash = text.find('/');
-  const bool read = slash != std::string_view::npos && read_number(text.substr(0, slash), shard.index) && read_number(text.substr(slash + 1), shard.count);
+  const bool read = slash != std::string_view::npos && read_number(text.substr(0, slash), shard.index) &&
+                    read_number(text.substr(slash + 1), shard.count);
   if (!read || shard.count < 1 || shard.count > kMaxShards || shard.index < 0 || shard.index >= shard.count) {
-    return Status(Code::invalid_argument) << "shard \"" << text << "\", expected I/N with I from 0 to N - 1 and N at most " << kMaxShards;
+    return Status(Code::invalid_argument)
+           << "shard \"" << text << "\", expected I/N with I from 0 to N - 1 and N at most " << kMaxShards;
   }
   return shard;
 }
@@ -50,13 +52,16 @@ Result<EngineShard> engine_shard(const Environment& environment) {
     return std::string_view(text == nullptr ? "" : text);
   };
   for (const Engine& engine : kEngines) {
-    const std::string_view index = value(engine.index), count = value(engine.count), first = value(engine.first);
+    const std::string_view index = value(engine.index), count = value(engine.count),
+                           first = value(engine.first);
     if (index.empty() || index == "undefined") continue;
     int number = 0, all = 0, base = engine.base;
-    const bool read = read_number(index, number) && read_number(count, all) && (first.empty() || read_number(first, base));
+    const bool read =
+        read_number(index, number) && read_number(count, all) && (first.empty() || read_number(first, base));
     const std::int64_t place = static_cast<std::int64_t>(number) - base;
     if (!read || all < 1 || all > kMaxShards || place < 0 || place >= all) {
-      return Status(Code::invalid_argument) << engine.index << "=" << index << " with " << engine.count << "=" << count << ": no shard; say --shard I/N (0/1: everything)";
+      return Status(Code::invalid_argument) << engine.index << "=" << index << " with " << engine.count << "="
+                                            << count << ": no shard; say --shard I/N (0/1: everything)";
     }
     return EngineShard{{static_cast<int>(place), all}, engine.index};
   }
@@ -72,7 +77,8 @@ Recordings share_of(Recordings recordings, const Shard& shard) {
   costs.reserve(recordings.size());
   // Opening a recording costs something, too.
   for (const Recording& recording : recordings) costs.push_back(recording.cost() + 4096);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   using Load = std::pair<std::int64_t, int>;
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (int i = 0; i < shard.count; ++i) loads.emplace(0, i);

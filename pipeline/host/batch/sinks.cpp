@@ -24,11 +24,14 @@ using pipeline::text_parameter;
 
 constexpr pipeline::Parameter kFrameParameters[] = {
     text_parameter<&FrameRows::to>("to", "jsonl|csv|npy|ark|files", "what the frames become"),
-    text_parameter<&FrameRows::activation>("activation", "none|softmax", "softmax: the values are logits, give posteriors"),
+    text_parameter<&FrameRows::activation>("activation", "none|softmax",
+                                           "softmax: the values are logits, give posteriors"),
     text_parameter<&FrameRows::folder>("folder", "", "where files go"),
 };
 
-void append_bytes(std::string& to, const void* from, std::size_t bytes) { to.append(static_cast<const char*>(from), bytes); }
+void append_bytes(std::string& to, const void* from, std::size_t bytes) {
+  to.append(static_cast<const char*>(from), bytes);
+}
 
 // The shortest text that reads back as the same float32.
 std::string shortest(float value) {
@@ -54,7 +57,8 @@ void softmax(std::vector<float>& values) {
   for (float& value : values) value /= sum;
 }
 
-// In front of a binary matrix in an archive: the key, "\0B", type, and the sizes, each behind its own size in bytes.
+// In front of a binary matrix in an archive: the key, "\0B", type, and the sizes, each behind its own size in
+// bytes.
 std::string ark_header(std::string_view key, std::int64_t rows, std::int64_t values) {
   std::string text = std::string(key) + ' ';
   text += std::string("\0BFM ", 5);
@@ -108,8 +112,10 @@ Status EventRows::process(const Block& in, Output&) noexcept {
   const pipeline::Event* const events = in.as<pipeline::Event>();
   for (std::int64_t i = 0; i < in.count; ++i) {
     const pipeline::Event& event = events[i];
-    rows_ += csv_row({recording_->path, recording_->id, std::string(event.label), json_number(static_cast<double>(event.score), 4), json_seconds(event.begin, sample_rate_),
-                      json_seconds(event.end, sample_rate_), std::to_string(event.frame)});
+    rows_ +=
+        csv_row({recording_->path, recording_->id, std::string(event.label),
+                 json_number(static_cast<double>(event.score), 4), json_seconds(event.begin, sample_rate_),
+                 json_seconds(event.end, sample_rate_), std::to_string(event.frame)});
   }
   return {};
 }
@@ -124,7 +130,8 @@ const pipeline::NodeType FrameRows::type = {
 };
 
 Status FrameRows::prepare(PrepareContext& context) noexcept {
-  if (!parse_format(to, format_)) return Status(Code::invalid_argument) << "to=" << to << ": expected a format";
+  if (!parse_format(to, format_))
+    return Status(Code::invalid_argument) << "to=" << to << ": expected a format";
   frames_ = context.input;
   stop_ = context.stop;
   softmax_ = activation == "softmax";
@@ -138,7 +145,8 @@ std::string FrameRows::header() const {
   std::vector<std::string> names = {"source", "id", "frame", "start", "end"};
   for (std::int64_t i = 0; i < shape_.values; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    names.push_back(at < frames_.labels.size() ? std::string(frames_.labels[at]) : "value" + std::to_string(i));
+    names.push_back(at < frames_.labels.size() ? std::string(frames_.labels[at])
+                                               : "value" + std::to_string(i));
   }
   return csv_row(names);
 }
@@ -153,7 +161,9 @@ Status FrameRows::begin(const Recording& recording) {
   file_name_ = (fs::path(folder).filename() / (recording.key() + ".npy")).string();
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) return Status(Code::io_error) << path.parent_path().string() << ": cannot be created: " << error.message();
+  if (error)
+    return Status(Code::io_error) << path.parent_path().string()
+                                  << ": cannot be created: " << error.message();
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   return file_.write(array_header(shape_, 0));
 }
@@ -161,16 +171,33 @@ Status FrameRows::begin(const Recording& recording) {
 void FrameRows::convert(const std::byte* frame) {
   const float scale = std::ldexp(1.0F, frames_.exponent);
   switch (frames_.dtype) {
-    case DType::float32: to_floats<float>(frame, 1, values_); break;
-    case DType::float64: to_floats<double>(frame, 1, values_); break;
-    case DType::int8: to_floats<std::int8_t>(frame, scale, values_); break;
+    case DType::float32:
+      to_floats<float>(frame, 1, values_);
+      break;
+    case DType::float64:
+      to_floats<double>(frame, 1, values_);
+      break;
+    case DType::int8:
+      to_floats<std::int8_t>(frame, scale, values_);
+      break;
     case DType::boolean:
-    case DType::uint8: to_floats<std::uint8_t>(frame, scale, values_); break;
-    case DType::int16: to_floats<std::int16_t>(frame, scale, values_); break;
-    case DType::uint16: to_floats<std::uint16_t>(frame, scale, values_); break;
-    case DType::int32: to_floats<std::int32_t>(frame, scale, values_); break;
-    case DType::int64: to_floats<std::int64_t>(frame, scale, values_); break;
-    case DType::none: break;
+    case DType::uint8:
+      to_floats<std::uint8_t>(frame, scale, values_);
+      break;
+    case DType::int16:
+      to_floats<std::int16_t>(frame, scale, values_);
+      break;
+    case DType::uint16:
+      to_floats<std::uint16_t>(frame, scale, values_);
+      break;
+    case DType::int32:
+      to_floats<std::int32_t>(frame, scale, values_);
+      break;
+    case DType::int64:
+      to_floats<std::int64_t>(frame, scale, values_);
+      break;
+    case DType::none:
+      break;
   }
   if (softmax_ && !values_.empty()) softmax(values_);
 }
@@ -185,14 +212,18 @@ Status FrameRows::give(std::int64_t index, const std::byte* frame) {
     return {};
   }
   const pipeline::Clock& clock = frames_.clock;
-  const std::string start = json_seconds(std::max<std::int64_t>(clock.first_sample(index), 0), clock.sample_rate), end = json_seconds(clock.end_sample(index), clock.sample_rate);
+  const std::string start =
+                        json_seconds(std::max<std::int64_t>(clock.first_sample(index), 0), clock.sample_rate),
+                    end = json_seconds(clock.end_sample(index), clock.sample_rate);
   if (format_ == OutputFormat::csv) {
     std::vector<std::string> row = {recording_->path, recording_->id, std::to_string(index), start, end};
     for (const float value : values_) row.push_back(shortest(value));
     bytes_ += csv_row(row);
     return {};
   }
-  std::string line = "{\"type\":\"frame\",\"source\":" + json_string(recording_->path) + ",\"frame\":" + std::to_string(index) + ",\"start\":" + start + ",\"end\":" + end + ",\"values\":[";
+  std::string line = "{\"type\":\"frame\",\"source\":" + json_string(recording_->path) +
+                     ",\"frame\":" + std::to_string(index) + ",\"start\":" + start + ",\"end\":" + end +
+                     ",\"values\":[";
   for (std::size_t i = 0; i < values_.size(); ++i) line += (i > 0 ? "," : "") + shortest(values_[i]);
   bytes_ += with_fields(line + "]}", *recording_) + '\n';
   return {};
@@ -207,14 +238,16 @@ Status FrameRows::process(const Block& in, Output&) noexcept {
     append_bytes(bytes_, all.data(), all.size());
     return {};
   }
-  for (std::int64_t i = 0; i < in.count; ++i) RUNNEL_TRY(give(in.first + i, in.data + static_cast<std::size_t>(i) * bytes));
+  for (std::int64_t i = 0; i < in.count; ++i)
+    RUNNEL_TRY(give(in.first + i, in.data + static_cast<std::size_t>(i) * bytes));
   return {};
 }
 
 Status FrameRows::finish() noexcept {
   if (format_ != OutputFormat::files) return {};
   // A recording that was not heard to its end is no array.
-  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) return Status(Code::io_error, "interrupted");
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed))
+    return Status(Code::io_error, "interrupted");
   const std::string header = array_header(shape_, rows_);
   file_bytes_ = static_cast<std::int64_t>(header.size()) + rows_ * shape_.bytes();
   RUNNEL_TRY(file_.write_at(0, std::as_bytes(std::span(header))));
@@ -227,7 +260,9 @@ std::string FrameRows::take_bytes() {
 }
 
 std::string FrameRows::index_line() const {
-  if (format_ == OutputFormat::csv) return "{\"type\":\"rows\",\"source\":" + json_string(recording_->path) + ",\"rows\":" + std::to_string(rows_) + "}";
+  if (format_ == OutputFormat::csv)
+    return "{\"type\":\"rows\",\"source\":" + json_string(recording_->path) +
+           ",\"rows\":" + std::to_string(rows_) + "}";
   std::string line = array_line(recording_->path, recording_->key(), rows_, shape_, frames_.clock.hz());
   if (format_ != OutputFormat::files) return line;
   line.pop_back();

@@ -1,4 +1,5 @@
-// The ends of graphs over many recordings: they give what came out of a recording as text or bytes, one recording after the other.
+// The ends of graphs over many recordings: they give what came out of a recording as text or bytes, one
+// recording after the other.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ std::string csv_row(const std::vector<std::string>& values);
 // Events as rows of a CSV: source, id, label, score, start, end, frame.
 class EventRows final : public pipeline::Node {
  public:
-  static const pipeline::NodeType type;   // event_rows
+  static const pipeline::NodeType type;  // event_rows
   static std::string header();
 
   // Of the run that begins.
@@ -39,9 +40,10 @@ class EventRows final : public pipeline::Node {
 // Frames: features, or what a model gives for each of them.
 class FrameRows final : public pipeline::Node {
  public:
-  static const pipeline::NodeType type;   // frame_rows to=... activation=...
+  static const pipeline::NodeType type;  // frame_rows to=... activation=...
 
-  // jsonl: {"type":"frame",...} for each; csv: a row for each; npy: the values; ark: a matrix of Kaldi; files: an .npy file below `folder`.
+  // jsonl: {"type":"frame",...} for each; csv: a row for each; npy: the values; ark: a matrix of Kaldi;
+  // files: an .npy file below `folder`.
   std::string_view to = "npy";
   // Whether softmax makes posteriors of the values.
   std::string_view activation = "none";

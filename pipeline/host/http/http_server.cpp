@@ -18,11 +18,13 @@ std::string_view without_port(std::string_view text) {
   return colon == std::string_view::npos || text.back() == ']' ? text : text.substr(0, colon);
 }
 
-// What the request shows: in a header, as programs do, in a cookie, or at the end of the address, which is how a person brings it the first time.
+// What the request shows: in a header, as programs do, in a cookie, or at the end of the address, which is
+// how a person brings it the first time.
 std::string shown_token(const httplib::Request& request, bool& in_address) {
   constexpr std::string_view kBearer = "Bearer ";
   in_address = false;
-  const std::string authorization = request.get_header_value("Authorization"), cookies = request.get_header_value("Cookie");
+  const std::string authorization = request.get_header_value("Authorization"),
+                    cookies = request.get_header_value("Cookie");
   if (authorization.starts_with(kBearer)) return authorization.substr(kBearer.size());
   if (request.has_param("token")) {
     in_address = true;
@@ -51,7 +53,9 @@ bool HttpServer::admits(const httplib::Request& request, httplib::Response& resp
     response.set_content("show the token: Authorization: Bearer TOKEN, or ?token=TOKEN\n", "text/plain");
     return false;
   }
-  if (in_address) response.set_header("Set-Cookie", std::string(kCookie) + options_.token + "; HttpOnly; SameSite=Strict; Path=/");
+  if (in_address)
+    response.set_header("Set-Cookie",
+                        std::string(kCookie) + options_.token + "; HttpOnly; SameSite=Strict; Path=/");
   return true;
 }
 
@@ -61,7 +65,9 @@ bool HttpServer::listen() {
   std::string host = where.substr(0, colon);
   if (host.front() == '[') host = host.substr(1, host.size() - 2);
   const int wanted = std::stoi(where.substr(colon + 1));
-  const int port = wanted == 0 ? server_.bind_to_any_port(host) : server_.bind_to_port(host, wanted) ? wanted : -1;
+  const int port = wanted == 0                          ? server_.bind_to_any_port(host)
+                   : server_.bind_to_port(host, wanted) ? wanted
+                                                        : -1;
   if (port <= 0) return false;
   const auto bound = serve::Address::parse(where.substr(0, colon + 1) + std::to_string(port));
   if (!bound.ok()) return false;
@@ -75,14 +81,20 @@ bool HttpServer::listen() {
   return !ended_;
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, const std::function<void(httplib::Server&)>& routes) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options,
+                                                      const std::function<void(httplib::Server&)>& routes) {
   if (!options.address.is_loopback() && options.token.empty()) {
-    return Status(Code::invalid_argument) << options.address.text() << ": other machines can reach this address; give a token, or listen at 127.0.0.1";
+    return Status(Code::invalid_argument)
+           << options.address.text()
+           << ": other machines can reach this address; give a token, or listen at 127.0.0.1";
   }
   std::unique_ptr<HttpServer> made(new HttpServer(options));
   httplib::Server& server = made->server_;
-  server.new_task_queue = [threads = options.threads] { return new httplib::ThreadPool(static_cast<std::size_t>(threads)); };
-  // The library would share the address with every other program of this user that does so, and each would get some of the requests.
+  server.new_task_queue = [threads = options.threads] {
+    return new httplib::ThreadPool(static_cast<std::size_t>(threads));
+  };
+  // The library would share the address with every other program of this user that does so, and each would
+  // get some of the requests.
   server.set_socket_options([](int socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -91,9 +103,11 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const Options& options, co
   server.set_write_timeout(2);
   server.set_keep_alive_max_count(1);
   server.set_payload_max_length(1024);
-  server.set_pre_routing_handler([self = made.get()](const httplib::Request& request, httplib::Response& response) {
-    return self->admits(request, response) ? httplib::Server::HandlerResponse::Unhandled : httplib::Server::HandlerResponse::Handled;
-  });
+  server.set_pre_routing_handler(
+      [self = made.get()](const httplib::Request& request, httplib::Response& response) {
+        return self->admits(request, response) ? httplib::Server::HandlerResponse::Unhandled
+                                               : httplib::Server::HandlerResponse::Handled;
+      });
   routes(server);
   if (!made->listen()) return Status(Code::io_error) << options.address.text() << ": cannot listen there";
   return made;

@@ -1,4 +1,5 @@
-// A small HTTP server in threads of its own, for pages beside the work of a program. Only for builds with cpp-httplib.
+// A small HTTP server in threads of its own, for pages beside the work of a program. Only for builds with
+// cpp-httplib.
 #pragma once
 
 #include <httplib.h>
@@ -13,17 +14,19 @@
 
 namespace runnel {
 
-// Answers until destroyed. Other machines only reach it with a token; without one, requests that were meant for another host's name are refused
-// (a page elsewhere could make a browser ask them).
+// Answers until destroyed. Other machines only reach it with a token; without one, requests that were meant
+// for another host's name are refused (a page elsewhere could make a browser ask them).
 class HttpServer {
  public:
   struct Options {
-    serve::Address address;          // port 0: any that is free
-    std::string token;               // empty: none
-    int threads = 1;                 // that answer; a request that lasts takes one of them
+    serve::Address address;  // port 0: any that is free
+    std::string token;       // empty: none
+    int threads = 1;         // that answer; a request that lasts takes one of them
   };
-  // `routes`: called once, to say what is answered. Errors: invalid_argument for an address that others can reach without a token; io_error.
-  static Result<std::unique_ptr<HttpServer>> start(const Options& options, const std::function<void(httplib::Server&)>& routes);
+  // `routes`: called once, to say what is answered. Errors: invalid_argument for an address that others can
+  // reach without a token; io_error.
+  static Result<std::unique_ptr<HttpServer>> start(const Options& options,
+                                                   const std::function<void(httplib::Server&)>& routes);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

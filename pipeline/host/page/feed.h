@@ -1,11 +1,14 @@
 // What a running graph says to its page: messages of JSON, one object each (docs/live.md, page).
 //
 //     {"type":"graph", ...}       once: nodes, formats, labels
-//     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, bands as two hexadecimal digits each
-//     {"type":"values", ...}      what a model gives: seconds and, for every label, the largest value since the last message
+//     {"type":"spectrum", ...}    a column of the spectrogram: seconds, peak, bands as two hexadecimal digits
+//     each
+//     {"type":"values", ...}      what a model gives: seconds and, for every label, the largest value since
+//     the last message
 //     {"type":"event", ...}       an event as in the output of the run
 //     {"type":"gap", ...}         lost samples
-//     {"type":"recording", ...}   sound around an event is complete: its number (GET /recordings/NUMBER) and name
+//     {"type":"recording", ...}   sound around an event is complete: its number (GET /recordings/NUMBER) and
+//     name
 //     {"type":"stats", ...}       twice a second: cost per node, times of steps, losses
 //     {"type":"end"}              the run is over
 #pragma once
@@ -48,18 +51,20 @@ class Feed final : public pipeline::WatchListener {
   void connect(const pipeline::Graph& graph);
   // To be called behind every step.
   void stepped(const pipeline::Graph& graph);
-  // For readers that come late: the description of the graph, and the latest events, gaps and recordings. From any thread.
+  // For readers that come late: the description of the graph, and the latest events, gaps and recordings.
+  // From any thread.
   [[nodiscard]] std::vector<std::string> beginning() const;
 
   void watched(const pipeline::Watch& watch, std::span<const float> values, std::int64_t first) override;
-  void watched(const pipeline::Watch& watch, const pipeline::Event& event, const std::string& record) override;
+  void watched(const pipeline::Watch& watch, const pipeline::Event& event,
+               const std::string& record) override;
   void lost(const pipeline::Watch& watch, const pipeline::Gap& gap, const std::string& record) override;
 
  private:
   // Largest values since the last message.
   struct Values {
     std::vector<float> largest;
-    std::int64_t end = 0;            // source sample behind them
+    std::int64_t end = 0;  // source sample behind them
     std::chrono::steady_clock::time_point told;
   };
 
@@ -67,7 +72,7 @@ class Feed final : public pipeline::WatchListener {
 
   MessageLog& log_;
   Recordings& recordings_;
-  mutable std::mutex mutex_;         // of the next two
+  mutable std::mutex mutex_;  // of the next two
   std::string description_;
   std::deque<std::string> latest_;
   std::optional<Spectrum> spectrum_;

@@ -15,13 +15,13 @@ namespace runnel::page {
 namespace {
 
 constexpr int kMostReaders = 6;
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;   // of messages that wait for slow readers
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of messages that wait for slow readers
 
 class Page final : public LivePage {
  public:
   Page() : log_(kMostBytes), feed_(log_, recordings_) {}
   ~Page() override {
-    log_.close();                    // readers leave
+    log_.close();  // readers leave
     server_.reset();
   }
   Page(const Page&) = delete;
@@ -29,7 +29,9 @@ class Page final : public LivePage {
 
   Status listen(const serve::Address& address, std::string token) {
     // The readers of messages keep a thread each; two more answer everything else.
-    RUNNEL_ASSIGN(server_, HttpServer::start({.address = address, .token = std::move(token), .threads = kMostReaders + 2}, [this](httplib::Server& server) { say_routes(server); }));
+    RUNNEL_ASSIGN(server_, HttpServer::start(
+                               {.address = address, .token = std::move(token), .threads = kMostReaders + 2},
+                               [this](httplib::Server& server) { say_routes(server); }));
     return {};
   }
   [[nodiscard]] std::string url() const override { return "http://" + server_->address().text() + "/"; }
@@ -42,15 +44,18 @@ class Page final : public LivePage {
   void say_routes(httplib::Server& server) {
     server.Get("/", [](const httplib::Request&, httplib::Response& response) {
       response.set_header("Content-Security-Policy",
-                          "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; media-src 'self'; base-uri 'none'; frame-ancestors 'none'");
+                          "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+                          "connect-src 'self'; media-src 'self'; base-uri 'none'; frame-ancestors 'none'");
       response.set_header("Cache-Control", "no-store");
       response.set_header("Referrer-Policy", "no-referrer");
       response.set_content(kDocument.data(), kDocument.size(), "text/html; charset=utf-8");
     });
-    server.Get("/messages", [this](const httplib::Request&, httplib::Response& response) { stream(response); });
-    server.Get(R"(/recordings/(\d{1,9}))", [this](const httplib::Request& request, httplib::Response& response) {
-      send_recording(std::stoul(request.matches[1]), response);
-    });
+    server.Get("/messages",
+               [this](const httplib::Request&, httplib::Response& response) { stream(response); });
+    server.Get(R"(/recordings/(\d{1,9}))",
+               [this](const httplib::Request& request, httplib::Response& response) {
+                 send_recording(std::stoul(request.matches[1]), response);
+               });
   }
 
   void stream(httplib::Response& response) {
@@ -61,7 +66,7 @@ class Page final : public LivePage {
       return;
     }
     response.set_header("Cache-Control", "no-store");
-    auto next = std::make_shared<std::uint64_t>(0);    // 0: the description comes first
+    auto next = std::make_shared<std::uint64_t>(0);  // 0: the description comes first
     response.set_chunked_content_provider(
         "text/event-stream",
         [this, next](std::size_t, httplib::DataSink& sink) {
@@ -71,7 +76,8 @@ class Page final : public LivePage {
             for (const std::string& message : feed_.beginning()) text += "data: " + message + "\n\n";
             *next = log_.next();
           } else {
-            for (const MessageLog::Message& message : log_.read(*next, std::chrono::milliseconds(500), closed)) {
+            for (const MessageLog::Message& message :
+                 log_.read(*next, std::chrono::milliseconds(500), closed)) {
               text += "data: " + message.text + "\n\n";
               *next = message.number + 1;
             }
@@ -91,7 +97,8 @@ class Page final : public LivePage {
       response.status = 404;
       return;
     }
-    response.set_content(std::string(std::istreambuf_iterator<char>(file), {}), path.extension() == ".flac" ? "audio/flac" : "audio/wav");
+    response.set_content(std::string(std::istreambuf_iterator<char>(file), {}),
+                         path.extension() == ".flac" ? "audio/flac" : "audio/wav");
   }
 
   MessageLog log_;

@@ -17,15 +17,15 @@ namespace runnel::page {
 //     GET /recordings/NUMBER    sound that a `record` of the graph has kept, by the number in its message
 class LivePage {
  public:
-  // `token`, when not empty, must be shown (pipeline/host/http/http_server.h). Errors: invalid_argument for an address that others can reach without a
-  // token; io_error; unsupported in a build without cpp-httplib.
+  // `token`, when not empty, must be shown (pipeline/host/http/http_server.h). Errors: invalid_argument for
+  // an address that others can reach without a token; io_error; unsupported in a build without cpp-httplib.
   static Result<std::unique_ptr<LivePage>> start(const serve::Address& address, std::string token);
   virtual ~LivePage() = default;
 
   // Where to look at it, without the token.
   [[nodiscard]] virtual std::string url() const = 0;
-  // The graph that is going to run, built from a text that add_watches() has seen. Its steps are told from the thread that runs it, until the
-  // graph is destroyed.
+  // The graph that is going to run, built from a text that add_watches() has seen. Its steps are told from
+  // the thread that runs it, until the graph is destroyed.
   virtual void show(pipeline::Graph& graph) = 0;
 };
 

@@ -15,7 +15,7 @@ namespace runnel::page {
 class MessageLog {
  public:
   struct Message {
-    std::uint64_t number = 0;        // from 1, without holes
+    std::uint64_t number = 0;  // from 1, without holes
     std::string text;
   };
 
@@ -28,9 +28,10 @@ class MessageLog {
 
   // Number of the next message that will be added.
   [[nodiscard]] std::uint64_t next() const;
-  // Messages from number `from` on that are still there, at most 64; waits for one, but not longer than this. `closed` becomes true when there is
-  // none and will be none.
-  [[nodiscard]] std::vector<Message> read(std::uint64_t from, std::chrono::milliseconds patience, bool& closed) const;
+  // Messages from number `from` on that are still there, at most 64; waits for one, but not longer than this.
+  // `closed` becomes true when there is none and will be none.
+  [[nodiscard]] std::vector<Message> read(std::uint64_t from, std::chrono::milliseconds patience,
+                                          bool& closed) const;
 
  private:
   const std::size_t most_bytes_;

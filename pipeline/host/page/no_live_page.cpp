@@ -3,7 +3,9 @@
 namespace runnel::page {
 
 Result<std::unique_ptr<LivePage>> LivePage::start(const serve::Address&, std::string) {
-  return Status(Code::unsupported, "this program was built without cpp-httplib (Debian package libcpp-httplib-dev): it has no page");
+  return Status(
+      Code::unsupported,
+      "this program was built without cpp-httplib (Debian package libcpp-httplib-dev): it has no page");
 }
 
 }  // namespace runnel::page

@@ -9,8 +9,8 @@
 namespace runnel::page {
 namespace {
 
-constexpr std::int64_t kLeastRate = 2000;       // Hz
-constexpr std::size_t kPiece = 256;             // samples taken at once
+constexpr std::int64_t kLeastRate = 2000;  // Hz
+constexpr std::size_t kPiece = 256;        // samples taken at once
 // Natural logarithms of the power of 16-bit sound in a mel band: hiss, and a loud voice near the microphone.
 constexpr float kQuiet = 6, kLoud = 24;
 
@@ -62,7 +62,8 @@ std::size_t Spectrum::take(std::span<const float> samples) {
   samples_ += static_cast<std::int64_t>(count);
   const std::size_t frames = fbank_->push(std::span<const float>(mono_), frame_).frames;
   for (std::size_t f = 0; f < frames; ++f) {
-    for (std::size_t b = 0; b < loudest_.size(); ++b) loudest_[b] = std::max(loudest_[b], frame_[f * loudest_.size() + b]);
+    for (std::size_t b = 0; b < loudest_.size(); ++b)
+      loudest_[b] = std::max(loudest_[b], frame_[f * loudest_.size() + b]);
     ++collected_;
   }
   complete_ = collected_ >= frames_;
@@ -73,7 +74,9 @@ Spectrum::Column Spectrum::next() {
   Column column;
   column.sample = samples_;
   column.peak = peak_;
-  for (const float value : loudest_) column.bands.push_back(static_cast<std::uint8_t>(std::lround(255 * std::clamp((value - kQuiet) / (kLoud - kQuiet), 0.0F, 1.0F))));
+  for (const float value : loudest_)
+    column.bands.push_back(static_cast<std::uint8_t>(
+        std::lround(255 * std::clamp((value - kQuiet) / (kLoud - kQuiet), 0.0F, 1.0F))));
   std::fill(loudest_.begin(), loudest_.end(), kQuiet);
   collected_ = 0;
   complete_ = false;

@@ -15,7 +15,8 @@ namespace runnel::page {
 // Used by the thread that runs the graph. For a graph from a text that add_watches() has seen.
 class TerminalView final : public pipeline::WatchListener {
  public:
-  // `write`: takes text with control sequences, for the terminal. Drawn at most ten times a second; what is drawn goes away with clear().
+  // `write`: takes text with control sequences, for the terminal. Drawn at most ten times a second; what is
+  // drawn goes away with clear().
   explicit TerminalView(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
 
   void connect(const pipeline::Graph& graph);
@@ -25,7 +26,8 @@ class TerminalView final : public pipeline::WatchListener {
   void clear();
 
   void watched(const pipeline::Watch& watch, std::span<const float> values, std::int64_t first) override;
-  void watched(const pipeline::Watch& watch, const pipeline::Event& event, const std::string& record) override;
+  void watched(const pipeline::Watch& watch, const pipeline::Event& event,
+               const std::string& record) override;
   void lost(const pipeline::Watch&, const pipeline::Gap&, const std::string&) override { clear(); }
 
   // The line itself, without control sequences, at most so many columns wide.

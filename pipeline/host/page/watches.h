@@ -9,7 +9,8 @@
 namespace runnel::page {
 
 // Values of Watch::what.
-inline constexpr std::string_view kWatchedSource = "source", kWatchedModel = "model", kWatchedEvents = "events";
+inline constexpr std::string_view kWatchedSource = "source", kWatchedModel = "model",
+                                  kWatchedEvents = "events";
 
 // Puts a `watch` behind the (first) source, every model and everything that gives events, in front of
 // all else that reads them. Unknown types of nodes are left for Graph to refuse.

@@ -11,7 +11,10 @@
 namespace runnel::serve {
 
 Result<Address> Address::parse(std::string_view text) {
-  const auto wrong = [&] { return Status(Code::invalid_argument) << "address \"" << text << "\": expected IP:PORT, e.g. 127.0.0.1:9000 or [::1]:9000"; };
+  const auto wrong = [&] {
+    return Status(Code::invalid_argument)
+           << "address \"" << text << "\": expected IP:PORT, e.g. 127.0.0.1:9000 or [::1]:9000";
+  };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong();
   std::string host(text.substr(0, colon));
@@ -29,7 +32,8 @@ Result<Address> Address::parse(std::string_view text) {
     address.size = sizeof *v4;
     return address;
   }
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']' && inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &v6->sin6_addr) == 1) {
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']' &&
+      inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &v6->sin6_addr) == 1) {
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(port);
     address.size = sizeof *v6;
@@ -39,8 +43,10 @@ Result<Address> Address::parse(std::string_view text) {
 }
 
 bool Address::is_loopback() const noexcept {
-  if (bytes.ss_family == AF_INET) return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
-  return bytes.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
+  if (bytes.ss_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
+  return bytes.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
 }
 
 std::string Address::text() const {
@@ -56,15 +62,20 @@ std::string Address::text() const {
 }
 
 Result<int> listen_at(Address& address) {
-  const auto failed = [&](std::string_view what) { return Status(Code::io_error) << address.text() << ": " << what << ": " << std::strerror(errno); };
+  const auto failed = [&](std::string_view what) {
+    return Status(Code::io_error) << address.text() << ": " << what << ": " << std::strerror(errno);
+  };
   const int fd = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return failed("no socket");
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   Status status;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0) status = failed("cannot listen there");
-  else if (listen(fd, 1024) != 0) status = failed("cannot listen");
-  else if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.bytes), &address.size) != 0) status = failed("cannot tell the port");
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address.bytes), address.size) != 0)
+    status = failed("cannot listen there");
+  else if (listen(fd, 1024) != 0)
+    status = failed("cannot listen");
+  else if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.bytes), &address.size) != 0)
+    status = failed("cannot tell the port");
   if (status.ok()) return fd;
   close(fd);
   return status;

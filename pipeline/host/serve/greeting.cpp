@@ -11,20 +11,25 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t kLeastRate = 1000, kLargestRate = 768000, kMostChannels = 8;
-// All usual rates are multiples of it. The table of a resampler grows with the denominator of the two rates: for 44101 to 16000 Hz it takes a tenth of a
-// second to make, which is too much to give away for a greeting.
+// All usual rates are multiples of it. The table of a resampler grows with the denominator of the two rates:
+// for 44101 to 16000 Hz it takes a tenth of a second to make, which is too much to give away for a greeting.
 constexpr std::int64_t kRateStep = 25;
 constexpr std::size_t kLongestText = 200;
 
 Status wrong(std::string_view key, std::string_view expected, const Json& found) {
   std::string text = found.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > 40) text = text.substr(0, 40) + "...";
-  return Status(Code::invalid_data) << "the first message: \"" << key << "\": expected " << expected << ", found " << text;
+  return Status(Code::invalid_data) << "the first message: \"" << key << "\": expected " << expected
+                                    << ", found " << text;
 }
 
-Status read_integer(std::string_view key, const Json& value, std::int64_t least, std::int64_t most, std::int64_t& to) {
-  const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most) && value.get<std::int64_t>() >= least;
-  if (!fits) return wrong(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
+Status read_integer(std::string_view key, const Json& value, std::int64_t least, std::int64_t most,
+                    std::int64_t& to) {
+  const bool fits = value.is_number_unsigned() &&
+                    value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most) &&
+                    value.get<std::int64_t>() >= least;
+  if (!fits)
+    return wrong(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), value);
   to = value.get<std::int64_t>();
   return {};
 }
@@ -42,7 +47,8 @@ Status read(const std::string& key, const Json& value, Greeting& greeting) {
   if (key == "rate") {
     RUNNEL_TRY(read_integer(key, value, kLeastRate, kLargestRate, greeting.rate));
     if (greeting.rate % kRateStep == 0) return {};
-    return Status(Code::invalid_data) << "the first message: \"rate\": expected a multiple of " << kRateStep << " Hz, found " << greeting.rate;
+    return Status(Code::invalid_data) << "the first message: \"rate\": expected a multiple of " << kRateStep
+                                      << " Hz, found " << greeting.rate;
   }
   if (key == "channels") {
     std::int64_t channels = 0;
@@ -51,12 +57,14 @@ Status read(const std::string& key, const Json& value, Greeting& greeting) {
     return {};
   }
   if (key == "source") {
-    if (!value.is_string() || value.get_ref<const std::string&>().size() > kLongestText) return wrong(key, "a text of at most 200 bytes", value);
+    if (!value.is_string() || value.get_ref<const std::string&>().size() > kLongestText)
+      return wrong(key, "a text of at most 200 bytes", value);
     greeting.source = value.get<std::string>();
     return {};
   }
   if (key == "token") {
-    if (!value.is_string()) return Status(Code::invalid_data, "the first message: \"token\": expected a text");
+    if (!value.is_string())
+      return Status(Code::invalid_data, "the first message: \"token\": expected a text");
     greeting.token = value.get<std::string>();
     return {};
   }
@@ -65,18 +73,23 @@ Status read(const std::string& key, const Json& value, Greeting& greeting) {
     greeting.progress = value.get<bool>();
     return {};
   }
-  return Status(Code::invalid_data) << "the first message: unknown key " << pipeline::json_string(key.substr(0, 40)) << ", expected some of format, rate, channels, source, token, progress";
+  return Status(Code::invalid_data) << "the first message: unknown key "
+                                    << pipeline::json_string(key.substr(0, 40))
+                                    << ", expected some of format, rate, channels, source, token, progress";
 }
 
 }  // namespace
 
 Result<Greeting> parse_greeting(std::span<const std::byte> message) {
   if (message.size() > Greeting::kLongest) {
-    return Status(Code::invalid_data) << "the first message has " << message.size() << " bytes, expected at most " << Greeting::kLongest;
+    return Status(Code::invalid_data)
+           << "the first message has " << message.size() << " bytes, expected at most " << Greeting::kLongest;
   }
   const auto* text = reinterpret_cast<const char*>(message.data());
   const Json json = Json::parse(text, text + message.size(), nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return Status(Code::invalid_data, "the first message is no JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
+  if (json.is_discarded() || !json.is_object())
+    return Status(Code::invalid_data,
+                  "the first message is no JSON object, e.g. {\"format\":\"s16\",\"rate\":16000}");
   Greeting greeting;
   for (const auto& [key, value] : json.items()) RUNNEL_TRY(read(key, value, greeting));
   return greeting;
@@ -86,7 +99,8 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
   volatile unsigned difference = a.size() == b.size() ? 0U : 1U;
   for (std::size_t i = 0; i < b.size(); ++i) {
     const char other = i < a.size() ? a[i] : '\0';
-    difference = difference | static_cast<unsigned>(static_cast<unsigned char>(other) ^ static_cast<unsigned char>(b[i]));
+    difference = difference |
+                 static_cast<unsigned>(static_cast<unsigned char>(other) ^ static_cast<unsigned char>(b[i]));
   }
   return difference == 0;
 }

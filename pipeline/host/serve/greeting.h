@@ -13,22 +13,26 @@
 namespace runnel::serve {
 
 struct Greeting {
-  static constexpr std::size_t kLongest = 4096;   // bytes
+  static constexpr std::size_t kLongest = 4096;  // bytes
 
   pipeline::SampleCode format = pipeline::SampleCode::s16;
-  std::int64_t rate = 16000;         // Hz, 1000 .. 768000, a multiple of 25
-  std::int32_t channels = 1;         // 1 .. 8
-  std::string source = "stream";     // name in the records, at most 200 bytes
+  std::int64_t rate = 16000;      // Hz, 1000 .. 768000, a multiple of 25
+  std::int32_t channels = 1;      // 1 .. 8
+  std::string source = "stream";  // name in the records, at most 200 bytes
   std::string token;
-  bool progress = false;             // the client wants to hear how far the server has come
+  bool progress = false;  // the client wants to hear how far the server has come
 
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return pipeline::bytes_of(format) * static_cast<std::size_t>(channels); }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return pipeline::bytes_of(format) * static_cast<std::size_t>(channels);
+  }
 };
 
-// A JSON object with any of these keys. Errors: invalid_data, naming the key, what was expected and what was found; the token is never repeated.
+// A JSON object with any of these keys. Errors: invalid_data, naming the key, what was expected and what was
+// found; the token is never repeated.
 Result<Greeting> parse_greeting(std::span<const std::byte> message);
 
-// Whether both are the same; takes as long wherever they differ. A wrong length is told by the time, the token itself is not.
+// Whether both are the same; takes as long wherever they differ. A wrong length is told by the time, the
+// token itself is not.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace runnel::serve

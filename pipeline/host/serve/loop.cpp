@@ -25,23 +25,30 @@ using State = Connection::State;
 using std::chrono::milliseconds;
 
 constexpr int kMostEvents = 512;
-constexpr int kMostAccepted = 64;    // in one round
-constexpr int kMostOpenings = 8;     // streams made in one round
+constexpr int kMostAccepted = 64;  // in one round
+constexpr int kMostOpenings = 8;   // streams made in one round
 constexpr milliseconds kSweep{250};
-// A connection is left alone that long before it may have to make room: whoever means well has spoken by then, or has taken its answers.
+// A connection is left alone that long before it may have to make room: whoever means well has spoken by
+// then, or has taken its answers.
 constexpr milliseconds kPatience{250};
-// Of the system: large enough for a packet to be on its way while the last one is processed, and not larger, because there are many.
+// Of the system: large enough for a packet to be on its way while the last one is processed, and not larger,
+// because there are many.
 constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
 
 Time clock_now() noexcept { return std::chrono::steady_clock::now(); }
-std::int64_t nanoseconds(Time::duration time) noexcept { return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(); }
+std::int64_t nanoseconds(Time::duration time) noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
 
-void set_option(int fd, int level, int name, int value) noexcept { setsockopt(fd, level, name, &value, sizeof value); }
+void set_option(int fd, int level, int name, int value) noexcept {
+  setsockopt(fd, level, name, &value, sizeof value);
+}
 
 // Behind what is there, without texts on the way: nothing is allocated while there is room.
 void tell_progress(std::int64_t samples, std::string& out) {
   char digits[20];
-  const auto count = static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, samples).ptr - digits);
+  const auto count =
+      static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, samples).ptr - digits);
   out.append("{\"type\":\"progress\",\"samples\":").append(digits, count).append("}\n");
 }
 
@@ -49,20 +56,32 @@ void tell_progress(std::int64_t samples, std::string& out) {
 std::size_t models_in(std::string_view around) {
   const auto text = pipeline::parse_graph(around);
   if (!text.ok()) return 1;
-  const auto count = std::count_if(text->nodes.begin(), text->nodes.end(), [](const pipeline::NodeText& node) { return node.type == pipeline::Infer::type.name; });
+  const auto count =
+      std::count_if(text->nodes.begin(), text->nodes.end(),
+                    [](const pipeline::NodeText& node) { return node.type == pipeline::Infer::type.name; });
   return std::max<std::size_t>(static_cast<std::size_t>(count), 1);
 }
 
 }  // namespace
 
 Loop::Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake)
-    : options_(options), metrics_(metrics), times_(times), wake_(wake), shared_(static_cast<std::size_t>(options.max_streams) * models_in(options.around)),
-      nodes_(served_nodes(options.graph.nodes)), now_(clock_now()), next_step_(now_), next_sweep_(now_), deadline_(now_) {}
+    : options_(options),
+      metrics_(metrics),
+      times_(times),
+      wake_(wake),
+      shared_(static_cast<std::size_t>(options.max_streams) * models_in(options.around)),
+      nodes_(served_nodes(options.graph.nodes)),
+      now_(clock_now()),
+      next_step_(now_),
+      next_sweep_(now_),
+      deadline_(now_) {}
 
-Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake) {
+Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& metrics,
+                                         Metrics::Times& times, int wake) {
   std::unique_ptr<Loop> loop(new Loop(options, metrics, times, wake));
   loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0) return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
+  if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0)
+    return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
   RUNNEL_TRY(loop->watch(wake, kWake));
   return loop;
 }
@@ -93,7 +112,8 @@ Status Loop::prepare(const SampleFormat& format) {
 }
 
 Result<std::unique_ptr<Stream>> Loop::stream_for(const SampleFormat& format) {
-  const auto kept = std::find_if(free_.begin(), free_.end(), [&](const auto& stream) { return stream->format() == format; });
+  const auto kept = std::find_if(free_.begin(), free_.end(),
+                                 [&](const auto& stream) { return stream->format() == format; });
   if (kept != free_.end()) {
     std::unique_ptr<Stream> stream = std::move(*kept);
     *kept = std::move(free_.back());
@@ -127,12 +147,14 @@ void Loop::run(int listener, std::span<const std::unique_ptr<Loop>> loops) {
 }
 
 void Loop::wait() {
-  const bool work = std::any_of(queue_.begin(), queue_.end(), [&](const Connection* client) { return !blocked(*client); });
+  const bool work =
+      std::any_of(queue_.begin(), queue_.end(), [&](const Connection* client) { return !blocked(*client); });
   // Whoever sent meanwhile takes part in the next step.
   if (!work && now_ < next_step_) std::this_thread::sleep_until(next_step_);
   int timeout = work ? 0 : -1;
   if (timeout < 0 && (!clients_.empty() || !listening_)) {
-    timeout = static_cast<int>(std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
+    timeout = static_cast<int>(
+        std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
   }
   epoll_event events[kMostEvents];
   const int count = epoll_wait(epoll_, events, kMostEvents, timeout);
@@ -141,10 +163,17 @@ void Loop::wait() {
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[i];
     switch (event.data.u64) {
-      case kListener: accept_some(); break;
-      case kWake: begin_drain(); break;
-      case kInbox: read_inbox(); break;
-      default: on_event(*static_cast<Connection*>(event.data.ptr), event.events);
+      case kListener:
+        accept_some();
+        break;
+      case kWake:
+        begin_drain();
+        break;
+      case kInbox:
+        read_inbox();
+        break;
+      default:
+        on_event(*static_cast<Connection*>(event.data.ptr), event.events);
     }
   }
 }
@@ -212,7 +241,8 @@ void Loop::adopt(int fd) {
   clients_.push_back(std::move(client));
 }
 
-// Until the next round, in which more streams may be made, or until somebody goes or was here long enough: asking meanwhile would be spinning.
+// Until the next round, in which more streams may be made, or until somebody goes or was here long enough:
+// asking meanwhile would be spinning.
 void Loop::wait_for_room() noexcept {
   if (openings_left_ > 0) stop_listening();
 }
@@ -304,7 +334,8 @@ void Loop::on_readable(Connection& client) {
     }
     if (!*whole) {
       client.greeted += static_cast<std::size_t>(count);
-      if (client.greeted >= Greeting::kLongest + pipeline::kFrameHeaderBytes) refuse(client, Reason::greeting, "the first message is too long, expected at most 4096 bytes");
+      if (client.greeted >= Greeting::kLongest + pipeline::kFrameHeaderBytes)
+        refuse(client, Reason::greeting, "the first message is too long, expected at most 4096 bytes");
       return;
     }
     greet(client, message);
@@ -325,7 +356,8 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   const std::int64_t streams = metrics_.streams.fetch_add(1) + 1;
   if (streams > options_.max_streams) {
     metrics_.streams.fetch_sub(1);
-    refuse(client, Reason::busy, "there are " + std::to_string(options_.max_streams) + " streams already; come back later");
+    refuse(client, Reason::busy,
+           "there are " + std::to_string(options_.max_streams) + " streams already; come back later");
     return;
   }
   const int made_before = made_;
@@ -349,7 +381,9 @@ void Loop::greet(Connection& client, std::span<const std::byte> message) {
   --others_;
   client.out.reserve(4096);
   client.stream->begin(client.source, &client.out);
-  std::string ready = "{\"type\":\"ready\",\"source\":" + json_string(client.source) + ",\"longest_message\":" + std::to_string(options_.longest_message) + ",\"conversions\":[";
+  std::string ready = "{\"type\":\"ready\",\"source\":" + json_string(client.source) +
+                      ",\"longest_message\":" + std::to_string(options_.longest_message) +
+                      ",\"conversions\":[";
   const char* comma = "";
   for (const std::string& what : client.stream->inserted()) {
     ready += comma + json_string(what);
@@ -379,7 +413,9 @@ void Loop::take_input(Connection& client) {
       client.over = true;
     } else if (message.size() % client.stream->format().frame_bytes() != 0) {
       refuse(client, Reason::data,
-             "a message of " + std::to_string(message.size()) + " bytes, expected a multiple of " + std::to_string(client.stream->format().frame_bytes()) + ", the bytes of a sample of all channels");
+             "a message of " + std::to_string(message.size()) + " bytes, expected a multiple of " +
+                 std::to_string(client.stream->format().frame_bytes()) +
+                 ", the bytes of a sample of all channels");
       return;
     } else {
       client.stream->give(message);
@@ -425,9 +461,12 @@ void Loop::step() {
     if (client.stream->waiting() == 0) lateness_.add(nanoseconds(done - client.arrived));
     account(client);
     if (client.progress) tell_progress(client.stream->samples(), client.out);
-    if (client.stream->waiting() > 0) queue(client);
-    else if (client.over) finish(client);
-    else take_input(client);
+    if (client.stream->waiting() > 0)
+      queue(client);
+    else if (client.over)
+      finish(client);
+    else
+      take_input(client);
     if (client.unsent() > 0 && client.state != State::closed) write(client);
   }
   now_ = done;
@@ -437,9 +476,13 @@ void Loop::step() {
 void Loop::account(Connection& client) {
   const std::int64_t samples = client.stream->samples(), events = client.stream->events();
   const auto rate = static_cast<std::uint64_t>(client.stream->format().rate);
-  const auto microseconds = [&](std::int64_t count) { return static_cast<std::uint64_t>(count) * 1'000'000 / rate; };
-  metrics_.microseconds.fetch_add(microseconds(samples) - microseconds(client.samples), std::memory_order_relaxed);
-  if (events > client.events) metrics_.events.fetch_add(static_cast<std::uint64_t>(events - client.events), std::memory_order_relaxed);
+  const auto microseconds = [&](std::int64_t count) {
+    return static_cast<std::uint64_t>(count) * 1'000'000 / rate;
+  };
+  metrics_.microseconds.fetch_add(microseconds(samples) - microseconds(client.samples),
+                                  std::memory_order_relaxed);
+  if (events > client.events)
+    metrics_.events.fetch_add(static_cast<std::uint64_t>(events - client.events), std::memory_order_relaxed);
   client.samples = samples;
   client.events = events;
 }
@@ -450,8 +493,10 @@ void Loop::finish(Connection& client) {
     return;
   }
   account(client);
-  client.out += "{\"type\":\"summary\",\"source\":" + json_string(client.source) + ",\"audio_seconds\":" + json_number(client.stream->seconds(), 3) +
-                ",\"events\":" + std::to_string(client.stream->events()) + ",\"drained\":" + (client.drained ? "true" : "false") + "}\n";
+  client.out += "{\"type\":\"summary\",\"source\":" + json_string(client.source) +
+                ",\"audio_seconds\":" + json_number(client.stream->seconds(), 3) +
+                ",\"events\":" + std::to_string(client.stream->events()) +
+                ",\"drained\":" + (client.drained ? "true" : "false") + "}\n";
   metrics_.completed.fetch_add(1, std::memory_order_relaxed);
   answer_done(client);
 }
@@ -463,7 +508,8 @@ void Loop::count_end(Connection& client, Reason reason) noexcept {
 
 void Loop::refuse(Connection& client, Reason reason, std::string_view message) {
   count_end(client, reason);
-  client.out += "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) + "\",\"message\":" + json_string(message) + "}\n";
+  client.out += "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) +
+                "\",\"message\":" + json_string(message) + "}\n";
   answer_done(client);
 }
 
@@ -485,7 +531,8 @@ void Loop::release(Connection& client) {
 
 void Loop::write(Connection& client) {
   while (client.unsent() > 0) {
-    const ssize_t count = send(client.fd, client.out.data() + client.sent, client.unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count =
+        send(client.fd, client.out.data() + client.sent, client.unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;
@@ -500,7 +547,8 @@ void Loop::write(Connection& client) {
     client.out.clear();
     client.sent = 0;
     if (client.state == State::sending) {
-      // Closing at once would make the system throw away answers that the client has not read, when something of the client's is still on its way.
+      // Closing at once would make the system throw away answers that the client has not read, when something
+      // of the client's is still on its way.
       shutdown(client.fd, SHUT_WR);
       client.state = State::lingering;
       client.since = now_;
@@ -514,8 +562,10 @@ void Loop::write(Connection& client) {
 }
 
 void Loop::set_interest(Connection& client) noexcept {
-  const bool reads = !client.closed_by_peer && !(client.state == State::streaming && (client.over || blocked(client)));
-  const std::uint32_t interest = (reads ? static_cast<std::uint32_t>(EPOLLIN) : 0U) | (client.unsent() > 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  const bool reads =
+      !client.closed_by_peer && !(client.state == State::streaming && (client.over || blocked(client)));
+  const std::uint32_t interest = (reads ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
+                                 (client.unsent() > 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
   if (interest == client.interest || client.state == State::closed) return;
   epoll_event event{};
   event.events = client.interest = interest;
@@ -561,7 +611,9 @@ void Loop::sweep() {
 }
 
 void Loop::sweep(Connection& client) {
-  const auto seconds = [](milliseconds time) { return json_number(static_cast<double>(time.count()) / 1000, 1); };
+  const auto seconds = [](milliseconds time) {
+    return json_number(static_cast<double>(time.count()) / 1000, 1);
+  };
   if (client.unsent() > 0 && now_ - client.taken > options_.idle) {
     count_end(client, Reason::slow_reader);
     close(client);

@@ -20,12 +20,15 @@
 
 namespace runnel::serve {
 
-// Waits for the system (epoll), reads what came, steps all streams that have something, writes what came of it. Reads of a client only what its stream has
-// taken, so that a fast client is held up by TCP itself; takes a tenth of a second of each stream in turn, so that nobody waits for a fast one.
+// Waits for the system (epoll), reads what came, steps all streams that have something, writes what came of
+// it. Reads of a client only what its stream has taken, so that a fast client is held up by TCP itself; takes
+// a tenth of a second of each stream in turn, so that nobody waits for a fast one.
 class Loop {
  public:
-  // `wake`: readable once the server is to stop. `times`: its place in the metrics. What is referred to outlives the loop.
-  static Result<std::unique_ptr<Loop>> make(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake);
+  // `wake`: readable once the server is to stop. `times`: its place in the metrics. What is referred to
+  // outlives the loop.
+  static Result<std::unique_ptr<Loop>> make(const ServerOptions& options, Metrics& metrics,
+                                            Metrics::Times& times, int wake);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -33,7 +36,8 @@ class Loop {
   // A stream that is ready for a client with this format: made, or kept from another client.
   Status prepare(const SampleFormat& format);
 
-  // Until the server stops and all is brought out. `listener`: taken over by this loop, which shares clients out among `loops`; -1: another loop has it.
+  // Until the server stops and all is brought out. `listener`: taken over by this loop, which shares clients
+  // out among `loops`; -1: another loop has it.
   void run(int listener, std::span<const std::unique_ptr<Loop>> loops);
   // Streams that were cut off at the end.
   [[nodiscard]] int cut_off() const noexcept { return cut_off_; }
@@ -42,7 +46,7 @@ class Loop {
 
  private:
   Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake);
-  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };   // no pointer has these values
+  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };  // no pointer has these values
 
   Status watch(int fd, std::uint64_t tag) noexcept;
   void wait();
@@ -53,7 +57,9 @@ class Loop {
   void wait_for_room() noexcept;
   void stop_listening() noexcept;
   void listen_again() noexcept;
-  [[nodiscard]] int most_others() const noexcept { return std::max(options_.max_others, options_.max_streams); }
+  [[nodiscard]] int most_others() const noexcept {
+    return std::max(options_.max_others, options_.max_streams);
+  }
   bool has_room();
   bool make_room();
 
@@ -63,7 +69,9 @@ class Loop {
   Result<std::unique_ptr<Stream>> stream_for(const SampleFormat& format);
   void take_input(Connection& client);
   void queue(Connection& client);
-  [[nodiscard]] bool blocked(const Connection& client) const noexcept { return client.unsent() > options_.most_unsent; }
+  [[nodiscard]] bool blocked(const Connection& client) const noexcept {
+    return client.unsent() > options_.most_unsent;
+  }
 
   void step();
   void account(Connection& client);
@@ -86,8 +94,8 @@ class Loop {
   Metrics& metrics_;
   Metrics::Times& times_;
   int wake_, epoll_ = -1, listener_ = -1;
-  int inbox_[2] = {-1, -1};          // clients from the loop that accepts: their sockets as integers
-  bool listening_ = false;           // to newcomers: at the listener, or at the inbox
+  int inbox_[2] = {-1, -1};  // clients from the loop that accepts: their sockets as integers
+  bool listening_ = false;   // to newcomers: at the listener, or at the inbox
   bool stopped_ = false;
   std::span<const std::unique_ptr<Loop>> loops_;
   std::size_t next_loop_ = 0;
@@ -95,12 +103,12 @@ class Loop {
   pipeline::SharedSessions shared_;  // in front of the streams, which refer to it
   std::vector<const pipeline::NodeType*> nodes_;
   std::vector<std::unique_ptr<Stream>> free_;
-  int made_ = 0;                     // streams that exist
-  int openings_left_ = 0;            // in this round: making a stream takes time that others wait for
+  int made_ = 0;           // streams that exist
+  int openings_left_ = 0;  // in this round: making a stream takes time that others wait for
 
   std::vector<std::unique_ptr<Connection>> clients_;
-  int others_ = 0;                   // that are no streams
-  std::vector<Connection*> queue_;   // have something to process
+  int others_ = 0;                  // that are no streams
+  std::vector<Connection*> queue_;  // have something to process
   std::vector<Connection*> stepping_;
   std::vector<Together::Turn> turns_;
   Together together_;

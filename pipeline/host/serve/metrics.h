@@ -18,17 +18,18 @@ struct Metrics {
   template <class T>
   using Number = std::atomic<T>;
 
-  Number<std::int64_t> streams{0}, most_streams{0};          // now, and at most so far
-  Number<std::int64_t> connections{0};                       // open now
+  Number<std::int64_t> streams{0}, most_streams{0};           // now, and at most so far
+  Number<std::int64_t> connections{0};                        // open now
   Number<std::uint64_t> accepted{0}, begun{0}, completed{0};  // connections; streams
-  std::array<Number<std::uint64_t>, kReasons> ended{};       // refused or cut, by reason
+  std::array<Number<std::uint64_t>, kReasons> ended{};        // refused or cut, by reason
   Number<std::uint64_t> bytes{0}, events{0}, steps{0};
-  Number<std::uint64_t> microseconds{0};                     // of sound
+  Number<std::uint64_t> microseconds{0};  // of sound
   // Seconds since the start, worked out once a second.
   struct Quantiles {
     Number<double> p50{0}, p99{0}, largest{0};
   };
-  // Of one thread: how long steps took, and how long samples waited from their arrival to the end of the step that took them.
+  // Of one thread: how long steps took, and how long samples waited from their arrival to the end of the step
+  // that took them.
   struct Times {
     Quantiles step, lateness;
   };
@@ -36,7 +37,9 @@ struct Metrics {
   std::array<Times, kMostThreads> times{};
   int threads = 1;
 
-  void end(Reason reason) noexcept { ended[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed); }
+  void end(Reason reason) noexcept {
+    ended[static_cast<std::size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
   // In the text format of Prometheus, version 0.0.4.
   [[nodiscard]] std::string prometheus(int max_streams) const;
 };

@@ -16,11 +16,18 @@ class Page final : public MetricsPage {
 
 }  // namespace
 
-Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const Address& address, std::string token, std::function<std::string()> text) {
+Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const Address& address, std::string token,
+                                                        std::function<std::string()> text) {
   // One thread answers: a few readers, seconds apart.
-  RUNNEL_ASSIGN(std::unique_ptr<HttpServer> server, HttpServer::start({.address = address, .token = std::move(token), .threads = 1}, [&](httplib::Server& routes) {
-                  routes.Get("/metrics", [text = std::move(text)](const httplib::Request&, httplib::Response& response) { response.set_content(text(), "text/plain; version=0.0.4"); });
-                }));
+  RUNNEL_ASSIGN(
+      std::unique_ptr<HttpServer> server,
+      HttpServer::start(
+          {.address = address, .token = std::move(token), .threads = 1}, [&](httplib::Server& routes) {
+            routes.Get("/metrics",
+                       [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
+                         response.set_content(text(), "text/plain; version=0.0.4");
+                       });
+          }));
   return std::unique_ptr<MetricsPage>(std::make_unique<Page>(std::move(server)));
 }
 

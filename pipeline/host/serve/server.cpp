@@ -15,18 +15,24 @@ namespace runnel::serve {
 
 Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
   if (!options.address.is_loopback() && options.token.empty()) {
-    return Status(Code::invalid_argument) << options.address.text() << ": other machines can reach this address; give a token that clients must show, or listen at 127.0.0.1";
+    return Status(Code::invalid_argument) << options.address.text()
+                                          << ": other machines can reach this address; give a token that "
+                                             "clients must show, or listen at 127.0.0.1";
   }
-  if (options.max_streams < 1 || options.max_streams > 65536 || options.threads < 1 || options.threads > Metrics::kMostThreads) {
-    return Status(Code::invalid_argument) << options.max_streams << " streams in " << options.threads << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMostThreads
-                                          << " threads";
+  if (options.max_streams < 1 || options.max_streams > 65536 || options.threads < 1 ||
+      options.threads > Metrics::kMostThreads) {
+    return Status(Code::invalid_argument)
+           << options.max_streams << " streams in " << options.threads
+           << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMostThreads << " threads";
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
   server->metrics_.threads = server->options_.threads;
   server->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (server->wake_ < 0) return Status(Code::io_error) << "no event to stop with: " << std::strerror(errno);
   for (int i = 0; i < server->options_.threads; ++i) {
-    RUNNEL_ASSIGN(std::unique_ptr<Loop> loop, Loop::make(server->options_, server->metrics_, server->metrics_.times[static_cast<std::size_t>(i)], server->wake_));
+    RUNNEL_ASSIGN(std::unique_ptr<Loop> loop,
+                  Loop::make(server->options_, server->metrics_,
+                             server->metrics_.times[static_cast<std::size_t>(i)], server->wake_));
     // Says now what is wrong with the graph, and not to the first client.
     RUNNEL_TRY(loop->prepare({}));
     server->loops_.push_back(std::move(loop));
@@ -46,13 +52,15 @@ Server::~Server() {
 
 Status Server::run() {
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < loops_.size(); ++i) threads.emplace_back([this, i] { loops_[i]->run(-1, loops_); });
+  for (std::size_t i = 1; i < loops_.size(); ++i)
+    threads.emplace_back([this, i] { loops_[i]->run(-1, loops_); });
   loops_[0]->run(std::exchange(listener_, -1), loops_);
   for (std::thread& thread : threads) thread.join();
   int cut_off = 0;
   for (const auto& loop : loops_) cut_off += loop->cut_off();
   if (cut_off == 0) return {};
-  return Status(Code::io_error) << cut_off << " streams were cut off: their clients did not take the answers in time";
+  return Status(Code::io_error) << cut_off
+                                << " streams were cut off: their clients did not take the answers in time";
 }
 
 void Server::stop() noexcept {
@@ -71,14 +79,20 @@ std::string Server::summary() const {
   }
   const double audio = static_cast<double>(metrics_.microseconds.load()) * 1e-6;
   const double processor = processor_seconds() - processor_before_;
-  std::string text = "{\"type\":\"summary\",\"streams\":" + std::to_string(metrics_.begun.load()) + ",\"completed\":" + std::to_string(metrics_.completed.load()) +
+  std::string text = "{\"type\":\"summary\",\"streams\":" + std::to_string(metrics_.begun.load()) +
+                     ",\"completed\":" + std::to_string(metrics_.completed.load()) +
                      ",\"most_at_a_time\":" + std::to_string(metrics_.most_streams.load()) + ",\"ended\":{";
   for (std::size_t i = 0; i < kReasons; ++i) {
-    text += (i == 0 ? "\"" : ",\"") + std::string(name_of(static_cast<Reason>(i))) + "\":" + std::to_string(metrics_.ended[i].load());
+    text += (i == 0 ? "\"" : ",\"") + std::string(name_of(static_cast<Reason>(i))) +
+            "\":" + std::to_string(metrics_.ended[i].load());
   }
-  return text + "},\"audio_seconds\":" + json_number(audio, 3) + ",\"events\":" + std::to_string(metrics_.events.load()) + ",\"processor_seconds\":" + json_number(processor, 3) +
-         ",\"processor_ms_per_audio_second\":" + (audio > 0 ? json_number(processor * 1e3 / audio, 4) : "null") + ",\"step_p99_us\":" + json_number(step, 1) +
-         ",\"lateness_p99_us\":" + json_number(late, 1) + ",\"lateness_max_us\":" + json_number(latest, 1) + ",\"resident_bytes\":" + std::to_string(resident_bytes()) + "}";
+  return text + "},\"audio_seconds\":" + json_number(audio, 3) +
+         ",\"events\":" + std::to_string(metrics_.events.load()) +
+         ",\"processor_seconds\":" + json_number(processor, 3) + ",\"processor_ms_per_audio_second\":" +
+         (audio > 0 ? json_number(processor * 1e3 / audio, 4) : "null") +
+         ",\"step_p99_us\":" + json_number(step, 1) + ",\"lateness_p99_us\":" + json_number(late, 1) +
+         ",\"lateness_max_us\":" + json_number(latest, 1) +
+         ",\"resident_bytes\":" + std::to_string(resident_bytes()) + "}";
 }
 
 }  // namespace runnel::serve

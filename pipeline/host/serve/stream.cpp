@@ -33,9 +33,11 @@ Status check_text(std::string_view around, pipeline::NodeTable served) {
     if (std::any_of(served.begin(), served.end(), named)) continue;
     const auto all = pipeline::host_nodes();
     if (const auto known = std::find_if(all.begin(), all.end(), named); known != all.end()) {
-      return Status(Code::unsupported) << pipeline::describe_position(around, node.position) << ": " << node.type
-                                       << " has no place in a served graph: samples come from clients and events go to them; expected what stands between, "
-                                       << "e.g. fbank ! infer model=a.rnl ! detect";
+      return Status(Code::unsupported)
+             << pipeline::describe_position(around, node.position) << ": " << node.type
+             << " has no place in a served graph: samples come from clients and events go to them; expected "
+                "what stands between, "
+             << "e.g. fbank ! infer model=a.rnl ! detect";
     }
   }
   return {};
@@ -92,13 +94,16 @@ std::vector<const NodeType*> served_nodes(pipeline::NodeTable nodes) {
   std::vector<const NodeType*> served;
   for (const NodeType* const type : nodes) {
     // By its name: programs have `infer` in several kinds, all the same to those who write graphs.
-    if (type->name == pipeline::Infer::type.name) served.push_back(&pipeline::SharedInfer::type);
-    else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins) served.push_back(type);
+    if (type->name == pipeline::Infer::type.name)
+      served.push_back(&pipeline::SharedInfer::type);
+    else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins)
+      served.push_back(type);
   }
   return served;
 }
 
-Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const SampleFormat& format, pipeline::GraphOptions options) {
+Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const SampleFormat& format,
+                                             pipeline::GraphOptions options) {
   RUNNEL_TRY(check_text(around, options.nodes));
   auto nodes = std::vector<const NodeType*>(options.nodes.begin(), options.nodes.end());
   nodes.insert(nodes.end(), {&Samples::type, &Answers::type});
@@ -110,7 +115,9 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
   auto stream = std::make_unique<Stream>();
   stream->format_ = format;
   stream->tick_ = options.tick;
-  const std::string text = "stream rate=" + std::to_string(format.rate) + " channels=" + std::to_string(format.channels) + " ! " + std::string(around) + " ! answers";
+  const std::string text = "stream rate=" + std::to_string(format.rate) +
+                           " channels=" + std::to_string(format.channels) + " ! " + std::string(around) +
+                           " ! answers";
   RUNNEL_ASSIGN(stream->graph_, pipeline::Graph::build(text, options));
   pipeline::Graph& graph = *stream->graph_;
   stream->executor_ = &graph.executor();
@@ -118,7 +125,8 @@ Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const Samp
   stream->answers_ = find<Answers>(graph);
   stream->samples_->code = format.code;
   for (int i = 0; i < graph.size(); ++i) {
-    if (auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node); node != nullptr) stream->models_.push_back({node, i});
+    if (auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node); node != nullptr)
+      stream->models_.push_back({node, i});
   }
   return stream;
 }
@@ -136,7 +144,8 @@ Together::Together() {
 }
 
 void Together::step(std::span<Turn> turns) noexcept {
-  for (std::size_t first = 0; first < turns.size(); first += kAtOnce) step_some(turns.subspan(first, std::min(kAtOnce, turns.size() - first)));
+  for (std::size_t first = 0; first < turns.size(); first += kAtOnce)
+    step_some(turns.subspan(first, std::min(kAtOnce, turns.size() - first)));
 }
 
 void Together::step_some(std::span<Turn> turns) noexcept {

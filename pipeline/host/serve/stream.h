@@ -23,7 +23,9 @@ struct SampleFormat {
   std::int64_t rate = 16000;
   std::int32_t channels = 1;
 
-  [[nodiscard]] std::size_t frame_bytes() const noexcept { return pipeline::bytes_of(code) * static_cast<std::size_t>(channels); }
+  [[nodiscard]] std::size_t frame_bytes() const noexcept {
+    return pipeline::bytes_of(code) * static_cast<std::size_t>(channels);
+  }
   friend bool operator==(const SampleFormat&, const SampleFormat&) = default;
 };
 
@@ -33,7 +35,7 @@ class Samples final : public pipeline::Node {
   static const pipeline::NodeType type;
 
   std::int64_t rate = 16000, channels = 1;
-  std::span<const std::byte> waiting;   // whole frames that were not taken yet
+  std::span<const std::byte> waiting;  // whole frames that were not taken yet
   pipeline::SampleCode code = pipeline::SampleCode::s16;
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
@@ -45,7 +47,7 @@ class Answers final : public pipeline::Node {
  public:
   static const pipeline::NodeType type;
 
-  std::string* to = nullptr;         // null: dropped
+  std::string* to = nullptr;  // null: dropped
 
   Status prepare(pipeline::PrepareContext& context) noexcept override;
   Status process(const pipeline::Block& in, pipeline::Output& out) noexcept override;
@@ -60,14 +62,18 @@ class Answers final : public pipeline::Node {
 // The nodes of a served graph: all that take something and give something, with `infer` shared.
 std::vector<const pipeline::NodeType*> served_nodes(pipeline::NodeTable nodes);
 
-// Can be used for one client after another. Not thread-safe. After make() and begin() nothing allocates but what writes events.
+// Can be used for one client after another. Not thread-safe. After make() and begin() nothing allocates but
+// what writes events.
 class Stream {
  public:
-  // `around`: what stands between samples and events, e.g. "fbank ! infer model=a.rnl ! detect". Samples of another rate or of several channels are
-  // converted. Of `options`, nodes and shared must be set, tick is chosen here. Errors: those of Graph::build.
-  static Result<std::unique_ptr<Stream>> make(std::string_view around, const SampleFormat& format, pipeline::GraphOptions options);
+  // `around`: what stands between samples and events, e.g. "fbank ! infer model=a.rnl ! detect". Samples of
+  // another rate or of several channels are converted. Of `options`, nodes and shared must be set, tick is
+  // chosen here. Errors: those of Graph::build.
+  static Result<std::unique_ptr<Stream>> make(std::string_view around, const SampleFormat& format,
+                                              pipeline::GraphOptions options);
 
-  // From the beginning; records carry `source` and go behind what is in `to`, which must outlive the stream or the next begin().
+  // From the beginning; records carry `source` and go behind what is in `to`, which must outlive the stream
+  // or the next begin().
   void begin(std::string_view source, std::string* to);
 
   // Samples as bytes in the stream's format, whole frames; they must stay until they were taken.
@@ -101,7 +107,7 @@ class Stream {
   pipeline::Executor* executor_ = nullptr;
   Samples* samples_ = nullptr;
   Answers* answers_ = nullptr;
-  std::vector<Model> models_;        // in the order of the schedule
+  std::vector<Model> models_;  // in the order of the schedule
 };
 
 // Steps many streams of one graph: front ends one by one, models together.
@@ -116,11 +122,13 @@ class Together {
   };
 
   Together();
-  // Each of them takes one tick of what it was given, and brings out what follows from it. No allocation but for events.
+  // Each of them takes one tick of what it was given, and brings out what follows from it. No allocation but
+  // for events.
   void step(std::span<Turn> turns) noexcept;
 
  private:
-  // Streams whose data stays in the nearest caches while they are stepped: with 32 a step took 10 % longer on a processor with 512 KiB for each core.
+  // Streams whose data stays in the nearest caches while they are stepped: with 32 a step took 10 % longer on
+  // a processor with 512 KiB for each core.
   static constexpr std::size_t kAtOnce = 16;
   void step_some(std::span<Turn> turns) noexcept;
   void run_models(std::span<Turn> turns, std::size_t model) noexcept;

@@ -10,7 +10,7 @@ ActionFacts ActionBook::facts() const {
   return facts_;
 }
 
-void ActionBook::add(std::int64_t ActionFacts::* count, std::string_view why, News& news) {
+void ActionBook::add(std::int64_t ActionFacts::*count, std::string_view why, News& news) {
   const std::lock_guard lock(mutex_);
   if (count != nullptr) ++(facts_.*count);
   if (why.empty()) return;
@@ -20,7 +20,8 @@ void ActionBook::add(std::int64_t ActionFacts::* count, std::string_view why, Ne
 
 std::string ActionBook::News::take() {
   if (untold == 0) return {};
-  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const double now =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   if (told_at >= 0 && now - told_at < kQuietSeconds) return {};
   told_at = now;
   std::string text = std::exchange(latest, {});

@@ -13,13 +13,14 @@ namespace runnel::pipeline {
 
 // events == done + failed + dropped once the node is finished.
 struct ActionFacts {
-  std::int64_t events = 0;           // records that were given to the action
+  std::int64_t events = 0;  // records that were given to the action
   std::int64_t done = 0;
-  std::int64_t failed = 0;           // tried, in vain
-  std::int64_t dropped = 0;          // never tried: the queue was full, or the time was up
+  std::int64_t failed = 0;   // tried, in vain
+  std::int64_t dropped = 0;  // never tried: the queue was full, or the time was up
 };
 
-// Counts, and says what went wrong: of each kind the first time at once, then at most once in kQuietSeconds with how often. Thread-safe.
+// Counts, and says what went wrong: of each kind the first time at once, then at most once in kQuietSeconds
+// with how often. Thread-safe.
 class ActionBook {
  public:
   static constexpr int kQuietSeconds = 60;
@@ -39,22 +40,22 @@ class ActionBook {
   // News of one kind.
   struct News {
     std::string latest;
-    std::int64_t untold = 0;         // since the last one that was told
-    double told_at = -1;             // s; negative: never
+    std::int64_t untold = 0;  // since the last one that was told
+    double told_at = -1;      // s; negative: never
     std::string take();
   };
-  void add(std::int64_t ActionFacts::* count, std::string_view why, News& news);
+  void add(std::int64_t ActionFacts::*count, std::string_view why, News& news);
 
   mutable std::mutex mutex_;
   ActionFacts facts_;
   News failures_, drops_, troubles_;
 };
 
-// A sink of events that does something about each in a thread of its own. The graph starts it before the first sample; the destructor of the node
-// ends it, whatever is under way.
+// A sink of events that does something about each in a thread of its own. The graph starts it before the
+// first sample; the destructor of the node ends it, whatever is under way.
 class Action : public Node {
  public:
-  std::string_view source;           // name in the records; empty: that of the recording or device
+  std::string_view source;  // name in the records; empty: that of the recording or device
 
   Status prepare(PrepareContext& context) noexcept override;
   Status process(const Block& in, Output& out) noexcept override;

@@ -36,9 +36,13 @@ void AlsaCapture::become_realtime() noexcept {
   priority.sched_priority = kPriority;
   const bool fast = pthread_setschedparam(thread_.native_handle(), SCHED_FIFO, &priority) == 0;
   const bool locked = mlock(ring_.memory(), ring_.memory_bytes()) == 0;
-  if (!fast && !locked) not_allowed_ = "capture runs without real-time priority and locked memory: the system does not allow them";
-  else if (!fast) not_allowed_ = "capture runs without real-time priority: the system does not allow it";
-  else if (!locked) not_allowed_ = "capture runs without locked memory: the system does not allow it";
+  if (!fast && !locked)
+    not_allowed_ =
+        "capture runs without real-time priority and locked memory: the system does not allow them";
+  else if (!fast)
+    not_allowed_ = "capture runs without real-time priority: the system does not allow it";
+  else if (!locked)
+    not_allowed_ = "capture runs without locked memory: the system does not allow it";
 }
 
 Status AlsaCapture::start(std::int64_t samples, bool realtime) noexcept {
@@ -75,7 +79,8 @@ CaptureRing::Slot* AlsaCapture::next_slot() noexcept {
 
 void AlsaCapture::run() noexcept {
   while (!stopping_.load(std::memory_order_relaxed) && !device_.gone()) {
-    const std::int64_t wanted = last_sample_ > 0 ? std::min(slot_frames_, last_sample_ - device_.position()) : slot_frames_;
+    const std::int64_t wanted =
+        last_sample_ > 0 ? std::min(slot_frames_, last_sample_ - device_.position()) : slot_frames_;
     if (wanted <= 0) break;
     CaptureRing::Slot* slot = next_slot();
     if (slot == nullptr) continue;
@@ -92,7 +97,8 @@ void AlsaCapture::run() noexcept {
     slot->first = device_.position() - *read;
     slot->count = *read;
     ring_.put();
-    if (const std::size_t filled = ring_.filled(); filled > largest_backlog_.load(std::memory_order_relaxed)) largest_backlog_ = filled;
+    if (const std::size_t filled = ring_.filled(); filled > largest_backlog_.load(std::memory_order_relaxed))
+      largest_backlog_ = filled;
   }
   finished_.store(true, std::memory_order_release);
 }

@@ -8,7 +8,9 @@
 namespace runnel::pipeline {
 namespace {
 
-double seconds(const timespec& time) { return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec); }
+double seconds(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 double now(clockid_t clock) {
   timespec time{};
@@ -27,12 +29,15 @@ AlsaDevice::~AlsaDevice() {
   if (pcm_ != nullptr) snd_pcm_close(pcm_);
 }
 
-Status AlsaDevice::refused(const char* what, int error) const noexcept { return alsa_refuses(settings_.name, what, error); }
+Status AlsaDevice::refused(const char* what, int error) const noexcept {
+  return alsa_refuses(settings_.name, what, error);
+}
 
 Status AlsaDevice::set_software() noexcept {
   snd_pcm_sw_params_t* params = nullptr;
   snd_pcm_sw_params_alloca(&params);
-  if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0) return refused("be configured", error);
+  if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0)
+    return refused("be configured", error);
   snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
   // Devices without time stamps are served by our own clock.
   snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
@@ -58,8 +63,8 @@ Status AlsaDevice::start() noexcept {
   return {};
 }
 
-// Called behind every read: what the device had captured, and when. A device that has failed meanwhile tells nothing: then what it told the time
-// before still holds.
+// Called behind every read: what the device had captured, and when. A device that has failed meanwhile tells
+// nothing: then what it told the time before still holds.
 void AlsaDevice::remember_position() noexcept {
   snd_pcm_uframes_t available = 0;
   snd_htimestamp_t stamp{};
@@ -91,12 +96,13 @@ void AlsaDevice::count_lost() noexcept {
   remember_position();
 }
 
-// snd_pcm_recover() can spin for ever on devices whose resume does nothing (alsa-lib 1.2.8), so the device is simply started afresh; attempts
-// without a sample in between are counted.
+// snd_pcm_recover() can spin for ever on devices whose resume does nothing (alsa-lib 1.2.8), so the device is
+// simply started afresh; attempts without a sample in between are counted.
 Status AlsaDevice::recover(int error) noexcept {
   if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
   if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
-  if (++recoveries_ > kMostRecoveries) return refused("be brought back: it failed again and again without giving a sample", error);
+  if (++recoveries_ > kMostRecoveries)
+    return refused("be brought back: it failed again and again without giving a sample", error);
   ++(error == -EPIPE ? troubles_.overruns : troubles_.suspends);
   return restart();
 }
@@ -137,11 +143,15 @@ Status AlsaDevice::come_back() noexcept {
     return {};
   }
   if (shape_.rate != before.rate || shape_.channels != before.channels || shape_.code != before.code) {
-    return Status(Code::io_error) << "device " << settings_.name << " came back with " << shape_.rate << " Hz, " << shape_.channels << " channels, " << name_of(shape_.code)
-                                  << ": expected " << before.rate << " Hz, " << before.channels << " channels, " << name_of(before.code);
+    return Status(Code::io_error) << "device " << settings_.name << " came back with " << shape_.rate
+                                  << " Hz, " << shape_.channels << " channels, " << name_of(shape_.code)
+                                  << ": expected " << before.rate << " Hz, " << before.channels
+                                  << " channels, " << name_of(before.code);
   }
   away_ = false;
-  if (++recoveries_ > kMostRecoveries) return Status(Code::io_error) << "device " << settings_.name << ": comes back again and again without giving a sample";
+  if (++recoveries_ > kMostRecoveries)
+    return Status(Code::io_error) << "device " << settings_.name
+                                  << ": comes back again and again without giving a sample";
   ++troubles_.replugs;
   count_lost();
   return {};
@@ -157,7 +167,8 @@ Status AlsaDevice::wait() noexcept {
     return {};
   }
   if (++silent_waits_ * kWaitMilliseconds > kSilentSeconds * 1000) {
-    return Status(Code::io_error) << "device " << settings_.name << ": gave no sample for " << kSilentSeconds << " seconds";
+    return Status(Code::io_error) << "device " << settings_.name << ": gave no sample for " << kSilentSeconds
+                                  << " seconds";
   }
   return {};
 }
@@ -168,7 +179,8 @@ Result<std::int64_t> AlsaDevice::read(std::byte* to, std::int64_t most) noexcept
     return std::int64_t{0};
   }
   const auto wanted = static_cast<snd_pcm_uframes_t>(most);
-  const snd_pcm_sframes_t read = mmap_ ? snd_pcm_mmap_readi(pcm_, to, wanted) : snd_pcm_readi(pcm_, to, wanted);
+  const snd_pcm_sframes_t read =
+      mmap_ ? snd_pcm_mmap_readi(pcm_, to, wanted) : snd_pcm_readi(pcm_, to, wanted);
   if (read > 0) {
     position_ += read;
     recoveries_ = silent_waits_ = 0;

@@ -17,11 +17,11 @@ snd_pcm_format_t alsa_format(SampleCode code) noexcept;
 
 struct AlsaSettings {
   std::string name = "default";
-  std::int32_t rate = 16000, channels = 1;   // wanted; the nearest that the device has are taken
-  double period = 10, buffer = 200;          // ms
-  std::string format = "auto";               // or the name of a SampleCode
-  std::string access = "read";               // or mmap
-  double replug = 0;                         // s to wait for a device that was unplugged to come back
+  std::int32_t rate = 16000, channels = 1;  // wanted; the nearest that the device has are taken
+  double period = 10, buffer = 200;         // ms
+  std::string format = "auto";              // or the name of a SampleCode
+  std::string access = "read";              // or mmap
+  double replug = 0;                        // s to wait for a device that was unplugged to come back
 };
 
 // What a device agreed to.
@@ -34,7 +34,9 @@ struct AlsaShape {
 // "device NAME: cannot WHAT: ...", not_found or io_error.
 Status alsa_refuses(std::string_view name, std::string_view what, int error) noexcept;
 
-// Opens without blocking and negotiates. `pcm` is the caller's to close, also after a failure, unless it is null then.
-Result<AlsaShape> open_alsa(const AlsaSettings& settings, snd_pcm_stream_t direction, snd_pcm_t*& pcm) noexcept;
+// Opens without blocking and negotiates. `pcm` is the caller's to close, also after a failure, unless it is
+// null then.
+Result<AlsaShape> open_alsa(const AlsaSettings& settings, snd_pcm_stream_t direction,
+                            snd_pcm_t*& pcm) noexcept;
 
 }  // namespace runnel::pipeline

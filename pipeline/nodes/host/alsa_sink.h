@@ -13,16 +13,17 @@
 
 namespace runnel::pipeline {
 
-// Waits for the device, so that a recording is played at its own speed. Playing begins when half of the device's buffer is full, or the sound is over, and ends when all
-// was heard. Where sound did not come in time, the device falls silent: that is an underrun, counted, and playing begins again with half a buffer.
+// Waits for the device, so that a recording is played at its own speed. Playing begins when half of the
+// device's buffer is full, or the sound is over, and ends when all was heard. Where sound did not come in
+// time, the device falls silent: that is an underrun, counted, and playing begins again with half a buffer.
 class AlsaSink final : public Node, public LiveSink {
  public:
   static const NodeType type;
 
   std::string_view device = "default";
   std::string_view format = "auto";
-  double period = 10;                // ms
-  double buffer = 200;               // ms
+  double period = 10;   // ms
+  double buffer = 200;  // ms
 
   ~AlsaSink() override;
   Status prepare(PrepareContext& context) noexcept override;
@@ -37,9 +38,9 @@ class AlsaSink final : public Node, public LiveSink {
 
   snd_pcm_t* pcm_ = nullptr;
   AlsaShape shape_;
-  std::vector<std::byte> bytes_;     // of one block
+  std::vector<std::byte> bytes_;  // of one block
   std::int64_t underruns_ = 0;
-  int recoveries_ = 0;               // since the last frame that the device took
+  int recoveries_ = 0;  // since the last frame that the device took
 };
 
 }  // namespace runnel::pipeline

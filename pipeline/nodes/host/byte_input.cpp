@@ -19,11 +19,14 @@ namespace {
 // How long a stop may stay unseen.
 constexpr int kWaitMilliseconds = 100;
 
-constexpr std::pair<std::int64_t, speed_t> kSpeeds[] = {{1200, B1200},     {2400, B2400},     {4800, B4800},     {9600, B9600},       {19200, B19200},     {38400, B38400},   {57600, B57600},
-                                                        {115200, B115200}, {230400, B230400}, {460800, B460800}, {921600, B921600},   {1000000, B1000000}, {2000000, B2000000}, {3000000, B3000000}};
+constexpr std::pair<std::int64_t, speed_t> kSpeeds[] = {
+    {1200, B1200},     {2400, B2400},       {4800, B4800},       {9600, B9600},      {19200, B19200},
+    {38400, B38400},   {57600, B57600},     {115200, B115200},   {230400, B230400},  {460800, B460800},
+    {921600, B921600}, {1000000, B1000000}, {2000000, B2000000}, {3000000, B3000000}};
 
 Status set_line(int descriptor, const std::string& path, std::int64_t baud) {
-  const auto* speed = std::find_if(std::begin(kSpeeds), std::end(kSpeeds), [&](const auto& known) { return known.first == baud; });
+  const auto* speed = std::find_if(std::begin(kSpeeds), std::end(kSpeeds),
+                                   [&](const auto& known) { return known.first == baud; });
   if (speed == std::end(kSpeeds)) {
     Status status(Code::invalid_argument);
     status << "baud=" << baud << ": expected one of";
@@ -31,11 +34,13 @@ Status set_line(int descriptor, const std::string& path, std::int64_t baud) {
     return status;
   }
   termios line{};
-  if (tcgetattr(descriptor, &line) != 0) return Status(Code::io_error) << path << ": cannot be set: " << std::strerror(errno);
+  if (tcgetattr(descriptor, &line) != 0)
+    return Status(Code::io_error) << path << ": cannot be set: " << std::strerror(errno);
   cfmakeraw(&line);
   line.c_cflag |= CLOCAL | CREAD;
   if (cfsetspeed(&line, speed->second) != 0 || tcsetattr(descriptor, TCSANOW, &line) != 0) {
-    return Status(Code::io_error) << path << ": cannot be set to " << baud << " baud: " << std::strerror(errno);
+    return Status(Code::io_error) << path << ": cannot be set to " << baud
+                                  << " baud: " << std::strerror(errno);
   }
   return {};
 }
@@ -45,10 +50,14 @@ Status set_line(int descriptor, const std::string& path, std::int64_t baud) {
 Status ByteInput::open(const std::string& path, std::int64_t baud) {
   name_ = path == "-" ? "standard input" : path;
   // Without O_NONBLOCK, a FIFO without a writer would hold us up here, deaf to the stop flag.
-  descriptor_ = Descriptor(path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!descriptor_.is_open()) return Status(errno == ENOENT ? Code::not_found : Code::io_error) << name_ << ": cannot be opened: " << std::strerror(errno);
+  descriptor_ = Descriptor(path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                       : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!descriptor_.is_open())
+    return Status(errno == ENOENT ? Code::not_found : Code::io_error)
+           << name_ << ": cannot be opened: " << std::strerror(errno);
   struct stat what {};
-  if (fstat(descriptor_.number(), &what) != 0) return Status(Code::io_error) << name_ << ": cannot be opened: " << std::strerror(errno);
+  if (fstat(descriptor_.number(), &what) != 0)
+    return Status(Code::io_error) << name_ << ": cannot be opened: " << std::strerror(errno);
   if (S_ISDIR(what.st_mode)) return Status(Code::invalid_argument) << name_ << ": is a folder";
   file_ = S_ISREG(what.st_mode);
   serial_ = path != "-" && isatty(descriptor_.number()) != 0;
@@ -77,7 +86,8 @@ bool ByteInput::wait_for(int descriptor) {
     pollfd polled{descriptor, POLLIN, 0};
     is_ready = poll(&polled, 1, kWaitMilliseconds) > 0;
   }
-  waited_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+  waited_ +=
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
   return is_ready;
 }
 

@@ -15,7 +15,8 @@ namespace runnel::pipeline {
 // Not thread-safe, but for the stop flag. Waits in poll(), never spins.
 class ByteInput {
  public:
-  // A path, or "-" for the standard input. A serial line is set to `baud` and to bytes as they are; a FIFO may have no writer yet. Errors name the path.
+  // A path, or "-" for the standard input. A serial line is set to `baud` and to bytes as they are; a FIFO
+  // may have no writer yet. Errors name the path.
   Status open(const std::string& path, std::int64_t baud = 115200);
   // An open socket.
   void take(Descriptor descriptor, std::string name);
@@ -47,8 +48,8 @@ class ByteInput {
   std::string name_;
   const std::atomic<bool>* stop_ = nullptr;
   bool serial_ = false, file_ = false;
-  std::int64_t left_ = -1;           // bytes to give once it was stopped; negative: it was not
-  std::int64_t waited_ = 0;          // ns
+  std::int64_t left_ = -1;   // bytes to give once it was stopped; negative: it was not
+  std::int64_t waited_ = 0;  // ns
 };
 
 }  // namespace runnel::pipeline

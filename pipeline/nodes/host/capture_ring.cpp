@@ -14,7 +14,9 @@ CaptureRing::Slot* CaptureRing::writable() noexcept {
   return head - (tail_.load(std::memory_order_acquire) >> 1) < slots_.size() ? &slot(head) : nullptr;
 }
 
-void CaptureRing::put() noexcept { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+void CaptureRing::put() noexcept {
+  head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
 
 std::int64_t CaptureRing::drop_oldest() noexcept {
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
@@ -31,7 +33,9 @@ const CaptureRing::Slot* CaptureRing::take() noexcept {
   return nullptr;
 }
 
-void CaptureRing::release() noexcept { tail_.store((tail_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_release); }
+void CaptureRing::release() noexcept {
+  tail_.store((tail_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_release);
+}
 
 std::size_t CaptureRing::filled() const noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_acquire);

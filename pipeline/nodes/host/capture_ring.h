@@ -1,7 +1,8 @@
 // What a capture thread hands to the processing thread: a ring of slots without locks.
 //
-// One thread fills slots, one takes them. Each slot says which samples it holds, counted from the start of the stream, so whoever takes them sees
-// what is missing between two slots, whatever the reason. Neither side ever waits for the other.
+// One thread fills slots, one takes them. Each slot says which samples it holds, counted from the start of
+// the stream, so whoever takes them sees what is missing between two slots, whatever the reason. Neither side
+// ever waits for the other.
 #pragma once
 
 #include <atomic>
@@ -14,9 +15,9 @@ namespace runnel::pipeline {
 class CaptureRing {
  public:
   struct Slot {
-    std::int64_t first = 0;          // index of its first sample
+    std::int64_t first = 0;  // index of its first sample
     std::int64_t count = 0;
-    std::byte* data = nullptr;       // room for what make() was told
+    std::byte* data = nullptr;  // room for what make() was told
   };
 
   // Allocates; before the threads start. Both at least 1.
@@ -25,13 +26,16 @@ class CaptureRing {
   [[nodiscard]] std::byte* memory() noexcept { return bytes_.data(); }
   [[nodiscard]] std::size_t memory_bytes() const noexcept { return bytes_.size(); }
 
-  // The capture thread. A slot to fill; nullptr: all are taken. put() hands over the slot that writable() gave.
+  // The capture thread. A slot to fill; nullptr: all are taken. put() hands over the slot that writable()
+  // gave.
   [[nodiscard]] Slot* writable() noexcept;
   void put() noexcept;
-  // Gives up the oldest slot that nobody has taken yet: how many samples it held. 0: the other thread is taking it just now.
+  // Gives up the oldest slot that nobody has taken yet: how many samples it held. 0: the other thread is
+  // taking it just now.
   std::int64_t drop_oldest() noexcept;
 
-  // The processing thread. The oldest slot; nullptr: there is none. release() gives it back, and must follow soon.
+  // The processing thread. The oldest slot; nullptr: there is none. release() gives it back, and must follow
+  // soon.
   [[nodiscard]] const Slot* take() noexcept;
   void release() noexcept;
 
@@ -40,7 +44,8 @@ class CaptureRing {
   [[nodiscard]] std::size_t slots() const noexcept { return slots_.size(); }
 
  private:
-  // tail_ is twice the number of slots that were taken or given up, plus 1 while the oldest one is being read.
+  // tail_ is twice the number of slots that were taken or given up, plus 1 while the oldest one is being
+  // read.
   Slot& slot(std::uint64_t number) noexcept { return slots_[number % slots_.size()]; }
 
   std::vector<Slot> slots_;

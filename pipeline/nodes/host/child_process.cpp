@@ -22,7 +22,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// How a child starts: signals as they were before this program changed them, a group of its own, and no files but the first three.
+// How a child starts: signals as they were before this program changed them, a group of its own, and no files
+// but the first three.
 struct Settings {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
@@ -33,7 +34,8 @@ struct Settings {
     posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes, 0);
     sigset_t set;
     sigemptyset(&set);
@@ -55,14 +57,16 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view known = *entry;
     const std::string_view name = known.substr(0, known.find('=') + 1);
-    if (std::none_of(more.begin(), more.end(), [&](const std::string& set) { return set.starts_with(name); })) all.emplace_back(known);
+    if (std::none_of(more.begin(), more.end(), [&](const std::string& set) { return set.starts_with(name); }))
+      all.emplace_back(known);
   }
   return all;
 }
 
 }  // namespace
 
-ChildProcess::ChildProcess(ChildProcess&& other) noexcept : id_(std::exchange(other.id_, -1)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : id_(std::exchange(other.id_, -1)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   std::swap(id_, other.id_);
@@ -80,18 +84,23 @@ ChildProcess::~ChildProcess() {
 
 Result<ChildProcess> ChildProcess::run(const ChildCall& call) {
   const std::string& program = call.arguments.front();
-  if (call.input.size() > kLongestInput) return Status(Code::invalid_argument) << program << ": an input of " << call.input.size() << " bytes: expected at most " << kLongestInput;
+  if (call.input.size() > kLongestInput)
+    return Status(Code::invalid_argument) << program << ": an input of " << call.input.size()
+                                          << " bytes: expected at most " << kLongestInput;
   int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return Status(Code::io_error) << program << ": cannot be run: " << std::strerror(errno);
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return Status(Code::io_error) << program << ": cannot be run: " << std::strerror(errno);
   // It fits, so nobody waits; the child reads it and then the end.
-  const bool given = write(ends[1], call.input.data(), call.input.size()) == static_cast<ssize_t>(call.input.size());
+  const bool given =
+      write(ends[1], call.input.data(), call.input.size()) == static_cast<ssize_t>(call.input.size());
   close(ends[1]);
   ChildProcess child;
   int error = given ? 0 : EIO;
   if (error == 0) {
     const Settings settings(ends[0]);
     std::vector<std::string> arguments = call.arguments, environment = environment_with(call.environment);
-    error = posix_spawnp(&child.id_, program.c_str(), &settings.files, &settings.attributes, pointers_to(arguments).data(), pointers_to(environment).data());
+    error = posix_spawnp(&child.id_, program.c_str(), &settings.files, &settings.attributes,
+                         pointers_to(arguments).data(), pointers_to(environment).data());
     if (error != 0) child.id_ = -1;
   }
   close(ends[0]);
@@ -100,7 +109,9 @@ Result<ChildProcess> ChildProcess::run(const ChildCall& call) {
     child.descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, child.id_, 0));
     if (child.descriptor_ < 0) error = errno;
   }
-  if (error != 0) return Status(error == ENOENT ? Code::not_found : Code::io_error) << program << ": cannot be run: " << std::strerror(error);
+  if (error != 0)
+    return Status(error == ENOENT ? Code::not_found : Code::io_error)
+           << program << ": cannot be run: " << std::strerror(error);
   return child;
 }
 
@@ -132,12 +143,17 @@ Result<std::vector<std::string>> words_of(std::string_view text) {
     }
     if (!in_word) words.emplace_back();
     in_word = true;
-    if (quote == '\0' && (letter == '\'' || letter == '"')) quote = letter;
-    else if (letter == quote) quote = '\0';
-    else if (letter == '\\' && quote == '"' && i + 1 < text.size()) words.back() += text[++i];
-    else words.back() += letter;
+    if (quote == '\0' && (letter == '\'' || letter == '"'))
+      quote = letter;
+    else if (letter == quote)
+      quote = '\0';
+    else if (letter == '\\' && quote == '"' && i + 1 < text.size())
+      words.back() += text[++i];
+    else
+      words.back() += letter;
   }
-  if (quote != '\0') return Status(Code::invalid_argument) << text << ": the quote is not closed, expected another " << quote;
+  if (quote != '\0')
+    return Status(Code::invalid_argument) << text << ": the quote is not closed, expected another " << quote;
   return words;
 }
 

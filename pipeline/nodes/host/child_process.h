@@ -11,13 +11,14 @@
 namespace runnel::pipeline {
 
 struct ChildCall {
-  std::vector<std::string> arguments;      // the first one is the program; without a '/' it is looked for in PATH
-  std::vector<std::string> environment;    // NAME=VALUE, beside those of this process
-  std::string input;                       // its standard input; fits into a pipe
+  std::vector<std::string> arguments;  // the first one is the program; without a '/' it is looked for in PATH
+  std::vector<std::string> environment;  // NAME=VALUE, beside those of this process
+  std::string input;                     // its standard input; fits into a pipe
 };
 
-// Its standard output goes to our standard error: ours carries data. It is in a process group of its own, so that what ends this program at a terminal does
-// not end it as well. Move only; a child that still runs when this object goes is killed.
+// Its standard output goes to our standard error: ours carries data. It is in a process group of its own, so
+// that what ends this program at a terminal does not end it as well. Move only; a child that still runs when
+// this object goes is killed.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -42,8 +43,8 @@ class ChildProcess {
   int descriptor_ = -1;
 };
 
-// Words of a command as a user writes them: separated by spaces; parts may stand in 'single' or "double" quotes; in the latter a backslash takes
-// the next character as it is. Error: invalid_argument.
+// Words of a command as a user writes them: separated by spaces; parts may stand in 'single' or "double"
+// quotes; in the latter a backslash takes the next character as it is. Error: invalid_argument.
 Result<std::vector<std::string>> words_of(std::string_view text);
 
 }  // namespace runnel::pipeline

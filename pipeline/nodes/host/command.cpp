@@ -11,11 +11,16 @@ namespace runnel::pipeline {
 namespace {
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Command::run>("run", "", "program and arguments; {label}, {score}, {start}, {end}, {frame}, {source} and {json} stand for what the event says", true),
+    text_parameter<&Command::run>("run", "",
+                                  "program and arguments; {label}, {score}, {start}, {end}, {frame}, "
+                                  "{source} and {json} stand for what the event says",
+                                  true),
     parameter<&Command::concurrency>("concurrency", "", 1, 1000, "how many run at once"),
-    parameter<&Command::queue>("queue", "", 0, 1000000, "events that wait for their turn; those beyond are dropped and counted"),
+    parameter<&Command::queue>("queue", "", 0, 1000000,
+                               "events that wait for their turn; those beyond are dropped and counted"),
     parameter<&Command::timeout>("timeout", "s", 0.01, 1e6, "one that takes longer is ended, and has failed"),
-    text_parameter<&Command::source>("source", "", "name in the records; empty: that of the recording or device"),
+    text_parameter<&Command::source>("source", "",
+                                     "name in the records; empty: that of the recording or device"),
 };
 
 constexpr std::chrono::seconds kGrace{1};
@@ -25,7 +30,9 @@ constexpr int kForEver = -1;
 
 const NodeType Command::type = {
     .name = "command",
-    .help = "Runs a program for each event, without a shell; it gets the record as JSON on its standard input and the fields as RUNNEL_LABEL and so on.",
+    .help =
+        "Runs a program for each event, without a shell; it gets the record as JSON on its standard input "
+        "and the fields as RUNNEL_LABEL and so on.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -59,7 +66,8 @@ ChildCall Command::call_for(const EventFields& fields) const {
   for (const std::string& word : words_) call.arguments.push_back(filled_in(word, fields));
   for (const auto& [name, value] : fields) {
     std::string variable = "RUNNEL_";
-    for (const char letter : name) variable += static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    for (const char letter : name)
+      variable += static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     call.environment.push_back(variable + "=" + value);
   }
   call.input = fields.back().second + "\n";
@@ -76,7 +84,8 @@ void Command::act(const Event& event) {
       return;
     }
   }
-  book_.dropped("an event was dropped: " + std::to_string(queue) + " are waiting for " + words_[0] + " already");
+  book_.dropped("an event was dropped: " + std::to_string(queue) + " are waiting for " + words_[0] +
+                " already");
 }
 
 void Command::start_waiting() {
@@ -97,7 +106,8 @@ void Command::start_waiting() {
     }
     Running& running = running_.emplace_back();
     running.process = std::move(process).value();
-    running.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(timeout));
+    running.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<Time::duration>(std::chrono::duration<double>(timeout));
   }
 }
 
@@ -109,9 +119,12 @@ void Command::leave_place() {
 void Command::reap(Running& running) {
   leave_place();
   const Status outcome = running.process.outcome();
-  if (running.told) book_.failed(words_[0] + " took longer than its timeout and was ended");
-  else if (!outcome.ok()) book_.failed(words_[0] + " " + std::string(outcome.text()));
-  else book_.done();
+  if (running.told)
+    book_.failed(words_[0] + " took longer than its timeout and was ended");
+  else if (!outcome.ok())
+    book_.failed(words_[0] + " " + std::string(outcome.text()));
+  else
+    book_.done();
 }
 
 void Command::end_late() {
@@ -126,8 +139,12 @@ void Command::end_late() {
 
 int Command::milliseconds_to_wait() const {
   if (running_.empty()) return kForEver;
-  const auto first = std::min_element(running_.begin(), running_.end(), [](const Running& a, const Running& b) { return a.deadline < b.deadline; });
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(first->deadline - std::chrono::steady_clock::now()).count();
+  const auto first =
+      std::min_element(running_.begin(), running_.end(),
+                       [](const Running& a, const Running& b) { return a.deadline < b.deadline; });
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(first->deadline - std::chrono::steady_clock::now())
+          .count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000000));
 }
 

@@ -14,9 +14,10 @@
 
 namespace runnel::pipeline {
 
-// The program is started by itself, without a shell: what an event says is always one argument, whatever it holds. It has the record on its standard
-// input, and the fields in RUNNEL_LABEL, RUNNEL_SCORE and so on. At most `concurrency` of them run at once; others wait in a queue of `queue`, and
-// those beyond are dropped. One that takes longer than `timeout` is ended.
+// The program is started by itself, without a shell: what an event says is always one argument, whatever it
+// holds. It has the record on its standard input, and the fields in RUNNEL_LABEL, RUNNEL_SCORE and so on. At
+// most `concurrency` of them run at once; others wait in a queue of `queue`, and those beyond are dropped.
+// One that takes longer than `timeout` is ended.
 class Command final : public Action {
  public:
   static const NodeType type;
@@ -24,7 +25,7 @@ class Command final : public Action {
   std::string_view run;
   std::int64_t concurrency = 4;
   std::int64_t queue = 100;
-  double timeout = 30;               // s
+  double timeout = 30;  // s
 
   ~Command() override;
   Status start() noexcept override;
@@ -39,8 +40,8 @@ class Command final : public Action {
   using Time = std::chrono::steady_clock::time_point;
   struct Running {
     ChildProcess process;
-    Time deadline;                   // SIGTERM, and a second later SIGKILL
-    bool told = false;               // was sent SIGTERM
+    Time deadline;      // SIGTERM, and a second later SIGKILL
+    bool told = false;  // was sent SIGTERM
   };
 
   void work();
@@ -53,10 +54,10 @@ class Command final : public Action {
 
   std::vector<std::string> words_;
   Wake wake_;
-  std::mutex mutex_;                 // of these two
+  std::mutex mutex_;  // of these two
   std::deque<ChildCall> waiting_;
-  std::int64_t busy_ = 0;            // taken off the queue and not ended
-  std::vector<Running> running_;     // of the thread
+  std::int64_t busy_ = 0;         // taken off the queue and not ended
+  std::vector<Running> running_;  // of the thread
   std::atomic<bool> finishing_{false}, leaving_{false};
   std::thread thread_;
 };

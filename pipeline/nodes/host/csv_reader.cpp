@@ -46,8 +46,10 @@ void CsvReader::open(ByteInput& input) {
 Status CsvReader::open(const std::string& path) {
   path_ = path;
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Status(Code::not_found) << path << ": there is no such file";
-  if (std::filesystem::is_directory(path, error)) return Status(Code::invalid_argument) << path << ": is a folder, expected a table";
+  if (!std::filesystem::exists(path, error))
+    return Status(Code::not_found) << path << ": there is no such file";
+  if (std::filesystem::is_directory(path, error))
+    return Status(Code::invalid_argument) << path << ": is a folder, expected a table";
   in_ = std::ifstream(path, std::ios::binary);
   if (!in_) return Status(Code::io_error) << path << ": cannot be opened";
   buffer_.clear();
@@ -127,13 +129,15 @@ Status CsvReader::split() {
     const std::size_t start = std::min(rest.find_first_not_of(" "), rest.size());
     if (start < rest.size() && rest[start] == '"') {
       std::size_t end = rest.find('"', start + 1);
-      while (end != std::string_view::npos && end + 1 < rest.size() && rest[end + 1] == '"') end = rest.find('"', end + 2);   // "" is a quote
+      while (end != std::string_view::npos && end + 1 < rest.size() && rest[end + 1] == '"')
+        end = rest.find('"', end + 2);  // "" is a quote
       if (end == std::string_view::npos) return bad() << "the quote is not closed, expected another \"";
       cell = rest.substr(start + 1, end - start - 1);
       rest.remove_prefix(end + 1);
       const std::size_t stop = std::min(rest.find(separator_), rest.size());
       if (!trimmed(rest.substr(0, stop)).empty()) {
-        return bad() << "expected the separator behind the quote, found '" << rest.substr(0, std::min<std::size_t>(stop, 20)) << '\'';
+        return bad() << "expected the separator behind the quote, found '"
+                     << rest.substr(0, std::min<std::size_t>(stop, 20)) << '\'';
       }
       rest.remove_prefix(stop);
     } else {

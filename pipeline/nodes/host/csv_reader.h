@@ -12,8 +12,9 @@
 
 namespace runnel::pipeline {
 
-// Cells are separated by one character (a space stands for any number of spaces), may stand in "double" quotes, and have spaces around
-// them removed. Blank lines and lines that begin with '#' are skipped, also a byte order mark at the start. Lines end in LF or CR LF.
+// Cells are separated by one character (a space stands for any number of spaces), may stand in "double"
+// quotes, and have spaces around them removed. Blank lines and lines that begin with '#' are skipped, also a
+// byte order mark at the start. Lines end in LF or CR LF.
 class CsvReader {
  public:
   // More bytes than a row of a table has: what is longer is no text.
@@ -27,7 +28,8 @@ class CsvReader {
 
   // Leaves out so many lines, whatever is in them.
   Status skip(std::int64_t lines);
-  // The next row; false at the end of the file. Errors: invalid_data with file and line. Cells are valid until the next call.
+  // The next row; false at the end of the file. Errors: invalid_data with file and line. Cells are valid
+  // until the next call.
   Result<bool> next();
   // Whether next() would not wait: all but true for rows that come one by one.
   [[nodiscard]] Result<bool> ready();
@@ -49,16 +51,17 @@ class CsvReader {
 
   std::string path_;
   std::ifstream in_;
-  ByteInput* input_ = nullptr;       // instead of the file
+  ByteInput* input_ = nullptr;  // instead of the file
   std::string buffer_, line_;
-  std::size_t at_ = 0;               // in buffer_
-  std::int64_t line_number_ = 0;     // from 1
+  std::size_t at_ = 0;            // in buffer_
+  std::int64_t line_number_ = 0;  // from 1
   char separator_ = ',';
   bool again_ = false;
   std::vector<std::string_view> cells_;
 };
 
-// The separator of which a line has most: tab, semicolon, comma, else a space. With `decimal_comma`, a comma is none.
+// The separator of which a line has most: tab, semicolon, comma, else a space. With `decimal_comma`, a comma
+// is none.
 char guess_separator(std::string_view line, bool decimal_comma);
 
 }  // namespace runnel::pipeline

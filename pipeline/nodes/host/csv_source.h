@@ -10,8 +10,9 @@
 
 namespace runnel::pipeline {
 
-// Gives the values as they are written, float32. With a column of time stamps, sample i is the i-th place on the grid of the rate, rows
-// that are missing are counted, and the format says when sample 0 was taken. Reads row by row: memory does not grow with the file.
+// Gives the values as they are written, float32. With a column of time stamps, sample i is the i-th place on
+// the grid of the rate, rows that are missing are counted, and the format says when sample 0 was taken. Reads
+// row by row: memory does not grow with the file.
 class CsvSource : public Node {
  public:
   static const NodeType type;
@@ -37,7 +38,9 @@ class CsvSource : public Node {
   [[nodiscard]] Text note() const noexcept override;
 
  protected:
-  [[nodiscard]] CsvTable::Settings settings() const { return {.separator = separator, .header = header, .decimal_comma = decimal == "comma"}; }
+  [[nodiscard]] CsvTable::Settings settings() const {
+    return {.separator = separator, .header = header, .decimal_comma = decimal == "comma"};
+  }
   // The table stands at its first row afterwards.
   virtual Status open() { return table_.open(path, settings()); }
   // False at the end of the file. Sets held_ and what lies in front of the row.
@@ -48,9 +51,9 @@ class CsvSource : public Node {
   CsvTable table_;
   Rate grid_rate_;
   std::optional<TimeGrid> grid_;
-  std::int64_t pending_lost_ = 0;    // samples to report as lost in front of row_
+  std::int64_t pending_lost_ = 0;  // samples to report as lost in front of row_
   std::int64_t dropped_rows_ = 0;
-  bool placed_ = false;              // the present row has its place in time
+  bool placed_ = false;  // the present row has its place in time
 
  private:
   Status find_rate();
@@ -62,9 +65,9 @@ class CsvSource : public Node {
   TimeUnit unit_ = TimeUnit::s;
 
   std::vector<float> row_, previous_;
-  bool held_ = false;                // row_ waits to be given
-  bool any_ = false;                 // previous_ is a row
-  std::int64_t pending_fill_ = 0;    // rows to make up in front of row_
+  bool held_ = false;              // row_ waits to be given
+  bool any_ = false;               // previous_ is a row
+  std::int64_t pending_fill_ = 0;  // rows to make up in front of row_
   std::int64_t filled_cells_ = 0, filled_rows_ = 0, irregular_rows_ = 0;
 };
 

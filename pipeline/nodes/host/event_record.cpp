@@ -7,7 +7,9 @@
 namespace runnel::pipeline {
 
 EventRecords::EventRecords(std::string_view source, const Format& input)
-    : source_(source.empty() ? input.source : source), source_json_(json_string(source_)), sample_rate_(input.clock.sample_rate) {}
+    : source_(source.empty() ? input.source : source),
+      source_json_(json_string(source_)),
+      sample_rate_(input.clock.sample_rate) {}
 
 void EventRecords::name_source(std::string_view name) {
   source_ = name;
@@ -15,13 +17,18 @@ void EventRecords::name_source(std::string_view name) {
 }
 
 std::string EventRecords::event(const Event& event) const {
-  return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) + ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
-         ",\"start\":" + json_seconds(event.begin, sample_rate_) + ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) + "}";
+  return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) +
+         ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
+         ",\"start\":" + json_seconds(event.begin, sample_rate_) +
+         ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) +
+         "}";
 }
 
 std::string EventRecords::gap(const Gap& gap) const {
-  return "{\"type\":\"gap\",\"source\":" + source_json_ + ",\"start\":" + json_seconds(gap.start, sample_rate_) + ",\"end\":" + json_seconds(gap.end, sample_rate_) +
-         ",\"lost_samples\":" + std::to_string(gap.lost) + "}";
+  return "{\"type\":\"gap\",\"source\":" + source_json_ +
+         ",\"start\":" + json_seconds(gap.start, sample_rate_) +
+         ",\"end\":" + json_seconds(gap.end, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) +
+         "}";
 }
 
 EventFields EventRecords::fields(const Event& event) const {
@@ -38,8 +45,11 @@ std::string filled_in(std::string_view text, const EventFields& fields) {
   std::string result;
   while (!text.empty()) {
     const std::size_t close = text.front() == '{' ? text.find('}') : std::string_view::npos;
-    const auto field = close == std::string_view::npos ? fields.end()
-                                                       : std::find_if(fields.begin(), fields.end(), [&](const auto& known) { return known.first == text.substr(1, close - 1); });
+    const auto field = close == std::string_view::npos
+                           ? fields.end()
+                           : std::find_if(fields.begin(), fields.end(), [&](const auto& known) {
+                               return known.first == text.substr(1, close - 1);
+                             });
     if (field == fields.end()) {
       result += text.front();
       text.remove_prefix(1);

@@ -56,7 +56,8 @@ Status History::process(const Block& in, Output& out) noexcept {
 std::span<const float> History::piece(std::int64_t from, std::int64_t to) const noexcept {
   const std::int64_t at = from % capacity_;
   const std::int64_t count = std::min(to - from, capacity_ - at);
-  return std::span(samples_).subspan(static_cast<std::size_t>(at * format_.channels), static_cast<std::size_t>(count * format_.channels));
+  return std::span(samples_).subspan(static_cast<std::size_t>(at * format_.channels),
+                                     static_cast<std::size_t>(count * format_.channels));
 }
 
 }  // namespace runnel::pipeline

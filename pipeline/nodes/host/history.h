@@ -32,13 +32,14 @@ class History final : public Node {
   // Samples [begin(), end()) are kept. Indices of this place in the graph.
   [[nodiscard]] std::int64_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::int64_t end() const noexcept { return end_; }
-  // The kept samples from `from` on, as far as they lie in one piece, and not beyond `to`; begin() <= from < to <= end().
+  // The kept samples from `from` on, as far as they lie in one piece, and not beyond `to`; begin() <= from <
+  // to <= end().
   [[nodiscard]] std::span<const float> piece(std::int64_t from, std::int64_t to) const noexcept;
 
  private:
   Format format_;
-  std::int64_t capacity_ = 0;        // frames
-  std::vector<float> samples_;       // frame i at i % capacity_
+  std::int64_t capacity_ = 0;   // frames
+  std::vector<float> samples_;  // frame i at i % capacity_
   std::int64_t begin_ = 0, end_ = 0;
   std::vector<HistoryListener*> listeners_;
 };

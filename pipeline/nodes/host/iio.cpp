@@ -11,10 +11,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Parameter kParameters[] = {
-    text_parameter<&Iio::device>("device", "", "its name below /sys/bus/iio/devices, as iio:device0, or the folder that describes it", true),
-    text_parameter<&Iio::buffer>("buffer", "", "the character device that gives the scans; empty: that of this name below /dev"),
-    parameter<&Iio::rate>("rate", "Hz", 0, 1e9, "scans per second; 0: as the device says in sampling_frequency"),
-    parameter<&Iio::tolerance>("tolerance", "", 0, 0.5, "how far a scan may be from its place in time, as a share of the distance of scans; further ones are taken and counted"),
+    text_parameter<&Iio::device>(
+        "device", "", "its name below /sys/bus/iio/devices, as iio:device0, or the folder that describes it",
+        true),
+    text_parameter<&Iio::buffer>(
+        "buffer", "", "the character device that gives the scans; empty: that of this name below /dev"),
+    parameter<&Iio::rate>("rate", "Hz", 0, 1e9,
+                          "scans per second; 0: as the device says in sampling_frequency"),
+    parameter<&Iio::tolerance>("tolerance", "", 0, 0.5,
+                               "how far a scan may be from its place in time, as a share of the distance of "
+                               "scans; further ones are taken and counted"),
     parameter<&Iio::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
 };
 
@@ -31,9 +37,12 @@ bool write_line(const fs::path& path, const char* line) {
 
 const NodeType Iio::type = {
     .name = "iio",
-    .help = "Reads a sensor of Linux's industrial I/O as its scans come, one sample per scan, one channel per element that is enabled.",
+    .help =
+        "Reads a sensor of Linux's industrial I/O as its scans come, one sample per scan, one channel per "
+        "element that is enabled.",
     .input = {},
-    .output = {static_cast<Kinds>(Kind::audio), "float32 values in the units of the kernel's interface (m/s^2, rad/s, mV ...)"},
+    .output = {static_cast<Kinds>(Kind::audio),
+               "float32 values in the units of the kernel's interface (m/s^2, rad/s, mV ...)"},
     .parameters = kParameters,
     .make = make_node<Iio>,
 };
@@ -47,12 +56,20 @@ Status Iio::open() {
   const fs::path folder = name.has_parent_path() ? name : fs::path("/sys/bus/iio/devices") / name;
   RUNNEL_ASSIGN(layout_, read_iio_layout(folder));
   const double hz = rate > 0 ? rate : layout_.rate;
-  if (!(hz > 0)) return Status(Code::invalid_argument) << device << ": does not say how many scans are a second: expected rate=";
+  if (!(hz > 0))
+    return Status(Code::invalid_argument)
+           << device << ": does not say how many scans are a second: expected rate=";
   grid_rate_ = rate_of(hz, 1e-6);
-  if (grid_rate_.samples == 0) return Status(Code::invalid_argument) << device << ": rate " << shortest_text(hz).view() << " Hz: expected one that is a fraction with a denominator up to 100000";
+  if (grid_rate_.samples == 0)
+    return Status(Code::invalid_argument)
+           << device << ": rate " << shortest_text(hz).view()
+           << " Hz: expected one that is a fraction with a denominator up to 100000";
   std::ifstream enable(layout_.enable);
   if (enable.get() == '0') {
-    if (!write_line(layout_.enable, "1")) return Status(Code::io_error) << layout_.enable.string() << ": the buffer is off and cannot be turned on; write 1 there, which takes the rights of an administrator";
+    if (!write_line(layout_.enable, "1"))
+      return Status(Code::io_error) << layout_.enable.string()
+                                    << ": the buffer is off and cannot be turned on; write 1 there, which "
+                                       "takes the rights of an administrator";
     turned_on_ = true;
   }
   return input_.open(buffer.empty() ? "/dev/" + folder.filename().string() : std::string(buffer));
@@ -74,7 +91,11 @@ Status Iio::prepare(PrepareContext& context) noexcept {
   format.kind = Kind::audio;
   format.dtype = DType::float32;
   format.channels = static_cast<std::int32_t>(layout_.channels.size());
-  format.clock = {.sample_rate = grid_rate_.samples, .hop = grid_rate_.seconds, .begin = 0, .span = grid_rate_.seconds, .denominator = 1};
+  format.clock = {.sample_rate = grid_rate_.samples,
+                  .hop = grid_rate_.seconds,
+                  .begin = 0,
+                  .span = grid_rate_.seconds,
+                  .denominator = 1};
   format.source = device;
   context.max_output = context.max_input;
   return {};
@@ -88,7 +109,9 @@ Result<bool> Iio::next() {
     at_ = 0;
     RUNNEL_ASSIGN(const std::size_t count, input_.read(std::span(bytes_).subspan(filled_)));
     if (count == 0) {
-      if (filled_ > 0 && !input_.was_stopped()) return Status(Code::invalid_data) << input_.name() << ": ended within a scan, after " << filled_ << " of its " << size << " bytes";
+      if (filled_ > 0 && !input_.was_stopped())
+        return Status(Code::invalid_data) << input_.name() << ": ended within a scan, after " << filled_
+                                          << " of its " << size << " bytes";
       return false;
     }
     filled_ += count;
@@ -106,8 +129,9 @@ Result<bool> Iio::place() {
   }
   if (found.verdict == TimeGrid::Verdict::irregular) ++irregular_;
   if (static_cast<double>(found.missing) > max_gap * grid_rate_.hz()) {
-    return Status(Code::invalid_data) << input_.name() << ": expected a jump of the time stamps of at most " << shortest_text(max_gap).view() << " s (max_gap), found "
-                                      << stamp << " ns, " << found.missing << " scans further than the one before";
+    return Status(Code::invalid_data) << input_.name() << ": expected a jump of the time stamps of at most "
+                                      << shortest_text(max_gap).view() << " s (max_gap), found " << stamp
+                                      << " ns, " << found.missing << " scans further than the one before";
   }
   lost_ += found.missing;
   grid_->take(stamp, found);
@@ -146,7 +170,9 @@ Status Iio::process(const Block&, Output& out) noexcept {
 Text Iio::note() const noexcept {
   Text text;
   if (dropped_ > 0) text << device << ": " << dropped_ << " scans out of order were left out";
-  if (irregular_ > 0) text << (text.view().empty() ? device : std::string_view()) << (text.view().empty() ? ": " : ", ") << irregular_ << " scans were off their place in time by more than the tolerance";
+  if (irregular_ > 0)
+    text << (text.view().empty() ? device : std::string_view()) << (text.view().empty() ? ": " : ", ")
+         << irregular_ << " scans were off their place in time by more than the tolerance";
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Sensors of Linux's industrial I/O, through their buffers: accelerometers, gyroscopes, converters that the kernel has drivers for.
+// Sensors of Linux's industrial I/O, through their buffers: accelerometers, gyroscopes, converters that the
+// kernel has drivers for.
 #pragma once
 
 #include <optional>
@@ -13,8 +14,9 @@
 
 namespace runnel::pipeline {
 
-// Gives every scan when it comes, in the units of the kernel's interface. With time stamps, sample i is the i-th place on the grid of the rate, and scans
-// that are missing are a gap. Turns the buffer on when it is off, and off again at the end.
+// Gives every scan when it comes, in the units of the kernel's interface. With time stamps, sample i is the
+// i-th place on the grid of the rate, and scans that are missing are a gap. Turns the buffer on when it is
+// off, and off again at the end.
 class Iio final : public Node, public LiveSource {
  public:
   static const NodeType type;
@@ -38,17 +40,19 @@ class Iio final : public Node, public LiveSource {
   Result<bool> next();
   // False when the scan is left out.
   Result<bool> place();
-  [[nodiscard]] std::span<const std::byte> scan() const noexcept { return std::span(bytes_).subspan(at_, layout_.scan_bytes); }
+  [[nodiscard]] std::span<const std::byte> scan() const noexcept {
+    return std::span(bytes_).subspan(at_, layout_.scan_bytes);
+  }
 
   IioLayout layout_;
   ByteInput input_;
   bool turned_on_ = false;
-  std::vector<std::byte> bytes_;     // scans that were read, the first of them at at_
+  std::vector<std::byte> bytes_;  // scans that were read, the first of them at at_
   std::size_t at_ = 0, filled_ = 0;
-  bool held_ = false;                // scan() waits to be given
+  bool held_ = false;  // scan() waits to be given
   std::optional<TimeGrid> grid_;
   Rate grid_rate_;
-  std::int64_t lost_ = 0;            // in front of scan()
+  std::int64_t lost_ = 0;  // in front of scan()
   std::int64_t dropped_ = 0, irregular_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// How a sensor of Linux's industrial I/O puts its values into the bytes that it gives: read from the folder that describes it.
+// How a sensor of Linux's industrial I/O puts its values into the bytes that it gives: read from the folder
+// that describes it.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +14,15 @@
 
 namespace runnel::pipeline {
 
-// One value of a scan. Its format is "[le|be]:[s|u]BITS/STORAGEBITS>>SHIFT" (Documentation/ABI/testing/sysfs-bus-iio of Linux).
+// One value of a scan. Its format is "[le|be]:[s|u]BITS/STORAGEBITS>>SHIFT"
+// (Documentation/ABI/testing/sysfs-bus-iio of Linux).
 struct IioElement {
   std::string name;                  // "in_accel_x"
   std::int64_t index = 0;            // its order
   std::size_t place = 0, bytes = 0;  // in the scan
   int bits = 0, shift = 0;
   bool big_endian = false, is_signed = false;
-  double scale = 1, offset = 0;      // the value is (raw + offset) * scale, in the units of that kernel interface
+  double scale = 1, offset = 0;  // the value is (raw + offset) * scale, in the units of that kernel interface
 
   // The integer that `scan`, a whole one, holds; as 64 bits, of unsigned ones the same bits.
   [[nodiscard]] std::int64_t raw(std::span<const std::byte> scan) const noexcept;
@@ -31,12 +33,13 @@ struct IioLayout {
   std::vector<IioElement> channels;  // in the order of the scan
   IioElement time;                   // nanoseconds; bytes == 0: scans have no time stamp
   std::size_t scan_bytes = 0;
-  double rate = 0;                   // Hz; 0: the device does not say
-  std::filesystem::path enable;      // the file that turns the buffer on with "1" and off with "0"
+  double rate = 0;               // Hz; 0: the device does not say
+  std::filesystem::path enable;  // the file that turns the buffer on with "1" and off with "0"
 };
 
-// Of the elements that are enabled. Error: not_found (no such device, or one without buffer), invalid_data (no element but the time stamp is enabled; a
-// file that holds something else, which is named), unsupported (formats that are none of the above, more than 64 bits).
+// Of the elements that are enabled. Error: not_found (no such device, or one without buffer), invalid_data
+// (no element but the time stamp is enabled; a file that holds something else, which is named), unsupported
+// (formats that are none of the above, more than 64 bits).
 Result<IioLayout> read_iio_layout(const std::filesystem::path& device);
 
 }  // namespace runnel::pipeline

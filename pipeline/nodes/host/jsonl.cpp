@@ -8,7 +8,8 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Jsonl::path>("path", "", "file to write; empty: standard output"),
-    text_parameter<&Jsonl::source>("source", "", "name in the records; empty: that of the recording or device"),
+    text_parameter<&Jsonl::source>("source", "",
+                                   "name in the records; empty: that of the recording or device"),
 };
 
 }  // namespace

@@ -11,14 +11,16 @@
 
 namespace runnel::pipeline {
 
-// Writes to standard output, line by line as events come, or to a file that appears when the run has succeeded.
+// Writes to standard output, line by line as events come, or to a file that appears when the run has
+// succeeded.
 class Jsonl final : public Node {
  public:
   static const NodeType type;
 
-  std::string_view path;             // empty: standard output
-  std::string_view source;           // empty: the name of the recording or device
-  // For programs that gather records themselves: takes each line, without the newline, instead of the standard output.
+  std::string_view path;    // empty: standard output
+  std::string_view source;  // empty: the name of the recording or device
+  // For programs that gather records themselves: takes each line, without the newline, instead of the
+  // standard output.
   std::function<void(std::string_view)> sink;
 
   // Another name in the records, for graphs that read one recording after the other.

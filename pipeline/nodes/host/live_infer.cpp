@@ -71,7 +71,9 @@ Status LiveInfer::flush(Output& out) noexcept {
 
 Text LiveInfer::note() const noexcept {
   Text text = Infer::note();
-  if (skipped_ > 0) text << (text.view().empty() ? "" : "; ") << "processing did not keep up: " << skipped_ << " frames of the model were skipped (overload=skip-inference)";
+  if (skipped_ > 0)
+    text << (text.view().empty() ? "" : "; ") << "processing did not keep up: " << skipped_
+         << " frames of the model were skipped (overload=skip-inference)";
   return text;
 }
 

@@ -5,8 +5,8 @@
 
 namespace runnel::pipeline {
 
-// While it skips, what comes in is not run, and every output frame that would have come of it has the value 0 everywhere, so that indices go on
-// and nothing is decided. Behind that the model starts afresh, on its grid.
+// While it skips, what comes in is not run, and every output frame that would have come of it has the value 0
+// everywhere, so that indices go on and nothing is decided. Behind that the model starts afresh, on its grid.
 class LiveInfer final : public Infer {
  public:
   static const NodeType type;
@@ -28,10 +28,10 @@ class LiveInfer final : public Infer {
   void count(const Output& out) noexcept;
 
   bool skip_blocks_ = false;
-  bool behind_ = false;              // frames were skipped, and the model has begun afresh since then
-  std::int64_t next_ = 0;            // index of the next output frame to give
-  std::int64_t resume_ = 0;          // of the first one that the model will give, when behind_
-  std::int64_t normal_ = 0;          // frames that the model gives at most at once
+  bool behind_ = false;      // frames were skipped, and the model has begun afresh since then
+  std::int64_t next_ = 0;    // index of the next output frame to give
+  std::int64_t resume_ = 0;  // of the first one that the model will give, when behind_
+  std::int64_t normal_ = 0;  // frames that the model gives at most at once
   std::size_t frame_bytes_ = 0;
   std::int64_t skipped_ = 0;
 };

@@ -18,19 +18,30 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&Mqtt::broker>("broker", "", "HOST:PORT of the broker"),
-    text_parameter<&Mqtt::topic>("topic", "", "where to publish; {label}, {source} and the other fields of an event may be part of it"),
-    text_parameter<&Mqtt::client>("client", "", "name of the session, which no other client may have; empty: made from the names of machine, broker and topic"),
+    text_parameter<&Mqtt::topic>(
+        "topic", "",
+        "where to publish; {label}, {source} and the other fields of an event may be part of it"),
+    text_parameter<&Mqtt::client>("client", "",
+                                  "name of the session, which no other client may have; empty: made from the "
+                                  "names of machine, broker and topic"),
     parameter<&Mqtt::qos>("qos", "", 0, 2, "0: at most once; 1: at least once; 2: exactly once"),
-    switch_parameter<&Mqtt::retain>("retain", "the broker keeps the latest one for those who subscribe later"),
+    switch_parameter<&Mqtt::retain>("retain",
+                                    "the broker keeps the latest one for those who subscribe later"),
     parameter<&Mqtt::queue>("queue", "", 1, 10000000, "records that wait while the broker is away"),
-    text_parameter<&Mqtt::full>("full", "drop-oldest|drop-newest", "what is dropped, and counted, when the queue is full"),
-    parameter<&Mqtt::keepalive>("keepalive", "s", 5, 65535, "how often broker and client look after each other"),
+    text_parameter<&Mqtt::full>("full", "drop-oldest|drop-newest",
+                                "what is dropped, and counted, when the queue is full"),
+    parameter<&Mqtt::keepalive>("keepalive", "s", 5, 65535,
+                                "how often broker and client look after each other"),
     parameter<&Mqtt::retry>("retry", "s", 1, 3600, "longest time between two attempts to connect"),
-    parameter<&Mqtt::linger>("linger", "s", 0, 3600, "at the end, how long to wait until the broker has everything"),
+    parameter<&Mqtt::linger>("linger", "s", 0, 3600,
+                             "at the end, how long to wait until the broker has everything"),
     text_parameter<&Mqtt::user>("user", "", "name to sign in with; empty: none"),
     text_parameter<&Mqtt::password_file>("password_file", "", "file with the password on its first line"),
-    text_parameter<&Mqtt::ca>("ca", "", "file with the certificates that the broker's is checked against: encrypted with TLS; empty: not encrypted"),
-    text_parameter<&Mqtt::source>("source", "", "name in the records; empty: that of the recording or device"),
+    text_parameter<&Mqtt::ca>("ca", "",
+                              "file with the certificates that the broker's is checked against: encrypted "
+                              "with TLS; empty: not encrypted"),
+    text_parameter<&Mqtt::source>("source", "",
+                                  "name in the records; empty: that of the recording or device"),
 };
 
 constexpr int kDefaultPort = 1883;
@@ -48,7 +59,10 @@ struct Library {
 
 // What fills a place in a topic must not be read as levels or wildcards.
 std::string level_of_topic(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char letter) { return letter == '/' || letter == '+' || letter == '#' || letter < 32; }, '_');
+  std::replace_if(
+      text.begin(), text.end(),
+      [](unsigned char letter) { return letter == '/' || letter == '+' || letter == '#' || letter < 32; },
+      '_');
   return text;
 }
 
@@ -63,7 +77,9 @@ std::string made_up_name(std::string_view broker, std::string_view topic) {
 
 const NodeType Mqtt::type = {
     .name = "mqtt",
-    .help = "Publishes events and gaps as JSON to an MQTT broker, in a persistent session; keeps them while the broker is away.",
+    .help =
+        "Publishes events and gaps as JSON to an MQTT broker, in a persistent session; keeps them while the "
+        "broker is away.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -80,34 +96,46 @@ Mqtt::~Mqtt() { stop(); }
 
 Status Mqtt::configure() noexcept {
   const bool has_port = broker.rfind(':') != std::string_view::npos && broker.back() != ']';
-  RUNNEL_ASSIGN(const SocketAddress address, SocketAddress::parse(std::string(broker) + (has_port ? "" : ":" + std::to_string(kDefaultPort))));
+  RUNNEL_ASSIGN(
+      const SocketAddress address,
+      SocketAddress::parse(std::string(broker) + (has_port ? "" : ":" + std::to_string(kDefaultPort))));
   const char* const end = address.port.data() + address.port.size();
   const auto [stop, error] = std::from_chars(address.port.data(), end, port_);
   if (address.is_unix || error != std::errc() || stop != end || port_ < 1 || port_ > 65535) {
-    return Status(Code::invalid_argument) << "broker=" << broker << ": expected HOST:PORT with a port from 1 to 65535";
+    return Status(Code::invalid_argument)
+           << "broker=" << broker << ": expected HOST:PORT with a port from 1 to 65535";
   }
   host_ = address.host;
   client_ = client.empty() ? made_up_name(broker, topic) : std::string(client);
-  if (topic.empty() || topic.find_first_of("+#") != std::string_view::npos) return Status(Code::invalid_argument) << "topic=" << topic << ": expected a topic without + and #";
+  if (topic.empty() || topic.find_first_of("+#") != std::string_view::npos)
+    return Status(Code::invalid_argument) << "topic=" << topic << ": expected a topic without + and #";
   return {};
 }
 
 Status Mqtt::start() noexcept {
   static const Library library;
   session_ = mosquitto_new(client_.c_str(), false, this);
-  if (session_ == nullptr) return Status(Code::io_error) << "client=" << client_ << ": the session cannot be made";
-  const auto refused = [](std::string_view what, int code) { return Status(Code::io_error) << what << ": " << mosquitto_strerror(code); };
+  if (session_ == nullptr)
+    return Status(Code::io_error) << "client=" << client_ << ": the session cannot be made";
+  const auto refused = [](std::string_view what, int code) {
+    return Status(Code::io_error) << what << ": " << mosquitto_strerror(code);
+  };
   if (!user.empty()) {
     std::string password;
     if (!password_file.empty()) {
       std::ifstream in{std::string(password_file)};
-      if (!std::getline(in, password)) return Status(Code::not_found) << "password_file=" << password_file << ": cannot be read";
+      if (!std::getline(in, password))
+        return Status(Code::not_found) << "password_file=" << password_file << ": cannot be read";
     }
-    const int code = mosquitto_username_pw_set(session_, std::string(user).c_str(), password_file.empty() ? nullptr : password.c_str());
+    const int code = mosquitto_username_pw_set(session_, std::string(user).c_str(),
+                                               password_file.empty() ? nullptr : password.c_str());
     if (code != MOSQ_ERR_SUCCESS) return refused("user", code);
   }
   if (!ca.empty()) {
-    if (const int code = mosquitto_tls_set(session_, std::string(ca).c_str(), nullptr, nullptr, nullptr, nullptr); code != MOSQ_ERR_SUCCESS) return refused("ca", code);
+    if (const int code =
+            mosquitto_tls_set(session_, std::string(ca).c_str(), nullptr, nullptr, nullptr, nullptr);
+        code != MOSQ_ERR_SUCCESS)
+      return refused("ca", code);
   }
   mosquitto_connect_callback_set(session_, Callbacks::connect);
   mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
@@ -125,8 +153,10 @@ Status Mqtt::start() noexcept {
 // (The library's own thread gives up when the broker is away at the start.)
 void Mqtt::work() {
   for (bool again = false; !leaving_; again = true) {
-    int code = again ? mosquitto_reconnect_async(session_) : mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive));
-    for (int rest = kGoodbyeLoops; code == MOSQ_ERR_SUCCESS && rest > 0; rest -= leaving_ ? 1 : 0) code = mosquitto_loop(session_, kLoopMilliseconds, 1);
+    int code = again ? mosquitto_reconnect_async(session_)
+                     : mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive));
+    for (int rest = kGoodbyeLoops; code == MOSQ_ERR_SUCCESS && rest > 0; rest -= leaving_ ? 1 : 0)
+      code = mosquitto_loop(session_, kLoopMilliseconds, 1);
     if (leaving_) return;
     pause_ = static_cast<int>(std::clamp<std::int64_t>(2 * pause_, 1, retry));
     pollfd polled{leave_.descriptor(), POLLIN, 0};
@@ -138,14 +168,18 @@ void Mqtt::connected(int code) {
   const std::lock_guard lock(mutex_);
   connected_ = code == 0;
   if (connected_) pause_ = 0;
-  if (connected_) publish_waiting();
-  else book_.say(std::string(broker) + " refuses the connection: " + mosquitto_connack_string(code) + "; trying again");
+  if (connected_)
+    publish_waiting();
+  else
+    book_.say(std::string(broker) + " refuses the connection: " + mosquitto_connack_string(code) +
+              "; trying again");
 }
 
 void Mqtt::disconnected(int code) {
   const std::lock_guard lock(mutex_);
   connected_ = false;
-  if (code != 0) book_.say("the connection to " + std::string(broker) + " was lost; records wait until it is back");
+  if (code != 0)
+    book_.say("the connection to " + std::string(broker) + " was lost; records wait until it is back");
 }
 
 void Mqtt::acknowledged(int number) {
@@ -156,25 +190,32 @@ void Mqtt::acknowledged(int number) {
   if (sent_.empty() && waiting_.empty()) all_done_.notify_all();
 }
 
-// With the mutex held. A message that the library has taken is its own to bring through, whatever happens to the connection.
+// With the mutex held. A message that the library has taken is its own to bring through, whatever happens to
+// the connection.
 void Mqtt::publish_waiting() {
   while (connected_ && !waiting_.empty() && sent_.size() < kMostSent) {
     const Message& message = waiting_.front();
     int number = 0;
-    const int code = mosquitto_publish(session_, &number, message.topic.c_str(), static_cast<int>(message.payload.size()), message.payload.data(), static_cast<int>(qos), retain);
+    const int code =
+        mosquitto_publish(session_, &number, message.topic.c_str(), static_cast<int>(message.payload.size()),
+                          message.payload.data(), static_cast<int>(qos), retain);
     const bool connection = code == MOSQ_ERR_NO_CONN || code == MOSQ_ERR_CONN_LOST || code == MOSQ_ERR_ERRNO;
     if (connection && qos == 0) return;
-    if (code == MOSQ_ERR_SUCCESS || connection) sent_.insert(number);
-    else book_.failed(std::string(broker) + ": a record was not published: " + mosquitto_strerror(code));
+    if (code == MOSQ_ERR_SUCCESS || connection)
+      sent_.insert(number);
+    else
+      book_.failed(std::string(broker) + ": a record was not published: " + mosquitto_strerror(code));
     waiting_.pop_front();
   }
 }
 
 void Mqtt::put(Message message) {
   const std::lock_guard lock(mutex_);
-  if (!connected_ && waiting_.empty()) book_.say("there is no connection to " + std::string(broker) + "; records wait until there is");
+  if (!connected_ && waiting_.empty())
+    book_.say("there is no connection to " + std::string(broker) + "; records wait until there is");
   if (static_cast<std::int64_t>(waiting_.size()) >= queue) {
-    book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " + std::string(broker) + " already");
+    book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " +
+                  std::string(broker) + " already");
     if (full == "drop-newest") return;
     waiting_.pop_front();
   }
@@ -214,11 +255,13 @@ void Mqtt::stop() noexcept {
 Status Mqtt::finish() noexcept {
   {
     std::unique_lock lock(mutex_);
-    all_done_.wait_for(lock, std::chrono::duration<double>(linger), [this] { return sent_.empty() && waiting_.empty(); });
+    all_done_.wait_for(lock, std::chrono::duration<double>(linger),
+                       [this] { return sent_.empty() && waiting_.empty(); });
   }
   stop();
   const std::string why = std::string(broker) + ": the time to wait for it (linger) was up";
-  for (std::size_t left = sent_.size(); left > 0; --left) book_.failed(why + ", and a record was not acknowledged");
+  for (std::size_t left = sent_.size(); left > 0; --left)
+    book_.failed(why + ", and a record was not acknowledged");
   for (; !waiting_.empty(); waiting_.pop_front()) book_.dropped(why);
   sent_.clear();
   return {};

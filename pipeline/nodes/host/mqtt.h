@@ -15,9 +15,10 @@ struct mosquitto;
 
 namespace runnel::pipeline {
 
-// At QoS 1 every record is kept until the broker has acknowledged it, and is published again after a broken connection, so that it arrives at least
-// once. The session is persistent: its name, `client`, should stay the same from run to run and be the only one of its kind. While the broker is away,
-// up to `queue` records wait; beyond that the oldest or newest of them are dropped.
+// At QoS 1 every record is kept until the broker has acknowledged it, and is published again after a broken
+// connection, so that it arrives at least once. The session is persistent: its name, `client`, should stay
+// the same from run to run and be the only one of its kind. While the broker is away, up to `queue` records
+// wait; beyond that the oldest or newest of them are dropped.
 class Mqtt final : public Action {
  public:
   static const NodeType type;
@@ -29,9 +30,9 @@ class Mqtt final : public Action {
   bool retain = false;
   std::int64_t queue = 1000;
   std::string_view full = "drop-oldest";
-  std::int64_t keepalive = 30;       // s
-  std::int64_t retry = 30;           // s
-  double linger = 10;                // s
+  std::int64_t keepalive = 30;  // s
+  std::int64_t retry = 30;      // s
+  double linger = 10;           // s
   std::string_view user, password_file, ca;
 
   ~Mqtt() override;
@@ -65,12 +66,12 @@ class Mqtt final : public Action {
   Wake leave_;
   std::atomic<bool> leaving_{false};
   std::thread thread_;
-  int pause_ = 0;                    // s until the next attempt to connect; of the thread
-  std::mutex mutex_;                 // of all below
+  int pause_ = 0;     // s until the next attempt to connect; of the thread
+  std::mutex mutex_;  // of all below
   std::condition_variable all_done_;
   bool connected_ = false;
-  std::deque<Message> waiting_;      // not yet given to the library
-  std::set<int> sent_;               // numbers of those that are, until they are acknowledged
+  std::deque<Message> waiting_;  // not yet given to the library
+  std::set<int> sent_;           // numbers of those that are, until they are acknowledged
 };
 
 }  // namespace runnel::pipeline

@@ -32,13 +32,16 @@ namespace runnel::pipeline {
 
 NodeTable host_nodes() noexcept {
   static const std::vector<const NodeType*> nodes = [] {
-    std::vector<const NodeType*> all = {&WavSource::type, &CsvSource::type, &NpySource::type, &StdinSource::type, &TcpSource::type, &Sensor::type, &Iio::type};
+    std::vector<const NodeType*> all = {&WavSource::type,   &CsvSource::type, &NpySource::type,
+                                        &StdinSource::type, &TcpSource::type, &Sensor::type,
+                                        &Iio::type};
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&Alsa::type);
 #endif
     const NodeTable device = device_nodes();
     for (const NodeType* type : device) all.push_back(type == &Infer::type ? &LiveInfer::type : type);
-    all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type, &Record::type, &Command::type, &Send::type, &Watch::type});
+    all.insert(all.end(), {&History::type, &WavSink::type, &Npy::type, &Png::type, &Jsonl::type,
+                           &Record::type, &Command::type, &Send::type, &Watch::type});
 #ifdef RUNNEL_HAVE_ALSA
     all.push_back(&AlsaSink::type);
 #endif

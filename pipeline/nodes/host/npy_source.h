@@ -9,7 +9,8 @@
 
 namespace runnel::pipeline {
 
-// Gives the numbers as they are, made float32 where they are of another type; [time] is one channel. Reads piece by piece.
+// Gives the numbers as they are, made float32 where they are of another type; [time] is one channel. Reads
+// piece by piece.
 class NpySource final : public Node {
  public:
   static const NodeType type;
@@ -29,7 +30,7 @@ class NpySource final : public Node {
   DType dtype_ = DType::float32;
   std::int64_t channels_ = 1, rows_ = 0, position_ = 0;
   std::int64_t replaced_ = 0;
-  std::vector<std::byte> raw_;       // of one block
+  std::vector<std::byte> raw_;  // of one block
 };
 
 }  // namespace runnel::pipeline

@@ -28,7 +28,10 @@ Status PcmSource::check_start() const noexcept {
   constexpr std::string_view kHeaders[] = {"RIFF", "fLaC", "OggS", "FORM", "caff"};
   const std::string_view start(reinterpret_cast<const char*>(bytes_.data()), std::min<std::size_t>(have_, 4));
   for (const std::string_view header : kHeaders) {
-    if (start == header) return Status(Code::invalid_data) << input_.name() << ": begins with " << header << ", as a sound file does: expected samples without a header (`wav` reads files)";
+    if (start == header)
+      return Status(Code::invalid_data)
+             << input_.name() << ": begins with " << header
+             << ", as a sound file does: expected samples without a header (`wav` reads files)";
   }
   return {};
 }
@@ -40,7 +43,9 @@ Status PcmSource::check(std::int64_t frames) noexcept {
     float value = 0;
     std::memcpy(&value, bytes_.data() + static_cast<std::size_t>(i) * sizeof value, sizeof value);
     if (std::isfinite(value)) continue;
-    if (nan == "error") return Status(Code::invalid_data) << input_.name() << ": sample " << position_ + i / channels << " is infinite or not a number (nan=zero replaces such samples)";
+    if (nan == "error")
+      return Status(Code::invalid_data) << input_.name() << ": sample " << position_ + i / channels
+                                        << " is infinite or not a number (nan=zero replaces such samples)";
     ++replaced_;
   }
   return {};
@@ -54,7 +59,8 @@ Status PcmSource::process(const Block&, Output& out) noexcept {
     have_ += count;
     if (count == 0) {
       if (have_ > 0 && truncated == "error" && !input_.was_stopped()) {
-        return Status(Code::invalid_data) << input_.name() << ": ends " << have_ << " bytes into a frame of " << frame_bytes_ << " bytes (truncated=accept leaves them out)";
+        return Status(Code::invalid_data) << input_.name() << ": ends " << have_ << " bytes into a frame of "
+                                          << frame_bytes_ << " bytes (truncated=accept leaves them out)";
       }
       cut_ = have_;
       out.end = true;
@@ -75,8 +81,11 @@ Status PcmSource::process(const Block&, Output& out) noexcept {
 
 Text PcmSource::note() const noexcept {
   Text text;
-  if (replaced_ > 0) text << input_.name() << ": " << replaced_ << " samples were infinite or not a number and became 0";
-  if (cut_ > 0) text << (replaced_ > 0 ? "; " : "") << input_.name() << ": ended within a frame, " << cut_ << " bytes were left out";
+  if (replaced_ > 0)
+    text << input_.name() << ": " << replaced_ << " samples were infinite or not a number and became 0";
+  if (cut_ > 0)
+    text << (replaced_ > 0 ? "; " : "") << input_.name() << ": ended within a frame, " << cut_
+         << " bytes were left out";
   return text;
 }
 

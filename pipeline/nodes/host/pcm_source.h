@@ -11,7 +11,8 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 as soon as some frames are there. Interleaved samples of one kind; frames may be cut anywhere between two reads.
+// Gives float32 as soon as some frames are there. Interleaved samples of one kind; frames may be cut anywhere
+// between two reads.
 class PcmSource : public Node, public LiveSource {
  public:
   std::string_view format = "s16";
@@ -41,19 +42,25 @@ class PcmSource : public Node, public LiveSource {
   SampleCode code_ = SampleCode::s16;
   std::size_t frame_bytes_ = 2;
   std::vector<std::byte> bytes_;
-  std::size_t have_ = 0;             // of bytes_
-  std::int64_t position_ = 0;        // frames given
-  std::int64_t replaced_ = 0;        // values that were no finite numbers
-  std::size_t cut_ = 0;              // bytes of a frame that did not come whole
+  std::size_t have_ = 0;       // of bytes_
+  std::int64_t position_ = 0;  // frames given
+  std::int64_t replaced_ = 0;  // values that were no finite numbers
+  std::size_t cut_ = 0;        // bytes of a frame that did not come whole
 };
 
 // The parameters that they share.
 inline constexpr Parameter kPcmParameters[] = {
-    text_parameter<&PcmSource::format>("format", "s16|s32|s24|s24_3|float", "little-endian samples: integers of 16, 32, 24 in 32, and 24 bits in 3 bytes, or float32"),
+    text_parameter<&PcmSource::format>(
+        "format", "s16|s32|s24|s24_3|float",
+        "little-endian samples: integers of 16, 32, 24 in 32, and 24 bits in 3 bytes, or float32"),
     parameter<&PcmSource::rate>("rate", "Hz", 1, 768000, "samples per second and channel"),
     parameter<&PcmSource::channels>("channels", "", 1, 1024, "interleaved channels"),
-    text_parameter<&PcmSource::nan>("nan", "error|zero", "float samples that are infinite or not a number: refused, or replaced by 0 and counted"),
-    text_parameter<&PcmSource::truncated>("truncated", "error|accept", "a stream that ends within a frame: refused, or taken as far as it goes"),
+    text_parameter<&PcmSource::nan>(
+        "nan", "error|zero",
+        "float samples that are infinite or not a number: refused, or replaced by 0 and counted"),
+    text_parameter<&PcmSource::truncated>(
+        "truncated", "error|accept",
+        "a stream that ends within a frame: refused, or taken as far as it goes"),
 };
 
 }  // namespace runnel::pipeline

@@ -10,7 +10,8 @@
 
 namespace runnel::pipeline {
 
-// Keeps at most `width` columns, whatever the length of the recording; the file is written at the end. Frames that were lost stay grey.
+// Keeps at most `width` columns, whatever the length of the recording; the file is written at the end. Frames
+// that were lost stay grey.
 class Png final : public Node {
  public:
   static const NodeType type;
@@ -33,7 +34,7 @@ class Png final : public Node {
   Format format_;
   std::optional<HeatMap> map_;
   HeatMap::Labels labels_;
-  std::vector<float> values_;        // of one frame
+  std::vector<float> values_;  // of one frame
 };
 
 }  // namespace runnel::pipeline

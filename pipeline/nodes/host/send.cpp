@@ -15,13 +15,15 @@ namespace {
 constexpr Parameter kParameters[] = {
     text_parameter<&Send::to>("to", "", "tcp:HOST:PORT or unix:PATH", true),
     parameter<&Send::queue>("queue", "", 1, 10000000, "records that wait while there is no connection"),
-    text_parameter<&Send::full>("full", "drop-oldest|drop-newest", "what is dropped, and counted, when the queue is full"),
+    text_parameter<&Send::full>("full", "drop-oldest|drop-newest",
+                                "what is dropped, and counted, when the queue is full"),
     parameter<&Send::retry>("retry", "s", 0.1, 3600, "longest time between two attempts to connect"),
     parameter<&Send::linger>("linger", "s", 0, 3600, "at the end, how long to wait until everything is sent"),
-    text_parameter<&Send::source>("source", "", "name in the records; empty: that of the recording or device"),
+    text_parameter<&Send::source>("source", "",
+                                  "name in the records; empty: that of the recording or device"),
 };
 
-constexpr int kFirstPause = 100;             // ms
+constexpr int kFirstPause = 100;  // ms
 constexpr int kConnectMilliseconds = 5000;
 constexpr int kForEver = -1;
 
@@ -29,7 +31,9 @@ constexpr int kForEver = -1;
 
 const NodeType Send::type = {
     .name = "send",
-    .help = "Sends events and gaps as JSON, one object per line, to a TCP or Unix socket; connects again when the connection is lost.",
+    .help =
+        "Sends events and gaps as JSON, one object per line, to a TCP or Unix socket; connects again when "
+        "the connection is lost.",
     .input = {static_cast<Kinds>(Kind::events), "events"},
     .output = {},
     .parameters = kParameters,
@@ -48,7 +52,8 @@ Status Send::configure() noexcept {
 }
 
 Status Send::start() noexcept {
-  if (wake_.descriptor() < 0 || leave_.descriptor() < 0) return Status(Code::io_error) << "the system gives no event descriptor";
+  if (wake_.descriptor() < 0 || leave_.descriptor() < 0)
+    return Status(Code::io_error) << "the system gives no event descriptor";
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
@@ -63,7 +68,8 @@ void Send::put(std::string line) {
     const std::lock_guard lock(mutex_);
     const bool is_full = static_cast<std::int64_t>(lines_.size()) >= queue;
     if (is_full) {
-      book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " + std::string(to) + " already");
+      book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " + std::string(to) +
+                    " already");
       // One that has begun to go out goes out.
       const std::size_t oldest = sending_ ? 1 : 0;
       if (full == "drop-newest" || lines_.size() <= oldest) return;
@@ -99,7 +105,8 @@ bool Send::connect() {
 }
 
 bool Send::wait(int milliseconds) {
-  pollfd polled[3] = {{leave_.descriptor(), POLLIN, 0}, {socket_.number(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}};
+  pollfd polled[3] = {
+      {leave_.descriptor(), POLLIN, 0}, {socket_.number(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}};
   // Without a connection, only time and the end matter.
   if (!socket_.is_open()) {
     poll(polled, 1, milliseconds);
@@ -114,8 +121,10 @@ bool Send::wait(int milliseconds) {
   if ((polled[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
     char ignored[512];
     const ssize_t count = recv(socket_.number(), ignored, sizeof ignored, 0);
-    if (count == 0) lost_connection("the other side closed the connection");
-    else if (count < 0 && errno != EAGAIN) lost_connection(std::strerror(errno));
+    if (count == 0)
+      lost_connection("the other side closed the connection");
+    else if (count < 0 && errno != EAGAIN)
+      lost_connection(std::strerror(errno));
   }
   return !leaving_;
 }
@@ -163,7 +172,8 @@ Status Send::finish() noexcept {
   leave_.up();
   if (thread_.joinable()) thread_.join();
   socket_.close();
-  for (; !lines_.empty(); lines_.pop_front()) book_.dropped("the time to wait for " + std::string(to) + " (linger) was up");
+  for (; !lines_.empty(); lines_.pop_front())
+    book_.dropped("the time to wait for " + std::string(to) + " (linger) was up");
   return {};
 }
 

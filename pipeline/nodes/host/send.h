@@ -13,9 +13,10 @@
 
 namespace runnel::pipeline {
 
-// Connects at the start, and again whenever the connection is lost, at growing distances up to `retry`. Meanwhile records wait in a queue of `queue`;
-// beyond that the oldest or the newest are dropped. A record counts as done when the system has taken all of it; a line that was cut by a lost
-// connection is sent again as a whole. Gaps are sent too. What comes back is not read.
+// Connects at the start, and again whenever the connection is lost, at growing distances up to `retry`.
+// Meanwhile records wait in a queue of `queue`; beyond that the oldest or the newest are dropped. A record
+// counts as done when the system has taken all of it; a line that was cut by a lost connection is sent again
+// as a whole. Gaps are sent too. What comes back is not read.
 class Send final : public Action {
  public:
   static const NodeType type;
@@ -23,8 +24,8 @@ class Send final : public Action {
   std::string_view to;
   std::int64_t queue = 1000;
   std::string_view full = "drop-oldest";
-  double retry = 10;                 // s
-  double linger = 5;                 // s
+  double retry = 10;  // s
+  double linger = 5;  // s
 
   ~Send() override;
   Status start() noexcept override;
@@ -47,13 +48,13 @@ class Send final : public Action {
 
   SocketAddress address_;
   Wake wake_, leave_;
-  Descriptor socket_;                // of the thread, as are the next two
-  std::size_t sent_ = 0;             // bytes of the first line
-  int pause_ = 0;                    // ms until the next attempt to connect
-  std::mutex mutex_;                 // of the lines
+  Descriptor socket_;     // of the thread, as are the next two
+  std::size_t sent_ = 0;  // bytes of the first line
+  int pause_ = 0;         // ms until the next attempt to connect
+  std::mutex mutex_;      // of the lines
   std::condition_variable empty_;
   std::deque<std::string> lines_;
-  bool sending_ = false;             // the first one has begun: it stays
+  bool sending_ = false;  // the first one has begun: it stays
   std::atomic<bool> leaving_{false};
   std::thread thread_;
 };

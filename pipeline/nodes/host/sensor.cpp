@@ -10,28 +10,51 @@ constexpr Parameter kParameters[] = {
     text_parameter<&Sensor::path>("path", "", "serial line, FIFO or file; -: the standard input", true),
     required(parameter<&Sensor::rate>("rate", "Hz", 1e-5, 1e9, "rows per second")),
     parameter<&Sensor::baud>("baud", "", 1200, 3000000, "speed of a serial line"),
-    parameter<&Sensor::skip>("skip", "", -1, 1000000, "lines to leave out at the start; -1: one of a serial line, which may have begun before, and else none"),
-    text_parameter<&Sensor::columns>("columns", "", "channels, in their order: names, or numbers from 1 and ranges of them (2-4), with commas between them; empty: all but the time stamps"),
-    text_parameter<&Sensor::time>("time", "", "name or number of the column of time stamps; empty: there is none, and lost rows are not seen"),
+    parameter<&Sensor::skip>("skip", "", -1, 1000000,
+                             "lines to leave out at the start; -1: one of a serial line, which may have "
+                             "begun before, and else none"),
+    text_parameter<&Sensor::columns>("columns", "",
+                                     "channels, in their order: names, or numbers from 1 and ranges of them "
+                                     "(2-4), with commas between them; empty: all but the time stamps"),
+    text_parameter<&Sensor::time>(
+        "time", "",
+        "name or number of the column of time stamps; empty: there is none, and lost rows are not seen"),
     text_parameter<&Sensor::time_unit>("time_unit", "s|ms|us|ns|iso8601", "of the time stamps"),
-    text_parameter<&Sensor::separator>("separator", "auto|comma|semicolon|tab|space", "between cells; auto: the one that the first row has most of"),
-    text_parameter<&Sensor::decimal>("decimal", "point|comma", "what numbers have in front of their fraction"),
-    text_parameter<&Sensor::header>("header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
-    text_parameter<&Sensor::garbled>("garbled", "drop|error", "rows that cannot be read: counted, and lost, or refused"),
-    text_parameter<&Sensor::missing>("missing", "error|gap|hold|fill", "cells that are empty, infinite or not a number: refused, the row counted as lost, the row above's value, or that of fill"),
-    parameter<&Sensor::fill>("fill", "", -1e30, 1e30, "value for missing=fill and gaps=fill, and for hold where there is no row above"),
-    text_parameter<&Sensor::gaps>("gaps", "gap|error|hold|fill", "rows that the time stamps tell of and that are not there: counted as lost samples, refused, or made up"),
+    text_parameter<&Sensor::separator>("separator", "auto|comma|semicolon|tab|space",
+                                       "between cells; auto: the one that the first row has most of"),
+    text_parameter<&Sensor::decimal>("decimal", "point|comma",
+                                     "what numbers have in front of their fraction"),
+    text_parameter<&Sensor::header>(
+        "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
+    text_parameter<&Sensor::garbled>("garbled", "drop|error",
+                                     "rows that cannot be read: counted, and lost, or refused"),
+    text_parameter<&Sensor::missing>("missing", "error|gap|hold|fill",
+                                     "cells that are empty, infinite or not a number: refused, the row "
+                                     "counted as lost, the row above's value, or that of fill"),
+    parameter<&Sensor::fill>(
+        "fill", "", -1e30, 1e30,
+        "value for missing=fill and gaps=fill, and for hold where there is no row above"),
+    text_parameter<&Sensor::gaps>("gaps", "gap|error|hold|fill",
+                                  "rows that the time stamps tell of and that are not there: counted as lost "
+                                  "samples, refused, or made up"),
     parameter<&Sensor::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
-    text_parameter<&Sensor::irregular>("irregular", "error|accept", "rows further from their place in time than tolerance: refused, or taken as the next sample and counted"),
-    parameter<&Sensor::tolerance>("tolerance", "", 0, 0.5, "how far a row may be from its place, as a share of the distance of rows"),
-    text_parameter<&Sensor::out_of_order>("out_of_order", "error|drop", "rows that are not later than the one above: refused, or left out and counted"),
+    text_parameter<&Sensor::irregular>("irregular", "error|accept",
+                                       "rows further from their place in time than tolerance: refused, or "
+                                       "taken as the next sample and counted"),
+    parameter<&Sensor::tolerance>("tolerance", "", 0, 0.5,
+                                  "how far a row may be from its place, as a share of the distance of rows"),
+    text_parameter<&Sensor::out_of_order>(
+        "out_of_order", "error|drop",
+        "rows that are not later than the one above: refused, or left out and counted"),
 };
 
 }  // namespace
 
 const NodeType Sensor::type = {
     .name = "sensor",
-    .help = "Reads rows of numbers as they come, from a serial line, a FIFO or the standard input; one row per sample, one column per channel.",
+    .help =
+        "Reads rows of numbers as they come, from a serial line, a FIFO or the standard input; one row per "
+        "sample, one column per channel.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32 values as they are written, one channel per column"},
     .parameters = kParameters,
@@ -68,7 +91,10 @@ Result<bool> Sensor::read_row() {
     if (!placed_) ++in_a_row_;
     const bool too_many = static_cast<double>(in_a_row_) > std::max(10.0, grid_rate_.hz());
     if (taken.ok()) {
-      if (too_many) return Status(Code::invalid_data) << path << ": its clock went back: for a second or more, no time stamp was behind the latest one";
+      if (too_many)
+        return Status(Code::invalid_data)
+               << path
+               << ": its clock went back: for a second or more, no time stamp was behind the latest one";
       continue;
     }
     if (taken.status().code() != Code::invalid_data || garbled == "error" || too_many) return taken.status();
@@ -80,7 +106,8 @@ Result<bool> Sensor::read_row() {
 
 Text Sensor::note() const noexcept {
   Text text = CsvSource::note();
-  if (garbled_rows_ > 0) text << (text.view().empty() ? "" : "; ") << garbled_rows_ << " rows of " << path << " could not be read";
+  if (garbled_rows_ > 0)
+    text << (text.view().empty() ? "" : "; ") << garbled_rows_ << " rows of " << path << " could not be read";
   return text;
 }
 

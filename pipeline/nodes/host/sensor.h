@@ -6,8 +6,8 @@
 
 namespace runnel::pipeline {
 
-// As `csv`, but gives every row when it comes, and goes on where a recording would be refused: what cannot be read, is missing or comes twice is counted, and
-// lost samples are a gap.
+// As `csv`, but gives every row when it comes, and goes on where a recording would be refused: what cannot be
+// read, is missing or comes twice is counted, and lost samples are a gap.
 class Sensor final : public CsvSource, public LiveSource {
  public:
   static const NodeType type;
@@ -29,7 +29,7 @@ class Sensor final : public CsvSource, public LiveSource {
  private:
   ByteInput input_;
   std::int64_t garbled_rows_ = 0;
-  std::int64_t in_a_row_ = 0;        // rows out of order, one behind the other
+  std::int64_t in_a_row_ = 0;  // rows out of order, one behind the other
 };
 
 }  // namespace runnel::pipeline

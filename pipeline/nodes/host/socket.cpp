@@ -24,10 +24,13 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-std::string shown(const SocketAddress& address) { return address.is_unix ? "unix:" + address.path : "tcp:" + address.host + ":" + address.port; }
+std::string shown(const SocketAddress& address) {
+  return address.is_unix ? "unix:" + address.path : "tcp:" + address.host + ":" + address.port;
+}
 
 Status refused(const SocketAddress& address, const char* what, int error) {
-  return Status(error == ENOENT ? Code::not_found : Code::io_error) << shown(address) << ": cannot " << what << ": " << std::strerror(error);
+  return Status(error == ENOENT ? Code::not_found : Code::io_error)
+         << shown(address) << ": cannot " << what << ": " << std::strerror(error);
 }
 
 Result<Addresses> look_up(const SocketAddress& address, int flags) {
@@ -35,7 +38,9 @@ Result<Addresses> look_up(const SocketAddress& address, int flags) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  if (const int error = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), address.port.c_str(), &hints, &list); error != 0) {
+  if (const int error = getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                    address.port.c_str(), &hints, &list);
+      error != 0) {
     return Status(Code::not_found) << shown(address) << ": " << gai_strerror(error);
   }
   return Addresses(list);
@@ -81,7 +86,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
     address.is_unix = true;
     address.path = rest.substr(5);
     if (address.path.empty() || address.path.size() >= sizeof(sockaddr_un::sun_path)) {
-      return Status(Code::invalid_argument) << text << ": expected unix:PATH with a path of 1 to " << sizeof(sockaddr_un::sun_path) - 1 << " bytes";
+      return Status(Code::invalid_argument) << text << ": expected unix:PATH with a path of 1 to "
+                                            << sizeof(sockaddr_un::sun_path) - 1 << " bytes";
     }
     return address;
   }
@@ -92,7 +98,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (port.empty() || host.empty() || (!bracketed && host.find(':') != std::string_view::npos)) {
-    return Status(Code::invalid_argument) << text << ": expected tcp:HOST:PORT or unix:PATH, e.g. tcp:127.0.0.1:7000 or tcp:[::1]:7000";
+    return Status(Code::invalid_argument)
+           << text << ": expected tcp:HOST:PORT or unix:PATH, e.g. tcp:127.0.0.1:7000 or tcp:[::1]:7000";
   }
   address.host = host;
   address.port = port;
@@ -103,7 +110,8 @@ Result<Descriptor> connect_to(const SocketAddress& address, int milliseconds, in
   if (address.is_unix) {
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr_un to = unix_address(address);
-    if (!socket.is_open() || connect(socket.number(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return refused(address, "connect", errno);
+    if (!socket.is_open() || connect(socket.number(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+      return refused(address, "connect", errno);
     return socket;
   }
   RUNNEL_ASSIGN(const Addresses list, look_up(address, 0));
@@ -130,12 +138,14 @@ Result<Descriptor> listen_at(const SocketAddress& address) {
   if (address.is_unix) {
     struct stat there {};
     if (lstat(address.path.c_str(), &there) == 0) {
-      if (!S_ISSOCK(there.st_mode)) return Status(Code::io_error) << shown(address) << ": there is something else of this name";
+      if (!S_ISSOCK(there.st_mode))
+        return Status(Code::io_error) << shown(address) << ": there is something else of this name";
       unlink(address.path.c_str());
     }
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const sockaddr_un at = unix_address(address);
-    if (!socket.is_open() || bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 || listen(socket.number(), kBacklog) != 0) {
+    if (!socket.is_open() || bind(socket.number(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
+        listen(socket.number(), kBacklog) != 0) {
       return refused(address, "listen", errno);
     }
     return socket;
@@ -146,7 +156,9 @@ Result<Descriptor> listen_at(const SocketAddress& address) {
     Descriptor socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int yes = 1;
     if (socket.is_open()) setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (socket.is_open() && bind(socket.number(), one->ai_addr, one->ai_addrlen) == 0 && listen(socket.number(), kBacklog) == 0) return socket;
+    if (socket.is_open() && bind(socket.number(), one->ai_addr, one->ai_addrlen) == 0 &&
+        listen(socket.number(), kBacklog) == 0)
+      return socket;
     error = errno;
   }
   return refused(address, "listen", error);
@@ -156,10 +168,14 @@ std::string local_address(const Descriptor& socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  if (address.ss_family == AF_UNIX) return "unix:" + std::string(reinterpret_cast<const sockaddr_un*>(&address)->sun_path);
+  if (address.ss_family == AF_UNIX)
+    return "unix:" + std::string(reinterpret_cast<const sockaddr_un*>(&address)->sun_path);
   char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) return {};
-  return address.ss_family == AF_INET6 ? "tcp:[" + std::string(host) + "]:" + port : "tcp:" + std::string(host) + ":" + port;
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {};
+  return address.ss_family == AF_INET6 ? "tcp:[" + std::string(host) + "]:" + port
+                                       : "tcp:" + std::string(host) + ":" + port;
 }
 
 }  // namespace runnel::pipeline

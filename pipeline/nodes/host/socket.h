@@ -10,10 +10,11 @@ namespace runnel::pipeline {
 
 struct SocketAddress {
   bool is_unix = false;
-  std::string host, port;            // tcp
-  std::string path;                  // unix
+  std::string host, port;  // tcp
+  std::string path;        // unix
 
-  // "tcp:127.0.0.1:7000", "tcp:[::1]:7000", "unix:/run/x.sock"; without "tcp:", HOST:PORT. Error: invalid_argument.
+  // "tcp:127.0.0.1:7000", "tcp:[::1]:7000", "unix:/run/x.sock"; without "tcp:", HOST:PORT. Error:
+  // invalid_argument.
   static Result<SocketAddress> parse(std::string_view text);
 };
 
@@ -33,9 +34,11 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Connected, non-blocking. Waits up to `milliseconds`, and no longer than `cancel` (a descriptor; -1: none) stays unreadable. Errors: io_error, not_found.
+// Connected, non-blocking. Waits up to `milliseconds`, and no longer than `cancel` (a descriptor; -1: none)
+// stays unreadable. Errors: io_error, not_found.
 Result<Descriptor> connect_to(const SocketAddress& address, int milliseconds, int cancel = -1);
-// Listening, non-blocking; a stale Unix socket at that path is replaced. Port 0: the system chooses one. Errors: io_error, not_found.
+// Listening, non-blocking; a stale Unix socket at that path is replaced. Port 0: the system chooses one.
+// Errors: io_error, not_found.
 Result<Descriptor> listen_at(const SocketAddress& address);
 // The address that it really has.
 std::string local_address(const Descriptor& socket);

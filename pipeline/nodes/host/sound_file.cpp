@@ -8,16 +8,23 @@ SoundFile::~SoundFile() {
   if (sound_ != nullptr) sf_close(sound_);
 }
 
-Status SoundFile::refused(const char* reason) const { return Status(Code::io_error) << path_.string() << ": cannot write: " << reason; }
+Status SoundFile::refused(const char* reason) const {
+  return Status(Code::io_error) << path_.string() << ": cannot write: " << reason;
+}
 
-Status SoundFile::create(const std::filesystem::path& path, int rate, int channels, std::string_view container, std::string_view encoding) {
+Status SoundFile::create(const std::filesystem::path& path, int rate, int channels,
+                         std::string_view container, std::string_view encoding) {
   path_ = path;
   SF_INFO info{};
   info.channels = channels;
   info.samplerate = rate;
-  info.format = (container == "flac" ? SF_FORMAT_FLAC : SF_FORMAT_WAV) | (encoding == "int16" ? SF_FORMAT_PCM_16 : encoding == "int24" ? SF_FORMAT_PCM_24 : SF_FORMAT_FLOAT);
+  info.format =
+      (container == "flac" ? SF_FORMAT_FLAC : SF_FORMAT_WAV) | (encoding == "int16"   ? SF_FORMAT_PCM_16
+                                                                : encoding == "int24" ? SF_FORMAT_PCM_24
+                                                                                      : SF_FORMAT_FLOAT);
   if (sf_format_check(&info) == 0) {
-    return Status(Code::unsupported) << path.string() << ": " << container << " files hold no " << encoding << " samples of " << channels << " channels at " << rate << " Hz";
+    return Status(Code::unsupported) << path.string() << ": " << container << " files hold no " << encoding
+                                     << " samples of " << channels << " channels at " << rate << " Hz";
   }
   RUNNEL_ASSIGN(file_, OutputFile::create(path));
   sound_ = sf_open(file_.place().c_str(), SFM_WRITE, &info);
@@ -31,7 +38,8 @@ Status SoundFile::write(const float* samples, std::int64_t frames) {
 }
 
 Status SoundFile::complete() {
-  if (const int error = sf_close(std::exchange(sound_, nullptr)); error != 0) return refused(sf_error_number(error));
+  if (const int error = sf_close(std::exchange(sound_, nullptr)); error != 0)
+    return refused(sf_error_number(error));
   return file_.commit();
 }
 

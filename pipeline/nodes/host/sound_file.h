@@ -20,8 +20,10 @@ class SoundFile {
   // A file that was not completed disappears.
   ~SoundFile();
 
-  // `container`: wav or flac; `encoding`: int16, int24, or float32 (wav only). Integers saturate. Errors: io_error, unsupported.
-  Status create(const std::filesystem::path& path, int rate, int channels, std::string_view container, std::string_view encoding);
+  // `container`: wav or flac; `encoding`: int16, int24, or float32 (wav only). Integers saturate. Errors:
+  // io_error, unsupported.
+  Status create(const std::filesystem::path& path, int rate, int channels, std::string_view container,
+                std::string_view encoding);
   // Interleaved.
   Status write(const float* samples, std::int64_t frames);
   // Closes it and gives it its name.

@@ -14,7 +14,9 @@ namespace {
 constexpr auto make_parameters() {
   std::array<Parameter, 2 + std::size(kPcmParameters)> all = {
       text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
-      text_parameter<&TcpSource::mode>("mode", "listen|connect", "listen: the sender calls, and the first one is heard; connect: it is called"),
+      text_parameter<&TcpSource::mode>(
+          "mode", "listen|connect",
+          "listen: the sender calls, and the first one is heard; connect: it is called"),
   };
   std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 2);
   return all;
@@ -27,7 +29,9 @@ constexpr int kConnectMilliseconds = 10000;
 
 const NodeType TcpSource::type = {
     .name = "tcp",
-    .help = "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then so many bytes. One of length 0 ends the stream.",
+    .help =
+        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then so many bytes. "
+        "One of length 0 ends the stream.",
     .input = {},
     .output = {static_cast<Kinds>(Kind::audio), "float32; integers in [-1, 1)"},
     .parameters = kParameters,
@@ -59,7 +63,8 @@ Status TcpSource::connect() noexcept {
       return {};
     }
     // A caller who hung up at once is none.
-    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) return Status(Code::io_error) << address << ": cannot accept a connection: " << std::strerror(errno);
+    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+      return Status(Code::io_error) << address << ": cannot accept a connection: " << std::strerror(errno);
   }
 }
 
@@ -79,7 +84,8 @@ Result<std::size_t> TcpSource::read(std::span<std::byte> room) noexcept {
       continue;
     }
     if (stream_.cut() && truncated == "error" && !input_.was_stopped()) {
-      return Status(Code::invalid_data) << address << ": the connection ended within a message (truncated=accept leaves it out)";
+      return Status(Code::invalid_data)
+             << address << ": the connection ended within a message (truncated=accept leaves it out)";
     }
     return std::size_t{0};
   }

@@ -6,8 +6,9 @@
 
 namespace runnel::pipeline {
 
-// Each message is a 4-byte little-endian length and so many bytes of samples, cut anywhere (pipeline/host/frame_stream.h). A message without bytes ends the
-// stream, and so does the other side when it closes the connection between two messages.
+// Each message is a 4-byte little-endian length and so many bytes of samples, cut anywhere
+// (pipeline/host/frame_stream.h). A message without bytes ends the stream, and so does the other side when it
+// closes the connection between two messages.
 class TcpSource final : public PcmSource {
  public:
   static const NodeType type;
@@ -27,9 +28,9 @@ class TcpSource final : public PcmSource {
 
   SocketAddress where_;
   Descriptor listener_;
-  bool stopped_ = false;             // before anyone had called
+  bool stopped_ = false;  // before anyone had called
   FrameStream stream_;
-  std::span<const std::byte> message_;   // what is left of it
+  std::span<const std::byte> message_;  // what is left of it
 };
 
 }  // namespace runnel::pipeline

@@ -61,9 +61,12 @@ std::int64_t days_in(std::int64_t year, std::int64_t month) {
 
 std::optional<std::int64_t> parse_iso8601(std::string_view text) {
   std::int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, nanoseconds = 0, zone = 0;
-  if (!take_number(text, 4, year) || !take(text, "-") || !take_number(text, 2, month) || !take(text, "-") || !take_number(text, 2, day)) return std::nullopt;
+  if (!take_number(text, 4, year) || !take(text, "-") || !take_number(text, 2, month) || !take(text, "-") ||
+      !take_number(text, 2, day))
+    return std::nullopt;
   if (month < 1 || month > 12 || day < 1 || day > days_in(year, month)) return std::nullopt;
-  if (!take(text, "Tt ") || !take_number(text, 2, hour) || !take(text, ":") || !take_number(text, 2, minute)) return std::nullopt;
+  if (!take(text, "Tt ") || !take_number(text, 2, hour) || !take(text, ":") || !take_number(text, 2, minute))
+    return std::nullopt;
   if (take(text, ":")) {
     if (!take_number(text, 2, second)) return std::nullopt;
     if (take(text, ".,")) nanoseconds = take_fraction(text);
@@ -81,11 +84,13 @@ std::optional<std::int64_t> parse_iso8601(std::string_view text) {
   if (!text.empty()) return std::nullopt;
   const std::int64_t seconds = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - zone;
   std::int64_t result = 0;
-  if (!checked_mul(seconds, std::int64_t{1000000000}, result) || !checked_add(result, nanoseconds, result)) return std::nullopt;
+  if (!checked_mul(seconds, std::int64_t{1000000000}, result) || !checked_add(result, nanoseconds, result))
+    return std::nullopt;
   return result;
 }
 
-// Exact for plain decimal numbers, which a double would not be: seconds since 1970 with microseconds have 16 digits.
+// Exact for plain decimal numbers, which a double would not be: seconds since 1970 with microseconds have 16
+// digits.
 std::optional<std::int64_t> parse_decimal(std::string_view text, std::int64_t unit) {
   const bool negative = !text.empty() && text.front() == '-';
   std::string_view rest = text;
@@ -93,7 +98,9 @@ std::optional<std::int64_t> parse_decimal(std::string_view text, std::int64_t un
   std::int64_t whole = 0, fraction = 0;
   std::size_t digits = 0;
   for (; !rest.empty() && is_digit(rest.front()); rest.remove_prefix(1), ++digits) {
-    if (!checked_mul(whole, std::int64_t{10}, whole) || !checked_add(whole, std::int64_t{rest.front() - '0'}, whole)) return std::nullopt;
+    if (!checked_mul(whole, std::int64_t{10}, whole) ||
+        !checked_add(whole, std::int64_t{rest.front() - '0'}, whole))
+      return std::nullopt;
   }
   if (take(rest, ".")) {
     if (!rest.empty() && is_digit(rest.front())) ++digits;
@@ -109,22 +116,30 @@ std::optional<std::int64_t> parse_decimal(std::string_view text, std::int64_t un
     return static_cast<std::int64_t>(std::llround(value));
   }
   std::int64_t result = 0;
-  if (!checked_mul(whole, unit, result) || !checked_add(result, fraction / (1000000000 / unit), result)) return std::nullopt;
+  if (!checked_mul(whole, unit, result) || !checked_add(result, fraction / (1000000000 / unit), result))
+    return std::nullopt;
   return negative ? -result : result;
 }
 
 }  // namespace
 
 std::string_view name_of(TimeUnit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
-TimeUnit time_unit_of(std::string_view name) { return static_cast<TimeUnit>(std::find(std::begin(kUnits), std::end(kUnits), name) - std::begin(kUnits)); }
+TimeUnit time_unit_of(std::string_view name) {
+  return static_cast<TimeUnit>(std::find(std::begin(kUnits), std::end(kUnits), name) - std::begin(kUnits));
+}
 
 std::optional<std::int64_t> parse_time(std::string_view text, TimeUnit unit) {
   switch (unit) {
-    case TimeUnit::s: return parse_decimal(text, 1000000000);
-    case TimeUnit::ms: return parse_decimal(text, 1000000);
-    case TimeUnit::us: return parse_decimal(text, 1000);
-    case TimeUnit::ns: return parse_decimal(text, 1);
-    case TimeUnit::iso8601: return parse_iso8601(text);
+    case TimeUnit::s:
+      return parse_decimal(text, 1000000000);
+    case TimeUnit::ms:
+      return parse_decimal(text, 1000000);
+    case TimeUnit::us:
+      return parse_decimal(text, 1000);
+    case TimeUnit::ns:
+      return parse_decimal(text, 1);
+    case TimeUnit::iso8601:
+      return parse_iso8601(text);
   }
   return std::nullopt;
 }
@@ -143,11 +158,13 @@ Rate deduce_rate(std::span<const std::int64_t> times) {
   std::vector<double> intervals;
   for (std::size_t i = 1; i < times.size(); ++i) {
     std::int64_t interval = 0;
-    if (!__builtin_sub_overflow(times[i], times[i - 1], &interval) && interval > 0) intervals.push_back(static_cast<double>(interval));
+    if (!__builtin_sub_overflow(times[i], times[i - 1], &interval) && interval > 0)
+      intervals.push_back(static_cast<double>(interval));
   }
   if (intervals.empty()) return {};
   std::vector<double> sorted = intervals;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
+                   sorted.end());
   const double median = sorted[sorted.size() / 2];
   double sum = 0;
   int count = 0;
@@ -157,7 +174,8 @@ Rate deduce_rate(std::span<const std::int64_t> times) {
     ++count;
   }
   const double hz = 1e9 * count / sum, whole = std::round(hz);
-  if (whole >= 1 && whole <= 1e12 && std::fabs(whole - hz) <= 5e-3 * hz) return {static_cast<std::int64_t>(whole), 1};
+  if (whole >= 1 && whole <= 1e12 && std::fabs(whole - hz) <= 5e-3 * hz)
+    return {static_cast<std::int64_t>(whole), 1};
   return rate_of(hz, 1e-3);
 }
 
@@ -170,8 +188,10 @@ TimeGrid::Place TimeGrid::place(std::int64_t time) const {
   // Half a period late is late, not one row missing.
   if (late > 0.5) place.missing = static_cast<std::int64_t>(std::min(std::ceil(late - 0.5), 9e15));
   place.deviation = late - static_cast<double>(place.missing);
-  if (std::fabs(place.deviation) > tolerance_) place.verdict = Verdict::irregular;
-  else if (place.missing > 0) place.verdict = Verdict::gap;
+  if (std::fabs(place.deviation) > tolerance_)
+    place.verdict = Verdict::irregular;
+  else if (place.missing > 0)
+    place.verdict = Verdict::gap;
   return place;
 }
 

@@ -5,7 +5,8 @@
 namespace runnel::pipeline {
 namespace {
 
-constexpr Parameter kParameters[] = {text_parameter<&Watch::what>("what", "", "what this is, for the program that looks at it")};
+constexpr Parameter kParameters[] = {
+    text_parameter<&Watch::what>("what", "", "what this is, for the program that looks at it")};
 
 template <class T>
 void convert(const Block& in, std::span<float> values, float scale) {
@@ -17,7 +18,9 @@ void convert(const Block& in, std::span<float> values, float scale) {
 
 const NodeType Watch::type = {
     .name = "watch",
-    .help = "Lets the program that runs the graph look at what passes, for a page or a terminal; otherwise like null.",
+    .help =
+        "Lets the program that runs the graph look at what passes, for a page or a terminal; otherwise like "
+        "null.",
     .input = {Kind::audio | Kind::frames | Kind::events, "anything"},
     .output = {},
     .parameters = kParameters,
@@ -32,8 +35,11 @@ Status Watch::prepare(PrepareContext& context) noexcept {
     case DType::int8:
     case DType::uint8:
     case DType::int16:
-    case DType::uint16: break;
-    default: return Status(Code::unsupported) << context.label << " gets " << describe(format_).view() << ", expected float32, int8, uint8, int16 or uint16";
+    case DType::uint16:
+      break;
+    default:
+      return Status(Code::unsupported) << context.label << " gets " << describe(format_).view()
+                                       << ", expected float32, int8, uint8, int16 or uint16";
   }
   values_.resize(static_cast<std::size_t>(context.max_input * format_.channels));
   return {};
@@ -60,10 +66,18 @@ Status Watch::process(const Block& in, Output&) noexcept {
   const std::span<float> values(values_.data(), count);
   const float scale = format_.codes ? 1.0F : std::ldexp(1.0F, format_.exponent);
   switch (format_.dtype) {
-    case DType::int8: convert<std::int8_t>(in, values, scale); break;
-    case DType::uint8: convert<std::uint8_t>(in, values, scale); break;
-    case DType::int16: convert<std::int16_t>(in, values, scale); break;
-    default: convert<std::uint16_t>(in, values, scale); break;
+    case DType::int8:
+      convert<std::int8_t>(in, values, scale);
+      break;
+    case DType::uint8:
+      convert<std::uint8_t>(in, values, scale);
+      break;
+    case DType::int16:
+      convert<std::int16_t>(in, values, scale);
+      break;
+    default:
+      convert<std::uint16_t>(in, values, scale);
+      break;
   }
   tell(values, in.first);
   return {};

@@ -15,7 +15,8 @@ class Watch;
 // Called from the thread that runs the graph, which waits for it.
 class WatchListener {
  public:
-  // Samples or frames as real numbers, watch.format().channels to a frame; `first` is the index of the first frame.
+  // Samples or frames as real numbers, watch.format().channels to a frame; `first` is the index of the first
+  // frame.
   virtual void watched(const Watch& watch, std::span<const float> values, std::int64_t first) = 0;
   // `record`: the event as one line of JSON.
   virtual void watched(const Watch& watch, const Event& event, const std::string& record) = 0;
@@ -31,7 +32,7 @@ class Watch final : public Node {
  public:
   static const NodeType type;
 
-  std::string_view what;             // for the listener: what this is
+  std::string_view what;  // for the listener: what this is
 
   // One more listener, which outlives the run.
   void listen(WatchListener& listener) { listeners_.push_back(&listener); }
@@ -47,7 +48,7 @@ class Watch final : public Node {
   std::vector<WatchListener*> listeners_;
   Format format_;
   EventRecords records_;
-  std::vector<float> values_;        // of one block, where the input is not float32
+  std::vector<float> values_;  // of one block, where the input is not float32
 };
 
 }  // namespace runnel::pipeline

@@ -5,7 +5,8 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&WavSink::path>("path", "", "file to write", true),
-    text_parameter<&WavSink::encoding>("encoding", "int16|int24|float32", "type of the samples in the file; integers saturate"),
+    text_parameter<&WavSink::encoding>("encoding", "int16|int24|float32",
+                                       "type of the samples in the file; integers saturate"),
 };
 
 }  // namespace
@@ -21,7 +22,8 @@ const NodeType WavSink::type = {
 
 Status WavSink::prepare(PrepareContext& context) noexcept {
   const std::int64_t rate = context.input.clock.rate();
-  if (rate == 0) return Status(Code::unsupported) << path << ": a WAV file has a whole number of samples per second";
+  if (rate == 0)
+    return Status(Code::unsupported) << path << ": a WAV file has a whole number of samples per second";
   return file_.create(path, static_cast<int>(rate), context.input.channels, "wav", encoding);
 }
 

@@ -17,14 +17,21 @@ namespace {
 
 constexpr Parameter kParameters[] = {
     text_parameter<&WavSource::path>("path", "", "recording to read", true),
-    text_parameter<&WavSource::nan>("nan", "error|zero", "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
-    text_parameter<&WavSource::truncated>("truncated", "error|accept", "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
-    text_parameter<&WavSource::raw>("raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw", "a file of bare samples of this type, or header: the file says what it holds"),
+    text_parameter<&WavSource::nan>(
+        "nan", "error|zero",
+        "samples that are infinite or not a number: refused, or replaced by 0 and counted"),
+    text_parameter<&WavSource::truncated>(
+        "truncated", "error|accept",
+        "a file shorter than its header says, or without a sample: refused, or read as far as it goes"),
+    text_parameter<&WavSource::raw>(
+        "raw", "header|u8|s8|s16le|s16be|s24le|s24be|s32le|s32be|f32le|f32be|f64le|f64be|ulaw|alaw",
+        "a file of bare samples of this type, or header: the file says what it holds"),
     parameter<&WavSource::rate>("rate", "Hz", 0, 768000, "rate of bare samples"),
     parameter<&WavSource::channels>("channels", "", 0, 1024, "channels of bare samples"),
     parameter<&WavSource::offset>("offset", "s", 0, 1e9, "where the piece to read begins"),
     parameter<&WavSource::duration>("duration", "s", 0, 1e9, "how long it is; 0: to the end"),
-    parameter<&WavSource::tail>("tail", "s", 0, 3600, "silence behind the recording, for a word that ends with it"),
+    parameter<&WavSource::tail>("tail", "s", 0, 3600,
+                                "silence behind the recording, for a word that ends with it"),
 };
 
 // Sizes that programs write into a header when they do not know the size yet.
@@ -34,7 +41,8 @@ constexpr std::uintmax_t kWavHeader = 44;
 // More bytes than any header needs: a file of this size that has no samples was never closed.
 constexpr std::uintmax_t kNoHeader = 65536;
 
-// libsndfile shortens chunks that reach beyond the end of the file and says so only in its log: "data : 32000 (should be 15978)".
+// libsndfile shortens chunks that reach beyond the end of the file and says so only in its log: "data : 32000
+// (should be 15978)".
 struct Shortened {
   std::int64_t promised = 0, found = 0;
 };
@@ -44,7 +52,9 @@ Shortened find_shortened(std::string_view log) {
     log.remove_prefix(std::min(line.size() + 1, log.size()));
     const std::size_t start = line.find_first_not_of(' ');
     const std::size_t colon = line.find(" : "), should = line.find(" (should be ");
-    if (start == std::string_view::npos || colon == std::string_view::npos || should == std::string_view::npos) continue;
+    if (start == std::string_view::npos || colon == std::string_view::npos ||
+        should == std::string_view::npos)
+      continue;
     const std::string_view name = line.substr(start, colon - start);
     if (name != "data" && name != "SSND" && name != "riff" && name != "BODY") continue;
     Shortened sizes;
@@ -100,20 +110,29 @@ WavSource::~WavSource() {
 
 Status WavSource::open(SF_INFO& info) noexcept {
   std::error_code error;
-  if (!std::filesystem::exists(name_, error)) return Status(Code::not_found) << name_ << ": there is no such file";
-  if (std::filesystem::is_directory(name_, error)) return Status(Code::invalid_argument) << name_ << ": is a folder, expected a recording";
-  if (raw == "header" && (rate > 0 || channels > 0)) return Status(Code::invalid_argument) << name_ << ": rate and channels are those of bare samples, which raw= describes";
+  if (!std::filesystem::exists(name_, error))
+    return Status(Code::not_found) << name_ << ": there is no such file";
+  if (std::filesystem::is_directory(name_, error))
+    return Status(Code::invalid_argument) << name_ << ": is a folder, expected a recording";
+  if (raw == "header" && (rate > 0 || channels > 0))
+    return Status(Code::invalid_argument)
+           << name_ << ": rate and channels are those of bare samples, which raw= describes";
   if (raw != "header") {
-    const auto* const known_type = std::find_if(std::begin(kRawTypes), std::end(kRawTypes), [&](const RawType& known) { return known.name == raw; });
+    const auto* const known_type = std::find_if(std::begin(kRawTypes), std::end(kRawTypes),
+                                                [&](const RawType& known) { return known.name == raw; });
     if (known_type == std::end(kRawTypes) || rate < 1 || channels < 1) {
-      return Status(Code::invalid_argument) << name_ << ": raw=" << raw << " rate=" << rate << " channels=" << channels << ", expected all three of them";
+      return Status(Code::invalid_argument) << name_ << ": raw=" << raw << " rate=" << rate
+                                            << " channels=" << channels << ", expected all three of them";
     }
     info.format = SF_FORMAT_RAW | known_type->format;
     info.samplerate = static_cast<int>(rate);
     info.channels = static_cast<int>(channels);
-    const std::uintmax_t bytes = std::filesystem::file_size(name_, error), frame = static_cast<std::uintmax_t>(known_type->bytes * channels);
+    const std::uintmax_t bytes = std::filesystem::file_size(name_, error),
+                         frame = static_cast<std::uintmax_t>(known_type->bytes * channels);
     if (!error && bytes % frame != 0 && truncated != "accept") {
-      return Status(Code::invalid_data) << name_ << ": " << bytes << " bytes, expected a multiple of the " << frame << " bytes of a sample of all channels (truncated=accept reads whole ones)";
+      return Status(Code::invalid_data)
+             << name_ << ": " << bytes << " bytes, expected a multiple of the " << frame
+             << " bytes of a sample of all channels (truncated=accept reads whole ones)";
     }
   }
   const SF_INFO given = info;
@@ -133,7 +152,8 @@ Status WavSource::open(SF_INFO& info) noexcept {
     }
   }
   if (info.channels < 1 || info.samplerate < 1 || info.frames < 0) {
-    return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate << " Hz, expected at least 1 of each";
+    return Status(Code::invalid_data) << name_ << ": " << info.channels << " channels at " << info.samplerate
+                                      << " Hz, expected at least 1 of each";
   }
   return {};
 }
@@ -141,13 +161,19 @@ Status WavSource::open(SF_INFO& info) noexcept {
 // To the beginning of the piece, and where it ends.
 Status WavSource::seek(const SF_INFO& info) noexcept {
   if (offset <= 0 && duration <= 0) return {};
-  const std::int64_t first = std::llround(offset * info.samplerate), frames = std::llround(duration * info.samplerate);
-  if (info.frames == SF_COUNT_MAX || info.seekable == 0) return Status(Code::unsupported) << name_ << ": pieces cannot be read, its length is not known";
+  const std::int64_t first = std::llround(offset * info.samplerate),
+                     frames = std::llround(duration * info.samplerate);
+  if (info.frames == SF_COUNT_MAX || info.seekable == 0)
+    return Status(Code::unsupported) << name_ << ": pieces cannot be read, its length is not known";
   const std::int64_t slack = std::llround(kSlack * info.samplerate);
   if (first >= info.frames || (frames > 0 && first + frames > info.frames + slack)) {
-    return Status(Code::invalid_data) << name_ << ": the piece is samples " << first << " to " << (frames > 0 ? first + frames : info.frames) << ", the recording has " << info.frames;
+    return Status(Code::invalid_data)
+           << name_ << ": the piece is samples " << first << " to "
+           << (frames > 0 ? first + frames : info.frames) << ", the recording has " << info.frames;
   }
-  if (first > 0 && sf_seek(file_, first, SEEK_SET) != first) return Status(Code::invalid_data) << name_ << ": sample " << first << " cannot be found: " << sf_strerror(file_);
+  if (first > 0 && sf_seek(file_, first, SEEK_SET) != first)
+    return Status(Code::invalid_data)
+           << name_ << ": sample " << first << " cannot be found: " << sf_strerror(file_);
   position_ = first;
   if (frames > 0) end_ = std::min(first + frames, static_cast<std::int64_t>(info.frames));
   return {};
@@ -170,12 +196,16 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
     case SF_FORMAT_FLOAT:
     case SF_FORMAT_DOUBLE:
     case SF_FORMAT_ULAW:
-    case SF_FORMAT_ALAW: finds_samples_ = info.seekable != 0; break;
-    default: break;
+    case SF_FORMAT_ALAW:
+      finds_samples_ = info.seekable != 0;
+      break;
+    default:
+      break;
   }
   silence_ = static_cast<std::int64_t>(std::llround(tail * info.samplerate));
   if ((info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16) {
-    words_ = context.memory.array<std::int16_t>(static_cast<std::size_t>(context.max_input) * static_cast<std::size_t>(channels_));
+    words_ = context.memory.array<std::int16_t>(static_cast<std::size_t>(context.max_input) *
+                                                static_cast<std::size_t>(channels_));
     if (words_ == nullptr) return out_of_memory("the samples of a block");
   }
 
@@ -184,19 +214,23 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
     char log[16384] = {};
     sf_command(file_, SFC_GET_LOG_INFO, log, sizeof log);
     if (const Shortened sizes = find_shortened(log); sizes.promised > 0) {
-      return Status(Code::invalid_data) << name_ << ": the header promises " << sizes.promised << " bytes, the file has " << sizes.found
-                                        << " (truncated=accept reads them)";
+      return Status(Code::invalid_data)
+             << name_ << ": the header promises " << sizes.promised << " bytes, the file has " << sizes.found
+             << " (truncated=accept reads them)";
     }
     if (unknown && (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_OGG) {
-      return Status(Code::invalid_data) << name_ << ": the file ends in the middle of the recording (truncated=accept reads what is there)";
+      return Status(Code::invalid_data)
+             << name_
+             << ": the file ends in the middle of the recording (truncated=accept reads what is there)";
     }
     const std::uintmax_t bytes = std::filesystem::file_size(name_, error);
     if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_WAV && !error && bytes < kWavHeader) {
       return Status(Code::invalid_data) << name_ << ": " << bytes << " bytes, the file ends in its header";
     }
     if (info.frames == 0 && !error && bytes > kNoHeader) {
-      return Status(Code::invalid_data) << name_ << ": the header promises no samples, but the file has " << bytes
-                                        << " bytes: it was probably never closed (truncated=accept reads it as empty)";
+      return Status(Code::invalid_data)
+             << name_ << ": the header promises no samples, but the file has " << bytes
+             << " bytes: it was probably never closed (truncated=accept reads it as empty)";
     }
   }
   Format& format = context.output;
@@ -209,11 +243,13 @@ Status WavSource::prepare(PrepareContext& context) noexcept {
   return {};
 }
 
-// Samples of 16 bits come as they lie in the file, with one call of the system, and become floats at once: half of what the library takes for it.
+// Samples of 16 bits come as they lie in the file, with one call of the system, and become floats at once:
+// half of what the library takes for it.
 std::int64_t WavSource::read_samples(float* to, std::int64_t frames) noexcept {
   if (words_ == nullptr) return std::max<sf_count_t>(sf_readf_float(file_, to, frames), 0);
   const std::int64_t count = std::max<sf_count_t>(sf_readf_short(file_, words_, frames), 0);
-  to_float(SampleCode::s16, reinterpret_cast<const std::byte*>(words_), std::span(to, static_cast<std::size_t>(count * channels_)));
+  to_float(SampleCode::s16, reinterpret_cast<const std::byte*>(words_),
+           std::span(to, static_cast<std::size_t>(count * channels_)));
   return count;
 }
 
@@ -222,13 +258,16 @@ Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
   // Without a branch for each of them, which compilers make several at a time of.
   constexpr std::uint32_t kExponent = 0x7F800000;
   std::uint32_t found = 0;
-  for (std::int64_t i = 0; i < count; ++i) found |= (std::bit_cast<std::uint32_t>(samples[i]) & kExponent) == kExponent ? 1U : 0U;
+  for (std::int64_t i = 0; i < count; ++i)
+    found |= (std::bit_cast<std::uint32_t>(samples[i]) & kExponent) == kExponent ? 1U : 0U;
   if (found == 0) return {};
   for (std::int64_t i = 0; i < count; ++i) {
     if (std::isfinite(samples[i])) continue;
     if (nan != "zero") {
-      return Status(Code::invalid_data) << name_ << ": sample " << position_ + i / channels_ << " of channel " << i % channels_ << " is "
-                                        << (std::isnan(samples[i]) ? "not a number" : "infinite") << " (nan=zero replaces such samples by 0)";
+      return Status(Code::invalid_data)
+             << name_ << ": sample " << position_ + i / channels_ << " of channel " << i % channels_ << " is "
+             << (std::isnan(samples[i]) ? "not a number" : "infinite")
+             << " (nan=zero replaces such samples by 0)";
     }
     samples[i] = 0;
     ++replaced_;
@@ -239,9 +278,11 @@ Status WavSource::check_finite(float* samples, std::int64_t frames) noexcept {
 Status WavSource::check_complete() noexcept {
   missing_ = std::max<std::int64_t>(promised_ - position_, 0);
   if (truncated == "accept") return {};
-  if (missing_ == 0 && position_ == 0) return Status(Code::invalid_data) << name_ << ": has no samples (truncated=accept reads it as empty)";
+  if (missing_ == 0 && position_ == 0)
+    return Status(Code::invalid_data) << name_ << ": has no samples (truncated=accept reads it as empty)";
   if (missing_ == 0) return {};
-  return Status(Code::invalid_data) << name_ << ": the header promises " << promised_ << " samples, the file ends after " << position_
+  return Status(Code::invalid_data) << name_ << ": the header promises " << promised_
+                                    << " samples, the file ends after " << position_
                                     << " (truncated=accept reads them)";
 }
 
@@ -262,12 +303,13 @@ Status WavSource::read(Output& out) noexcept {
   out.count = read_samples(out.as<float>(), wanted);
   const int error = sf_error(file_);
   if (error != SF_ERR_NO_ERROR && truncated != "accept") {
-    return Status(Code::invalid_data) << name_ << ": cannot be read behind sample " << position_ + out.count << ": "
-                                      << sf_error_number(error) << " (truncated=accept reads what is in front of it)";
+    return Status(Code::invalid_data)
+           << name_ << ": cannot be read behind sample " << position_ + out.count << ": "
+           << sf_error_number(error) << " (truncated=accept reads what is in front of it)";
   }
   if (words_ == nullptr) RUNNEL_TRY(check_finite(out.as<float>(), out.count));
   position_ += out.count;
-  if (end_ >= 0 && position_ == end_) {   // what comes behind the piece is not this one's failure
+  if (end_ >= 0 && position_ == end_) {  // what comes behind the piece is not this one's failure
     read_ = true;
     return {};
   }

@@ -9,8 +9,9 @@
 
 namespace runnel::pipeline {
 
-// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as they are. Then `tail` seconds of zeros.
-// A piece of a recording is numbered from its own first sample. `raw`: what says the format of the samples, or that format.
+// Gives float32 in [-1, 1): integer samples divided by their full scale (exact for up to 24 bits), floats as
+// they are. Then `tail` seconds of zeros. A piece of a recording is numbered from its own first sample.
+// `raw`: what says the format of the samples, or that format.
 class WavSource final : public Node {
  public:
   static const NodeType type;
@@ -19,9 +20,9 @@ class WavSource final : public Node {
   std::string_view nan = "error";
   std::string_view truncated = "error";
   std::string_view raw = "header";
-  std::int64_t rate = 0, channels = 0;   // of raw samples
-  double offset = 0, duration = 0;   // seconds; duration 0: to the end
-  double tail = 0;                   // seconds
+  std::int64_t rate = 0, channels = 0;  // of raw samples
+  double offset = 0, duration = 0;      // seconds; duration 0: to the end
+  double tail = 0;                      // seconds
 
   ~WavSource() override;
   Status prepare(PrepareContext& context) noexcept override;
@@ -29,7 +30,8 @@ class WavSource final : public Node {
 
   Text note() const noexcept override;
 
-  // Once prepared: samples that the header promises, -1 when it does not say; and whether each of them can be found alone (PCM, and FLAC).
+  // Once prepared: samples that the header promises, -1 when it does not say; and whether each of them can be
+  // found alone (PCM, and FLAC).
   [[nodiscard]] std::int64_t frames() const noexcept { return promised_; }
   [[nodiscard]] bool finds_samples() const noexcept { return finds_samples_; }
 
@@ -42,17 +44,17 @@ class WavSource final : public Node {
   Status check_complete() noexcept;
 
   SNDFILE* file_ = nullptr;
-  std::string name_;                 // path with a final zero
+  std::string name_;  // path with a final zero
   int channels_ = 1;
-  std::int16_t* words_ = nullptr;    // a block as it lies in the file; null: samples are not of 16 bits
-  std::int64_t promised_ = -1;       // frames that the header promises; -1: it does not say
-  std::int64_t position_ = 0;        // in the recording
-  std::int64_t end_ = -1;            // of the piece, in the recording; -1: that of the recording
-  std::int64_t silence_ = 0;         // frames of zeros still to come behind the recording
+  std::int16_t* words_ = nullptr;  // a block as it lies in the file; null: samples are not of 16 bits
+  std::int64_t promised_ = -1;     // frames that the header promises; -1: it does not say
+  std::int64_t position_ = 0;      // in the recording
+  std::int64_t end_ = -1;          // of the piece, in the recording; -1: that of the recording
+  std::int64_t silence_ = 0;       // frames of zeros still to come behind the recording
   bool finds_samples_ = false;
-  bool read_ = false;                // the recording has been read to its end
-  std::int64_t replaced_ = 0;        // samples that were not finite
-  std::int64_t missing_ = 0;         // frames that the header promises and the file does not have
+  bool read_ = false;          // the recording has been read to its end
+  std::int64_t replaced_ = 0;  // samples that were not finite
+  std::int64_t missing_ = 0;   // frames that the header promises and the file does not have
 };
 
 }  // namespace runnel::pipeline

@@ -83,7 +83,8 @@ TEST(EspdlContainer, OtherKindsOfFilesAreNamed) {
   package[0] = std::byte{'P'};
   const auto opened = EspdlPayload::open(package);
   EXPECT_EQ(opened.status().code(), Code::unsupported);
-  EXPECT_NE(opened.status().text().find("a package of several models"), std::string::npos) << opened.status().text();
+  EXPECT_NE(opened.status().text().find("a package of several models"), std::string::npos)
+      << opened.status().text();
   Bytes foreign = bytes;
   foreign[3] = std::byte{'9'};
   EXPECT_NE(refusal(foreign).find("EDL1 or EDL2"), std::string::npos) << refusal(foreign);

@@ -15,15 +15,19 @@ using testing::HasSubstr;
 test::TinyModel tiny_fold() {
   test::TinyModel model;
   model.inputs = {{"x", {1, 5, 2}, espdl::TensorDataType::INT8, -4}};
-  model.outputs = {{"y", {9, 9, 9}, espdl::TensorDataType::INT16, -7}};   // shapes of files are not used
+  model.outputs = {{"y", {9, 9, 9}, espdl::TensorDataType::INT16, -7}};  // shapes of files are not used
   model.constants = {{"k", {3}, espdl::TensorDataType::INT8, {1, 2, 3}, {-2}}};
-  model.nodes = {{"Fold", {"x", "", "k"}, {"y"}, {{"times", 4}}, {{"taps", {1, 2, 1}}}, {{"mode", "soft"}}, "fold it"}};
+  model.nodes = {
+      {"Fold", {"x", "", "k"}, {"y"}, {{"times", 4}}, {{"taps", {1, 2, 1}}}, {{"mode", "soft"}}, "fold it"}};
   return model;
 }
 
 CustomOperator fold() {
-  return {.op_type = "Fold", .version = 3, .shapes = [](const CustomNode& node) -> Result<std::vector<std::vector<std::int32_t>>> {
-            if (node.inputs.size() != 3) return Status(Code::invalid_data) << node.inputs.size() << " inputs, expected 3";
+  return {.op_type = "Fold",
+          .version = 3,
+          .shapes = [](const CustomNode& node) -> Result<std::vector<std::vector<std::int32_t>>> {
+            if (node.inputs.size() != 3)
+              return Status(Code::invalid_data) << node.inputs.size() << " inputs, expected 3";
             std::vector<std::int32_t> shape = node.inputs[0]->shape;
             shape.back() /= 2;
             return std::vector<std::vector<std::int32_t>>{shape};
@@ -57,7 +61,7 @@ TEST(EspdlCustomOperator, IsPassedOn) {
   EXPECT_THAT(y.exponents, ElementsAre(-7));
   const auto& options = std::get<CustomOptions>(node.options);
   EXPECT_EQ(options.name, "Fold");
-  ASSERT_EQ(options.attributes.size(), 3u);   // by name
+  ASSERT_EQ(options.attributes.size(), 3u);  // by name
   EXPECT_EQ(options.attributes[0].name, "mode");
   EXPECT_EQ(std::get<std::string>(options.attributes[0].value), "soft");
   EXPECT_THAT(std::get<std::vector<std::int64_t>>(options.attributes[1].value), ElementsAre(1, 2, 1));
@@ -67,28 +71,41 @@ TEST(EspdlCustomOperator, IsPassedOn) {
 TEST(EspdlCustomOperator, WithoutAFunctionTheShapeStays) {
   const auto imported = import(tiny_fold(), {{.op_type = "Fold"}});
   ASSERT_TRUE(imported.ok()) << imported.status().text();
-  EXPECT_THAT(imported->graph.tensors[static_cast<std::size_t>(imported->graph.outputs[0])].shape, ElementsAre(1, 5, 2));
+  EXPECT_THAT(imported->graph.tensors[static_cast<std::size_t>(imported->graph.outputs[0])].shape,
+              ElementsAre(1, 5, 2));
 }
 
 TEST(EspdlCustomOperator, UnknownTypesStayUnknown) {
   EXPECT_THAT(refusal(tiny_fold(), {}), HasSubstr("operators that cannot be imported: Fold"));
-  EXPECT_THAT(refusal(tiny_fold(), {{.op_type = "fold"}}), HasSubstr("operators that cannot be imported: Fold"));
+  EXPECT_THAT(refusal(tiny_fold(), {{.op_type = "fold"}}),
+              HasSubstr("operators that cannot be imported: Fold"));
 }
 
 TEST(EspdlCustomOperator, KnownTypesAreNotReplaced) {
-  for (const char* known : {"Conv", "Sigmoid"}) EXPECT_THAT(refusal(tiny_fold(), {fold(), {.op_type = known}}), HasSubstr("runnel imports this type itself"));
+  for (const char* known : {"Conv", "Sigmoid"})
+    EXPECT_THAT(refusal(tiny_fold(), {fold(), {.op_type = known}}),
+                HasSubstr("runnel imports this type itself"));
 }
 
 TEST(EspdlCustomOperator, WhatTheApplicationSaysIsChecked) {
   const auto stating = [](Result<std::vector<std::vector<std::int32_t>>> shapes) {
-    return std::vector<CustomOperator>{{.op_type = "Fold", .shapes = [shapes](const CustomNode&) { return shapes; }}};
+    return std::vector<CustomOperator>{
+        {.op_type = "Fold", .shapes = [shapes](const CustomNode&) { return shapes; }}};
   };
-  EXPECT_THAT(refusal(tiny_fold(), stating(Status(Code::unsupported, "too few taps"))), HasSubstr("node \"fold it\" (Fold): too few taps"));
-  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{})), HasSubstr("shapes of 0 outputs were stated, expected 1"));
-  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{{1, 0, 2}})), HasSubstr("dimensions of 1 or more"));
-  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{{1, -5}})), HasSubstr("dimensions of 1 or more"));
-  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{{2000000000, 2000000000, 2000000000}})), HasSubstr("more than"));
-  for (const int version : {0, 256, -1}) EXPECT_THAT(refusal(tiny_fold(), {{.op_type = "Fold", .version = version}}), HasSubstr("expected 1 to 255"));
+  EXPECT_THAT(refusal(tiny_fold(), stating(Status(Code::unsupported, "too few taps"))),
+              HasSubstr("node \"fold it\" (Fold): too few taps"));
+  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{})),
+              HasSubstr("shapes of 0 outputs were stated, expected 1"));
+  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{{1, 0, 2}})),
+              HasSubstr("dimensions of 1 or more"));
+  EXPECT_THAT(refusal(tiny_fold(), stating(std::vector<std::vector<std::int32_t>>{{1, -5}})),
+              HasSubstr("dimensions of 1 or more"));
+  EXPECT_THAT(refusal(tiny_fold(),
+                      stating(std::vector<std::vector<std::int32_t>>{{2000000000, 2000000000, 2000000000}})),
+              HasSubstr("more than"));
+  for (const int version : {0, 256, -1})
+    EXPECT_THAT(refusal(tiny_fold(), {{.op_type = "Fold", .version = version}}),
+                HasSubstr("expected 1 to 255"));
 }
 
 TEST(EspdlCustomOperator, AFirstInputThatIsAbsentHasNoShape) {

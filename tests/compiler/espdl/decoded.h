@@ -1,4 +1,5 @@
-// A written .espdl file, decoded with nothing but the schema: its accessors, and how to get at what they hold.
+// A written .espdl file, decoded with nothing but the schema: its accessors, and how to get at what they
+// hold.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +35,9 @@ class Decoded {
     graph = model->graph();
   }
   // Null when there is none of that name.
-  [[nodiscard]] const espdl::Tensor* find_constant(const std::string& name) const { return find(*graph->initializer(), name); }
+  [[nodiscard]] const espdl::Tensor* find_constant(const std::string& name) const {
+    return find(*graph->initializer(), name);
+  }
   [[nodiscard]] const espdl::ValueInfo* find_value(const std::string& name) const {
     for (const auto* list : {graph->value_info(), graph->input(), graph->output()}) {
       const espdl::ValueInfo* const found = list != nullptr ? find(*list, name) : nullptr;
@@ -43,9 +46,15 @@ class Decoded {
     return nullptr;
   }
   // These must be there.
-  [[nodiscard]] const espdl::Tensor& constant(const std::string& name) const { return needed(find_constant(name), "constant", name, *graph->initializer()); }
-  [[nodiscard]] const espdl::Node& node(const std::string& name) const { return needed(find(*graph->node(), name), "node", name, *graph->node()); }
-  [[nodiscard]] const espdl::ValueInfo& value(const std::string& name) const { return needed(find_value(name), "value", name, *graph->value_info()); }
+  [[nodiscard]] const espdl::Tensor& constant(const std::string& name) const {
+    return needed(find_constant(name), "constant", name, *graph->initializer());
+  }
+  [[nodiscard]] const espdl::Node& node(const std::string& name) const {
+    return needed(find(*graph->node(), name), "node", name, *graph->node());
+  }
+  [[nodiscard]] const espdl::ValueInfo& value(const std::string& name) const {
+    return needed(find_value(name), "value", name, *graph->value_info());
+  }
 
   const espdl::Model* model = nullptr;
   const espdl::Graph* graph = nullptr;
@@ -62,7 +71,8 @@ class Decoded {
     return nullptr;
   }
   template <class T>
-  static const T& needed(const T* found, const char* what, const std::string& name, const flatbuffers::Vector<flatbuffers::Offset<T>>& list) {
+  static const T& needed(const T* found, const char* what, const std::string& name,
+                         const flatbuffers::Vector<flatbuffers::Offset<T>>& list) {
     if (found == nullptr) ADD_FAILURE() << "no " << what << " " << name;
     return found != nullptr ? *found : *list.Get(0);
   }
@@ -79,11 +89,14 @@ std::vector<std::int64_t> numbers(const V* from) {
 
 inline std::vector<std::int64_t> shape_of(const espdl::ValueInfo& value) {
   std::vector<std::int64_t> out;
-  for (const auto* dim : *value.value_info_type()->value_as_TensorTypeAndShape()->shape()->dim()) out.push_back(dim->value()->dim_value());
+  for (const auto* dim : *value.value_info_type()->value_as_TensorTypeAndShape()->shape()->dim())
+    out.push_back(dim->value()->dim_value());
   return out;
 }
 
-inline espdl::TensorDataType type_of(const espdl::ValueInfo& value) { return value.value_info_type()->value_as_TensorTypeAndShape()->elem_type(); }
+inline espdl::TensorDataType type_of(const espdl::ValueInfo& value) {
+  return value.value_info_type()->value_as_TensorTypeAndShape()->elem_type();
+}
 
 // Null when the node has none of that name.
 inline const espdl::Attribute* find_attribute(const espdl::Node& node, const std::string& name) {
@@ -103,7 +116,9 @@ inline std::string text_of(const espdl::Attribute* attribute) {
   const auto* const s = attribute != nullptr ? attribute->s() : nullptr;
   return s == nullptr ? std::string() : std::string(s->begin(), s->end());
 }
-inline std::string text_of(const espdl::Node& node, const std::string& name) { return text_of(attribute(node, name)); }
+inline std::string text_of(const espdl::Node& node, const std::string& name) {
+  return text_of(attribute(node, name));
+}
 
 // Integer `index` of a constant whose elements have so many bytes.
 inline std::int64_t raw(const espdl::Tensor& tensor, std::size_t index, std::size_t element) {

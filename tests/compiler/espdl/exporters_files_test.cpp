@@ -1,5 +1,6 @@
-// Files of the exporter, read and written again: both files decoded side by side with nothing but the schema. Operators, operands and their order, the bytes, scales, sizes and layouts of constants, attributes: all that
-// the exporter says is said in the same way, for every operator that it has.
+// Files of the exporter, read and written again: both files decoded side by side with nothing but the schema.
+// Operators, operands and their order, the bytes, scales, sizes and layouts of constants, attributes: all
+// that the exporter says is said in the same way, for every operator that it has.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +41,10 @@ class Said {
     if (table()) return "LUT";
     return op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" ? "Reshape" : op;
   }
-  [[nodiscard]] std::string operand(std::size_t i) const { return i < node_.input()->size() ? node_.input()->Get(static_cast<std::uint32_t>(i))->str() : std::string(); }
+  [[nodiscard]] std::string operand(std::size_t i) const {
+    return i < node_.input()->size() ? node_.input()->Get(static_cast<std::uint32_t>(i))->str()
+                                     : std::string();
+  }
   [[nodiscard]] std::size_t operands() const {
     if (table() || op() == "Reshape") return 1;
     std::size_t count = node_.input()->size();
@@ -56,17 +60,22 @@ class Said {
     Numbers out;
     const espdl::Tensor& constant = file_.constant(operand(i));
     EXPECT_EQ(constant.data_type(), espdl::TensorDataType::INT64);
-    for (std::int64_t k = 0; k < product(numbers(constant.dims())); ++k) out.push_back(raw(constant, static_cast<std::size_t>(k), 8));
+    for (std::int64_t k = 0; k < product(numbers(constant.dims())); ++k)
+      out.push_back(raw(constant, static_cast<std::size_t>(k), 8));
     return out;
   }
   // First place, step and number of what a slice takes along every axis.
   [[nodiscard]] std::map<std::int64_t, Numbers> slice() const {
     std::map<std::int64_t, Numbers> out;
-    const Numbers x = shape(operand(0)), starts = integers(1), ends = integers(2), axes = integers(3), steps = integers(4);
-    for (std::size_t axis = 0; axis < x.size(); ++axis) out[static_cast<std::int64_t>(axis)] = {0, 1, x[axis]};
+    const Numbers x = shape(operand(0)), starts = integers(1), ends = integers(2), axes = integers(3),
+                  steps = integers(4);
+    for (std::size_t axis = 0; axis < x.size(); ++axis)
+      out[static_cast<std::int64_t>(axis)] = {0, 1, x[axis]};
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const std::int64_t axis = (axes[i] + rank()) % rank(), size = x[static_cast<std::size_t>(axis)];
-      const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
+      const auto place = [&](std::int64_t at) {
+        return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+      };
       const std::int64_t first = place(starts[i]), length = place(ends[i]) - first;
       EXPECT_GT(steps[i], 0);
       out[axis] = {first, steps[i], (length + steps[i] - 1) / steps[i]};
@@ -82,10 +91,13 @@ class Said {
       text += ";";
     };
     if (const espdl::Tensor* constant = file_.find_constant(name)) {
-      text = "constant of type " + std::to_string(static_cast<int>(constant->data_type())) + "," + (constant->doc_string() != nullptr ? constant->doc_string()->str() : "") + ";";
+      text = "constant of type " + std::to_string(static_cast<int>(constant->data_type())) + "," +
+             (constant->doc_string() != nullptr ? constant->doc_string()->str() : "") + ";";
       add(numbers(constant->dims()));
       add(numbers(constant->exponents()));
-      for (std::size_t i = 0; constant->raw_data() != nullptr && i < std::size_t{16} * constant->raw_data()->size(); ++i) text += " " + std::to_string(raw(*constant, i, 1));
+      for (std::size_t i = 0;
+           constant->raw_data() != nullptr && i < std::size_t{16} * constant->raw_data()->size(); ++i)
+        text += " " + std::to_string(raw(*constant, i, 1));
       return text;
     }
     const espdl::ValueInfo& value = file_.value(name);
@@ -97,9 +109,13 @@ class Said {
   // A quantized number.
   [[nodiscard]] double number(std::size_t i) const {
     const espdl::Tensor& constant = file_.constant(operand(i));
-    return std::ldexp(static_cast<double>(raw(constant, 0, constant.data_type() == espdl::TensorDataType::INT8 ? 1 : 2)), static_cast<int>(constant.exponents()->Get(0)));
+    return std::ldexp(
+        static_cast<double>(raw(constant, 0, constant.data_type() == espdl::TensorDataType::INT8 ? 1 : 2)),
+        static_cast<int>(constant.exponents()->Get(0)));
   }
-  [[nodiscard]] double step(std::size_t i) const { return std::ldexp(1.0, static_cast<int>(file_.constant(operand(i)).exponents()->Get(0))); }
+  [[nodiscard]] double step(std::size_t i) const {
+    return std::ldexp(1.0, static_cast<int>(file_.constant(operand(i)).exponents()->Get(0)));
+  }
   // Attributes as text; axes counted from the front.
   [[nodiscard]] std::map<std::string, std::string> attributes() const {
     std::map<std::string, std::string> out;
@@ -107,12 +123,15 @@ class Said {
       const std::string name = one->name()->str();
       if (table() && name != "quant_type") continue;
       std::string text;
-      const auto axis = [&](std::int64_t value) { return value < 0 && (name == "axis" || name == "perm") ? value + rank() : value; };
+      const auto axis = [&](std::int64_t value) {
+        return value < 0 && (name == "axis" || name == "perm") ? value + rank() : value;
+      };
       if (one->i() != nullptr) text += std::to_string(axis(one->i()->i()));
       if (one->f() != nullptr) text += std::to_string(one->f()->f());
       text += text_of(one);
       for (const std::int64_t value : numbers(one->ints())) text += " " + std::to_string(axis(value));
-      for (std::uint32_t k = 0; one->floats() != nullptr && k < one->floats()->size(); ++k) text += " " + std::to_string(one->floats()->Get(k));
+      for (std::uint32_t k = 0; one->floats() != nullptr && k < one->floats()->size(); ++k)
+        text += " " + std::to_string(one->floats()->Get(k));
       out[name] = text;
     }
     if (node_.op_type()->str() == "Flatten") out.erase("axis");
@@ -127,19 +146,24 @@ class Said {
 };
 
 // What is written though the exporter leaves it out: defaults.
-const std::map<std::string, std::string> kDefaults = {{"allowzero", "0"}, {"direction", "forward"}, {"approximate", "none"}};
+const std::map<std::string, std::string> kDefaults = {
+    {"allowzero", "0"}, {"direction", "forward"}, {"approximate", "none"}};
 
 void compare_attributes(const Said& theirs, const Said& ours) {
   auto mine = ours.attributes();
   for (const auto& [name, text] : theirs.attributes()) {
     // ESP-DL does not read it, and always counts the padding.
-    if (name != "count_include_pad") { EXPECT_EQ(mine[name], text) << name; }
+    if (name != "count_include_pad") {
+      EXPECT_EQ(mine[name], text) << name;
+    }
     mine.erase(name);
   }
   for (const auto& [name, text] : mine) {
     const auto known = kDefaults.find(name);
-    if (known == kDefaults.end()) ADD_FAILURE() << "attribute " << name << " is not the exporter's";
-    else EXPECT_EQ(text, known->second) << name;
+    if (known == kDefaults.end())
+      ADD_FAILURE() << "attribute " << name << " is not the exporter's";
+    else
+      EXPECT_EQ(text, known->second) << name;
   }
 }
 
@@ -148,23 +172,30 @@ void compare(const Said& theirs, const Said& ours) {
   const std::string op = theirs.op();
   SCOPED_TRACE(op + " \"" + theirs.node().name()->str() + "\"");
   compare_attributes(theirs, ours);
-  if (theirs.table()) { EXPECT_EQ(ours.table_text(), theirs.table_text()); }
+  if (theirs.table()) {
+    EXPECT_EQ(ours.table_text(), theirs.table_text());
+  }
   // The exporter knows the sizes of what it moves about only as far as their product.
   const bool sizes = op != "GRU" && op != "LSTM" && op != "Transpose";
   ASSERT_EQ(ours.operands(), theirs.operands());
   for (std::size_t i = 0; i < theirs.operands(); ++i) {
     SCOPED_TRACE("operand " + std::to_string(i));
     if (op == "Slice" && i > 0) continue;
-    if ((op == "Clip" && i > 0) || (op == "Pad" && i == 2)) {   // on the scale of the result, where the exporter has one of their own
+    if ((op == "Clip" && i > 0) ||
+        (op == "Pad" && i == 2)) {  // on the scale of the result, where the exporter has one of their own
       EXPECT_NEAR(ours.number(i), theirs.number(i), ours.step(i) / 2 + theirs.step(i) / 2);
       continue;
     }
     EXPECT_EQ(ours.about(ours.operand(i), false), theirs.about(theirs.operand(i), false));
   }
-  if (op == "Slice") { EXPECT_EQ(ours.slice(), theirs.slice()); }
+  if (op == "Slice") {
+    EXPECT_EQ(ours.slice(), theirs.slice());
+  }
   ASSERT_EQ(ours.node().output()->size(), theirs.node().output()->size());
   for (std::uint32_t i = 0; i < theirs.node().output()->size(); ++i) {
-    EXPECT_EQ(ours.about(ours.node().output()->Get(i)->str(), sizes), theirs.about(theirs.node().output()->Get(i)->str(), sizes)) << "result " << i;
+    EXPECT_EQ(ours.about(ours.node().output()->Get(i)->str(), sizes),
+              theirs.about(theirs.node().output()->Get(i)->str(), sizes))
+        << "result " << i;
   }
 }
 
@@ -177,7 +208,8 @@ TEST(ExportersFiles, SayTheSameOfEveryOperator) {
     const auto file = data_folder() / "conformance" / entry["file"].get<std::string>();
     SCOPED_TRACE(file.string());
     const auto bytes = read_file(file);
-    const auto read = compiler::import_espdl(bytes, {.target = compiler::espdl_source::target_named(entry["target"].get<std::string>())});
+    const auto read = compiler::import_espdl(
+        bytes, {.target = compiler::espdl_source::target_named(entry["target"].get<std::string>())});
     ASSERT_TRUE(read.ok()) << read.status().text();
     const auto written = compiler::write_espdl(read->graph);
     ASSERT_TRUE(written.ok()) << written.status().text();

@@ -1,6 +1,6 @@
-// Real files: every one is imported; its target is not mistaken; streaming files agree with offline ones. (Their values: espdl_models_test.)
+// Real files: every one is imported; its target is not mistaken; streaming files agree with offline ones.
+// (Their values: espdl_models_test.)
 #include <gtest/gtest.h>
-
 
 #include "compiler/espdl/importer.h"
 #include "compiler/espdl/source.h"
@@ -56,7 +56,7 @@ TEST(EspdlFiles, TargetsAreNotMistaken) {
 struct Loaded {
   Graph graph;
   std::unique_ptr<RunnableGraph> runnable;
-  std::vector<Bytes> inputs;   // of the first vector, when there is one
+  std::vector<Bytes> inputs;  // of the first vector, when there is one
 };
 
 Loaded load(const fs::path& file) {
@@ -81,7 +81,8 @@ Loaded load(const fs::path& file) {
   return loaded;
 }
 
-// NAME_streamN.espdl is NAME.espdl with the vendor's caches: fed in any blocks, it gives the whole clip of NAME.
+// NAME_streamN.espdl is NAME.espdl with the vendor's caches: fed in any blocks, it gives the whole clip of
+// NAME.
 TEST(EspdlFiles, StreamingFilesGiveTheOfflineResult) {
   RUNNEL_NEEDS_DATA();
   for (const char* target : {"c", "esp32s3", "esp32p4"}) {

@@ -27,7 +27,8 @@ Graph import(const TinyModel& model, EspdlTarget target = EspdlTarget::c) {
 }
 
 // x -> one node -> y, without constants.
-TinyModel one_node(test::TinyNode node, std::vector<std::int64_t> from, std::vector<std::int64_t> to, std::int64_t from_exponent, std::int64_t to_exponent) {
+TinyModel one_node(test::TinyNode node, std::vector<std::int64_t> from, std::vector<std::int64_t> to,
+                   std::int64_t from_exponent, std::int64_t to_exponent) {
   TinyModel model;
   model.inputs = {{"x", std::move(from), Type::INT8, from_exponent}};
   model.outputs = {{"y", std::move(to), Type::INT8, to_exponent}};
@@ -43,7 +44,9 @@ TinyModel cached_conv(std::int64_t window, std::int64_t pad = 0) {
   model.values = {{"cached", {1, 4 + window, 2}, Type::INT8, -4}};
   model.nodes[0].inputs[0] = "cached";
   model.nodes[0].lists[3].second = {pad, 0};
-  model.nodes.insert(model.nodes.begin(), {"StreamingCache", {"x"}, {"cached"}, {{"window_size", window}, {"frame_axis", 1}}, {}, {}, "cache"});
+  model.nodes.insert(
+      model.nodes.begin(),
+      {"StreamingCache", {"x"}, {"cached"}, {{"window_size", window}, {"frame_axis", 1}}, {}, {}, "cache"});
   return model;
 }
 
@@ -77,16 +80,19 @@ TEST(EspdlImporter, ConvolutionIsComputedExactly) {
 
 TEST(EspdlImporter, ShapesFollowFromTheInputs) {
   TinyModel model = test::tiny_conv();
-  model.outputs[0].shape = {1, 97, 3};   // as in files for streaming, which carry the offline shapes
+  model.outputs[0].shape = {1, 97, 3};  // as in files for streaming, which carry the offline shapes
   const Graph graph = import(model);
-  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape, (std::vector<std::int32_t>{1, 4, 3}));
+  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape,
+            (std::vector<std::int32_t>{1, 4, 3}));
 }
 
 TEST(EspdlImporter, MetadataIsKeptAndCompleted) {
   TinyModel model = test::tiny_conv();
   model.metadata = {{"author", "someone"}};
   const Graph graph = import(model, EspdlTarget::esp32s3);
-  EXPECT_THAT(graph.metadata, testing::ElementsAre(std::pair("author", "someone"), std::pair("source.format", "espdl"), std::pair("espdl.target", "esp32s3")));
+  EXPECT_THAT(graph.metadata,
+              testing::ElementsAre(std::pair("author", "someone"), std::pair("source.format", "espdl"),
+                                   std::pair("espdl.target", "esp32s3")));
 }
 
 TEST(EspdlImporter, AllUnknownOperatorsAreNamedAtOnce) {
@@ -112,7 +118,8 @@ TEST(EspdlImporter, ACacheBecomesLeftPadding) {
   ASSERT_EQ(graph.nodes.size(), 1u);
   EXPECT_EQ(std::get<ConvOptions>(graph.nodes[0].options).pad_left, 1);
   EXPECT_EQ(graph.nodes[0].inputs[0], graph.inputs[0]);
-  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape, (std::vector<std::int32_t>{1, 5, 3}));
+  EXPECT_EQ(graph.tensors[static_cast<std::size_t>(graph.outputs[0])].shape,
+            (std::vector<std::int32_t>{1, 5, 3}));
 }
 
 TEST(EspdlImporter, ACacheOfOneFrameIsNothing) {
@@ -173,7 +180,8 @@ TEST(EspdlImporter, ACacheMayBeAnOutput) {
   EXPECT_EQ(outputs[1][0], counted({9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
 }
 
-// Padding does what a cache does in a stream only: behind it, one result per call needs the frames of the call before.
+// Padding does what a cache does in a stream only: behind it, one result per call needs the frames of the
+// call before.
 TEST(EspdlImporter, ACacheInFrontOfOneResultPerCallStaysAnOperator) {
   TinyModel model = cached_conv(2);
   model.values.push_back({"y", {1, 5, 3}, Type::INT8, -3});
@@ -201,10 +209,13 @@ TEST(EspdlImporter, ACacheAlongTheLastAxis) {
 }
 
 TEST(EspdlImporter, TheZerosOfACacheAreDataForAMaximum) {
-  TinyModel model = one_node({"MaxPool", {}, {}, {}, {{"kernel_shape", {3}}, {"strides", {1}}, {"pads", {0, 0}}}, {}, "pool"}, {1, 4, 1}, {1, 4, 1}, -2, -2);
+  TinyModel model = one_node(
+      {"MaxPool", {}, {}, {}, {{"kernel_shape", {3}}, {"strides", {1}}, {"pads", {0, 0}}}, {}, "pool"},
+      {1, 4, 1}, {1, 4, 1}, -2, -2);
   model.values = {{"cached", {1, 6, 1}, Type::INT8, -2}};
   model.nodes[0].inputs[0] = "cached";
-  model.nodes.insert(model.nodes.begin(), {"StreamingCache", {"x"}, {"cached"}, {{"window_size", 3}}, {}, {}, "cache"});
+  model.nodes.insert(model.nodes.begin(),
+                     {"StreamingCache", {"x"}, {"cached"}, {{"window_size", 3}}, {}, {}, "cache"});
   const auto runnable = test::RunnableGraph::make(import(model));
   ASSERT_TRUE(runnable.ok()) << runnable.status().text();
   const auto bytes = [](std::initializer_list<int> values) {
@@ -331,7 +342,7 @@ TEST(EspdlTarget, IsTakenFromTheOptionThenTheFile) {
 
 TEST(EspdlTarget, PerChannelExponentsAndWideBiasesMeanEsp32p4) {
   TinyModel model = test::tiny_conv();
-  model.constants[0].layout = "(N/16)WC16_UNALIGNED";   // three channels: all of them are the tail
+  model.constants[0].layout = "(N/16)WC16_UNALIGNED";  // three channels: all of them are the tail
   EXPECT_EQ(chosen(model).first, EspdlTarget::esp32s3);
   EXPECT_THAT(chosen(model).second, HasSubstr("guess"));
   TinyModel wide = model;

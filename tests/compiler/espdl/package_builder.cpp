@@ -8,9 +8,11 @@
 namespace runnel::test {
 namespace {
 
-constexpr std::size_t kSizeAt = 20, kDigestAt = 24, kCountAt = 56;   // PDL3
+constexpr std::size_t kSizeAt = 20, kDigestAt = 24, kCountAt = 56;  // PDL3
 
-void put_text(std::vector<std::byte>& to, std::size_t offset, const std::string& text) { std::memcpy(to.data() + offset, text.data(), text.size()); }
+void put_text(std::vector<std::byte>& to, std::size_t offset, const std::string& text) {
+  std::memcpy(to.data() + offset, text.data(), text.size());
+}
 
 }  // namespace
 
@@ -18,8 +20,9 @@ void put_u32(std::vector<std::byte>& to, std::size_t offset, std::uint32_t value
   for (std::size_t i = 0; i < 4; ++i) to.at(offset + i) = static_cast<std::byte>(value >> (8 * i));
 }
 
-std::vector<std::byte> make_package(const std::string& kind, const std::vector<std::pair<std::string, std::vector<std::byte>>>& members,
-                                    const std::string& version) {
+std::vector<std::byte> make_package(
+    const std::string& kind, const std::vector<std::pair<std::string, std::vector<std::byte>>>& members,
+    const std::string& version) {
   const bool aligned = kind != "PDL1", third = kind == "PDL3";
   const auto rounded = [&](std::size_t size) { return aligned ? (size + 15) / 16 * 16 : size; };
   const std::size_t count_at = third ? kCountAt : 4;

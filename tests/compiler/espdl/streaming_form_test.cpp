@@ -1,4 +1,5 @@
-// Graphs written for streaming with --chunk: the digits network, and small ones that StreamingCache can or cannot keep.
+// Graphs written for streaming with --chunk: the digits network, and small ones that StreamingCache can or
+// cannot keep.
 #include "compiler/espdl/streaming_form.h"
 
 #include <gtest/gtest.h>
@@ -30,16 +31,20 @@ Bytes random_bytes(std::size_t count) {
 }
 
 Graph digits() {
-  auto imported = compiler::import_espdl(test::read_file(std::filesystem::path(RUNNEL_SOURCE_FOLDER) / "models/digits/digits_c_s8.espdl"), {.target = EspdlTarget::c});
+  auto imported = compiler::import_espdl(
+      test::read_file(std::filesystem::path(RUNNEL_SOURCE_FOLDER) / "models/digits/digits_c_s8.espdl"),
+      {.target = EspdlTarget::c});
   EXPECT_TRUE(imported.ok()) << imported.status().text();
   return std::move(imported->graph);
 }
 
 // Read without making padding of its caches, call by call as ESP-DL runs it: the streaming graph itself.
-std::vector<compiler::Buffers> call_by_call(const Graph& streaming, const Bytes& recording, std::size_t bytes_per_call) {
+std::vector<compiler::Buffers> call_by_call(const Graph& streaming, const Bytes& recording,
+                                            std::size_t bytes_per_call) {
   std::vector<compiler::Buffers> calls;
   for (std::size_t at = 0; at + bytes_per_call <= recording.size(); at += bytes_per_call) {
-    calls.push_back({Bytes(recording.begin() + static_cast<std::ptrdiff_t>(at), recording.begin() + static_cast<std::ptrdiff_t>(at + bytes_per_call))});
+    calls.push_back({Bytes(recording.begin() + static_cast<std::ptrdiff_t>(at),
+                           recording.begin() + static_cast<std::ptrdiff_t>(at + bytes_per_call))});
   }
   auto outputs = compiler::run_whole(streaming, calls);
   EXPECT_TRUE(outputs.ok()) << outputs.status().text();
@@ -64,7 +69,9 @@ TEST(StreamingForm, DigitsFrameByFrameAreTheStreamedAndTheOfflineResult) {
     ASSERT_TRUE(form.ok()) << form.status().text();
     ASSERT_TRUE(form->refusals.empty()) << form->refusals[0];
     EXPECT_EQ(form->lags, std::vector<std::int64_t>{0});
-    EXPECT_EQ(joined(call_by_call(form->graph, recording, static_cast<std::size_t>(chunk) * 40)), (*streamed)[0]) << chunk;
+    EXPECT_EQ(joined(call_by_call(form->graph, recording, static_cast<std::size_t>(chunk) * 40)),
+              (*streamed)[0])
+        << chunk;
   }
 }
 
@@ -77,7 +84,8 @@ TEST(StreamingForm, WrittenDigitsReadBackToTheOfflineGraphAndItsStream) {
   ASSERT_TRUE(written.ok()) << written.status().text();
   const auto again = compiler::import_espdl(written->bytes);
   ASSERT_TRUE(again.ok()) << again.status().text();
-  EXPECT_EQ(again->graph.tensors[static_cast<std::size_t>(again->graph.inputs[0])].shape, (std::vector<std::int32_t>{1, 4, 40}));
+  EXPECT_EQ(again->graph.tensors[static_cast<std::size_t>(again->graph.inputs[0])].shape,
+            (std::vector<std::int32_t>{1, 4, 40}));
   const auto runnable = test::RunnableGraph::make(again->graph);
   ASSERT_TRUE(runnable.ok()) << runnable.status().text();
   ASSERT_TRUE((*runnable)->streams());
@@ -116,7 +124,8 @@ TEST(StreamingForm, LookAheadAtTheInputIsALag) {
   EXPECT_NE(written->notes[0].find("1 frames are warm-up"), std::string::npos) << written->notes[0];
 }
 
-// A residual around a window without padding: the branch waits in a cache of its own, and the crop of the offline graph is gone.
+// A residual around a window without padding: the branch waits in a cache of its own, and the crop of the
+// offline graph is gone.
 TEST(StreamingForm, ResidualsWaitForTheWindow) {
   GraphMaker maker;
   const auto x = maker.input({1, 20, 4}, -4);
@@ -155,7 +164,8 @@ TEST(StreamingForm, LateBranchesGetADelayLine) {
   EXPECT_TRUE(written.ok()) << written.status().text();
 }
 
-// The quantizer's tool keeps k - 1 frames whatever the stride is, which shifts the windows: kernel 4, stride 2 needs what keeps the phase.
+// The quantizer's tool keeps k - 1 frames whatever the stride is, which shifts the windows: kernel 4, stride
+// 2 needs what keeps the phase.
 TEST(StreamingForm, StridesKeepTheirPhase) {
   for (const int kernel : {2, 3, 4, 5}) {
     for (const int left : {0, 1, 2}) {
@@ -171,9 +181,13 @@ TEST(StreamingForm, StridesKeepTheirPhase) {
       ASSERT_TRUE(whole.ok()) << whole.status().text();
       const Bytes stream = joined(call_by_call(form->graph, recording, 4 * 4));
       const auto skip = static_cast<std::ptrdiff_t>(form->lags[0] * 4);
-      const std::size_t count = std::min(stream.size() - static_cast<std::size_t>(skip), (*whole)[0][0].size());
+      const std::size_t count =
+          std::min(stream.size() - static_cast<std::size_t>(skip), (*whole)[0][0].size());
       ASSERT_GE(count, 8u * 4);
-      EXPECT_TRUE(std::equal(stream.begin() + skip, stream.begin() + skip + static_cast<std::ptrdiff_t>(count), (*whole)[0][0].begin())) << kernel << " " << left;
+      EXPECT_TRUE(std::equal(stream.begin() + skip,
+                             stream.begin() + skip + static_cast<std::ptrdiff_t>(count),
+                             (*whole)[0][0].begin()))
+          << kernel << " " << left;
     }
   }
 }

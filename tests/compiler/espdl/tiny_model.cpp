@@ -17,11 +17,21 @@ std::vector<std::uint8_t> raw(const TinyTensor& tensor) {
   };
   for (const std::int64_t value : tensor.values) {
     switch (tensor.type) {
-      case espdl::TensorDataType::FLOAT: put(static_cast<float>(value)); break;
-      case espdl::TensorDataType::INT8: put(static_cast<std::int8_t>(value)); break;
-      case espdl::TensorDataType::INT16: put(static_cast<std::int16_t>(value)); break;
-      case espdl::TensorDataType::INT32: put(static_cast<std::int32_t>(value)); break;
-      default: put(value); break;
+      case espdl::TensorDataType::FLOAT:
+        put(static_cast<float>(value));
+        break;
+      case espdl::TensorDataType::INT8:
+        put(static_cast<std::int8_t>(value));
+        break;
+      case espdl::TensorDataType::INT16:
+        put(static_cast<std::int16_t>(value));
+        break;
+      case espdl::TensorDataType::INT32:
+        put(static_cast<std::int32_t>(value));
+        break;
+      default:
+        put(value);
+        break;
     }
   }
   bytes.resize((bytes.size() + 15) / 16 * 16, 0);
@@ -50,7 +60,8 @@ Offset<espdl::Tensor> write(FlatBufferBuilder& builder, const TinyTensor& tensor
 Offset<espdl::ValueInfo> write(FlatBufferBuilder& builder, const TinyValue& value) {
   std::vector<Offset<espdl::Dimension>> dims;
   for (const std::int64_t dim : value.shape) {
-    dims.push_back(espdl::CreateDimension(builder, espdl::CreateDimensionValue(builder, espdl::DimensionValueType::VALUE, dim)));
+    dims.push_back(espdl::CreateDimension(
+        builder, espdl::CreateDimensionValue(builder, espdl::DimensionValueType::VALUE, dim)));
   }
   const auto shape = espdl::CreateTensorShape(builder, builder.CreateVector(dims));
   const auto tensor = espdl::CreateTensorTypeAndShape(builder, value.type, shape);
@@ -114,11 +125,15 @@ std::vector<std::byte> TinyModel::file(const std::string& magic) const {
   const auto node_list = write_all(builder, nodes);
   const auto name = builder.CreateString("tiny");
   const auto initializers = write_all(builder, constants);
-  const auto input_list = write_all(builder, inputs), output_list = write_all(builder, outputs), value_list = write_all(builder, values);
-  const auto test_input_list = write_all(builder, test_inputs), test_output_list = write_all(builder, test_outputs);
-  const auto graph = espdl::CreateGraph(builder, node_list, name, initializers, 0, input_list, output_list, value_list, 0, test_input_list, test_output_list);
+  const auto input_list = write_all(builder, inputs), output_list = write_all(builder, outputs),
+             value_list = write_all(builder, values);
+  const auto test_input_list = write_all(builder, test_inputs),
+             test_output_list = write_all(builder, test_outputs);
+  const auto graph = espdl::CreateGraph(builder, node_list, name, initializers, 0, input_list, output_list,
+                                        value_list, 0, test_input_list, test_output_list);
   std::vector<Offset<espdl::StringStringEntry>> entries;
-  for (const auto& [key, value] : metadata) entries.push_back(espdl::CreateStringStringEntryDirect(builder, key.c_str(), value.c_str()));
+  for (const auto& [key, value] : metadata)
+    entries.push_back(espdl::CreateStringStringEntryDirect(builder, key.c_str(), value.c_str()));
   const auto properties = builder.CreateVector(entries);
   espdl::ModelBuilder model(builder);
   model.add_graph(graph);
@@ -140,8 +155,9 @@ TinyModel tiny_conv() {
   model.inputs = {{"x", {1, 5, 2}, espdl::TensorDataType::INT8, -4}};
   model.outputs = {{"y", {1, 4, 3}, espdl::TensorDataType::INT8, -3}};
   // Labels: kernel, C, N. Bytes: [N][kernel][C].
-  model.constants = {{"w", {2, 2, 3}, espdl::TensorDataType::INT8, {1, 2, 3, 4, -1, -2, -3, -4, 5, 0, 0, 5}, {-2}, "NWC"},
-                     {"b", {3}, espdl::TensorDataType::INT32, {3, 100, -7}, {-6}}};
+  model.constants = {
+      {"w", {2, 2, 3}, espdl::TensorDataType::INT8, {1, 2, 3, 4, -1, -2, -3, -4, 5, 0, 0, 5}, {-2}, "NWC"},
+      {"b", {3}, espdl::TensorDataType::INT32, {3, 100, -7}, {-6}}};
   model.nodes = {{"Conv",
                   {"x", "w", "b"},
                   {"y"},

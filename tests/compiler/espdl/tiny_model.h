@@ -15,7 +15,7 @@ struct TinyTensor {
   std::string name;
   std::vector<std::int64_t> dims;
   espdl::TensorDataType type = espdl::TensorDataType::INT8;
-  std::vector<std::int64_t> values;         // converted to `type`
+  std::vector<std::int64_t> values;  // converted to `type`
   std::vector<std::int64_t> exponents;
   std::string layout = "UNK";
 };
@@ -33,7 +33,7 @@ struct TinyNode {
   std::vector<std::pair<std::string, std::int64_t>> integers = {};
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> lists = {};
   std::vector<std::pair<std::string, std::string>> texts = {};
-  std::string name = "";                    // the operator's type when empty
+  std::string name = "";  // the operator's type when empty
 };
 
 struct TinyModel {

@@ -22,7 +22,8 @@ class CompiledNetworks : public testing::TestWithParam<const char*> {};
 
 TEST_P(CompiledNetworks, GiveTheBytesOfTheCpu) {
   RUNNEL_NEEDS_DATA();
-  const compiler::Graph graph = graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
+  const compiler::Graph graph =
+      graph_of(data_folder() / "ethosu/models" / (std::string(GetParam()) + ".tflite"));
   // Every accelerator, and the memory modes in turn.
   std::size_t mode = std::string(GetParam()).size();
   for (const char* accelerator : kAccelerators) {
@@ -41,7 +42,8 @@ TEST(CompiledStream, OfTheWakewordEqualsTheCpu) {
   EXPECT_TRUE(status.ok()) << status.text();
 }
 
-// No more cycles than Arm's compiler reported for its own streams, by the same model, in the configuration of those reports, softmax included.
+// No more cycles than Arm's compiler reported for its own streams, by the same model, in the configuration of
+// those reports, softmax included.
 TEST(CompiledHere, TakesNoMoreCyclesThanRecorded) {
   RUNNEL_NEEDS_DATA();
   const std::pair<const char*, double> recorded[] = {{"kws_ref_model", 83602}, {"str_ww_ref_model", 39329}};
@@ -49,7 +51,8 @@ TEST(CompiledHere, TakesNoMoreCyclesThanRecorded) {
     SCOPED_TRACE(name);
     auto options = npu_options("ethos-u55-128");
     options.program.system = *npu::find_system("Ethos_U65_High_End");
-    const auto compiled = ethos_u::compile(graph_of(data_folder() / "ethosu/models" / (std::string(name) + ".tflite")), options);
+    const auto compiled = ethos_u::compile(
+        graph_of(data_folder() / "ethosu/models" / (std::string(name) + ".tflite")), options);
     ASSERT_TRUE(compiled.ok()) << compiled.status().text();
     for (const auto& node : compiled->nodes) EXPECT_GE(node.segment, 0) << node.name << ": " << node.reason;
     const auto cycles = cycles_of(*compiled, options.program);
@@ -60,8 +63,10 @@ TEST(CompiledHere, TakesNoMoreCyclesThanRecorded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, CompiledNetworks,
-                         testing::Values("ad01_int8", "hello_world_int8", "kws_ref_model", "micro_speech_quantized", "person_detect", "seanet_add0_int16", "str_ww_ref_model",
-                                         "keyword_scrambled_8bit", "dtln_noise_suppression"));
+                         testing::Values("ad01_int8", "hello_world_int8", "kws_ref_model",
+                                         "micro_speech_quantized", "person_detect", "seanet_add0_int16",
+                                         "str_ww_ref_model", "keyword_scrambled_8bit",
+                                         "dtln_noise_suppression"));
 
 }  // namespace
 }  // namespace runnel::test

@@ -23,19 +23,23 @@ Result<std::shared_ptr<const OwnedModel>> written(const compiler::Graph& graph) 
   return OwnedModel::from_bytes(model.bytes);
 }
 
-Result<std::vector<Bytes>> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table, const std::vector<Bytes>& inputs, std::int64_t frames = 0) {
+Result<std::vector<Bytes>> run(const std::shared_ptr<const OwnedModel>& owned, OperatorTable table,
+                               const std::vector<Bytes>& inputs, std::int64_t frames = 0) {
   const Model& model = owned->model();
   PrepareOptions options;
   options.mode = RunMode::whole;
   const std::int32_t first = model.inputs()[0];
-  const int axis = model.plan() == nullptr ? -1 : model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
+  const int axis = model.plan() == nullptr
+                       ? -1
+                       : model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
   if (axis >= 0) options.frames = frames > 0 ? frames : model.tensor(first).shape[axis];
   RUNNEL_ASSIGN(auto engine, Engine::make(owned, options, table));
   RUNNEL_ASSIGN(const auto runner, Runner::make(std::move(engine)));
   Session& session = runner->session();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto to = session.input(static_cast<int>(i));
-    if (to.size() != inputs[i].size()) return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes";
+    if (to.size() != inputs[i].size())
+      return Status(Code::mismatch) << "input " << i << " takes " << to.size() << " bytes";
     std::memcpy(to.data(), inputs[i].data(), to.size());
   }
   session.run(runner->prepared().block());
@@ -50,7 +54,9 @@ Result<std::vector<Bytes>> run(const std::shared_ptr<const OwnedModel>& owned, O
 class FirstViolation final : public npu::ViolationSink {
  public:
   void report(const npu::Operation& op, std::string_view rule, std::string_view what) noexcept override {
-    if (status.ok()) status = Status(Code::invalid_data) << "operation " << op.index << ' ' << npu::name_of(op) << ": " << rule << ": " << what;
+    if (status.ok())
+      status = Status(Code::invalid_data)
+               << "operation " << op.index << ' ' << npu::name_of(op) << ": " << rule << ": " << what;
   }
   Status status;
 };
@@ -97,14 +103,17 @@ Status judge(const std::vector<std::byte>& bytes) {
   return judge_segments(owned->model());
 }
 
-Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled, const npu::ProgramOptions& options) {
+Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
+                         const npu::ProgramOptions& options) {
   RUNNEL_ASSIGN(const auto owned, written(compiled.graph));
-  const npu::Program program(options);                     // knows what is meant where nothing is said
+  const npu::Program program(options);  // knows what is meant where nothing is said
   double cycles = 0;
   for (int i = 0; i < owned->model().operator_count(); ++i) {
     if (owned->model().op(i).code() != fb::OpCode::delegate) continue;
     RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(owned->model(), owned->model().op(i)));
-    RUNNEL_ASSIGN(const npu::CycleModel model, npu::CycleModel::make(*segment.accelerator, *program.options().system, *program.options().mode));
+    RUNNEL_ASSIGN(
+        const npu::CycleModel model,
+        npu::CycleModel::make(*segment.accelerator, *program.options().system, *program.options().mode));
     std::vector<npu::Operation> operations;
     npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
     for (npu::Operation op;;) {
@@ -117,7 +126,8 @@ Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled, const
   return cycles;
 }
 
-Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds, compiler::ethos_u::CompiledGraph* compiled) {
+Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options,
+                     std::uint32_t seed, int rounds, compiler::ethos_u::CompiledGraph* compiled) {
   RUNNEL_ASSIGN(compiler::ethos_u::CompiledGraph made, compiler::ethos_u::compile(graph, options));
   RUNNEL_ASSIGN(const auto cpu, written(graph));
   RUNNEL_ASSIGN(const auto mixed, written(made.graph));
@@ -136,10 +146,13 @@ Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Opti
     RUNNEL_ASSIGN(const std::vector<Bytes> found, run(mixed, npu.table(), inputs));
     RUNNEL_TRY(npu.status());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (found[i].size() != expected[i].size()) return Status(Code::mismatch) << "output " << i << " has " << found[i].size() << " bytes, expected " << expected[i].size();
+      if (found[i].size() != expected[i].size())
+        return Status(Code::mismatch)
+               << "output " << i << " has " << found[i].size() << " bytes, expected " << expected[i].size();
       for (std::size_t at = 0; at < expected[i].size(); ++at) {
         if (found[i][at] == expected[i][at]) continue;
-        return Status(Code::mismatch) << "round " << round << ", output " << i << ", byte " << at << ": " << std::to_integer<int>(found[i][at]) << ", expected "
+        return Status(Code::mismatch) << "round " << round << ", output " << i << ", byte " << at << ": "
+                                      << std::to_integer<int>(found[i][at]) << ", expected "
                                       << std::to_integer<int>(expected[i][at]);
       }
     }
@@ -147,12 +160,14 @@ Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Opti
   return {};
 }
 
-Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::int64_t frames, std::uint32_t seed) {
+Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options,
+                        std::int64_t frames, std::uint32_t seed) {
   RUNNEL_ASSIGN(const compiler::ethos_u::CompiledGraph made, compiler::ethos_u::compile(graph, options));
   RUNNEL_ASSIGN(const auto cpu, written(graph));
   RUNNEL_ASSIGN(const auto mixed, written(made.graph));
   RUNNEL_TRY(judge_segments(mixed->model()));
-  if (mixed->model().plan() == nullptr) return Status(Code::unsupported) << "the compiled model has no streaming plan";
+  if (mixed->model().plan() == nullptr)
+    return Status(Code::unsupported) << "the compiled model has no streaming plan";
   const Model& model = cpu->model();
   const std::int32_t first = model.inputs()[0];
   const int axis = model.plan()->tensors()->Get(static_cast<std::uint32_t>(first))->time_axis();
@@ -169,12 +184,14 @@ Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::O
   RUNNEL_ASSIGN(const std::vector<Bytes> found, run(mixed, npu.table(), inputs, frames));
   if (found != expected) return Status(Code::mismatch) << "a whole clip differs from the CPU's";
   // That the whole clip is what a stream gives is what check_streaming is for.
-  RUNNEL_ASSIGN(const StreamReport report, check_streaming(mixed, frames, inputs, seed, best_isa(), npu.table()));
+  RUNNEL_ASSIGN(const StreamReport report,
+                check_streaming(mixed, frames, inputs, seed, best_isa(), npu.table()));
   RUNNEL_TRY(npu.status());
   if (report.differences.empty()) return {};
   const Difference& difference = report.differences.front();
-  return Status(Code::mismatch) << difference.run << ": tensor " << difference.tensor << ", frame " << difference.frame << ", element " << difference.element << ": " << difference.found
-                                << ", expected " << difference.expected;
+  return Status(Code::mismatch) << difference.run << ": tensor " << difference.tensor << ", frame "
+                                << difference.frame << ", element " << difference.element << ": "
+                                << difference.found << ", expected " << difference.expected;
 }
 
 }  // namespace runnel::test

@@ -10,7 +10,8 @@
 namespace runnel::test {
 
 inline constexpr const char* kMemoryModes[] = {"Sram_Only", "Shared_Sram", "Dedicated_Sram"};
-inline constexpr const char* kAccelerators[] = {"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+inline constexpr const char* kAccelerators[] = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                                                "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
 compiler::ethos_u::Options npu_options(const std::string& accelerator, const char* mode = "Shared_Sram");
 
@@ -18,14 +19,18 @@ compiler::ethos_u::Options npu_options(const std::string& accelerator, const cha
 Status judge(const std::vector<std::byte>& model);
 
 // Of all segments of a compiled graph, by the model of cycles.
-Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled, const npu::ProgramOptions& options);
+Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
+                         const npu::ProgramOptions& options);
 
-// What differs between the CPU and the simulated NPU over whole clips of random bytes; ok: nothing. `compiled`, when given, receives the result.
-Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::uint32_t seed, int rounds = 2,
+// What differs between the CPU and the simulated NPU over whole clips of random bytes; ok: nothing.
+// `compiled`, when given, receives the result.
+Status compare_whole(const compiler::Graph& graph, const compiler::ethos_u::Options& options,
+                     std::uint32_t seed, int rounds = 2,
                      compiler::ethos_u::CompiledGraph* compiled = nullptr);
 
-// The same for a stream, compiled for blocks of options.block frames: streamed on the NPU in several block sizes and event-driven equals the whole clip on
-// the CPU, for a clip of `frames` frames.
-Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options, std::int64_t frames, std::uint32_t seed);
+// The same for a stream, compiled for blocks of options.block frames: streamed on the NPU in several block
+// sizes and event-driven equals the whole clip on the CPU, for a clip of `frames` frames.
+Status compare_streamed(const compiler::Graph& graph, const compiler::ethos_u::Options& options,
+                        std::int64_t frames, std::uint32_t seed);
 
 }  // namespace runnel::test

@@ -1,11 +1,12 @@
 // What stays on the CPU because somebody says so, and what a device refuses.
+#include "compiler/npu/partition.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <set>
 
-#include "compiler/npu/partition.h"
 #include "compiler/writer.h"
 #include "inference/host/engine.h"
 #include "npu/host/simulated_npu.h"
@@ -24,7 +25,9 @@ compiler::Graph all_on_npu() {
     if (graph.nodes.size() < 3) continue;
     const auto compiled = ethos_u::compile(graph, npu_options("ethos-u55-128"));
     const auto on_npu = [](const ethos_u::NodeReport& node) { return node.segment >= 0; };
-    if (compiled.ok() && std::all_of(compiled->nodes.begin(), compiled->nodes.end(), on_npu) && compiled->segments.size() == 1) return graph;
+    if (compiled.ok() && std::all_of(compiled->nodes.begin(), compiled->nodes.end(), on_npu) &&
+        compiled->segments.size() == 1)
+      return graph;
   }
 }
 
@@ -55,7 +58,9 @@ TEST(NpuPartition, KeepsOnTheCpuWhatIsForbidden) {
   EXPECT_EQ(inside[1], "it lies in a forbidden region");
   EXPECT_EQ(inside[2], "it lies in a forbidden region");
   auto by_predicate = options;
-  by_predicate.allow = [&](const compiler::Graph&, const compiler::Node& node) { return node.name != graph.nodes[0].name; };
+  by_predicate.allow = [&](const compiler::Graph&, const compiler::Node& node) {
+    return node.name != graph.nodes[0].name;
+  };
   EXPECT_EQ(reasons(graph, by_predicate)[0], "the predicate forbids it");
   auto everything = options;
   everything.allow = [](const compiler::Graph&, const compiler::Node&) { return false; };
@@ -71,7 +76,8 @@ TEST(NpuPartition, LeavesWhatTheNpuCannotRoundToTheCpu) {
   const std::string text = compiled.ok() ? std::string() : std::string(compiled.status().text());
   bool said = text.find("ties to even") != std::string::npos;
   if (compiled.ok()) {
-    for (const auto& node : compiled->nodes) said = said || node.reason.find("ties to even") != std::string::npos;
+    for (const auto& node : compiled->nodes)
+      said = said || node.reason.find("ties to even") != std::string::npos;
   }
   EXPECT_TRUE(said) << text;
 }
@@ -115,7 +121,8 @@ TEST(NpuPartition, BordersBeyondTheRegionsAreCopied) {
   EXPECT_TRUE(shared);
 }
 
-// Models of several segments in a program that runs any model: simulators last as long as it does, and end with it.
+// Models of several segments in a program that runs any model: simulators last as long as it does, and end
+// with it.
 TEST(NpuDevice, SimulatorsOfSeveralSegmentsEndWithTheProgram) {
   const compiler::Graph graph = all_on_npu();
   auto options = npu_options("ethos-u55-128");

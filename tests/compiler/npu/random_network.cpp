@@ -24,7 +24,8 @@ class Maker {
 
   Graph make() {
     const bool flat = of(2) == 0;
-    const std::int32_t length = choice_.stream ? 24 + of(16) : 1 + of(20), channels = 1 + of(of(4) == 0 ? 48 : 20);
+    const std::int32_t length = choice_.stream ? 24 + of(16) : 1 + of(20),
+                       channels = 1 + of(of(4) == 0 ? 48 : 20);
     const Shape shape = flat ? Shape{1, length, channels} : Shape{1, length, 1 + of(9), channels};
     TensorId x = tensor("x", shape);
     graph_.inputs = {x};
@@ -37,7 +38,9 @@ class Maker {
   }
 
  private:
-  std::int32_t of(std::int32_t count) { return static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(count)); }
+  std::int32_t of(std::int32_t count) {
+    return static_cast<std::int32_t>(random_() % static_cast<std::uint32_t>(count));
+  }
   Tensor& at(TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
   const Shape& shape(TensorId id) { return at(id).shape; }
 
@@ -90,14 +93,19 @@ class Maker {
     w.dtype = DType::int8;
     std::vector<std::int8_t> values(static_cast<std::size_t>(channels) * static_cast<std::size_t>(each));
     const bool sparse = of(4) == 0;
-    for (std::int8_t& value : values) value = static_cast<std::int8_t>(sparse && of(3) != 0 ? 0 : of(255) - 127);
+    for (std::int8_t& value : values)
+      value = static_cast<std::int8_t>(sparse && of(3) != 0 ? 0 : of(255) - 127);
     w.data = bytes_of(values);
     const bool per_channel = of(2) == 0;
     const std::size_t scales = per_channel ? static_cast<std::size_t>(channels) : 1;
     const int room = 6 + static_cast<int>(std::lround(std::log2(each) / 2)) + of(2);
     for (std::size_t i = 0; i < scales; ++i) {
-      if (choice_.affine) w.scales.push_back(at(y).scales[0] / at(x).scales[0] * std::ldexp(0.6f + static_cast<float>(of(1000)) / 1000.0f, -room));
-      else w.exponents.push_back(static_cast<std::int8_t>(at(y).exponents[0] - at(x).exponents[0] - room - of(2)));
+      if (choice_.affine)
+        w.scales.push_back(at(y).scales[0] / at(x).scales[0] *
+                           std::ldexp(0.6f + static_cast<float>(of(1000)) / 1000.0f, -room));
+      else
+        w.exponents.push_back(
+            static_cast<std::int8_t>(at(y).exponents[0] - at(x).exponents[0] - room - of(2)));
     }
     if (choice_.affine) w.zero_points.assign(scales, 0);
     w.channel_axis = scales > 1 ? 0 : -1;
@@ -108,7 +116,8 @@ class Maker {
     for (std::int32_t i = 0; i < channels; ++i) biases.push_back(of(1 << 14) - (1 << 13));
     b.data = bytes_of(biases);
     if (!choice_.affine) {
-      for (const std::int8_t exponent : w.exponents) b.exponents.push_back(static_cast<std::int8_t>(exponent + at(x).exponents[0]));
+      for (const std::int8_t exponent : w.exponents)
+        b.exponents.push_back(static_cast<std::int8_t>(exponent + at(x).exponents[0]));
       if (b.exponents.size() > 1) b.channel_axis = 0;
     }
     graph_.tensors.push_back(std::move(w));
@@ -145,7 +154,10 @@ class Maker {
 
   fb::Activation activation() {
     const std::int32_t kind = of(choice_.affine ? 4 : 2);
-    return kind == 0 ? fb::Activation::none : kind == 1 ? fb::Activation::relu : kind == 2 ? fb::Activation::relu6 : fb::Activation::relu_n1_to_1;
+    return kind == 0   ? fb::Activation::none
+           : kind == 1 ? fb::Activation::relu
+           : kind == 2 ? fb::Activation::relu6
+                       : fb::Activation::relu_n1_to_1;
   }
 
   TensorId convolution(TensorId x) {
@@ -172,7 +184,8 @@ class Maker {
     options.groups = groups;
     options.activation = activation();
     made.options = options;
-    weigh(made, x, y, {outs, rows.kernel, columns.kernel, channels / groups}, rows.kernel * columns.kernel * channels / groups);
+    weigh(made, x, y, {outs, rows.kernel, columns.kernel, channels / groups},
+          rows.kernel * columns.kernel * channels / groups);
     return y;
   }
 
@@ -198,7 +211,8 @@ class Maker {
     };
     if (choice_.stream) unpadded(flat ? columns : rows, in[1]);
     if (choice_.stream && (flat ? columns : rows).out < 8) return x;
-    const TensorId y = like(x, "p", flat ? Shape{1, columns.out, in[2]} : Shape{1, rows.out, columns.out, in[3]});
+    const TensorId y =
+        like(x, "p", flat ? Shape{1, columns.out, in[2]} : Shape{1, rows.out, columns.out, in[3]});
     compiler::PoolOptions options;
     options.kernel_height = rows.kernel;
     options.kernel_width = columns.kernel;
@@ -225,7 +239,8 @@ class Maker {
       other = choice ? like(x, "k", Shape(in.size(), 1)) : tensor("k", Shape(in.size(), 1));
       at(other).shape.back() = of(2) == 0 ? 1 : in.back();
       std::vector<std::int8_t> values;
-      for (std::int32_t i = 0; i < at(other).shape.back(); ++i) values.push_back(static_cast<std::int8_t>(of(256) - 128));
+      for (std::int32_t i = 0; i < at(other).shape.back(); ++i)
+        values.push_back(static_cast<std::int8_t>(of(256) - 128));
       at(other).data = bytes_of(values);
     } else if (!choice) {
       const TensorId from = fully_connected(x);
@@ -236,20 +251,28 @@ class Maker {
       other = back;
     }
     const TensorId y = choice ? like(x, "m", in) : tensor("s", in);
-    if (!choice_.affine && code == OpCode::mul) at(y).exponents[0] = static_cast<std::int8_t>(at(x).exponents[0] + at(other).exponents[0] + 5 + of(4));
+    if (!choice_.affine && code == OpCode::mul)
+      at(y).exponents[0] = static_cast<std::int8_t>(at(x).exponents[0] + at(other).exponents[0] + 5 + of(4));
     const bool change = of(2) == 0;
-    Node& made = node(code, choice_.affine ? 3 : choice ? 1 : 2, change ? std::vector<TensorId>{other, x} : std::vector<TensorId>{x, other}, y);
+    Node& made = node(code,
+                      choice_.affine ? 3
+                      : choice       ? 1
+                                     : 2,
+                      change ? std::vector<TensorId>{other, x} : std::vector<TensorId>{x, other}, y);
     made.options = compiler::BinaryOptions{activation()};
     return y;
   }
 
   TensorId function(TensorId x) {
-    static constexpr OpCode kPlain[] = {OpCode::sigmoid, OpCode::tanh, OpCode::gelu, OpCode::requantize, OpCode::relu};
-    static constexpr OpCode kAffine[] = {OpCode::hard_swish, OpCode::relu, OpCode::requantize, OpCode::requantize, OpCode::relu};
+    static constexpr OpCode kPlain[] = {OpCode::sigmoid, OpCode::tanh, OpCode::gelu, OpCode::requantize,
+                                        OpCode::relu};
+    static constexpr OpCode kAffine[] = {OpCode::hard_swish, OpCode::relu, OpCode::requantize,
+                                         OpCode::requantize, OpCode::relu};
     const OpCode code = (choice_.affine ? kAffine : kPlain)[of(5)];
     const TensorId y = tensor("t", shape(x));
     node(code, choice_.affine ? 3 : 1, {x}, y);
-    if (code == OpCode::hard_swish || code == OpCode::gelu) graph_.nodes.back().options = compiler::FunctionOptions{};
+    if (code == OpCode::hard_swish || code == OpCode::gelu)
+      graph_.nodes.back().options = compiler::FunctionOptions{};
     return y;
   }
 
@@ -280,7 +303,8 @@ class Maker {
     const TensorId y = tensor("q", shape(x));
     at(y).scales = {1.0f / 256};
     at(y).zero_points = {-128};
-    node(OpCode::softmax, 3, {x}, y).options = compiler::FunctionOptions{of(2) == 0 ? 1.0f : 0.5f + static_cast<float>(of(30)) / 10.0f};
+    node(OpCode::softmax, 3, {x}, y).options =
+        compiler::FunctionOptions{of(2) == 0 ? 1.0f : 0.5f + static_cast<float>(of(30)) / 10.0f};
     return y;
   }
 
@@ -289,9 +313,13 @@ class Maker {
     Shape out = shape(x);
     const auto last = static_cast<std::uint8_t>(out.size() - 1);
     compiler::ReduceOptions options;
-    if (of(3) == 0) options.axes = {last};
-    else if (last == 2) options.axes = {1};
-    else options.axes = of(2) == 0 ? std::vector<std::uint8_t>{1, 2} : std::vector<std::uint8_t>{static_cast<std::uint8_t>(1 + of(2))};
+    if (of(3) == 0)
+      options.axes = {last};
+    else if (last == 2)
+      options.axes = {1};
+    else
+      options.axes = of(2) == 0 ? std::vector<std::uint8_t>{1, 2}
+                                : std::vector<std::uint8_t>{static_cast<std::uint8_t>(1 + of(2))};
     std::int32_t count = 1;
     for (const std::uint8_t axis : options.axes) {
       count *= out[axis];
@@ -299,8 +327,12 @@ class Maker {
     }
     const TensorId y = tensor("u", out);
     const bool mean = choice_.affine && of(2) == 0;
-    if (choice_.affine) at(y).scales[0] = at(x).scales[0] * (mean ? 1.0f : static_cast<float>(count)) * (0.5f + static_cast<float>(of(100)) / 100.0f);
-    else at(y).exponents[0] = static_cast<std::int8_t>(at(x).exponents[0] + std::bit_width(static_cast<std::uint32_t>(count)) - of(2));
+    if (choice_.affine)
+      at(y).scales[0] = at(x).scales[0] * (mean ? 1.0f : static_cast<float>(count)) *
+                        (0.5f + static_cast<float>(of(100)) / 100.0f);
+    else
+      at(y).exponents[0] = static_cast<std::int8_t>(
+          at(x).exponents[0] + std::bit_width(static_cast<std::uint32_t>(count)) - of(2));
     node(mean ? OpCode::reduce_mean : OpCode::reduce_sum, choice_.affine ? 3 : 1, {x}, y).options = options;
     return y;
   }
@@ -310,8 +342,10 @@ class Maker {
     const Shape in = shape(x);
     std::vector<std::uint8_t> perm(in.size());
     for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::uint8_t>(i);
-    if (of(3) == 0) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
-    else std::swap(perm[1], perm[of(2) == 0 ? 2 : perm.size() - 1]);
+    if (of(3) == 0)
+      std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+    else
+      std::swap(perm[1], perm[of(2) == 0 ? 2 : perm.size() - 1]);
     Shape out(in.size());
     for (std::size_t i = 0; i < perm.size(); ++i) out[i] = in[perm[i]];
     const TensorId y = like(x, "v", out);
@@ -336,9 +370,12 @@ class Maker {
   // What is for whole clips here.
   TensorId whole_layer(TensorId x) {
     switch (of(3)) {
-      case 0: return reduce(x);
-      case 1: return transpose(x);
-      default: return pad(x);
+      case 0:
+        return reduce(x);
+      case 1:
+        return transpose(x);
+      default:
+        return pad(x);
     }
   }
 
@@ -348,12 +385,18 @@ class Maker {
     switch (of(8)) {
       case 0:
       case 1:
-      case 2: return convolution(x);
-      case 3: return fully_connected(x);
-      case 4: return pool(x);
-      case 5: return pair(x);
-      case 6: return function(x);
-      default: return parts(x);
+      case 2:
+        return convolution(x);
+      case 3:
+        return fully_connected(x);
+      case 4:
+        return pool(x);
+      case 5:
+        return pair(x);
+      case 6:
+        return function(x);
+      default:
+        return parts(x);
     }
   }
 

@@ -9,7 +9,7 @@ namespace runnel::test {
 
 struct NetworkChoice {
   bool affine = false;
-  bool stream = false;                 // time is axis 1 of the input, and every layer can be streamed
+  bool stream = false;  // time is axis 1 of the input, and every layer can be streamed
 };
 
 // The same seed gives the same network.

@@ -1,4 +1,5 @@
-// Random layers and small networks: compiled, judged, simulated, equal to the CPU byte for byte; whole and streamed.
+// Random layers and small networks: compiled, judged, simulated, equal to the CPU byte for byte; whole and
+// streamed.
 #include <gtest/gtest.h>
 
 #include "tests/compiler/npu/on_npu.h"
@@ -23,7 +24,9 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator, mode_of(seed)), seed, 1, &compiled);
     // Networks of nothing that the NPU has a form of are refused with that reason.
-    if (status.code() == Code::unsupported && status.text().find("no operator can be computed") != std::string_view::npos) continue;
+    if (status.code() == Code::unsupported &&
+        status.text().find("no operator can be computed") != std::string_view::npos)
+      continue;
     ASSERT_TRUE(status.ok()) << "seed " << seed << ", " << accelerator << ": " << status.text();
     for (const auto& node : compiled.nodes) {
       ++layers;
@@ -34,7 +37,8 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpu) {
   EXPECT_LT(left * 5, layers) << left << " of " << layers << " layers stayed on the CPU";
 }
 
-// Padding behind the end with a stride and no delay: of a recording that ends inside a block, frames behind its end must not count.
+// Padding behind the end with a stride and no delay: of a recording that ends inside a block, frames behind
+// its end must not count.
 TEST(RandomNetworks, EndInsideABlock) {
   const std::uint32_t seed = 1001024;
   const compiler::Graph graph = random_network({true, true}, seed);
@@ -53,7 +57,8 @@ TEST(RandomNetworks, GiveTheBytesOfTheCpuInStreams) {
     const Status status = compare_streamed(graph, options, 30 + seed % 17, seed);
     // What cannot be stepped is refused; what is not refused is exact.
     if (status.code() == Code::unsupported) continue;
-    ASSERT_TRUE(status.ok()) << "seed " << 1000003u + seed << ", " << options.program.accelerator->name << ": " << status.text();
+    ASSERT_TRUE(status.ok()) << "seed " << 1000003u + seed << ", " << options.program.accelerator->name
+                             << ": " << status.text();
     ++compared;
   }
   EXPECT_GT(compared * 2, kStreams) << "of " << kStreams;

@@ -1,4 +1,5 @@
-// Trained networks, quantized for the NPU, compiled, and compared with the CPU: whole clips, and streams where they have one.
+// Trained networks, quantized for the NPU, compiled, and compared with the CPU: whole clips, and streams
+// where they have one.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -20,7 +21,9 @@ struct Case {
   quantizer::Scheme scheme;
   bool streams;
 };
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.file << (c.scheme == quantizer::Scheme::affine ? " affine" : " pow2"); }
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.file << (c.scheme == quantizer::Scheme::affine ? " affine" : " pow2");
+}
 
 // With ranges from noise: accuracy is not what is looked at here. As the program writes and reads it.
 compiler::Graph quantized(const Case& c) {
@@ -33,7 +36,8 @@ compiler::Graph quantized(const Case& c) {
   for (quantizer::Clip& clip : clips) {
     for (const compiler::TensorId id : imported->graph.inputs) {
       std::size_t count = 1;
-      for (const std::int32_t size : imported->graph.tensors[static_cast<std::size_t>(id)].shape) count *= static_cast<std::size_t>(size);
+      for (const std::int32_t size : imported->graph.tensors[static_cast<std::size_t>(id)].shape)
+        count *= static_cast<std::size_t>(size);
       clip.emplace_back(count);
       for (float& value : clip.back()) value = noise(random);
     }
@@ -65,7 +69,8 @@ TEST_P(TrainedNetworks, GiveTheBytesOfTheCpu) {
     compiler::ethos_u::CompiledGraph compiled;
     const Status status = compare_whole(graph, npu_options(accelerator), 3, 1, &compiled);
     EXPECT_TRUE(status.ok()) << accelerator << ": " << status.text();
-    for (const auto& node : compiled.nodes) EXPECT_TRUE(node.segment >= 0 || node.multiply_adds == 0) << node.name << ": " << node.reason;
+    for (const auto& node : compiled.nodes)
+      EXPECT_TRUE(node.segment >= 0 || node.multiply_adds == 0) << node.name << ": " << node.reason;
   }
   if (!GetParam().streams) return;
   auto options = npu_options("ethos-u55-128");
@@ -75,11 +80,16 @@ TEST_P(TrainedNetworks, GiveTheBytesOfTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainedNetworks,
-                         testing::Values(Case{"digits/digits.onnx", quantizer::Scheme::pow2, true}, Case{"digits/digits.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M1.onnx", quantizer::Scheme::pow2, true}, Case{"trained/M1.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M1s.onnx", quantizer::Scheme::pow2, true}, Case{"trained/M1s.onnx", quantizer::Scheme::affine, true},
-                                         Case{"trained/M2.onnx", quantizer::Scheme::pow2, false}, Case{"trained/M2.onnx", quantizer::Scheme::affine, false},
-                                         Case{"trained/M3.onnx", quantizer::Scheme::pow2, true}, Case{"trained/M3.onnx", quantizer::Scheme::affine, true}));
+                         testing::Values(Case{"digits/digits.onnx", quantizer::Scheme::pow2, true},
+                                         Case{"digits/digits.onnx", quantizer::Scheme::affine, true},
+                                         Case{"trained/M1.onnx", quantizer::Scheme::pow2, true},
+                                         Case{"trained/M1.onnx", quantizer::Scheme::affine, true},
+                                         Case{"trained/M1s.onnx", quantizer::Scheme::pow2, true},
+                                         Case{"trained/M1s.onnx", quantizer::Scheme::affine, true},
+                                         Case{"trained/M2.onnx", quantizer::Scheme::pow2, false},
+                                         Case{"trained/M2.onnx", quantizer::Scheme::affine, false},
+                                         Case{"trained/M3.onnx", quantizer::Scheme::pow2, true},
+                                         Case{"trained/M3.onnx", quantizer::Scheme::affine, true}));
 
 }  // namespace
 }  // namespace runnel::test

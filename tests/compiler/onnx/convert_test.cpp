@@ -20,9 +20,10 @@ using testing::HasSubstr;
 using testing::Pointwise;
 
 // y[n][t] = b[n] + sum w[n][c][k] x[c][t * stride + k * dilation - before]
-Floats conv1d(const Floats& x, std::size_t channels, const Floats& w, std::size_t outputs, std::size_t kernel, const Floats& bias, int stride, int dilation, int before,
-              int after) {
-  const int length = static_cast<int>(x.size() / channels), extent = (static_cast<int>(kernel) - 1) * dilation + 1;
+Floats conv1d(const Floats& x, std::size_t channels, const Floats& w, std::size_t outputs, std::size_t kernel,
+              const Floats& bias, int stride, int dilation, int before, int after) {
+  const int length = static_cast<int>(x.size() / channels),
+            extent = (static_cast<int>(kernel) - 1) * dilation + 1;
   const int frames = (length + before + after - extent) / stride + 1;
   Floats y;
   for (std::size_t n = 0; n < outputs; ++n) {
@@ -31,7 +32,9 @@ Floats conv1d(const Floats& x, std::size_t channels, const Floats& w, std::size_
       for (std::size_t c = 0; c < channels; ++c) {
         for (std::size_t k = 0; k < kernel; ++k) {
           const int at = t * stride + static_cast<int>(k) * dilation - before;
-          if (at >= 0 && at < length) sum += w[(n * channels + c) * kernel + k] * x[c * static_cast<std::size_t>(length) + static_cast<std::size_t>(at)];
+          if (at >= 0 && at < length)
+            sum += w[(n * channels + c) * kernel + k] *
+                   x[c * static_cast<std::size_t>(length) + static_cast<std::size_t>(at)];
         }
       }
       y.push_back(sum);
@@ -42,7 +45,11 @@ Floats conv1d(const Floats& x, std::size_t channels, const Floats& w, std::size_
 
 TEST(OnnxConvert, ConvWithPaddingInFront) {
   OnnxMaker maker;
-  maker.input("x", {1, 2, 7}).output("y").floats("w", {3, 2, 2}, ramp(12, -5, 1)).floats("b", {3}, {1, 2, 3}).integers("pads", {6}, {0, 0, 3, 0, 0, 1});
+  maker.input("x", {1, 2, 7})
+      .output("y")
+      .floats("w", {3, 2, 2}, ramp(12, -5, 1))
+      .floats("b", {3}, {1, 2, 3})
+      .integers("pads", {6}, {0, 0, 3, 0, 0, 1});
   maker.node("Pad", {"x", "pads"}, {"p"});
   auto& conv = maker.node("Conv", {"p", "w", "b"}, {"y"});
   set(conv, "strides", Dims{2});
@@ -56,7 +63,11 @@ TEST(OnnxConvert, ConvWithPaddingInFront) {
 
 TEST(OnnxConvert, PaddingOfChannelsStaysAnOperator) {
   OnnxMaker maker;
-  maker.input("x", {1, 1, 3}).output("y").floats("w", {1, 2, 1}, {10, 1}).floats("fill", {}, {5}).integers("pads", {6}, {0, 1, 0, 0, 0, 0});
+  maker.input("x", {1, 1, 3})
+      .output("y")
+      .floats("w", {1, 2, 1}, {10, 1})
+      .floats("fill", {}, {5})
+      .integers("pads", {6}, {0, 1, 0, 0, 0, 0});
   maker.node("Pad", {"x", "pads", "fill"}, {"p"});
   maker.node("Conv", {"p", "w"}, {"y"});
   EXPECT_THAT(maker.run({{1, 2, 3}})[0], ElementsAre(51, 52, 53));
@@ -64,7 +75,12 @@ TEST(OnnxConvert, PaddingOfChannelsStaysAnOperator) {
 
 TEST(OnnxConvert, BatchNormalizationAndReluBecomePartOfTheConvolution) {
   OnnxMaker maker;
-  maker.input("x", {1, 2, 3}).output("y").floats("w", {2, 2, 1}, {1, 2, 3, 4}).floats("scale", {2}, {2, -1}).floats("shift", {2}, {1, 5}).floats("mean", {2}, {3, 4});
+  maker.input("x", {1, 2, 3})
+      .output("y")
+      .floats("w", {2, 2, 1}, {1, 2, 3, 4})
+      .floats("scale", {2}, {2, -1})
+      .floats("shift", {2}, {1, 5})
+      .floats("mean", {2}, {3, 4});
   maker.floats("variance", {2}, {3.0f, 0.0f});
   maker.node("Conv", {"x", "w"}, {"c"});
   set(maker.node("BatchNormalization", {"c", "scale", "shift", "mean", "variance"}, {"n"}), "epsilon", 1.0f);
@@ -128,7 +144,11 @@ TEST(OnnxConvert, PoolsOnTwoAxes) {
 
 TEST(OnnxConvert, ProductsBecomeDenseLayers) {
   OnnxMaker maker;
-  maker.input("x", {2, 3}).output("y").output("z").floats("w", {3, 2}, {1, 2, 3, 4, 5, 6}).floats("b", {2}, {10, 20});
+  maker.input("x", {2, 3})
+      .output("y")
+      .output("z")
+      .floats("w", {3, 2}, {1, 2, 3, 4, 5, 6})
+      .floats("b", {2}, {10, 20});
   maker.node("MatMul", {"x", "w"}, {"m"});
   maker.node("Add", {"b", "m"}, {"y"});
   auto& gemm = maker.node("Gemm", {"x", "w", "b"}, {"z"});
@@ -151,11 +171,16 @@ TEST(OnnxConvert, ProductOfTwoComputedMatrices) {
 TEST(OnnxConvert, BroadcastsAcrossLayouts) {
   // A channels-last result meets a value of lower rank and a plain one.
   OnnxMaker maker;
-  maker.input("x", {1, 2, 3}).input("row", {3}).input("z", {1, 2, 3}).output("y").floats("w", {2, 2, 1}, {1, 0, 0, 1});
+  maker.input("x", {1, 2, 3})
+      .input("row", {3})
+      .input("z", {1, 2, 3})
+      .output("y")
+      .floats("w", {2, 2, 1}, {1, 0, 0, 1});
   maker.node("Conv", {"x", "w"}, {"c"});
   maker.node("Add", {"c", "row"}, {"sum"});
   maker.node("Sub", {"sum", "z"}, {"y"});
-  EXPECT_THAT(maker.run({{1, 2, 3, 4, 5, 6}, {100, 200, 300}, {1, 1, 1, 2, 2, 2}})[0], ElementsAre(100, 201, 302, 102, 203, 304));
+  EXPECT_THAT(maker.run({{1, 2, 3, 4, 5, 6}, {100, 200, 300}, {1, 1, 1, 2, 2, 2}})[0],
+              ElementsAre(100, 201, 302, 102, 203, 304));
 }
 
 TEST(OnnxConvert, TranspositionsCancel) {
@@ -176,7 +201,11 @@ TEST(OnnxConvert, TranspositionsCancel) {
 TEST(OnnxConvert, TimeIsTheAxisThatTheFirstOperatorsTakeForIt) {
   const auto axes_of = [](const auto& reads) {
     OnnxMaker maker(13);
-    maker.input("x", {1, 6, 4}).output("y").floats("w", {3, 4, 1}, ramp(12)).floats("v", {3, 6, 1}, ramp(18)).floats("m", {4, 2}, ramp(8));
+    maker.input("x", {1, 6, 4})
+        .output("y")
+        .floats("w", {3, 4, 1}, ramp(12))
+        .floats("v", {3, 6, 1}, ramp(18))
+        .floats("m", {4, 2}, ramp(8));
     reads(maker);
     const auto imported = maker.import();
     return imported.ok() ? imported->graph.time_axes : std::vector<int>{-2};
@@ -188,13 +217,14 @@ TEST(OnnxConvert, TimeIsTheAxisThatTheFirstOperatorsTakeForIt) {
               ElementsAre(1));
   EXPECT_THAT(axes_of([](OnnxMaker& maker) { maker.node("MatMul", {"x", "m"}, {"y"}); }), ElementsAre(1));
   EXPECT_THAT(axes_of([](OnnxMaker& maker) { maker.node("Conv", {"x", "v"}, {"y"}); }), ElementsAre(2));
-  EXPECT_THAT(axes_of([](OnnxMaker& maker) {   // as before a recurrent layer, beside an operator that says nothing
-                set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{1, 0, 2});
-                set(maker.node("Transpose", {"t"}, {"back"}), "perm", Dims{1, 0, 2});
-                maker.node("Add", {"x", "back"}, {"y"});
-              }),
-              ElementsAre(1));
-  EXPECT_THAT(axes_of([](OnnxMaker& maker) {   // a convolution says more than a transposition
+  EXPECT_THAT(
+      axes_of([](OnnxMaker& maker) {  // as before a recurrent layer, beside an operator that says nothing
+        set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{1, 0, 2});
+        set(maker.node("Transpose", {"t"}, {"back"}), "perm", Dims{1, 0, 2});
+        maker.node("Add", {"x", "back"}, {"y"});
+      }),
+      ElementsAre(1));
+  EXPECT_THAT(axes_of([](OnnxMaker& maker) {  // a convolution says more than a transposition
                 maker.node("Conv", {"x", "v"}, {"c"});
                 set(maker.node("Transpose", {"x"}, {"t"}), "perm", Dims{0, 2, 1});
                 maker.node("MatMul", {"c", "t"}, {"y"});
@@ -211,7 +241,7 @@ TEST(OnnxConvert, ReshapeAndFlattenSeeTheLayoutOfTheFile) {
 }
 
 TEST(OnnxConvert, ReductionsSoftmaxAndArgMax) {
-  OnnxMaker maker(12);   // axes as attributes; Softmax over everything behind its axis
+  OnnxMaker maker(12);  // axes as attributes; Softmax over everything behind its axis
   maker.input("x", {1, 2, 2}).output("sum").output("soft");
   auto& sum = maker.node("ReduceSum", {"x"}, {"sum"});
   set(sum, "axes", Dims{-1});
@@ -224,7 +254,13 @@ TEST(OnnxConvert, ReductionsSoftmaxAndArgMax) {
 
 TEST(OnnxConvert, SplitConcatGatherScatter) {
   OnnxMaker maker;
-  maker.input("x", {1, 4, 2}).output("y").output("picked").output("written").integers("sizes", {2}, {1, 3}).integers("which", {2}, {3, -4}).integers("at", {1, 2}, {0, 2});
+  maker.input("x", {1, 4, 2})
+      .output("y")
+      .output("picked")
+      .output("written")
+      .integers("sizes", {2}, {1, 3})
+      .integers("which", {2}, {3, -4})
+      .integers("at", {1, 2}, {0, 2});
   maker.floats("new", {1, 2}, {-1, -2});
   set(maker.node("Split", {"x", "sizes"}, {"a", "b"}), "axis", std::int64_t{1});
   set(maker.node("Concat", {"b", "a"}, {"y"}), "axis", std::int64_t{1});
@@ -250,7 +286,10 @@ TEST(OnnxConvert, ClipWithComputedLimit) {
 
 TEST(OnnxConvert, PReluSlopesFollowTheChannels) {
   OnnxMaker maker;
-  maker.input("x", {1, 2, 2}).output("y").floats("w", {2, 2, 1}, {1, 0, 0, 1}).floats("slopes", {2, 1}, {0.5f, 2});
+  maker.input("x", {1, 2, 2})
+      .output("y")
+      .floats("w", {2, 2, 1}, {1, 0, 0, 1})
+      .floats("slopes", {2, 1}, {0.5f, 2});
   maker.node("Conv", {"x", "w"}, {"c"});
   maker.node("PRelu", {"c", "slopes"}, {"y"});
   EXPECT_THAT(maker.run({{-1, 2, -3, 4}})[0], ElementsAre(-0.5f, 2, -6, 4));

@@ -34,7 +34,8 @@ TEST(OnnxFile, WeightsOfAnotherSizeThanTheirShape) {
   EXPECT_THAT(why(maker), HasSubstr("8 bytes for shape [3] of float32, expected 12"));
   maker.model.mutable_graph()->mutable_initializer(0)->set_dims(0, -1);
   EXPECT_THAT(why(maker), HasSubstr("dimensions of 0 or more"));
-  for (int i = 0; i < 5; ++i) maker.model.mutable_graph()->mutable_initializer(0)->add_dims(std::int64_t{1} << 60);
+  for (int i = 0; i < 5; ++i)
+    maker.model.mutable_graph()->mutable_initializer(0)->add_dims(std::int64_t{1} << 60);
   maker.model.mutable_graph()->mutable_initializer(0)->set_dims(0, 3);
   EXPECT_THAT(why(maker), HasSubstr("at most"));
 }
@@ -71,7 +72,8 @@ TEST(OnnxFile, OpenAxes) {
   OnnxMaker maker = adding({0, 0, 2});
   const auto shape = [&](const compiler::OnnxOptions& options) {
     const auto imported = maker.import(options);
-    return imported.ok() ? imported->graph.tensors[static_cast<std::size_t>(imported->graph.inputs[0])].shape : std::vector<std::int32_t>();
+    return imported.ok() ? imported->graph.tensors[static_cast<std::size_t>(imported->graph.inputs[0])].shape
+                         : std::vector<std::int32_t>();
   };
   EXPECT_THAT(shape({}), ElementsAre(1, 128, 2));
   EXPECT_THAT(maker.import()->notes, ElementsAre(HasSubstr("[1, 128, 2]")));
@@ -94,7 +96,8 @@ TEST(OnnxFile, OpenAxes) {
 // The length of time can be chosen. Two open axes would be guesses.
 TEST(OnnxFile, OpenAxesBesideBatchAndTimeAreRefusedByName) {
   OnnxMaker maker = adding({0, 0, 0});
-  auto& dims = *maker.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto& dims =
+      *maker.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
   dims.mutable_dim(1)->set_dim_param("bins");
   EXPECT_THAT(why(maker), HasSubstr("input \"x\" leaves axes 1 (bins) and 2"));
   EXPECT_THAT(why(maker), HasSubstr("expected only batch and time"));
@@ -115,7 +118,11 @@ TEST(OnnxFile, IsKnownByItsFirstFields) {
 // Whatever the bytes are, the answer is a model or a reason.
 TEST(OnnxFile, DamagedFilesAreRefusedOrRead) {
   OnnxMaker maker(13);
-  maker.input("x", {1, 2, 0}).output("y").floats("w", {2, 2, 3}, test::ramp(12)).integers("pads", {6}, {0, 0, 2, 0, 0, 0}).integers("shape", {2}, {0, -1});
+  maker.input("x", {1, 2, 0})
+      .output("y")
+      .floats("w", {2, 2, 3}, test::ramp(12))
+      .integers("pads", {6}, {0, 0, 2, 0, 0, 0})
+      .integers("shape", {2}, {0, -1});
   maker.node("Pad", {"x", "pads"}, {"p"});
   test::set(maker.node("Conv", {"p", "w"}, {"c"}), "dilations", Dims{1});
   test::set(maker.node("Transpose", {"c"}, {"t"}), "perm", Dims{0, 2, 1});
@@ -131,7 +138,8 @@ TEST(OnnxFile, DamagedFilesAreRefusedOrRead) {
   constexpr std::size_t kMutations = 20000;
   for (std::size_t i = 0; i < kMutations; ++i) {
     Bytes damaged = whole;
-    for (std::size_t k = 0; k <= i % 4; ++k) damaged[random() % damaged.size()] = static_cast<std::byte>(random());
+    for (std::size_t k = 0; k <= i % 4; ++k)
+      damaged[random() % damaged.size()] = static_cast<std::byte>(random());
     const auto imported = compiler::import_onnx(damaged);
     if (imported.ok()) {
       (void)test::RunnableGraph::make(imported->graph);

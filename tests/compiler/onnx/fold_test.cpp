@@ -26,12 +26,17 @@ std::vector<std::int32_t> shape_of_output(const OnnxMaker& maker) {
 
 TEST(OnnxFold, ShapeArithmeticDisappears) {
   OnnxMaker maker;
-  maker.input("x", {2, 3, 4}).output("y").integers("one", {1}, {1}).integers("zero", {1}, {0}).integers("rest", {1}, {-1}).integers("two", {1}, {2});
+  maker.input("x", {2, 3, 4})
+      .output("y")
+      .integers("one", {1}, {1})
+      .integers("zero", {1}, {0})
+      .integers("rest", {1}, {-1})
+      .integers("two", {1}, {2});
   maker.node("Shape", {"x"}, {"s"});
   set(maker.node("Gather", {"s", "one"}, {"second"}), "axis", std::int64_t{0});
   maker.node("Mul", {"second", "two"}, {"doubled"});
-  maker.node("Sub", {"doubled", "one"}, {"five"});   // 5
-  maker.node("Add", {"five", "one"}, {"six"});       // 6
+  maker.node("Sub", {"doubled", "one"}, {"five"});  // 5
+  maker.node("Add", {"five", "one"}, {"six"});      // 6
   set(maker.node("Concat", {"six", "rest"}, {"wanted"}), "axis", std::int64_t{0});
   maker.node("Reshape", {"x", "wanted"}, {"y"});
   EXPECT_THAT(shape_of_output(maker), ElementsAre(6, 4));
@@ -41,8 +46,15 @@ TEST(OnnxFold, ShapeArithmeticDisappears) {
 TEST(OnnxFold, TorchPaddingChain) {
   // What PyTorch's F.pad exports: a list of pads, filled up, turned round, transposed.
   OnnxMaker maker;
-  maker.input("x", {1, 1, 4}).output("y").integers("pads", {2}, {2, 1}).integers("four", {1}, {4}).integers("pairs", {2}, {-1, 2});
-  maker.integers("last", {1}, {-1}).integers("least", {1}, {-9223372036854775807}).integers("axis", {1}, {0}).integers("back", {1}, {-1});
+  maker.input("x", {1, 1, 4})
+      .output("y")
+      .integers("pads", {2}, {2, 1})
+      .integers("four", {1}, {4})
+      .integers("pairs", {2}, {-1, 2});
+  maker.integers("last", {1}, {-1})
+      .integers("least", {1}, {-9223372036854775807})
+      .integers("axis", {1}, {0})
+      .integers("back", {1}, {-1});
   auto& zeros = maker.node("ConstantOfShape", {"four"}, {"more"});
   auto* attribute = zeros.add_attribute();
   attribute->set_name("value");
@@ -63,7 +75,12 @@ TEST(OnnxFold, TorchPaddingChain) {
 
 TEST(OnnxFold, WhereEqualExpandRange) {
   OnnxMaker maker;
-  maker.input("x", {3}).output("y").integers("zero", {}, {0}).integers("three", {}, {3}).integers("one", {}, {1}).integers("length", {1}, {3});
+  maker.input("x", {3})
+      .output("y")
+      .integers("zero", {}, {0})
+      .integers("three", {}, {3})
+      .integers("one", {}, {1})
+      .integers("length", {1}, {3});
   maker.node("Range", {"zero", "three", "one"}, {"counted"});
   maker.node("Equal", {"counted", "one"}, {"hit"});
   maker.node("Expand", {"three", "length"}, {"threes"});
@@ -98,7 +115,7 @@ OnnxMaker branching() {
 TEST(OnnxFold, IfTakesTheBranchOfAFixedInput) {
   compiler::OnnxOptions low;
   low.values["sr"] = {8000};
-  EXPECT_THAT(branching().run({{1, -2}})[0], ElementsAre(-1, 2));   // sr: 16000 by itself
+  EXPECT_THAT(branching().run({{1, -2}})[0], ElementsAre(-1, 2));  // sr: 16000 by itself
   EXPECT_THAT(branching().run({{1, -2}}, low)[0], ElementsAre(1, 2));
 }
 
@@ -117,17 +134,28 @@ TEST(OnnxFold, SliceTakesWhatTheSpecificationSays) {
     std::int64_t start, end, step;
     Floats expected;
   };
-  for (const Case& one : {Case{1, 3, 1, {1, 2}}, Case{-2, 100, 1, {4, 5}}, Case{-100, 2, 1, {0, 1}}, Case{5, -100, -2, {5, 3, 1}}, Case{100, 0, -1, {5, 4, 3, 2, 1}},
-                          Case{0, 6, 4, {0, 4}}}) {
+  for (const Case& one :
+       {Case{1, 3, 1, {1, 2}}, Case{-2, 100, 1, {4, 5}}, Case{-100, 2, 1, {0, 1}},
+        Case{5, -100, -2, {5, 3, 1}}, Case{100, 0, -1, {5, 4, 3, 2, 1}}, Case{0, 6, 4, {0, 4}}}) {
     OnnxMaker maker;
-    maker.input("x", {6}).output("y").integers("start", {1}, {one.start}).integers("end", {1}, {one.end}).integers("axis", {1}, {0}).integers("step", {1}, {one.step});
+    maker.input("x", {6})
+        .output("y")
+        .integers("start", {1}, {one.start})
+        .integers("end", {1}, {one.end})
+        .integers("axis", {1}, {0})
+        .integers("step", {1}, {one.step});
     maker.floats("zero", {}, {0});
     maker.node("Slice", {"x", "start", "end", "axis", "step"}, {"cut"});
     maker.node("Add", {"cut", "zero"}, {"y"});
     EXPECT_EQ(maker.run({ramp(6)})[0], one.expected) << one.start << ':' << one.end << ':' << one.step;
     // The same on a constant.
     OnnxMaker constant;
-    constant.input("x", {1}).output("y").integers("start", {1}, {one.start}).integers("end", {1}, {one.end}).integers("axis", {1}, {0}).integers("step", {1}, {one.step});
+    constant.input("x", {1})
+        .output("y")
+        .integers("start", {1}, {one.start})
+        .integers("end", {1}, {one.end})
+        .integers("axis", {1}, {0})
+        .integers("step", {1}, {one.step});
     constant.floats("table", {6}, ramp(6));
     constant.node("Slice", {"table", "start", "end", "axis", "step"}, {"cut"});
     constant.node("Mul", {"cut", "x"}, {"y"});

@@ -7,7 +7,8 @@
 namespace runnel::test {
 namespace {
 
-::onnx::AttributeProto& attribute(::onnx::NodeProto& node, const std::string& name, ::onnx::AttributeProto::AttributeType type) {
+::onnx::AttributeProto& attribute(::onnx::NodeProto& node, const std::string& name,
+                                  ::onnx::AttributeProto::AttributeType type) {
   auto& made = *node.add_attribute();
   made.set_name(name);
   made.set_type(type);
@@ -32,8 +33,10 @@ OnnxMaker& OnnxMaker::input(const std::string& name, const Dims& dims, int type)
   tensor->mutable_shape();
   for (std::size_t i = 0; i < dims.size(); ++i) {
     auto* dim = tensor->mutable_shape()->add_dim();
-    if (dims[i] > 0) dim->set_dim_value(dims[i]);
-    else dim->set_dim_param("n" + std::to_string(i));
+    if (dims[i] > 0)
+      dim->set_dim_value(dims[i]);
+    else
+      dim->set_dim_param("n" + std::to_string(i));
   }
   return *this;
 }
@@ -52,7 +55,8 @@ OnnxMaker& OnnxMaker::floats(const std::string& name, const Dims& dims, const Fl
   return *this;
 }
 
-OnnxMaker& OnnxMaker::integers(const std::string& name, const Dims& dims, const std::vector<std::int64_t>& values) {
+OnnxMaker& OnnxMaker::integers(const std::string& name, const Dims& dims,
+                               const std::vector<std::int64_t>& values) {
   auto* tensor = model.mutable_graph()->add_initializer();
   tensor->set_name(name);
   tensor->set_data_type(::onnx::TensorProto::INT64);
@@ -61,7 +65,8 @@ OnnxMaker& OnnxMaker::integers(const std::string& name, const Dims& dims, const 
   return *this;
 }
 
-::onnx::NodeProto& OnnxMaker::node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+::onnx::NodeProto& OnnxMaker::node(const std::string& op, const std::vector<std::string>& inputs,
+                                   const std::vector<std::string>& outputs) {
   auto& made = *model.mutable_graph()->add_node();
   made.set_op_type(op);
   made.set_name(op + "_" + std::to_string(model.graph().node_size()));
@@ -77,7 +82,8 @@ Bytes OnnxMaker::bytes() const {
   return bytes;
 }
 
-std::vector<Floats> OnnxMaker::run(const std::vector<Floats>& inputs, const compiler::OnnxOptions& options) const {
+std::vector<Floats> OnnxMaker::run(const std::vector<Floats>& inputs,
+                                   const compiler::OnnxOptions& options) const {
   const auto imported = import(options);
   if (!imported.ok()) {
     ADD_FAILURE() << imported.status().text();
@@ -106,9 +112,15 @@ std::vector<Floats> OnnxMaker::run(const std::vector<Floats>& inputs, const comp
   return out;
 }
 
-void set(::onnx::NodeProto& node, const std::string& name, std::int64_t value) { attribute(node, name, ::onnx::AttributeProto::INT).set_i(value); }
-void set(::onnx::NodeProto& node, const std::string& name, float value) { attribute(node, name, ::onnx::AttributeProto::FLOAT).set_f(value); }
-void set(::onnx::NodeProto& node, const std::string& name, const std::string& value) { attribute(node, name, ::onnx::AttributeProto::STRING).set_s(value); }
+void set(::onnx::NodeProto& node, const std::string& name, std::int64_t value) {
+  attribute(node, name, ::onnx::AttributeProto::INT).set_i(value);
+}
+void set(::onnx::NodeProto& node, const std::string& name, float value) {
+  attribute(node, name, ::onnx::AttributeProto::FLOAT).set_f(value);
+}
+void set(::onnx::NodeProto& node, const std::string& name, const std::string& value) {
+  attribute(node, name, ::onnx::AttributeProto::STRING).set_s(value);
+}
 void set(::onnx::NodeProto& node, const std::string& name, const Dims& values) {
   auto& made = attribute(node, name, ::onnx::AttributeProto::INTS);
   for (const std::int64_t value : values) made.add_ints(value);

@@ -26,13 +26,17 @@ class OnnxMaker {
   OnnxMaker& floats(const std::string& name, const Dims& dims, const Floats& values);
   OnnxMaker& integers(const std::string& name, const Dims& dims, const std::vector<std::int64_t>& values);
   // The node, for its attributes.
-  ::onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
+  ::onnx::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs);
 
   ::onnx::ModelProto model;
   [[nodiscard]] Bytes bytes() const;
-  [[nodiscard]] Result<compiler::OnnxImport> import(const compiler::OnnxOptions& options = {}) const { return compiler::import_onnx(bytes(), options); }
+  [[nodiscard]] Result<compiler::OnnxImport> import(const compiler::OnnxOptions& options = {}) const {
+    return compiler::import_onnx(bytes(), options);
+  }
   // Outputs for these inputs; a test failure and nothing when it cannot be imported or run.
-  [[nodiscard]] std::vector<Floats> run(const std::vector<Floats>& inputs, const compiler::OnnxOptions& options = {}) const;
+  [[nodiscard]] std::vector<Floats> run(const std::vector<Floats>& inputs,
+                                        const compiler::OnnxOptions& options = {}) const;
 };
 
 void set(::onnx::NodeProto& node, const std::string& name, std::int64_t value);

@@ -1,5 +1,5 @@
-// Networks of others and our own against recorded outputs, within the tolerance recorded with them: whole, as sequences whose explicit
-// states go from step to step, and streamed.
+// Networks of others and our own against recorded outputs, within the tolerance recorded with them: whole, as
+// sequences whose explicit states go from step to step, and streamed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,7 +46,8 @@ double difference(const std::byte* a, const std::byte* b, std::size_t bytes) {
 
 class Oracle {
  public:
-  Oracle(std::filesystem::path model, const Json& detail) : bytes_(test::read_file(model)), detail_(detail), place_(model.filename().string()) {}
+  Oracle(std::filesystem::path model, const Json& detail)
+      : bytes_(test::read_file(model)), detail_(detail), place_(model.filename().string()) {}
 
   void run(const Json& one, double relative) {
     const std::string place = place_ + " case " + std::to_string(one["id"].get<int>());
@@ -64,8 +65,11 @@ class Oracle {
 
     std::map<std::string, Bytes> files, state;
     for (const auto& port : one["inputs"]) {
-      if (port.contains("file")) files[port["name"]] = test::read_file(test::data_folder() / "oracles" / port["file"].get<std::string>());
-      else state[port["name"]] = Bytes(bytes_of(port));
+      if (port.contains("file"))
+        files[port["name"]] =
+            test::read_file(test::data_folder() / "oracles" / port["file"].get<std::string>());
+      else
+        state[port["name"]] = Bytes(bytes_of(port));
     }
     const auto steps = one.value("steps", 1);
     std::map<std::string, std::vector<Bytes>> produced;
@@ -85,25 +89,29 @@ class Oracle {
         }
         const std::size_t at = per_step ? static_cast<std::size_t>(step) * size : 0;
         ASSERT_LE(at + size, all.size()) << place << ": " << name;
-        inputs.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + size));
+        inputs.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),
+                            all.begin() + static_cast<std::ptrdiff_t>(at + size));
       }
       const auto outputs = (*runnable)->whole(inputs);
       ASSERT_TRUE(outputs.ok()) << place << ": " << outputs.status().text();
       for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
         produced[graph.tensors[static_cast<std::size_t>(graph.outputs[i])].name].push_back((*outputs)[i]);
       }
-      for (const auto& pair : detail_.value("state_pairs", Json::array())) state[pair["input"]] = produced[pair["output"]].back();
+      for (const auto& pair : detail_.value("state_pairs", Json::array()))
+        state[pair["input"]] = produced[pair["output"]].back();
     }
     for (const auto& port : one["outputs"]) compare(port, produced[port["name"]], relative, place);
   }
 
  private:
-  static void compare(const Json& port, const std::vector<Bytes>& produced, double relative, const std::string& place) {
+  static void compare(const Json& port, const std::vector<Bytes>& produced, double relative,
+                      const std::string& place) {
     const Bytes expected = test::read_file(test::data_folder() / "oracles" / port["file"].get<std::string>());
     std::vector<std::size_t> saved;
     const Json& which = port.value("saved_steps", Json("all"));
     for (std::size_t step = 0; step < produced.size(); ++step) {
-      if (!which.is_array() || std::find(which.begin(), which.end(), step) != which.end()) saved.push_back(step);
+      if (!which.is_array() || std::find(which.begin(), which.end(), step) != which.end())
+        saved.push_back(step);
     }
     ASSERT_FALSE(saved.empty()) << place;
     const std::size_t size = bytes_of(port);
@@ -111,7 +119,8 @@ class Oracle {
     for (std::size_t i = 0; i < saved.size(); ++i) {
       const Bytes& found = produced[saved[i]];
       ASSERT_EQ(found.size(), size) << place << ": " << port["name"];
-      EXPECT_LE(difference(found.data(), expected.data() + i * size, size), relative * port["max_abs"].get<double>() + 1e-6)
+      EXPECT_LE(difference(found.data(), expected.data() + i * size, size),
+                relative * port["max_abs"].get<double>() + 1e-6)
           << place << ": output " << port["name"] << ", step " << saved[i];
     }
   }
@@ -129,7 +138,8 @@ void run_models(const std::string& folder, std::size_t least) {
     if (!model.starts_with(folder) || !model.ends_with(".onnx") || entry["kind"] != "float32") continue;
     const Json detail = read_json(test::data_folder() / "oracles" / entry["detail"].get<std::string>());
     ++models;
-    for (const auto& one : detail["cases"]) Oracle(test::data_folder() / model, detail).run(one, entry["tolerance"]["relative_to_max_abs"]);
+    for (const auto& one : detail["cases"])
+      Oracle(test::data_folder() / model, detail).run(one, entry["tolerance"]["relative_to_max_abs"]);
   }
   EXPECT_GE(models, least);
 }
@@ -173,12 +183,14 @@ TEST_P(OnnxStreaming, EqualsWholeBitForBit) {
   const auto report = check_streaming(loaded->model, 150);
   ASSERT_TRUE(report.ok()) << report.status().text();
   EXPECT_GT(report->output_frames, 0);
-  EXPECT_TRUE(report->differences.empty()) << report->differences.front().run << ", frame " << report->differences.front().frame;
+  EXPECT_TRUE(report->differences.empty())
+      << report->differences.front().run << ", frame " << report->differences.front().frame;
 }
 INSTANTIATE_TEST_SUITE_P(Networks, OnnxStreaming,
-                         testing::Values("trained/M1.onnx", "trained/M1_bn.onnx", "trained/M1_padnodes.onnx", "trained/M1s.onnx", "trained/M3.onnx",
-                                         "trained/M3_T98.onnx", "trained/har/H1.onnx", "trained/har/H1_padnodes.onnx", "digits/digits.onnx",
-                                         "digits/digits_T98.onnx"));
+                         testing::Values("trained/M1.onnx", "trained/M1_bn.onnx", "trained/M1_padnodes.onnx",
+                                         "trained/M1s.onnx", "trained/M3.onnx", "trained/M3_T98.onnx",
+                                         "trained/har/H1.onnx", "trained/har/H1_padnodes.onnx",
+                                         "digits/digits.onnx", "digits/digits_T98.onnx"));
 
 }  // namespace
 }  // namespace runnel

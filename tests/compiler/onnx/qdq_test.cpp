@@ -1,4 +1,5 @@
-// Quantized graphs: integers where there are any, and how far they are from what the specification says (in float64).
+// Quantized graphs: integers where there are any, and how far they are from what the specification says (in
+// float64).
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -13,12 +14,12 @@ namespace runnel {
 namespace {
 
 using fb::OpCode;
+using ::onnx::TensorProto;
 using test::Dims;
 using test::Floats;
 using test::OnnxMaker;
 using test::set;
 using testing::HasSubstr;
-using ::onnx::TensorProto;
 
 constexpr int kInt8 = TensorProto::INT8, kUint8 = TensorProto::UINT8, kInt16 = TensorProto::INT16;
 
@@ -42,7 +43,8 @@ class QdqMaker : public OnnxMaker {
       tensor->add_dims(dim);
       count *= dim;
     }
-    for (std::int64_t i = 0; i < count; ++i) tensor->add_int32_data(std::uniform_int_distribution(low, high)(random_));
+    for (std::int64_t i = 0; i < count; ++i)
+      tensor->add_int32_data(std::uniform_int_distribution(low, high)(random_));
   }
   std::string scale(const Scale& scale) {
     const std::string name = "n" + std::to_string(++count_);
@@ -94,7 +96,8 @@ class QdqMaker : public OnnxMaker {
       std::int64_t count = 1;
       for (const std::int64_t dim : dims) count *= dim;
       Floats values;
-      for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<float>(std::uniform_real_distribution(-range, range)(random_)));
+      for (std::int64_t i = 0; i < count; ++i)
+        values.push_back(static_cast<float>(std::uniform_real_distribution(-range, range)(random_)));
       arrays[name] = {dims, {values.begin(), values.end()}};
       inputs.push_back(values);
     }
@@ -124,7 +127,9 @@ class QdqMaker : public OnnxMaker {
       for (const auto& list : {entry.inputs, entry.outputs}) {
         for (const compiler::TensorId id : list) {
           const bool edge = entry.code == OpCode::quantize || entry.code == OpCode::dequantize;
-          if (id >= 0 && !edge && imported->graph.tensors[static_cast<std::size_t>(id)].dtype == DType::float32) return false;
+          if (id >= 0 && !edge &&
+              imported->graph.tensors[static_cast<std::size_t>(id)].dtype == DType::float32)
+            return false;
         }
       }
     }
@@ -139,13 +144,15 @@ class QdqMaker : public OnnxMaker {
   std::mt19937 random_{5};
 };
 
-// Two sets of scales: powers of two without zero points, where integers are exact; and any, where a result may be one step away.
+// Two sets of scales: powers of two without zero points, where integers are exact; and any, where a result
+// may be one step away.
 struct Scales {
   Scale x, z, w, y;
-  int most;   // steps of difference
+  int most;  // steps of difference
 };
 const Scales kPowers{{0.03125, 0}, {0.0625, 0}, {0.0078125, 0}, {0.125, 0}, 0};
-const Scales kAny{{0.0271, 117, kUint8}, {0.0483, 140, kUint8}, {0.0061, 128, kUint8}, {0.0912, 101, kUint8}, 1};
+const Scales kAny{
+    {0.0271, 117, kUint8}, {0.0483, 140, kUint8}, {0.0061, 128, kUint8}, {0.0912, 101, kUint8}, 1};
 
 class Qdq : public testing::TestWithParam<const Scales*> {};
 INSTANTIATE_TEST_SUITE_P(Powers, Qdq, testing::Values(&kPowers));
@@ -154,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(Any, Qdq, testing::Values(&kAny));
 TEST_P(Qdq, Convolution) {
   for (const char* activation : {"", "Relu", "Clip"}) {
     QdqMaker maker;
-    const std::string x = maker.start("x", {1, 6, 20}, GetParam()->x), w = maker.weights({8, 3, 5}, GetParam()->w, 0);
+    const std::string x = maker.start("x", {1, 6, 20}, GetParam()->x),
+                      w = maker.weights({8, 3, 5}, GetParam()->w, 0);
     maker.floats("b", {8}, test::ramp(8, -2, 0.5f));
     auto& conv = maker.node("Conv", {x, w, "b"}, {"c"});
     set(conv, "group", std::int64_t{2});
@@ -175,7 +183,8 @@ TEST_P(Qdq, Convolution) {
 TEST_P(Qdq, ProductsSumsAndDifferences) {
   for (const char* op : {"Add", "Sub", "Mul", "Max", "Min"}) {
     QdqMaker maker;
-    const std::string a = maker.start("a", {1, 4, 7}, GetParam()->x), b = maker.start("b", {1, 1, 7}, GetParam()->z);
+    const std::string a = maker.start("a", {1, 4, 7}, GetParam()->x),
+                      b = maker.start("b", {1, 1, 7}, GetParam()->z);
     maker.node(op, {a, b}, {"c"});
     maker.finish("c", GetParam()->y);
     EXPECT_LE(maker.steps(), GetParam()->most) << op;
@@ -186,7 +195,8 @@ TEST_P(Qdq, ProductsSumsAndDifferences) {
 TEST_P(Qdq, DenseLayers) {
   for (const char* op : {"MatMul", "Gemm"}) {
     QdqMaker maker;
-    const std::string x = maker.start("x", {5, 12}, GetParam()->x), w = maker.weights({12, 8}, GetParam()->w, 1);
+    const std::string x = maker.start("x", {5, 12}, GetParam()->x),
+                      w = maker.weights({12, 8}, GetParam()->w, 1);
     maker.node(op, {x, w}, {"c"});
     maker.finish("c", GetParam()->y);
     EXPECT_LE(maker.steps(), GetParam()->most) << op;
@@ -196,7 +206,8 @@ TEST_P(Qdq, DenseLayers) {
 
 TEST_P(Qdq, ConcatenationOfUnequalScales) {
   QdqMaker maker;
-  const std::string a = maker.start("a", {1, 4, 7}, GetParam()->x), b = maker.start("b", {1, 2, 7}, GetParam()->z);
+  const std::string a = maker.start("a", {1, 4, 7}, GetParam()->x),
+                    b = maker.start("b", {1, 2, 7}, GetParam()->z);
   set(maker.node("Concat", {a, b}, {"c"}), "axis", std::int64_t{1});
   maker.finish("c", GetParam()->y);
   EXPECT_EQ(maker.steps(), 0);
@@ -214,7 +225,7 @@ TEST_P(Qdq, FunctionsAreTables) {
   }
 }
 
-TEST_P(Qdq, SeveralFunctionsOfOneValueAreOneTable) {   // x * sigmoid(2 x)
+TEST_P(Qdq, SeveralFunctionsOfOneValueAreOneTable) {  // x * sigmoid(2 x)
   QdqMaker maker;
   const std::string x = maker.start("x", {1, 4, 30}, GetParam()->x);
   maker.floats("two", {1}, {2});
@@ -245,7 +256,11 @@ TEST_P(Qdq, Pools) {
 TEST_P(Qdq, MovementTakesIntegers) {
   QdqMaker maker;
   const std::string x = maker.start("x", {1, 4, 6}, GetParam()->x);
-  maker.integers("begin", {1}, {1}).integers("end", {1}, {5}).integers("axes", {1}, {2}).integers("shape", {2}, {4, 4}).integers("pads", {4}, {1, 0, 0, 2});
+  maker.integers("begin", {1}, {1})
+      .integers("end", {1}, {5})
+      .integers("axes", {1}, {2})
+      .integers("shape", {2}, {4, 4})
+      .integers("pads", {4}, {1, 0, 0, 2});
   maker.node("Slice", {x, "begin", "end", "axes"}, {"s"});
   maker.node("Reshape", {"s", "shape"}, {"r"});
   set(maker.node("Transpose", {"r"}, {"t"}), "perm", Dims{1, 0});
@@ -257,7 +272,8 @@ TEST_P(Qdq, MovementTakesIntegers) {
 // One zero point for weights that is not in the middle: 16 bits hold the differences.
 TEST_P(Qdq, WeightsWithZeroPoints) {
   QdqMaker maker;
-  const std::string x = maker.start("x", {1, 6, 20}, GetParam()->x), w = maker.weights({5, 6, 3}, Scale{GetParam()->w.step, 37, kUint8});
+  const std::string x = maker.start("x", {1, 6, 20}, GetParam()->x),
+                    w = maker.weights({5, 6, 3}, Scale{GetParam()->w.step, 37, kUint8});
   maker.floats("b", {5}, test::ramp(5, -2, 0.5f));
   maker.node("Conv", {x, w, "b"}, {"c"});
   maker.finish("c", GetParam()->y);
@@ -269,7 +285,8 @@ TEST(QdqForms, SixteenBits) {
   for (const bool powers : {true, false}) {
     QdqMaker maker;
     const Scale at{powers ? 1.0 / 4096 : 0.000271, 0, kInt16}, to{powers ? 1.0 / 1024 : 0.0012, 0, kInt16};
-    const std::string x = maker.start("x", {1, 6, 20}, at), w = maker.weights({5, 6, 3}, Scale{powers ? 1.0 / 128 : 0.0061}, 0);
+    const std::string x = maker.start("x", {1, 6, 20}, at),
+                      w = maker.weights({5, 6, 3}, Scale{powers ? 1.0 / 128 : 0.0061}, 0);
     maker.node("Conv", {x, w}, {"c"});
     maker.finish("c", to);
     EXPECT_LE(maker.steps(2), powers ? 0 : 1);
@@ -280,7 +297,8 @@ TEST(QdqForms, SixteenBits) {
 // Two activations: attention's scores and sums.
 TEST_P(Qdq, ProductsOfTwoActivations) {
   QdqMaker maker;
-  const std::string a = maker.start("a", {2, 5, 6}, GetParam()->x), b = maker.start("b", {2, 6, 4}, GetParam()->z);
+  const std::string a = maker.start("a", {2, 5, 6}, GetParam()->x),
+                    b = maker.start("b", {2, 6, 4}, GetParam()->z);
   maker.node("MatMul", {a, b}, {"c"});
   maker.finish("c", {GetParam()->y.step * 2, GetParam()->y.zero, GetParam()->y.type});
   EXPECT_LE(maker.steps(1), GetParam()->most);
@@ -302,7 +320,8 @@ TEST(QdqForms, WhatHasNoIntegerFormStaysFloat) {
   set(maker.node("Softmax", {x}, {"c"}), "axis", std::int64_t{-1});
   maker.finish("c", Scale{1.0 / 255, 0, kUint8});
   EXPECT_EQ(maker.steps(), 0);
-  EXPECT_THAT(maker.codes(), testing::ElementsAre(OpCode::quantize, OpCode::dequantize, OpCode::softmax, OpCode::quantize, OpCode::dequantize));
+  EXPECT_THAT(maker.codes(), testing::ElementsAre(OpCode::quantize, OpCode::dequantize, OpCode::softmax,
+                                                  OpCode::quantize, OpCode::dequantize));
 }
 
 TEST(QdqForms, PowersOfTwoShiftAndOthersMultiply) {
@@ -318,12 +337,14 @@ TEST(QdqForms, PowersOfTwoShiftAndOthersMultiply) {
       const compiler::Tensor& y = imported->graph.tensors[static_cast<std::size_t>(entry.outputs[0])];
       EXPECT_EQ(y.dtype, DType::int8);
       EXPECT_EQ(y.exponents.empty(), scales == &kAny);
-      EXPECT_EQ(entry.rounding, scales == &kAny ? kernels::Rounding::tflite_double : kernels::Rounding::half_even);
+      EXPECT_EQ(entry.rounding,
+                scales == &kAny ? kernels::Rounding::tflite_double : kernels::Rounding::half_even);
     }
   }
 }
 
-// As dynamic quantization leaves a layer: scale and zero point from the input, a product of integers, one scale for it.
+// As dynamic quantization leaves a layer: scale and zero point from the input, a product of integers, one
+// scale for it.
 TEST(QdqForms, ScalesThatAreComputedWhileRunning) {
   QdqMaker maker;
   maker.input("x", {2, 6}).output("y");
@@ -336,19 +357,23 @@ TEST(QdqForms, ScalesThatAreComputedWhileRunning) {
   maker.node("Mul", {"s", "ws"}, {"both"});
   maker.node("Mul", {"f", "both"}, {"y"});
   const auto& weights = maker.model.graph().initializer(0);
-  for (const Floats& x : {Floats{0.3f, -1.7f, 2.2f, 0.01f, -0.4f, 1.1f, 0.9f, -0.2f, 0, 2.0f, -1.3f, 0.6f}, Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Floats(12, 0)}) {
+  for (const Floats& x : {Floats{0.3f, -1.7f, 2.2f, 0.01f, -0.4f, 1.1f, 0.9f, -0.2f, 0, 2.0f, -1.3f, 0.6f},
+                          Floats{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Floats(12, 0)}) {
     const auto found = maker.run({x});
     ASSERT_EQ(found.size(), 1u);
-    const float high = std::max(0.0f, *std::max_element(x.begin(), x.end())), low = std::min(0.0f, *std::min_element(x.begin(), x.end())), scale = (high - low) / 255;
+    const float high = std::max(0.0f, *std::max_element(x.begin(), x.end())),
+                low = std::min(0.0f, *std::min_element(x.begin(), x.end())), scale = (high - low) / 255;
     const float zero = scale > 0 ? std::nearbyint(-low / scale) : 0;
     for (std::size_t row = 0; row < 2; ++row) {
       for (int n = 0; n < 3; ++n) {
         float sum = 0;
         for (std::size_t k = 0; k < 6; ++k) {
-          const float q = scale > 0 ? std::clamp(std::nearbyint(x[row * 6 + k] / scale) + zero, 0.0f, 255.0f) : 0;
+          const float q =
+              scale > 0 ? std::clamp(std::nearbyint(x[row * 6 + k] / scale) + zero, 0.0f, 255.0f) : 0;
           sum += (q - zero) * static_cast<float>(weights.int32_data(static_cast<int>(k) * 3 + n));
         }
-        EXPECT_NEAR(found[0][row * 3 + static_cast<std::size_t>(n)], sum * scale * 0.011f, 1e-4f * std::abs(sum * scale * 0.011f) + 1e-6f);
+        EXPECT_NEAR(found[0][row * 3 + static_cast<std::size_t>(n)], sum * scale * 0.011f,
+                    1e-4f * std::abs(sum * scale * 0.011f) + 1e-6f);
       }
     }
   }
@@ -360,7 +385,9 @@ TEST(QdqForms, OperatorsOnIntegers) {
   maker.input("x", {1, 2, 5}, kUint8).output("y");
   const std::string x = maker.scale(kAny.x), w = maker.scale(kAny.w), y = maker.scale(kAny.y);
   maker.integers_of("w", {3, 2, 2}, kUint8, 0, 255);
-  maker.node("QLinearConv", {"x", x + ".scale", x + ".zero", "w", w + ".scale", w + ".zero", y + ".scale", y + ".zero"}, {"y"});
+  maker.node("QLinearConv",
+             {"x", x + ".scale", x + ".zero", "w", w + ".scale", w + ".zero", y + ".scale", y + ".zero"},
+             {"y"});
   const auto imported = maker.import();
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   const auto runnable = test::RunnableGraph::make(imported->graph);
@@ -384,9 +411,11 @@ TEST(QdqForms, OperatorsOnIntegers) {
   add("DequantizeLinear", {"w", w + ".scale", w + ".zero"}, "wf");
   add("Conv", {"xf", "wf"}, "yf");
   add("QuantizeLinear", {"yf", y + ".scale", y + ".zero"}, "y");
-  const test::Array expected = test::evaluate(plain, {{"x", {{1, 2, 5}, {values.begin(), values.end()}}}}).at("y");
+  const test::Array expected =
+      test::evaluate(plain, {{"x", {{1, 2, 5}, {values.begin(), values.end()}}}}).at("y");
   ASSERT_EQ((*outputs)[0].size(), expected.values.size());
-  for (std::size_t i = 0; i < expected.values.size(); ++i) EXPECT_NEAR(static_cast<double>(std::to_integer<int>((*outputs)[0][i])), expected.values[i], 1) << i;
+  for (std::size_t i = 0; i < expected.values.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(std::to_integer<int>((*outputs)[0][i])), expected.values[i], 1) << i;
 }
 
 TEST(QdqForms, RefusalsNameTheReason) {
@@ -400,19 +429,27 @@ TEST(QdqForms, RefusalsNameTheReason) {
   many.integers_of("z", {4}, kInt8, 0, 0);
   many.node("QuantizeLinear", {"x", "s", "z"}, {"q"});
   many.node("DequantizeLinear", {"q", "s", "z"}, {"y"});
-  EXPECT_THAT(std::string(many.import().status().text()), HasSubstr("activations with 4 scales, expected one for the whole tensor"));
+  EXPECT_THAT(std::string(many.import().status().text()),
+              HasSubstr("activations with 4 scales, expected one for the whole tensor"));
   QdqMaker wide;
   wide.input("x", {1, 4}).output("y");
   wide.node("Identity", {wide.both("x", {0.5, 0, TensorProto::UINT16})}, {"y"});
-  EXPECT_THAT(std::string(wide.import().status().text()), HasSubstr("activations of uint16, expected int8, uint8, int16 or int32"));
+  EXPECT_THAT(std::string(wide.import().status().text()),
+              HasSubstr("activations of uint16, expected int8, uint8, int16 or int32"));
 }
 
 // Public quantized networks: the exact form gives the integers of the reference, the others stay near.
 TEST(QdqModels, AgreeWithTheReference) {
   RUNNEL_NEEDS_DATA();
-  struct Network { const char* file; Dims dims; bool exact; };
-  for (const Network& network : {Network{"M1_s8sym_T100", {1, 40, 100}, true}, Network{"M2_s8sym", {1, 1, 49, 10}, true}, Network{"M1_u8_T100", {1, 40, 100}, false},
-                                 Network{"M2_u8", {1, 1, 49, 10}, false}, Network{"M2_s8relu128", {1, 1, 49, 10}, false}}) {
+  struct Network {
+    const char* file;
+    Dims dims;
+    bool exact;
+  };
+  for (const Network& network :
+       {Network{"M1_s8sym_T100", {1, 40, 100}, true}, Network{"M2_s8sym", {1, 1, 49, 10}, true},
+        Network{"M1_u8_T100", {1, 40, 100}, false}, Network{"M2_u8", {1, 1, 49, 10}, false},
+        Network{"M2_s8relu128", {1, 1, 49, 10}, false}}) {
     const auto file = test::read_file(test::data_folder() / "peers" / (std::string(network.file) + ".onnx"));
     QdqMaker maker;
     ASSERT_TRUE(maker.model.ParseFromArray(file.data(), static_cast<int>(file.size())));
@@ -422,7 +459,8 @@ TEST(QdqModels, AgreeWithTheReference) {
     const auto& nodes = maker.model.graph().node();
     const std::string scale = nodes[nodes.size() - 2].input(1);
     for (const auto& tensor : initializers) {
-      if (tensor.name() == scale) maker.last.step = static_cast<double>(*reinterpret_cast<const float*>(tensor.raw_data().data()));
+      if (tensor.name() == scale)
+        maker.last.step = static_cast<double>(*reinterpret_cast<const float*>(tensor.raw_data().data()));
     }
     const int steps = maker.steps();
     RecordProperty(network.file, steps);

@@ -20,7 +20,8 @@ constexpr std::size_t kInputs = 2, kHidden = 3;
 
 Floats wave(std::size_t count, float phase) {
   Floats values;
-  for (std::size_t i = 0; i < count; ++i) values.push_back(0.6f * std::sin(phase + 1.3f * static_cast<float>(i)));
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(0.6f * std::sin(phase + 1.3f * static_cast<float>(i)));
   return values;
 }
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
@@ -40,18 +41,24 @@ struct Layer {
   // Every h [T][D][B][H], then the last h and c [D][B][H].
   [[nodiscard]] std::vector<Floats> expected() const {
     const Floats w = weights(), r = hidden(), b = bias(), frames = x(), first_h = h0(), first_c = c0();
-    std::vector<Floats> out = {Floats(steps * directions * batch * kHidden), Floats(directions * batch * kHidden), Floats(directions * batch * kHidden)};
+    std::vector<Floats> out = {Floats(steps * directions * batch * kHidden),
+                               Floats(directions * batch * kHidden), Floats(directions * batch * kHidden)};
     for (std::size_t d = 0; d < directions; ++d) {
       for (std::size_t n = 0; n < batch; ++n) {
         const std::size_t state = (d * batch + n) * kHidden;
-        Floats h(first_h.begin() + static_cast<std::ptrdiff_t>(state), first_h.begin() + static_cast<std::ptrdiff_t>(state + kHidden)), c(kHidden, 0.0f);
-        if (lstm) c.assign(first_c.begin() + static_cast<std::ptrdiff_t>(state), first_c.begin() + static_cast<std::ptrdiff_t>(state + kHidden));
+        Floats h(first_h.begin() + static_cast<std::ptrdiff_t>(state),
+                 first_h.begin() + static_cast<std::ptrdiff_t>(state + kHidden)),
+            c(kHidden, 0.0f);
+        if (lstm)
+          c.assign(first_c.begin() + static_cast<std::ptrdiff_t>(state),
+                   first_c.begin() + static_cast<std::ptrdiff_t>(state + kHidden));
         for (std::size_t i = 0; i < steps; ++i) {
           const std::size_t t = d == 1 || direction == "reverse" ? steps - 1 - i : i;
           const auto of_x = [&](std::size_t gate, std::size_t k) {
             const std::size_t row = d * gates * kHidden + gate * kHidden + k;
             float sum = b[d * 2 * gates * kHidden + gate * kHidden + k];
-            for (std::size_t j = 0; j < kInputs; ++j) sum += w[row * kInputs + j] * frames[(t * batch + n) * kInputs + j];
+            for (std::size_t j = 0; j < kInputs; ++j)
+              sum += w[row * kInputs + j] * frames[(t * batch + n) * kInputs + j];
             return sum;
           };
           const auto of_h = [&](std::size_t gate, std::size_t k, const Floats& from) {
@@ -61,19 +68,25 @@ struct Layer {
             return sum;
           };
           Floats next(kHidden), masked(kHidden);
-          for (std::size_t k = 0; k < kHidden && !lstm; ++k) masked[k] = sigmoid(of_x(1, k) + of_h(1, k, h)) * h[k];
+          for (std::size_t k = 0; k < kHidden && !lstm; ++k)
+            masked[k] = sigmoid(of_x(1, k) + of_h(1, k, h)) * h[k];
           for (std::size_t k = 0; k < kHidden; ++k) {
-            if (lstm) {   // input, output, forget, cell
-              c[k] = sigmoid(of_x(2, k) + of_h(2, k, h)) * c[k] + sigmoid(of_x(0, k) + of_h(0, k, h)) * std::tanh(of_x(3, k) + of_h(3, k, h));
+            if (lstm) {  // input, output, forget, cell
+              c[k] = sigmoid(of_x(2, k) + of_h(2, k, h)) * c[k] +
+                     sigmoid(of_x(0, k) + of_h(0, k, h)) * std::tanh(of_x(3, k) + of_h(3, k, h));
               next[k] = sigmoid(of_x(1, k) + of_h(1, k, h)) * std::tanh(c[k]);
-            } else {      // update, reset, hidden
-              const float z = sigmoid(of_x(0, k) + of_h(0, k, h)), reset = sigmoid(of_x(1, k) + of_h(1, k, h));
-              const float fresh = std::tanh(of_x(2, k) + (reset_last ? reset * of_h(2, k, h) : of_h(2, k, masked)));
+            } else {  // update, reset, hidden
+              const float z = sigmoid(of_x(0, k) + of_h(0, k, h)),
+                          reset = sigmoid(of_x(1, k) + of_h(1, k, h));
+              const float fresh =
+                  std::tanh(of_x(2, k) + (reset_last ? reset * of_h(2, k, h) : of_h(2, k, masked)));
               next[k] = (1 - z) * fresh + z * h[k];
             }
           }
           h = next;
-          std::copy(h.begin(), h.end(), out[0].begin() + static_cast<std::ptrdiff_t>(((t * directions + d) * batch + n) * kHidden));
+          std::copy(
+              h.begin(), h.end(),
+              out[0].begin() + static_cast<std::ptrdiff_t>(((t * directions + d) * batch + n) * kHidden));
         }
         std::copy(h.begin(), h.end(), out[1].begin() + static_cast<std::ptrdiff_t>(state));
         std::copy(c.begin(), c.end(), out[2].begin() + static_cast<std::ptrdiff_t>(state));
@@ -85,9 +98,11 @@ struct Layer {
   [[nodiscard]] OnnxMaker maker() const {
     const auto dim = [](std::size_t size) { return static_cast<std::int64_t>(size); };
     OnnxMaker made;
-    made.input("x", {dim(steps), dim(batch), dim(kInputs)}).input("h0", {dim(directions), dim(batch), dim(kHidden)});
+    made.input("x", {dim(steps), dim(batch), dim(kInputs)})
+        .input("h0", {dim(directions), dim(batch), dim(kHidden)});
     if (lstm) made.input("c0", {dim(directions), dim(batch), dim(kHidden)});
-    made.floats("w", {dim(directions), dim(gates * kHidden), dim(kInputs)}, weights()).floats("r", {dim(directions), dim(gates * kHidden), dim(kHidden)}, hidden());
+    made.floats("w", {dim(directions), dim(gates * kHidden), dim(kInputs)}, weights())
+        .floats("r", {dim(directions), dim(gates * kHidden), dim(kHidden)}, hidden());
     made.floats("b", {dim(directions), dim(2 * gates * kHidden)}, bias());
     made.output("every").output("last");
     if (lstm) made.output("cell");
@@ -105,7 +120,8 @@ struct Layer {
     const auto found = maker().run(inputs);
     const auto wanted = expected();
     ASSERT_EQ(found.size(), lstm ? 3u : 2u);
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_THAT(found[i], Pointwise(FloatNear(1e-5f), wanted[i])) << "output " << i;
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_THAT(found[i], Pointwise(FloatNear(1e-5f), wanted[i])) << "output " << i;
   }
 };
 
@@ -113,10 +129,16 @@ TEST(OnnxRecurrent, Gru) { Layer{}.check(); }
 TEST(OnnxRecurrent, GruBackwards) { Layer{.direction = "reverse"}.check(); }
 TEST(OnnxRecurrent, GruBothDirections) { Layer{.directions = 2, .direction = "bidirectional"}.check(); }
 TEST(OnnxRecurrent, GruBatch) { Layer{.batch = 3}.check(); }
-TEST(OnnxRecurrent, GruResetInFront) { Layer{.directions = 2, .reset_last = false, .direction = "bidirectional"}.check(); }
+TEST(OnnxRecurrent, GruResetInFront) {
+  Layer{.directions = 2, .reset_last = false, .direction = "bidirectional"}.check();
+}
 TEST(OnnxRecurrent, Lstm) { Layer{.gates = 4, .lstm = true}.check(); }
-TEST(OnnxRecurrent, LstmBothDirections) { Layer{.gates = 4, .directions = 2, .lstm = true, .direction = "bidirectional"}.check(); }
-TEST(OnnxRecurrent, LstmBatchBackwards) { Layer{.gates = 4, .batch = 2, .lstm = true, .direction = "reverse"}.check(); }
+TEST(OnnxRecurrent, LstmBothDirections) {
+  Layer{.gates = 4, .directions = 2, .lstm = true, .direction = "bidirectional"}.check();
+}
+TEST(OnnxRecurrent, LstmBatchBackwards) {
+  Layer{.gates = 4, .batch = 2, .lstm = true, .direction = "reverse"}.check();
+}
 
 TEST(OnnxRecurrent, LongBatchesAreRefused) {
   const auto imported = Layer{.batch = 2, .steps = 65}.maker().import();

@@ -31,12 +31,24 @@ Array array_of(const TensorProto& tensor) {
   Array out{{tensor.dims().begin(), tensor.dims().end()}, {}};
   const std::string& raw = tensor.raw_data();
   switch (tensor.data_type()) {
-    case TensorProto::FLOAT: read_raw<float>(raw, out.values); break;
-    case TensorProto::INT8: read_raw<std::int8_t>(raw, out.values); break;
-    case TensorProto::UINT8: read_raw<std::uint8_t>(raw, out.values); break;
-    case TensorProto::INT16: read_raw<std::int16_t>(raw, out.values); break;
-    case TensorProto::INT32: read_raw<std::int32_t>(raw, out.values); break;
-    default: read_raw<std::int64_t>(raw, out.values); break;
+    case TensorProto::FLOAT:
+      read_raw<float>(raw, out.values);
+      break;
+    case TensorProto::INT8:
+      read_raw<std::int8_t>(raw, out.values);
+      break;
+    case TensorProto::UINT8:
+      read_raw<std::uint8_t>(raw, out.values);
+      break;
+    case TensorProto::INT16:
+      read_raw<std::int16_t>(raw, out.values);
+      break;
+    case TensorProto::INT32:
+      read_raw<std::int32_t>(raw, out.values);
+      break;
+    default:
+      read_raw<std::int64_t>(raw, out.values);
+      break;
   }
   if (raw.empty()) {
     out.values.insert(out.values.end(), tensor.float_data().begin(), tensor.float_data().end());
@@ -46,12 +58,17 @@ Array array_of(const TensorProto& tensor) {
   return out;
 }
 
-struct Limits { double low, high; };
+struct Limits {
+  double low, high;
+};
 Limits limits_of(int type) {
   switch (type) {
-    case TensorProto::INT8: return {-128, 127};
-    case TensorProto::INT16: return {-32768, 32767};
-    default: return {0, 255};
+    case TensorProto::INT8:
+      return {-128, 127};
+    case TensorProto::INT16:
+      return {-32768, 32767};
+    default:
+      return {0, 255};
   }
 }
 
@@ -80,8 +97,12 @@ class Evaluation {
     const auto* given = attribute(name);
     return given == nullptr ? Dims(count, otherwise) : Dims(given->ints().begin(), given->ints().end());
   }
-  std::int64_t integer(const std::string& name, std::int64_t otherwise) const { return attribute(name) == nullptr ? otherwise : attribute(name)->i(); }
-  double real(const std::string& name, double otherwise) const { return attribute(name) == nullptr ? otherwise : static_cast<double>(attribute(name)->f()); }
+  std::int64_t integer(const std::string& name, std::int64_t otherwise) const {
+    return attribute(name) == nullptr ? otherwise : attribute(name)->i();
+  }
+  double real(const std::string& name, double otherwise) const {
+    return attribute(name) == nullptr ? otherwise : static_cast<double>(attribute(name)->f());
+  }
   Dims integers(int i, const std::string& name) {
     if (!has(i)) return list(name, 0, 0);
     Dims out;
@@ -100,7 +121,7 @@ class Evaluation {
       }
     }
   }
-  static double at(const Array& x, const Dims& index) {   // broadcast from the right
+  static double at(const Array& x, const Dims& index) {  // broadcast from the right
     std::int64_t flat = 0;
     for (std::size_t i = 0; i < x.dims.size(); ++i) {
       const std::int64_t value = index[index.size() - x.dims.size() + i];
@@ -132,25 +153,36 @@ class Evaluation {
   // Scale and zero point of an index: one for all, or along `axis`.
   Array scaled(bool forwards) {
     Array out = in(0);
-    const Array &scale = in(1), zero = has(2) ? in(2) : Array{{}, std::vector<double>(scale.values.size(), 0)};
+    const Array &scale = in(1),
+                zero = has(2) ? in(2) : Array{{}, std::vector<double>(scale.values.size(), 0)};
     const std::int64_t axis = integer("axis", 1), rank = static_cast<std::int64_t>(out.dims.size());
     const Limits limits = limits_of(has(2) ? types_.at(node_->input(2)) : TensorProto::UINT8);
     each(out.dims, [&](const Dims& index, std::size_t i) {
-      const std::size_t entry = scale.values.size() == 1 ? 0 : static_cast<std::size_t>(index[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
+      const std::size_t entry =
+          scale.values.size() == 1
+              ? 0
+              : static_cast<std::size_t>(index[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
       double& value = out.values[i];
-      if (forwards) value = std::clamp(std::nearbyint(value / scale.values[entry]) + zero.values[entry], limits.low, limits.high);
-      else value = (value - zero.values[entry]) * scale.values[entry];
+      if (forwards)
+        value = std::clamp(std::nearbyint(value / scale.values[entry]) + zero.values[entry], limits.low,
+                           limits.high);
+      else
+        value = (value - zero.values[entry]) * scale.values[entry];
     });
     return out;
   }
 
-  // The window of a convolution or pool: body(output index, kernel index, input position) for what lies inside of the input.
+  // The window of a convolution or pool: body(output index, kernel index, input position) for what lies
+  // inside of the input.
   Dims window(const Dims& kernel, const std::function<void(const Dims&, const Dims&, const Dims&)>& body) {
     const Array& x = in(0);
     const std::size_t axes = kernel.size();
-    const Dims stride = list("strides", axes, 1), dilation = list("dilations", axes, 1), pads = list("pads", 2 * axes, 0);
+    const Dims stride = list("strides", axes, 1), dilation = list("dilations", axes, 1),
+               pads = list("pads", 2 * axes, 0);
     Dims size;
-    for (std::size_t i = 0; i < axes; ++i) size.push_back((x.dims[i + 2] + pads[i] + pads[i + axes] - (kernel[i] - 1) * dilation[i] - 1) / stride[i] + 1);
+    for (std::size_t i = 0; i < axes; ++i)
+      size.push_back(
+          (x.dims[i + 2] + pads[i] + pads[i + axes] - (kernel[i] - 1) * dilation[i] - 1) / stride[i] + 1);
     each(size, [&](const Dims& to, std::size_t) {
       each(kernel, [&](const Dims& tap, std::size_t) {
         Dims from;
@@ -173,30 +205,38 @@ class Evaluation {
     a.insert(a.end(), b.begin(), b.end());
     return a;
   }
-  static std::int64_t out_size(std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation, std::int64_t stride) {
+  static std::int64_t out_size(std::int64_t in, std::int64_t pads, std::int64_t kernel, std::int64_t dilation,
+                               std::int64_t stride) {
     return (in + pads - (kernel - 1) * dilation - 1) / stride + 1;
   }
   Dims sizes(const Dims& kernel) {
     const std::size_t axes = kernel.size();
-    const Dims stride = list("strides", axes, 1), dilation = list("dilations", axes, 1), pads = list("pads", 2 * axes, 0);
+    const Dims stride = list("strides", axes, 1), dilation = list("dilations", axes, 1),
+               pads = list("pads", 2 * axes, 0);
     Dims size;
-    for (std::size_t i = 0; i < axes; ++i) size.push_back(out_size(in(0).dims[i + 2], pads[i] + pads[i + axes], kernel[i], dilation[i], stride[i]));
+    for (std::size_t i = 0; i < axes; ++i)
+      size.push_back(
+          out_size(in(0).dims[i + 2], pads[i] + pads[i + axes], kernel[i], dilation[i], stride[i]));
     return size;
   }
 
   Array conv() {
     const Array &x = in(0), &w = in(1);
     const Dims kernel(w.dims.begin() + 2, w.dims.end());
-    const std::int64_t outputs = w.dims[0], each_in = w.dims[1], groups = integer("group", 1), each_out = outputs / groups;
+    const std::int64_t outputs = w.dims[0], each_in = w.dims[1], groups = integer("group", 1),
+                       each_out = outputs / groups;
     Array out{joined({x.dims[0], outputs}, sizes(kernel)), {}};
     out.values.assign(static_cast<std::size_t>(count_of(out.dims)), 0);
-    each(out.dims, [&](const Dims& index, std::size_t i) { out.values[i] = has(2) ? in(2).values[static_cast<std::size_t>(index[1])] : 0.0; });
+    each(out.dims, [&](const Dims& index, std::size_t i) {
+      out.values[i] = has(2) ? in(2).values[static_cast<std::size_t>(index[1])] : 0.0;
+    });
     window(kernel, [&](const Dims& to, const Dims& tap, const Dims& from) {
       for (std::int64_t b = 0; b < x.dims[0]; ++b) {
         for (std::int64_t n = 0; n < outputs; ++n) {
           double& sum = out.values[flat(out.dims, joined({b, n}, to))];
           for (std::int64_t c = 0; c < each_in; ++c) {
-            sum += w.values[flat(w.dims, joined({n, c}, tap))] * x.values[flat(x.dims, joined({b, n / each_out * each_in + c}, from))];
+            sum += w.values[flat(w.dims, joined({n, c}, tap))] *
+                   x.values[flat(x.dims, joined({b, n / each_out * each_in + c}, from))];
           }
         }
       }
@@ -206,7 +246,8 @@ class Evaluation {
 
   Array pool(bool largest) {
     const Array& x = in(0);
-    const Dims kernel = node_->op_type().starts_with("Global") ? Dims(x.dims.begin() + 2, x.dims.end()) : list("kernel_shape", 0, 0);
+    const Dims kernel = node_->op_type().starts_with("Global") ? Dims(x.dims.begin() + 2, x.dims.end())
+                                                               : list("kernel_shape", 0, 0);
     Array out{joined({x.dims[0], x.dims[1]}, sizes(kernel)), {}}, taken = out;
     out.values.assign(static_cast<std::size_t>(count_of(out.dims)), largest ? -HUGE_VAL : 0.0);
     taken.values.assign(out.values.size(), 0);
@@ -220,20 +261,25 @@ class Evaluation {
         }
       }
     });
-    for (std::size_t i = 0; i < out.values.size() && !largest; ++i) out.values[i] /= integer("count_include_pad", 0) != 0 ? static_cast<double>(count_of(kernel)) : taken.values[i];
+    for (std::size_t i = 0; i < out.values.size() && !largest; ++i)
+      out.values[i] /=
+          integer("count_include_pad", 0) != 0 ? static_cast<double>(count_of(kernel)) : taken.values[i];
     return out;
   }
 
   // [.., M, K] x [K, N] or [.., K, N].
   Array product(const Array& a, const Array& b) {
-    const std::int64_t rows = a.dims[a.dims.size() - 2], inner = a.dims.back(), columns = b.dims.back(), batch = count_of(a.dims) / (rows * inner);
+    const std::int64_t rows = a.dims[a.dims.size() - 2], inner = a.dims.back(), columns = b.dims.back(),
+                       batch = count_of(a.dims) / (rows * inner);
     Array out{a.dims, {}};
     out.dims.back() = columns;
     for (std::int64_t m = 0; m < batch * rows; ++m) {
       const std::int64_t offset = b.dims.size() > 2 ? m / rows * inner * columns : 0;
       for (std::int64_t n = 0; n < columns; ++n) {
         double sum = 0;
-        for (std::int64_t k = 0; k < inner; ++k) sum += a.values[static_cast<std::size_t>(m * inner + k)] * b.values[static_cast<std::size_t>(offset + k * columns + n)];
+        for (std::int64_t k = 0; k < inner; ++k)
+          sum += a.values[static_cast<std::size_t>(m * inner + k)] *
+                 b.values[static_cast<std::size_t>(offset + k * columns + n)];
         out.values.push_back(sum);
       }
     }
@@ -253,7 +299,8 @@ class Evaluation {
   Array gemm() {
     const Array a = in(0), b = integer("transB", 0) != 0 ? transposed(in(1), {1, 0}) : in(1);
     Array out = product(a, b);
-    each(out.dims, [&](const Dims& index, std::size_t i) { out.values[i] += has(2) ? at(in(2), index) : 0.0; });
+    each(out.dims,
+         [&](const Dims& index, std::size_t i) { out.values[i] += has(2) ? at(in(2), index) : 0.0; });
     return out;
   }
 
@@ -282,9 +329,14 @@ class Evaluation {
     Array out{x.dims, {}};
     Dims begin(x.dims.size(), 0);
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      const auto axis = static_cast<std::size_t>(axes.empty() ? static_cast<std::int64_t>(i) : axes[i] < 0 ? axes[i] + static_cast<std::int64_t>(x.dims.size()) : axes[i]);
+      const auto axis =
+          static_cast<std::size_t>(axes.empty()  ? static_cast<std::int64_t>(i)
+                                   : axes[i] < 0 ? axes[i] + static_cast<std::int64_t>(x.dims.size())
+                                                 : axes[i]);
       const std::int64_t size = x.dims[axis];
-      const auto inside = [size](std::int64_t value) { return std::clamp<std::int64_t>(value < 0 ? value + size : value, 0, size); };
+      const auto inside = [size](std::int64_t value) {
+        return std::clamp<std::int64_t>(value < 0 ? value + size : value, 0, size);
+      };
       begin[axis] = inside(starts[i]);
       out.dims[axis] = inside(ends[i]) - begin[axis];
     }
@@ -299,7 +351,8 @@ class Evaluation {
     Array out = in(0);
     const std::size_t row = static_cast<std::size_t>(out.dims.back());
     for (std::size_t i = 0; i < out.values.size(); i += row) {
-      const double most = *std::max_element(out.values.begin() + static_cast<std::ptrdiff_t>(i), out.values.begin() + static_cast<std::ptrdiff_t>(i + row));
+      const double most = *std::max_element(out.values.begin() + static_cast<std::ptrdiff_t>(i),
+                                            out.values.begin() + static_cast<std::ptrdiff_t>(i + row));
       double sum = 0;
       for (std::size_t k = 0; k < row; ++k) sum += out.values[i + k] = std::exp(out.values[i + k] - most);
       for (std::size_t k = 0; k < row; ++k) out.values[i + k] /= sum;
@@ -309,17 +362,22 @@ class Evaluation {
   Array mean() {
     const Array& x = in(0);
     Dims axes = integers(1, "axes"), kept = x.dims;
-    for (std::int64_t& axis : axes) kept[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.dims.size()) : axis)] = 1;
+    for (std::int64_t& axis : axes)
+      kept[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.dims.size()) : axis)] = 1;
     Array out{kept, std::vector<double>(static_cast<std::size_t>(count_of(kept)), 0)};
     each(x.dims, [&](const Dims& index, std::size_t i) {
       Dims to = index;
       for (std::size_t k = 0; k < to.size(); ++k) to[k] = kept[k] == 1 ? 0 : to[k];
-      out.values[flat(kept, to)] += x.values[i] * static_cast<double>(out.values.size()) / static_cast<double>(x.values.size());
+      out.values[flat(kept, to)] +=
+          x.values[i] * static_cast<double>(out.values.size()) / static_cast<double>(x.values.size());
     });
     if (integer("keepdims", 1) == 0) {
       Dims dims;
       for (std::size_t i = 0; i < kept.size(); ++i) {
-        const bool gone = std::any_of(axes.begin(), axes.end(), [&](std::int64_t axis) { return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(kept.size()) : axis) == i; });
+        const bool gone = std::any_of(axes.begin(), axes.end(), [&](std::int64_t axis) {
+          return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(kept.size()) : axis) ==
+                 i;
+        });
         if (!gone) dims.push_back(kept[i]);
       }
       out.dims = dims;
@@ -366,7 +424,8 @@ class Evaluation {
     if (op == "Sigmoid") return map([](double x) { return 1 / (1 + std::exp(-x)); });
     if (op == "Tanh") return map([](double x) { return std::tanh(x); });
     if (op == "LeakyRelu") return map([&](double x) { return x < 0 ? x * real("alpha", 0.01) : x; });
-    if (op == "Clip") return map([&](double x) { return std::min(std::max(x, in(1).values[0]), in(2).values[0]); });
+    if (op == "Clip")
+      return map([&](double x) { return std::min(std::max(x, in(1).values[0]), in(2).values[0]); });
     if (op == "GlobalAveragePool" || op == "AveragePool") return pool(false);
     if (op == "MaxPool") return pool(true);
     if (op == "Concat") return concat();

@@ -1,4 +1,5 @@
-// Sizes, orders, normalization and functions that are put together from others, against numbers that were worked out apart.
+// Sizes, orders, normalization and functions that are put together from others, against numbers that were
+// worked out apart.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -18,7 +19,8 @@ using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-Floats resized(const std::string& mode, const std::string& coordinates, const std::string& nearest, const Dims& dims, const Floats& scales, const Floats& x) {
+Floats resized(const std::string& mode, const std::string& coordinates, const std::string& nearest,
+               const Dims& dims, const Floats& scales, const Floats& x) {
   OnnxMaker maker(13);
   maker.input("x", dims).output("y").floats("scales", {static_cast<std::int64_t>(scales.size())}, scales);
   auto& node = maker.node("Resize", {"x", "", "scales"}, {"y"});
@@ -29,18 +31,26 @@ Floats resized(const std::string& mode, const std::string& coordinates, const st
 }
 
 TEST(OnnxResize, NearestRepeatsOrPicks) {
-  EXPECT_THAT(resized("nearest", "half_pixel", "", {1, 1, 3}, {1, 1, 2}, {1, 2, 3}), ElementsAre(1, 1, 2, 2, 3, 3));
-  EXPECT_THAT(resized("nearest", "asymmetric", "floor", {1, 2, 2}, {1, 1, 3}, {1, 2, 3, 4}), ElementsAre(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4));
+  EXPECT_THAT(resized("nearest", "half_pixel", "", {1, 1, 3}, {1, 1, 2}, {1, 2, 3}),
+              ElementsAre(1, 1, 2, 2, 3, 3));
+  EXPECT_THAT(resized("nearest", "asymmetric", "floor", {1, 2, 2}, {1, 1, 3}, {1, 2, 3, 4}),
+              ElementsAre(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4));
   // Positions 0, 2/3, 4/3 of two elements, upwards.
-  EXPECT_THAT(resized("nearest", "asymmetric", "ceil", {1, 1, 2}, {1, 1, 1.5f}, {1, 2}), ElementsAre(1, 2, 2));
+  EXPECT_THAT(resized("nearest", "asymmetric", "ceil", {1, 1, 2}, {1, 1, 1.5f}, {1, 2}),
+              ElementsAre(1, 2, 2));
   // Positions 0, 4/3, 8/3, 4 of five.
-  EXPECT_THAT(resized("nearest", "align_corners", "round_prefer_floor", {1, 1, 5}, {1, 1, 0.8f}, {1, 2, 3, 4, 5}), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(
+      resized("nearest", "align_corners", "round_prefer_floor", {1, 1, 5}, {1, 1, 0.8f}, {1, 2, 3, 4, 5}),
+      ElementsAre(1, 2, 4, 5));
 }
 
 TEST(OnnxResize, LinearBetweenTwo) {
-  EXPECT_THAT(resized("linear", "half_pixel", "", {1, 1, 2}, {1, 1, 2}, {0, 4}), Pointwise(FloatNear(1e-6f), Floats{0, 1, 3, 4}));
-  EXPECT_THAT(resized("linear", "align_corners", "", {1, 1, 2}, {1, 1, 2}, {0, 3}), Pointwise(FloatNear(1e-6f), Floats{0, 1, 2, 3}));
-  EXPECT_THAT(resized("linear", "asymmetric", "", {1, 1, 2, 2}, {1, 1, 2, 1}, {0, 1, 4, 5}), Pointwise(FloatNear(1e-6f), Floats{0, 1, 2, 3, 4, 5, 4, 5}));
+  EXPECT_THAT(resized("linear", "half_pixel", "", {1, 1, 2}, {1, 1, 2}, {0, 4}),
+              Pointwise(FloatNear(1e-6f), Floats{0, 1, 3, 4}));
+  EXPECT_THAT(resized("linear", "align_corners", "", {1, 1, 2}, {1, 1, 2}, {0, 3}),
+              Pointwise(FloatNear(1e-6f), Floats{0, 1, 2, 3}));
+  EXPECT_THAT(resized("linear", "asymmetric", "", {1, 1, 2, 2}, {1, 1, 2, 1}, {0, 1, 4, 5}),
+              Pointwise(FloatNear(1e-6f), Floats{0, 1, 2, 3, 4, 5, 4, 5}));
 }
 
 // Upsample: scales are an attribute up to opset 8, then an input.
@@ -69,7 +79,8 @@ TEST(OnnxResize, RefusesWhatItCannot) {
   OnnxMaker maker(13);
   maker.input("x", {1, 1, 4}).output("y").floats("scales", {3}, {1, 1, 2});
   set(maker.node("Resize", {"x", "", "scales"}, {"y"}), "mode", std::string("cubic"));
-  EXPECT_THAT(std::string(maker.import().status().text()), HasSubstr("mode \"cubic\", expected nearest or linear"));
+  EXPECT_THAT(std::string(maker.import().status().text()),
+              HasSubstr("mode \"cubic\", expected nearest or linear"));
 }
 
 TEST(OnnxBlocks, DepthBecomesSpaceAndBack) {
@@ -80,7 +91,9 @@ TEST(OnnxBlocks, DepthBecomesSpaceAndBack) {
     set(node, "blocksize", std::int64_t{2});
     set(node, "mode", std::string(mode));
     // Channels 0 and 1 of a 2 x 2 block: block major, or channel major.
-    EXPECT_EQ(maker.run({ramp(8)})[0], std::string(mode) == "DCR" ? (Floats{0, 2, 4, 6, 1, 3, 5, 7}) : (Floats{0, 1, 2, 3, 4, 5, 6, 7})) << mode;
+    EXPECT_EQ(maker.run({ramp(8)})[0], std::string(mode) == "DCR" ? (Floats{0, 2, 4, 6, 1, 3, 5, 7})
+                                                                  : (Floats{0, 1, 2, 3, 4, 5, 6, 7}))
+        << mode;
   }
   OnnxMaker maker(13);
   maker.input("x", {1, 1, 2, 4}).output("y");
@@ -90,7 +103,12 @@ TEST(OnnxBlocks, DepthBecomesSpaceAndBack) {
 
 TEST(OnnxOrder, LargestSmallestAndSums) {
   OnnxMaker maker(13);
-  maker.input("x", {2, 4}).output("v").output("s").output("c").integers("k", {1}, {2}).integers("axis", {}, {1});
+  maker.input("x", {2, 4})
+      .output("v")
+      .output("s")
+      .output("c")
+      .integers("k", {1}, {2})
+      .integers("axis", {}, {1});
   maker.node("TopK", {"x", "k"}, {"v", "i"});
   maker.node("TopK", {"x", "k"}, {"s", "j"}).add_attribute()->CopyFrom([] {
     ::onnx::AttributeProto made;
@@ -114,16 +132,21 @@ TEST(OnnxOrder, SumsAlongAnyAxisWithoutTheElementItself) {
 }
 
 // (x - mean) / sqrt(variance + epsilon) * scale + bias over groups of channels.
-Floats normalized(const Floats& x, std::size_t channels, std::size_t groups, const Floats& scale, const Floats& bias, double epsilon) {
+Floats normalized(const Floats& x, std::size_t channels, std::size_t groups, const Floats& scale,
+                  const Floats& bias, double epsilon) {
   Floats y;
   const std::size_t each = x.size() / groups, channel = x.size() / channels;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t first = i / each * each;
     double mean = 0, variance = 0;
-    for (std::size_t k = first; k < first + each; ++k) mean += static_cast<double>(x[k]) / static_cast<double>(each);
-    for (std::size_t k = first; k < first + each; ++k) variance += std::pow(static_cast<double>(x[k]) - mean, 2) / static_cast<double>(each);
+    for (std::size_t k = first; k < first + each; ++k)
+      mean += static_cast<double>(x[k]) / static_cast<double>(each);
+    for (std::size_t k = first; k < first + each; ++k)
+      variance += std::pow(static_cast<double>(x[k]) - mean, 2) / static_cast<double>(each);
     const std::size_t entry = scale.size() == channels ? i / channel : i / each;
-    y.push_back(static_cast<float>((static_cast<double>(x[i]) - mean) / std::sqrt(variance + epsilon) * static_cast<double>(scale[entry]) + static_cast<double>(bias[entry])));
+    y.push_back(static_cast<float>((static_cast<double>(x[i]) - mean) / std::sqrt(variance + epsilon) *
+                                       static_cast<double>(scale[entry]) +
+                                   static_cast<double>(bias[entry])));
   }
   return y;
 }
@@ -155,11 +178,19 @@ TEST(OnnxFunctions, PutTogetherFromOthers) {
   };
   EXPECT_THAT(of("Floor"), Pointwise(FloatNear(0), expected([](double v) { return std::floor(v); })));
   EXPECT_THAT(of("Ceil"), Pointwise(FloatNear(0), expected([](double v) { return std::ceil(v); })));
-  EXPECT_THAT(of("Sign"), Pointwise(FloatNear(0), expected([](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; })));
-  EXPECT_THAT(of("Softsign"), Pointwise(FloatNear(1e-6f), expected([](double v) { return v / (1 + std::fabs(v)); })));
-  EXPECT_THAT(of("ThresholdedRelu"), Pointwise(FloatNear(0), expected([](double v) { return v > 1 ? v : 0; })));
-  EXPECT_THAT(of("Celu"), Pointwise(FloatNear(1e-6f), expected([](double v) { return v > 0 ? v : std::expm1(v); })));
-  EXPECT_THAT(of("Selu"), Pointwise(FloatNear(1e-5f), expected([](double v) { return 1.0507009873554805 * (v > 0 ? v : 1.6732632423543772 * std::expm1(v)); })));
+  EXPECT_THAT(of("Sign"), Pointwise(FloatNear(0), expected([](double v) {
+                                      return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0;
+                                    })));
+  EXPECT_THAT(of("Softsign"),
+              Pointwise(FloatNear(1e-6f), expected([](double v) { return v / (1 + std::fabs(v)); })));
+  EXPECT_THAT(of("ThresholdedRelu"),
+              Pointwise(FloatNear(0), expected([](double v) { return v > 1 ? v : 0; })));
+  EXPECT_THAT(of("Celu"),
+              Pointwise(FloatNear(1e-6f), expected([](double v) { return v > 0 ? v : std::expm1(v); })));
+  EXPECT_THAT(of("Selu"), Pointwise(FloatNear(1e-5f), expected([](double v) {
+                                      return 1.0507009873554805 *
+                                             (v > 0 ? v : 1.6732632423543772 * std::expm1(v));
+                                    })));
 }
 
 }  // namespace

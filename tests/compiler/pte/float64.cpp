@@ -17,11 +17,17 @@ namespace {
 using nlohmann::json;
 using Sizes = std::vector<std::int64_t>;
 
-std::int64_t count_of(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()); }
+std::int64_t count_of(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 class Evaluator {
  public:
-  Evaluator(const json& program, const std::vector<std::byte>& file) : program_(program), plan_(program.at("execution_plan").at(0)), values_(plan_.at("values")), file_(file) {}
+  Evaluator(const json& program, const std::vector<std::byte>& file)
+      : program_(program),
+        plan_(program.at("execution_plan").at(0)),
+        values_(plan_.at("values")),
+        file_(file) {}
 
   std::vector<Float64Tensor> run(const std::vector<std::vector<float>>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -29,7 +35,8 @@ class Evaluator {
       tensors_[value] = {sizes_of(value), {inputs[i].begin(), inputs[i].end()}};
     }
     for (const json& instruction : plan_.at("chains").at(0).at("instructions")) {
-      if (instruction.at("instr_args_type") != "KernelCall") throw std::runtime_error("an instruction that is no kernel");
+      if (instruction.at("instr_args_type") != "KernelCall")
+        throw std::runtime_error("an instruction that is no kernel");
       const json& call = instruction.at("instr_args");
       args_ = call.at("args").get<std::vector<int>>();
       const json& op = plan_.at("operators").at(call.value("op_index", 0));
@@ -41,28 +48,41 @@ class Evaluator {
   }
 
  private:
-  Sizes sizes_of(int value) const { return values_.at(static_cast<std::size_t>(value)).at("val").at("sizes").get<Sizes>(); }
-  [[nodiscard]] bool is_none(std::size_t i) const { return values_.at(static_cast<std::size_t>(args_[i])).at("val_type") == "Null"; }
-  [[nodiscard]] std::int64_t integer(int value) const { return values_.at(static_cast<std::size_t>(value)).at("val").value("int_val", std::int64_t{0}); }
+  Sizes sizes_of(int value) const {
+    return values_.at(static_cast<std::size_t>(value)).at("val").at("sizes").get<Sizes>();
+  }
+  [[nodiscard]] bool is_none(std::size_t i) const {
+    return values_.at(static_cast<std::size_t>(args_[i])).at("val_type") == "Null";
+  }
+  [[nodiscard]] std::int64_t integer(int value) const {
+    return values_.at(static_cast<std::size_t>(value)).at("val").value("int_val", std::int64_t{0});
+  }
   [[nodiscard]] std::int64_t integer_at(std::size_t i) const { return integer(args_[i]); }
   [[nodiscard]] double number_at(std::size_t i) const {
     const json& value = values_.at(static_cast<std::size_t>(args_[i]));
-    return value.at("val_type") == "Int" ? static_cast<double>(integer_at(i)) : value.at("val").value("double_val", 0.0);
+    return value.at("val_type") == "Int" ? static_cast<double>(integer_at(i))
+                                         : value.at("val").value("double_val", 0.0);
   }
-  [[nodiscard]] bool boolean_at(std::size_t i) const { return values_.at(static_cast<std::size_t>(args_[i])).at("val").value("bool_val", false); }
+  [[nodiscard]] bool boolean_at(std::size_t i) const {
+    return values_.at(static_cast<std::size_t>(args_[i])).at("val").value("bool_val", false);
+  }
   [[nodiscard]] Sizes list_at(std::size_t i) const {
     Sizes out;
-    for (const int item : values_.at(static_cast<std::size_t>(args_[i])).at("val").at("items")) out.push_back(integer(item));
+    for (const int item : values_.at(static_cast<std::size_t>(args_[i])).at("val").at("items"))
+      out.push_back(integer(item));
     return out;
   }
-  [[nodiscard]] std::vector<int> values_at(std::size_t i) const { return values_.at(static_cast<std::size_t>(args_[i])).at("val").at("items").get<std::vector<int>>(); }
+  [[nodiscard]] std::vector<int> values_at(std::size_t i) const {
+    return values_.at(static_cast<std::size_t>(args_[i])).at("val").at("items").get<std::vector<int>>();
+  }
 
   const Float64Tensor& tensor(int value) {
     const auto found = tensors_.find(value);
     if (found != tensors_.end()) return found->second;
     const json& tensor = values_.at(static_cast<std::size_t>(value)).at("val");
     const int buffer = tensor.value("data_buffer_idx", 0);
-    if (buffer == 0) throw std::runtime_error("value " + std::to_string(value) + " is read before it is written");
+    if (buffer == 0)
+      throw std::runtime_error("value " + std::to_string(value) + " is read before it is written");
     Float64Tensor made{sizes_of(value), {}};
     std::vector<float> data(static_cast<std::size_t>(count_of(made.sizes)));
     const json segment = program_.value("constant_segment", json::object());
@@ -70,10 +90,15 @@ class Evaluator {
       std::uint64_t base = 0;
       std::memcpy(&base, file_.data() + 24, sizeof base);
       const json& place = program_.at("segments").at(segment.value("segment_index", 0));
-      const std::uint64_t at = base + place.value("offset", std::uint64_t{0}) + segment.at("offsets").at(static_cast<std::size_t>(buffer)).get<std::uint64_t>();
+      const std::uint64_t at =
+          base + place.value("offset", std::uint64_t{0}) +
+          segment.at("offsets").at(static_cast<std::size_t>(buffer)).get<std::uint64_t>();
       std::memcpy(data.data(), file_.data() + at, data.size() * sizeof(float));
     } else {
-      const auto bytes = program_.at("constant_buffer").at(static_cast<std::size_t>(buffer)).at("storage").get<std::vector<std::uint8_t>>();
+      const auto bytes = program_.at("constant_buffer")
+                             .at(static_cast<std::size_t>(buffer))
+                             .at("storage")
+                             .get<std::vector<std::uint8_t>>();
       std::memcpy(data.data(), bytes.data(), data.size() * sizeof(float));
     }
     made.data.assign(data.begin(), data.end());
@@ -81,7 +106,8 @@ class Evaluator {
   }
   const Float64Tensor& at(std::size_t i) { return tensor(args_[i]); }
   void set(int value, Float64Tensor result) {
-    if (result.sizes != sizes_of(value)) throw std::runtime_error("value " + std::to_string(value) + " has another size than computed");
+    if (result.sizes != sizes_of(value))
+      throw std::runtime_error("value " + std::to_string(value) + " has another size than computed");
     tensors_[value] = std::move(result);
   }
   void set_last(Float64Tensor result) { set(args_.back(), std::move(result)); }
@@ -103,7 +129,9 @@ class Evaluator {
     for (std::size_t i = 0; i < sizes.size(); ++i) at = at * sizes[i] + index[i];
     return static_cast<std::size_t>(at);
   }
-  static std::size_t axis_of(std::int64_t axis, std::size_t rank) { return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis); }
+  static std::size_t axis_of(std::int64_t axis, std::size_t rank) {
+    return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+  }
 
   template <class Function>
   void each_value(const Function& function) {
@@ -122,7 +150,8 @@ class Evaluator {
       for (std::size_t i = 0; i < own.size(); ++i) own[i] = x.sizes[i] == 1 ? 0 : index[i + skipped];
       return x.data[place(x.sizes, own)];
     };
-    each(y.sizes, [&](const Sizes& index, std::size_t i) { y.data[i] = function(from(a, index), from(b, index)); });
+    each(y.sizes,
+         [&](const Sizes& index, std::size_t i) { y.data[i] = function(from(a, index), from(b, index)); });
     set_last(std::move(y));
   }
   // The same data under another shape.
@@ -165,8 +194,10 @@ class Evaluator {
     y.data.assign(static_cast<std::size_t>(count_of(y.sizes)), -1e300);
     each(y.sizes, [&](const Sizes& out, std::size_t i) {
       each(kernel, [&](const Sizes& tap, std::size_t) {
-        const Sizes in{out[0], out[1], out[2] * stride[0] - pad[0] + tap[0], out[3] * stride[1] - pad[1] + tap[1]};
-        if (in[2] >= 0 && in[2] < x.sizes[2] && in[3] >= 0 && in[3] < x.sizes[3]) y.data[i] = std::max(y.data[i], x.data[place(x.sizes, in)]);
+        const Sizes in{out[0], out[1], out[2] * stride[0] - pad[0] + tap[0],
+                       out[3] * stride[1] - pad[1] + tap[1]};
+        if (in[2] >= 0 && in[2] < x.sizes[2] && in[3] >= 0 && in[3] < x.sizes[3])
+          y.data[i] = std::max(y.data[i], x.data[place(x.sizes, in)]);
       });
     });
     set(args_[6], std::move(y));
@@ -177,7 +208,8 @@ class Evaluator {
     const double epsilon = number_at(6);
     each(y.sizes, [&](const Sizes& index, std::size_t i) {
       const auto c = static_cast<std::size_t>(index[1]);
-      y.data[i] = (y.data[i] - mean.data[c]) / std::sqrt(variance.data[c] + epsilon) * weight.data[c] + bias.data[c];
+      y.data[i] =
+          (y.data[i] - mean.data[c]) / std::sqrt(variance.data[c] + epsilon) * weight.data[c] + bias.data[c];
     });
     set(args_[7], std::move(y));
   }
@@ -193,7 +225,8 @@ class Evaluator {
       for (std::size_t axis = 0; axis < own.size(); ++axis) own[axis] = gone[axis] ? 0 : own[axis];
       y.data[place(kept, own)] += x.data[i];
     });
-    for (double& value : y.data) value *= static_cast<double>(y.data.size()) / static_cast<double>(x.data.size());
+    for (double& value : y.data)
+      value *= static_cast<double>(y.data.size()) / static_cast<double>(x.data.size());
     y.sizes = sizes_of(args_.back());
     set_last(std::move(y));
   }
@@ -203,7 +236,8 @@ class Evaluator {
     y.data.resize(static_cast<std::size_t>(count_of(y.sizes)));
     each(y.sizes, [&](const Sizes& index, std::size_t i) {
       double sum = 0;
-      for (std::int64_t k = 0; k < a.sizes[1]; ++k) sum += a.data[place(a.sizes, {index[0], k})] * b.data[place(b.sizes, {k, index[1]})];
+      for (std::int64_t k = 0; k < a.sizes[1]; ++k)
+        sum += a.data[place(a.sizes, {index[0], k})] * b.data[place(b.sizes, {k, index[1]})];
       y.data[i] = sum + (first == 1 ? at(0).data[static_cast<std::size_t>(index[1])] : 0.0);
     });
     set_last(std::move(y));
@@ -215,7 +249,8 @@ class Evaluator {
     each(x.sizes, [&](const Sizes& index, std::size_t i) {
       double sum = 0;
       Sizes other = index;
-      for (other[axis] = 0; other[axis] < x.sizes[axis]; ++other[axis]) sum += std::exp(x.data[place(x.sizes, other)] - x.data[i]);
+      for (other[axis] = 0; other[axis] < x.sizes[axis]; ++other[axis])
+        sum += std::exp(x.data[place(x.sizes, other)] - x.data[i]);
       y.data[i] = 1 / sum;
     });
     set_last(std::move(y));
@@ -227,7 +262,8 @@ class Evaluator {
     for (const std::int64_t axis : order) y.sizes.push_back(x.sizes[axis_of(axis, order.size())]);
     each(y.sizes, [&](const Sizes& index, std::size_t i) {
       Sizes from(index.size());
-      for (std::size_t axis = 0; axis < index.size(); ++axis) from[axis_of(order[axis], order.size())] = index[axis];
+      for (std::size_t axis = 0; axis < index.size(); ++axis)
+        from[axis_of(order[axis], order.size())] = index[axis];
       y.data[i] = x.data[place(x.sizes, from)];
     });
     set_last(std::move(y));
@@ -281,16 +317,19 @@ class Evaluator {
       const double alpha = number_at(2);
       return pair([alpha](double a, double b) { return a + alpha * b; });
     }
-    if (name == "aten::unsqueeze_copy" || name == "aten::squeeze_copy" || name == "executorch_prim::et_view") return view();
+    if (name == "aten::unsqueeze_copy" || name == "aten::squeeze_copy" || name == "executorch_prim::et_view")
+      return view();
     if (name == "aten::full") {
       Float64Tensor y{list_at(0), {}};
       y.data.assign(static_cast<std::size_t>(count_of(y.sizes)), number_at(1));
       return set_last(std::move(y));
     }
-    if (name == "aten::select_copy") return part(args_.back(), axis_of(integer_at(1), at(0).sizes.size()), integer_at(2), 1);
+    if (name == "aten::select_copy")
+      return part(args_.back(), axis_of(integer_at(1), at(0).sizes.size()), integer_at(2), 1);
     if (name == "aten::slice_copy") {
       if (integer_at(4) != 1) throw std::runtime_error("a slice in steps");
-      return part(args_.back(), axis_of(integer_at(1), at(0).sizes.size()), integer_at(2), integer_at(3) - integer_at(2));
+      return part(args_.back(), axis_of(integer_at(1), at(0).sizes.size()), integer_at(2),
+                  integer_at(3) - integer_at(2));
     }
     if (name == "aten::split_with_sizes_copy") {
       std::int64_t begin = 0;
@@ -315,7 +354,9 @@ class Evaluator {
 
 }  // namespace
 
-std::vector<Float64Tensor> evaluate_float64(const std::filesystem::path& program, const std::filesystem::path& json, const std::vector<std::vector<float>>& inputs) {
+std::vector<Float64Tensor> evaluate_float64(const std::filesystem::path& program,
+                                            const std::filesystem::path& json,
+                                            const std::vector<std::vector<float>>& inputs) {
   const auto decoded = read_json(json);
   const std::vector<std::byte> file = read_file(program);
   return Evaluator(decoded, file).run(inputs);
@@ -325,7 +366,9 @@ std::vector<std::size_t> input_sizes(const std::filesystem::path& path) {
   const json decoded = read_json(path);
   const json& plan = decoded.at("execution_plan").at(0);
   std::vector<std::size_t> out;
-  for (const std::size_t value : plan.at("inputs")) out.push_back(static_cast<std::size_t>(count_of(plan.at("values").at(value).at("val").at("sizes").get<Sizes>())));
+  for (const std::size_t value : plan.at("inputs"))
+    out.push_back(
+        static_cast<std::size_t>(count_of(plan.at("values").at(value).at("val").at("sizes").get<Sizes>())));
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Every rule for reading .pte and .bpte files, each with a crafted file. Tests are named after the fault that the rule keeps out.
+// Every rule for reading .pte and .bpte files, each with a crafted file. Tests are named after the fault that
+// the rule keeps out.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -90,7 +91,8 @@ TEST(PteLoader, SegmentReachesOutside) {
   EXPECT_NE(refusal(behind).find("segment 2: 1048576 bytes at 0, outside of "), std::string::npos);
   auto overflow = tiny_program();
   overflow.extra_segments = {{~std::uint64_t{0} - 15, 32}};
-  EXPECT_NE(refusal(overflow).find("segment 2: 32 bytes at 18446744073709551600, outside of "), std::string::npos);
+  EXPECT_NE(refusal(overflow).find("segment 2: 32 bytes at 18446744073709551600, outside of "),
+            std::string::npos);
 }
 
 TEST(PteLoader, SegmentsWithoutAPlaceForThem) {
@@ -114,17 +116,29 @@ TEST(PteLoader, SchemaVersionIsUnknown) {
 // ---- tensors
 
 TEST(PteLoader, Cve2025_30402_SizesOverflow) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{0x7fffffff, 0x7fffffff, 0x7fffffff, 2}, 6, {}, 0}); }).find("more than 2147483648 bytes"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{0x7fffffff, 0x7fffffff, 0x7fffffff, 2}, 6, {}, 0});
+            }).find("more than 2147483648 bytes"),
+            std::string::npos);
   // A size of 0 hides nothing.
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{0, 0x7fffffff, 0x7fffffff, 0x7fffffff}, 6, {}, 0}); }).find("more than 2147483648 bytes"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{0, 0x7fffffff, 0x7fffffff, 0x7fffffff}, 6, {}, 0});
+            }).find("more than 2147483648 bytes"),
+            std::string::npos);
 }
 
 TEST(PteLoader, SizeIsNegative) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{4, -1}, 6, {}, 0}); }).find("a size of -1"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{4, -1}, 6, {}, 0});
+            }).find("a size of -1"),
+            std::string::npos);
 }
 
 TEST(PteLoader, Cve2025_30404_TensorLiesOutsideOfItsMemory) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{4}, 6, {}, 4096}); }).find("16 bytes at 4096 of a memory of "), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{4}, 6, {}, 4096});
+            }).find("16 bytes at 4096 of a memory of "),
+            std::string::npos);
 }
 
 TEST(PteLoader, Cve2025_30404_TensorsThatOverlapAreNotMixed) {
@@ -135,16 +149,24 @@ TEST(PteLoader, Cve2025_30404_TensorsThatOverlapAreNotMixed) {
   maker.kernel("aten::relu", "out", {x, y, y});
   maker.inputs = {x};
   maker.outputs = {y};
-  EXPECT_EQ(refusal(maker), "instruction 1 (aten::relu.out): value 0 is 16 bytes of memory that nothing wrote, or that something else has overwritten");
+  EXPECT_EQ(refusal(maker),
+            "instruction 1 (aten::relu.out): value 0 is 16 bytes of memory that nothing wrote, or that "
+            "something else has overwritten");
 }
 
 TEST(PteLoader, Cve2025_30405_OffsetAndSizeOverflow) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{4}, 6, {}, 0x7ffffffffffffff8}); }).find("16 bytes at 9223372036854775800 of a memory of "), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{4}, 6, {}, 0x7ffffffffffffff8});
+            }).find("16 bytes at 9223372036854775800 of a memory of "),
+            std::string::npos);
 }
 
 TEST(PteLoader, MemoryDoesNotExist) {
   for (const std::uint32_t memory : {0u, 2u, 0xffffffffu}) {
-    EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) { return maker.tensor({{4}, 6, {}, 0, memory}); }).find(" of 2"), std::string::npos);
+    EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) {
+                return maker.tensor({{4}, 6, {}, 0, memory});
+              }).find(" of 2"),
+              std::string::npos);
   }
 }
 
@@ -155,9 +177,15 @@ TEST(PteLoader, MemoryIsNegative) {
 }
 
 TEST(PteLoader, Cve2025_54951_RankIsNotLimited) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({std::vector<std::int32_t>(17, 1), 6, {}, 0}); }).find("rank 17, expected at most 16"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({std::vector<std::int32_t>(17, 1), 6, {}, 0});
+            }).find("rank 17, expected at most 16"),
+            std::string::npos);
   // Up to there it is valid, but more than the runtime takes.
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({std::vector<std::int32_t>(7, 1), 6, {}, 0}); }).find("a tensor of 7 axes, expected at most 6"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({std::vector<std::int32_t>(7, 1), 6, {}, 0});
+            }).find("a tensor of 7 axes, expected at most 6"),
+            std::string::npos);
 }
 
 TEST(PteLoader, Cve2025_54952_ListsClaimMoreThanTheFileHolds) {
@@ -167,14 +195,17 @@ TEST(PteLoader, Cve2025_54952_ListsClaimMoreThanTheFileHolds) {
   const std::vector<std::int64_t> many(2000, number);
   flatbuffers::FlatBufferBuilder builder;
   const auto list = pte::CreateIntList(builder, builder.CreateVector(many));
-  std::vector<flatbuffers::Offset<pte::Value>> values{pte::CreateValue(builder, pte::Values::Int, pte::CreateInt(builder, 1).Union())};
+  std::vector<flatbuffers::Offset<pte::Value>> values{
+      pte::CreateValue(builder, pte::Values::Int, pte::CreateInt(builder, 1).Union())};
   const auto shared = pte::CreateValue(builder, pte::Values::IntList, list.Union());
   for (int i = 0; i < 5000; ++i) values.push_back(shared);
   const std::vector<std::int32_t> none{0};
   const std::vector plans{pte::CreateExecutionPlanDirect(builder, "forward", 0, &values, &none, &none)};
   pte::FinishProgramBuffer(builder, pte::CreateProgramDirect(builder, 0, &plans));
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-  EXPECT_NE(refusal(Bytes(first, first + builder.GetSize())).find("lists of more elements in all than a file of "), std::string::npos);
+  EXPECT_NE(
+      refusal(Bytes(first, first + builder.GetSize())).find("lists of more elements in all than a file of "),
+      std::string::npos);
 }
 
 TEST(PteLoader, ListNamesNoInteger) {
@@ -184,13 +215,16 @@ TEST(PteLoader, ListNamesNoInteger) {
     maker.kernel("aten::permute_copy", "out", {x, list, y, y});
     maker.inputs = {x};
     maker.outputs = {y};
-    EXPECT_NE(refusal(maker).find("value 2: a list whose element is value " + std::to_string(index)), std::string::npos);
+    EXPECT_NE(refusal(maker).find("value 2: a list whose element is value " + std::to_string(index)),
+              std::string::npos);
   }
 }
 
 // Where scales stand is looked up before the kernel itself is checked.
 TEST(PteLoader, KernelHasTooFewArguments) {
-  for (const char* kernel : {"quantize_per_tensor", "dequantize_per_tensor", "quantized_conv2d", "quantized_depthwise_conv2d", "quantized_linear", "quantized_avg_pool2d", "quantized_max_pool2d"}) {
+  for (const char* kernel :
+       {"quantize_per_tensor", "dequantize_per_tensor", "quantized_conv2d", "quantized_depthwise_conv2d",
+        "quantized_linear", "quantized_avg_pool2d", "quantized_max_pool2d"}) {
     for (std::size_t count = 0; count <= 9; ++count) {
       ProgramMaker maker;
       const int x = maker.planned({4}), y = maker.planned({4});
@@ -208,35 +242,53 @@ TEST(PteLoader, KernelHasTooFewArguments) {
 TEST(PteLoader, ListNamesNoTensor) {
   for (const int index : {-2, 1000, 2}) {
     ProgramMaker maker;
-    const int x = maker.planned({4}), y = maker.planned({4}), axis = maker.integer(0), list = maker.tensors({x, index});
+    const int x = maker.planned({4}), y = maker.planned({4}), axis = maker.integer(0),
+              list = maker.tensors({x, index});
     maker.kernel("aten::cat", "out", {list, axis, y, y});
     maker.inputs = {x};
     maker.outputs = {y};
-    EXPECT_NE(refusal(maker).find("value 3: a list whose element is value " + std::to_string(index)), std::string::npos);
+    EXPECT_NE(refusal(maker).find("value 3: a list whose element is value " + std::to_string(index)),
+              std::string::npos);
   }
 }
 
 TEST(PteLoader, DimOrderIsNoPermutation) {
-  for (const std::vector<std::uint8_t>& order : {std::vector<std::uint8_t>{0, 0}, {0, 2}, {0}, {0, 255}, {0, 1, 2}}) {
-    EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) { return maker.tensor({{2, 2}, 6, order, 0}); }).find("does not name each of 2 axes once"), std::string::npos);
+  for (const std::vector<std::uint8_t>& order :
+       {std::vector<std::uint8_t>{0, 0}, {0, 2}, {0}, {0, 255}, {0, 1, 2}}) {
+    EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) {
+                return maker.tensor({{2, 2}, 6, order, 0});
+              }).find("does not name each of 2 axes once"),
+              std::string::npos);
   }
 }
 
 TEST(PteLoader, TypeIsUnknown) {
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{4}, 99, {}, 0}); }).find("type 99, which is none of ExecuTorch's"), std::string::npos);
-  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) { return maker.tensor({{4}, 5, {}, 0}); }).find("has a type that nothing here computes with"), std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{4}, 99, {}, 0});
+            }).find("type 99, which is none of ExecuTorch's"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_input([](ProgramMaker& maker) {
+              return maker.tensor({{4}, 5, {}, 0});
+            }).find("has a type that nothing here computes with"),
+            std::string::npos);
 }
 
 TEST(PteLoader, StorageOffsetIsNotZero) {
   ProgramMaker::Tensor tensor{{4}, 6, {}, 0};
   tensor.storage_offset = 8;
-  EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) { return maker.tensor(tensor); }).find("a storage offset of 8, expected 0"), std::string::npos);
+  EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) {
+              return maker.tensor(tensor);
+            }).find("a storage offset of 8, expected 0"),
+            std::string::npos);
 }
 
 TEST(PteLoader, ShapeHasNoUpperBound) {
   ProgramMaker::Tensor tensor{{4}, 6, {}, 0};
   tensor.dynamism = 2;
-  EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) { return maker.tensor(tensor); }).find("a shape without upper bound"), std::string::npos);
+  EXPECT_NE(refusal_of_input([&](ProgramMaker& maker) {
+              return maker.tensor(tensor);
+            }).find("a shape without upper bound"),
+            std::string::npos);
 }
 
 TEST(PteLoader, ConstantReachesOutsideOfItsSegment) {
@@ -274,7 +326,9 @@ TEST(PteLoader, Cve2025_54950_ArgumentCountIsTrusted) {
   few.kernel("aten::mul", "out", {x, y});
   few.inputs = {x};
   few.outputs = {y};
-  EXPECT_EQ(refusal(few), "instruction 0 (aten::mul.out): 2 operands, expected 4; another version of ExecuTorch may have others");
+  EXPECT_EQ(
+      refusal(few),
+      "instruction 0 (aten::mul.out): 2 operands, expected 4; another version of ExecuTorch may have others");
   ProgramMaker none;
   const int z = none.planned({4});
   none.kernel("executorch_prim::et_view", "default", {});
@@ -288,7 +342,8 @@ TEST(PteLoader, Cve2025_54950_ArgumentTypesAreTrusted) {
   maker.kernel("executorch_prim::et_view", "default", {x, number, y});
   maker.inputs = {x};
   maker.outputs = {y};
-  EXPECT_EQ(refusal(maker), "instruction 0 (executorch_prim::et_view.default): operand 1 is no list of integers");
+  EXPECT_EQ(refusal(maker),
+            "instruction 0 (executorch_prim::et_view.default): operand 1 is no list of integers");
   ProgramMaker other;
   const int a = other.integer(1), b = other.planned({4});
   other.kernel("aten::relu", "out", {a, b, b});
@@ -303,7 +358,9 @@ TEST(PteLoader, Cve2025_54949_ViewWritesPastItsDestination) {
   maker.kernel("executorch_prim::et_view", "default", {x, size, y});
   maker.inputs = {x};
   maker.outputs = {y};
-  EXPECT_EQ(refusal(maker), "instruction 0 (executorch_prim::et_view.default): computes float32 [4], but the program says float32 [2]");
+  EXPECT_EQ(refusal(maker),
+            "instruction 0 (executorch_prim::et_view.default): computes float32 [4], but the program says "
+            "float32 [2]");
   ProgramMaker larger;
   const int a = larger.planned({4}), b = larger.planned({400}), wanted = larger.integers({400});
   larger.kernel("executorch_prim::et_view", "default", {a, wanted, b});
@@ -359,10 +416,13 @@ TEST(PteLoader, DelegateListIsMissing) {
   ProgramMaker maker;
   flatbuffers::FlatBufferBuilder builder;
   const std::vector<std::int32_t> args{0};
-  const std::vector instructions{pte::CreateInstruction(builder, pte::InstructionArguments::DelegateCall, pte::CreateDelegateCallDirect(builder, 0, &args).Union())};
+  const std::vector instructions{
+      pte::CreateInstruction(builder, pte::InstructionArguments::DelegateCall,
+                             pte::CreateDelegateCallDirect(builder, 0, &args).Union())};
   const std::vector values{pte::CreateValue(builder, pte::Values::Null, pte::CreateNull(builder).Union())};
   const std::vector chains{pte::CreateChainDirect(builder, nullptr, nullptr, &instructions)};
-  const std::vector plans{pte::CreateExecutionPlanDirect(builder, "forward", 0, &values, nullptr, nullptr, &chains)};
+  const std::vector plans{
+      pte::CreateExecutionPlanDirect(builder, "forward", 0, &values, nullptr, nullptr, &chains)};
   pte::FinishProgramBuffer(builder, pte::CreateProgramDirect(builder, 0, &plans));
   const auto* first = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   EXPECT_EQ(refusal(Bytes(first, first + builder.GetSize())), "instruction 0: delegate 0 of 0");
@@ -377,12 +437,14 @@ TEST(PteLoader, MoreThanOneChain) {
 TEST(PteLoader, ConstantsOutOfNothing) {
   // A large tensor of one number costs a few bytes to ask for.
   ProgramMaker maker;
-  const int size = maker.integers({1 << 14, 1 << 14}), zero = maker.integer(0), y = maker.planned({1 << 14, 1 << 14});
+  const int size = maker.integers({1 << 14, 1 << 14}), zero = maker.integer(0),
+            y = maker.planned({1 << 14, 1 << 14});
   const int x = maker.planned({4});
   maker.kernel("aten::full", "out", {size, zero, y, y});
   maker.inputs = {x};
   maker.outputs = {y};
-  EXPECT_NE(refusal(maker).find("1073741824 bytes of one number, expected at most 1048576"), std::string::npos);
+  EXPECT_NE(refusal(maker).find("1073741824 bytes of one number, expected at most 1048576"),
+            std::string::npos);
 }
 
 TEST(PteLoader, ConstantIsWritten) {
@@ -402,14 +464,16 @@ TEST(PteLoader, OutputIsWrittenByNothing) {
 // ---- programs with test cases
 
 TEST(BpteLoader, TestCasesAreTaken) {
-  const auto imported = compiler::import_pte(tiny_program().bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
+  const auto imported =
+      compiler::import_pte(tiny_program().bundle({{{{{4}, {1, 2, 3, 4}}}, {{{4}, {1, 0, 6, 1}}}}}));
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   EXPECT_EQ(imported->graph.vectors.size(), 1u);
   EXPECT_TRUE(imported->notes.empty());
 }
 
 TEST(BpteLoader, TestCasesOfOtherShapesAreLeftOut) {
-  const auto imported = compiler::import_pte(tiny_program().bundle({{{{{2}, {1, 2}}}, {{{4}, {1, 0, 6, 1}}}}, {{}, {}}}));
+  const auto imported =
+      compiler::import_pte(tiny_program().bundle({{{{{2}, {1, 2}}}, {{{4}, {1, 0, 6, 1}}}}, {{}, {}}}));
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   EXPECT_TRUE(imported->graph.vectors.empty());
   ASSERT_EQ(imported->notes.size(), 1u);
@@ -417,11 +481,15 @@ TEST(BpteLoader, TestCasesOfOtherShapesAreLeftOut) {
 }
 
 TEST(BpteLoader, DataOfAnotherSizeThanItsShape) {
-  EXPECT_EQ(refusal(tiny_program().bundle({{{{{4}, {1, 2, 3}}}, {{{4}, {1, 0, 6, 1}}}}})), "test case 0 inputs, value 0: 12 bytes for a shape of 16");
+  EXPECT_EQ(refusal(tiny_program().bundle({{{{{4}, {1, 2, 3}}}, {{{4}, {1, 0, 6, 1}}}}})),
+            "test case 0 inputs, value 0: 12 bytes for a shape of 16");
 }
 
 TEST(BpteLoader, SizesOverflow) {
-  EXPECT_NE(refusal(tiny_program().bundle({{{{{0x7fffffff, 0x7fffffff, 0x7fffffff}, {1}}}, {{{4}, {1, 0, 6, 1}}}}})).find("more than 2147483648 bytes"), std::string::npos);
+  EXPECT_NE(
+      refusal(tiny_program().bundle({{{{{0x7fffffff, 0x7fffffff, 0x7fffffff}, {1}}}, {{{4}, {1, 0, 6, 1}}}}}))
+          .find("more than 2147483648 bytes"),
+      std::string::npos);
 }
 
 TEST(BpteLoader, ProgramInsideIsNone) {

@@ -17,11 +17,11 @@ class ProgramMaker {
   // A tensor as the format says it; numbers of types are ExecuTorch's.
   struct Tensor {
     std::vector<std::int32_t> sizes = {};
-    std::int8_t type = 6;                 // float32
+    std::int8_t type = 6;                      // float32
     std::vector<std::uint8_t> dim_order = {};  // empty: in order
-    std::int64_t offset = -1;             // in memory 1; -1: not planned
+    std::int64_t offset = -1;                  // in memory 1; -1: not planned
     std::uint32_t memory = 1;
-    std::uint32_t buffer = 0;             // of the data; 0: none
+    std::uint32_t buffer = 0;  // of the data; 0: none
     std::int32_t storage_offset = 0;
     std::int8_t dynamism = 0;
   };
@@ -33,7 +33,7 @@ class ProgramMaker {
   int number(double value);
   int boolean(bool value);
   int integers(const std::vector<std::int64_t>& values);
-  int boxed(const std::vector<std::int64_t>& indices);   // a list whose elements are said to be these values
+  int boxed(const std::vector<std::int64_t>& indices);  // a list whose elements are said to be these values
   int tensors(const std::vector<std::int32_t>& values);
   int tensor(const Tensor& tensor);
   // A planned tensor behind all others in memory.
@@ -50,16 +50,18 @@ class ProgramMaker {
   // ---- instructions
   void kernel(const std::string& name, const std::string& overload, std::vector<std::int32_t> args);
   void kernel_number(int op, std::vector<std::int32_t> args);
-  void delegate(const std::string& id, const Bytes& payload, std::vector<std::int32_t> args, bool in_segment = false);
+  void delegate(const std::string& id, const Bytes& payload, std::vector<std::int32_t> args,
+                bool in_segment = false);
   void move(int from, int to);
   void jump(int condition, int destination);
 
   std::vector<std::int32_t> inputs, outputs;
-  std::vector<std::int64_t> memories{0, 0};   // the second one grows with planned()
+  std::vector<std::int64_t> memories{0, 0};  // the second one grows with planned()
   std::uint32_t version = 0;
   int chains = 1;
-  bool inline_constants = false;              // the form of old files
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> extra_segments;   // offset and size, whether they fit or not
+  bool inline_constants = false;  // the form of old files
+  std::vector<std::pair<std::uint64_t, std::uint64_t>>
+      extra_segments;  // offset and size, whether they fit or not
 
   Bytes file();
   // The same with test cases of float32 tensors: inputs, then outputs of each.
@@ -80,7 +82,7 @@ class ProgramMaker {
   std::vector<flatbuffers::Offset<pte::Delegate>> delegates_;
   std::vector<flatbuffers::Offset<pte::DelegateInlineData>> delegate_data_;
   std::vector<flatbuffers::Offset<pte::Instruction>> instructions_;
-  std::vector<Bytes> data_{Bytes()};          // entry 0 is nothing
+  std::vector<Bytes> data_{Bytes()};  // entry 0 is nothing
   std::vector<Bytes> mutable_data_{Bytes()};
   std::vector<Bytes> payloads_;
 };

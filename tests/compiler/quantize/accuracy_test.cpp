@@ -1,5 +1,5 @@
-// How close quantized networks come to their float form, beside what another quantizer reaches with its default settings. Prints the table of
-// docs/quantization.md.
+// How close quantized networks come to their float form, beside what another quantizer reaches with its
+// default settings. Prints the table of docs/quantization.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using Json = nlohmann::json;
 
 struct Network {
@@ -29,11 +29,41 @@ struct Network {
 void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
 const Network kNetworks[] = {
-    {"M1", "M1.onnx", "calib_64_fbank_norm.f32", "eval_300_fbank_norm.f32", "eval_300_labels.i32", "feats", {1, 40, 98}},
-    {"M1s", "M1s.onnx", "calib_64_fbank_norm.f32", "eval_300_fbank_norm.f32", "eval_300_labels.i32", "feats", {1, 40, 98}},
-    {"M2", "M2.onnx", "calib_64_mfcc_norm.f32", "eval_300_mfcc_norm.f32", "eval_300_labels.i32", "mfcc", {1, 1, 49, 10}},
-    {"M3", "M3.onnx", "calib_64_fbank_norm.f32", "eval_300_fbank_norm.f32", "eval_300_labels.i32", "feats", {1, 40, 98}},
-    {"H1", "har/H1.onnx", "har/calib_64_windows.csv", "har/test_300_norm.f32", "har/test_300_labels.i32", "feats", {1, 6, 128}},
+    {"M1",
+     "M1.onnx",
+     "calib_64_fbank_norm.f32",
+     "eval_300_fbank_norm.f32",
+     "eval_300_labels.i32",
+     "feats",
+     {1, 40, 98}},
+    {"M1s",
+     "M1s.onnx",
+     "calib_64_fbank_norm.f32",
+     "eval_300_fbank_norm.f32",
+     "eval_300_labels.i32",
+     "feats",
+     {1, 40, 98}},
+    {"M2",
+     "M2.onnx",
+     "calib_64_mfcc_norm.f32",
+     "eval_300_mfcc_norm.f32",
+     "eval_300_labels.i32",
+     "mfcc",
+     {1, 1, 49, 10}},
+    {"M3",
+     "M3.onnx",
+     "calib_64_fbank_norm.f32",
+     "eval_300_fbank_norm.f32",
+     "eval_300_labels.i32",
+     "feats",
+     {1, 40, 98}},
+    {"H1",
+     "har/H1.onnx",
+     "har/calib_64_windows.csv",
+     "har/test_300_norm.f32",
+     "har/test_300_labels.i32",
+     "feats",
+     {1, 6, 128}},
 };
 
 std::filesystem::path trained(const std::string& name) { return data_folder() / "trained" / name; }
@@ -63,7 +93,8 @@ std::vector<Clip> clips_of_windows(const std::filesystem::path& path) {
     for (std::size_t c = 0; c < 6; ++c) {
       double value = 0;
       row >> value;
-      clips[window][0][c * 128 + time] = static_cast<float>((value - results["mean"][c].get<double>()) / results["std"][c].get<double>());
+      clips[window][0][c * 128 + time] =
+          static_cast<float>((value - results["mean"][c].get<double>()) / results["std"][c].get<double>());
     }
   }
   return clips;
@@ -77,14 +108,15 @@ Reference reference_of(const std::string& model, const std::string& target, int 
   const Json all = Json::parse(std::ifstream(data_folder() / "conformance" / "accuracy.json"));
   for (const Json& row : all["rows"]) {
     if (row["model"] == model && row["target"] == target && row["bits"] == bits) {
-      return {static_cast<int>(std::lround(row["quant_acc"].get<double>() * row["n_eval"].get<double>())), row["logit_nsr"].get<double>()};
+      return {static_cast<int>(std::lround(row["quant_acc"].get<double>() * row["n_eval"].get<double>())),
+              row["logit_nsr"].get<double>()};
     }
   }
   ADD_FAILURE() << model << ' ' << target;
   return {};
 }
 
-constexpr int kFewer = 1;   // decisions of 300
+constexpr int kFewer = 1;  // decisions of 300
 
 class QuantizedAccuracy : public testing::TestWithParam<Network> {
  protected:
@@ -99,8 +131,11 @@ class QuantizedAccuracy : public testing::TestWithParam<Network> {
     std::size_t elements = 1;
     for (const std::int64_t dim : network.shape) elements *= static_cast<std::size_t>(dim);
     const bool windows = network.calibration.ends_with(".csv");
-    calibration_ = std::make_unique<MemoryClips>(windows ? clips_of_windows(trained(network.calibration)) : clips_of_floats(read_file(trained(network.calibration)), elements));
-    evaluation_ = std::make_unique<MemoryClips>(clips_of_floats(read_file(trained(network.evaluation)), elements));
+    calibration_ = std::make_unique<MemoryClips>(
+        windows ? clips_of_windows(trained(network.calibration))
+                : clips_of_floats(read_file(trained(network.calibration)), elements));
+    evaluation_ =
+        std::make_unique<MemoryClips>(clips_of_floats(read_file(trained(network.evaluation)), elements));
     labels_ = *read_labels(trained(network.labels));
     ASSERT_EQ(calibration_->size(), 64u);
   }
@@ -114,7 +149,8 @@ class QuantizedAccuracy : public testing::TestWithParam<Network> {
     const auto accuracy = evaluate(quantized->real, quantized->graph, *evaluation_, labels_, 2);
     EXPECT_TRUE(accuracy.ok()) << accuracy.status().text();
     const Reference theirs = reference_of(GetParam().name, name, bits);
-    std::printf("| %s | %s | %d | %.3g | %.3g | %zu | %zu | %d | %s%s |\n", GetParam().name.c_str(), name, bits, accuracy->noise, theirs.ratio, accuracy->real_correct, accuracy->correct,
+    std::printf("| %s | %s | %d | %.3g | %.3g | %zu | %zu | %d | %s%s |\n", GetParam().name.c_str(), name,
+                bits, accuracy->noise, theirs.ratio, accuracy->real_correct, accuracy->correct,
                 theirs.correct, offered.tqt ? "of all: " : "", names_of(quantized->methods).c_str());
     std::fflush(stdout);
     return *accuracy;
@@ -125,13 +161,17 @@ class QuantizedAccuracy : public testing::TestWithParam<Network> {
   std::vector<int> labels_;
 };
 
-// A decision on the edge falls to either side by chance: where the reference is right more often than the float model itself, that is not asked for.
+// A decision on the edge falls to either side by chance: where the reference is right more often than the
+// float model itself, that is not asked for.
 TEST_P(QuantizedAccuracy, Int8IsAsCloseToFloatAsTheReferenceOrCloser) {
-  for (const auto& [name, target] : {std::pair("c", "esp32"), {"esp32s3", "esp32s3"}, {"esp32p4", "esp32p4"}}) {
+  for (const auto& [name, target] :
+       {std::pair("c", "esp32"), {"esp32s3", "esp32s3"}, {"esp32p4", "esp32p4"}}) {
     const Accuracy accuracy = measure(name, target, 8);
     const Reference theirs = reference_of(GetParam().name, name, 8);
     EXPECT_LE(accuracy.noise, theirs.ratio) << name;
-    EXPECT_GE(static_cast<int>(accuracy.correct), std::min(theirs.correct, static_cast<int>(accuracy.real_correct)) - kFewer) << name;
+    EXPECT_GE(static_cast<int>(accuracy.correct),
+              std::min(theirs.correct, static_cast<int>(accuracy.real_correct)) - kFewer)
+        << name;
     EXPECT_EQ(accuracy.streamed_correct.value_or(accuracy.correct), accuracy.correct) << name;
   }
 }
@@ -157,8 +197,10 @@ TEST_P(AllMethods, AreRightInAtMostTwoClipsFewerThanFloat) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, AllMethods, testing::Values(kNetworks[0]), [](const auto& test) { return test.param.name; });
-INSTANTIATE_TEST_SUITE_P(Networks, QuantizedAccuracy, testing::ValuesIn(kNetworks), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Networks, AllMethods, testing::Values(kNetworks[0]),
+                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Networks, QuantizedAccuracy, testing::ValuesIn(kNetworks),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace runnel::test

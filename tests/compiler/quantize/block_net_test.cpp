@@ -13,7 +13,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using compiler::Graph;
 
 // Every tensor from -4 to 4.
@@ -29,7 +29,7 @@ TEST(QuantizeBlocks, ASumIsInOneBlockWithItsOperands) {
   const SmallGraph small;
   const Plan plan = wide_plan(small.graph, "generic", DType::int8);
   const std::vector<Block> blocks = blocks_of(small.graph, plan, 1);
-  ASSERT_EQ(blocks.size(), 3u);   // first; deep, point and their sum; gate and dense
+  ASSERT_EQ(blocks.size(), 3u);  // first; deep, point and their sum; gate and dense
   EXPECT_EQ(blocks[0].end, 1u);
   EXPECT_EQ(blocks[1].first, 1u);
   EXPECT_EQ(blocks[1].end, 4u);
@@ -43,8 +43,9 @@ TEST(QuantizeBlocks, ASumIsInOneBlockWithItsOperands) {
   EXPECT_EQ(blocks_of(small.graph, mixed, 1).back().first, 5u);
 }
 
-// On the fine grids of 16 bits rounding hardly shows, and derivatives are those of the float network; a difference of losses still has the noise of rounding and the bends of
-// ReLU in it, which come and go from one parameter to the next.
+// On the fine grids of 16 bits rounding hardly shows, and derivatives are those of the float network; a
+// difference of losses still has the noise of rounding and the bends of ReLU in it, which come and go from
+// one parameter to the next.
 TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
   const SmallGraph small;
   const Plan plan = wide_plan(small.graph, "generic", DType::int16);
@@ -63,7 +64,7 @@ TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
   int looked = 0;
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < parameters.size(); i += 3) {
-    if (net.rates()[i] == 0) continue;   // scales that are fixed
+    if (net.rates()[i] == 0) continue;  // scales that are fixed
     const auto loss_at = [&](float change) {
       std::vector<float> moved = parameters;
       moved[i] += change;
@@ -77,23 +78,24 @@ TEST(QuantizeBlocks, DerivativesAreThoseOfTheLoss) {
     size += expected * expected;
     ++looked;
   }
-  EXPECT_LT(difference, 0.0025 * size);   // 5 %, all together
+  EXPECT_LT(difference, 0.0025 * size);  // 5 %, all together
   EXPECT_GT(looked, 50);
 }
 
 TEST(QuantizeBlocks, ThresholdsMoveTowardsWhatIsUsed) {
   const SmallGraph small;
   Plan plan = wide_plan(small.graph, "esp32", DType::int8);
-  for (Range& range : plan.ranges) range = {-60, 60};   // far too wide
+  for (Range& range : plan.ranges) range = {-60, 60};  // far too wide
   plan.range(small.graph.inputs[0]) = {-4, 4};
   const Block whole = blocks_of(small.graph, plan, 100)[0];
   const BlockNet net(small.graph, plan, whole, true);
   const std::vector<float> parameters = net.parameters();
   Plan same = plan;
   net.store(parameters, same);
-  for (std::size_t id = 0; id < plan.ranges.size(); ++id) EXPECT_EQ(same.ranges[id], plan.ranges[id]);   // nothing was trained
+  for (std::size_t id = 0; id < plan.ranges.size(); ++id)
+    EXPECT_EQ(same.ranges[id], plan.ranges[id]);  // nothing was trained
   std::vector<float> finer = parameters;
-  finer.back() -= 3;   // the last activation whose scale is free
+  finer.back() -= 3;  // the last activation whose scale is free
   net.store(finer, same);
   int changed = 0;
   for (std::size_t id = 0; id < plan.ranges.size(); ++id) {
@@ -111,7 +113,8 @@ TEST(QuantizeBlocks, TrainingLowersTheErrorOnClipsItHasNotSeen) {
   const auto made_with = [&](const char* method, int threads) {
     Options options = options_for("esp32", threads);
     options.methods = Methods{};
-    options.methods->equalize = options.methods->round = options.methods->search = options.methods->correct_bias = false;
+    options.methods->equalize = options.methods->round = options.methods->search =
+        options.methods->correct_bias = false;
     if (method[0] != '\0') {
       EXPECT_TRUE(set_method(*options.methods, method, true).ok());
     }
@@ -119,7 +122,9 @@ TEST(QuantizeBlocks, TrainingLowersTheErrorOnClipsItHasNotSeen) {
     EXPECT_TRUE(quantized.ok()) << quantized.status().text();
     return std::move(*quantized);
   };
-  const auto error_of = [&](const Quantized& quantized) { return (*compare_forms(quantized.real, quantized.graph, others, all_of(24), 1))[0].ratio(); };
+  const auto error_of = [&](const Quantized& quantized) {
+    return (*compare_forms(quantized.real, quantized.graph, others, all_of(24), 1))[0].ratio();
+  };
   const double plain = error_of(made_with("", 1)), blocks = error_of(made_with("blocks", 1));
   const Quantized tqt = made_with("tqt", 1);
   EXPECT_LT(blocks, 0.9 * plain);

@@ -9,7 +9,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 
 void expect_same(const compiler::Graph& a, const compiler::Graph& b) {
@@ -22,7 +22,8 @@ void expect_same(const compiler::Graph& a, const compiler::Graph& b) {
     EXPECT_EQ(a.tensors[i].scales, b.tensors[i].scales) << a.tensors[i].name;
     EXPECT_EQ(a.tensors[i].zero_points, b.tensors[i].zero_points) << a.tensors[i].name;
   }
-  for (std::size_t n = 0; n < a.nodes.size(); ++n) EXPECT_EQ(a.nodes[n].inputs, b.nodes[n].inputs) << a.nodes[n].name;
+  for (std::size_t n = 0; n < a.nodes.size(); ++n)
+    EXPECT_EQ(a.nodes[n].inputs, b.nodes[n].inputs) << a.nodes[n].name;
 }
 
 class Tables : public testing::Test {
@@ -57,15 +58,17 @@ TEST_F(Tables, GiveTheSameModelAgain) {
     DType type;
     bool split;
   };
-  for (const Case& c : {Case{"esp32", Scheme::pow2, DType::int8, false}, Case{"esp32p4", Scheme::pow2, DType::int16, false}, Case{"generic", Scheme::affine, DType::int8, false},
-                        Case{"esp32s3", Scheme::pow2, DType::int8, true}}) {
+  for (const Case& c :
+       {Case{"esp32", Scheme::pow2, DType::int8, false}, Case{"esp32p4", Scheme::pow2, DType::int16, false},
+        Case{"generic", Scheme::affine, DType::int8, false},
+        Case{"esp32s3", Scheme::pow2, DType::int8, true}}) {
     Options options = options_for(c.target);
     options.scheme = c.scheme;
     options.type = c.type;
     options.methods = Methods{};
     options.methods->split = c.split;
     options.types = {{"point", c.type == DType::int8 ? DType::int16 : DType::int8}};
-    if (c.split) {   // something to split
+    if (c.split) {  // something to split
       const float large = 40;
       std::memcpy(small_.graph.tensors[1].data->data(), &large, sizeof large);
     }
@@ -98,26 +101,36 @@ TEST_F(Tables, ThatAreBrokenAreRefusedWithThePlace) {
   EXPECT_THAT(refusal(""), HasSubstr("expected JSON"));
   EXPECT_THAT(refusal(text.substr(0, text.size() / 2)), HasSubstr("expected JSON"));
   EXPECT_THAT(refusal("[1, 2]"), HasSubstr("no \"format\""));
-  EXPECT_THAT(refusal(replaced(text, "runnel calibration table", "something else")), HasSubstr("/format: expected runnel calibration table"));
-  EXPECT_THAT(refusal(replaced(text, "\"version\": 1", "\"version\": 2")), HasSubstr("/version: expected an integer from 1 to 1"));
+  EXPECT_THAT(refusal(replaced(text, "runnel calibration table", "something else")),
+              HasSubstr("/format: expected runnel calibration table"));
+  EXPECT_THAT(refusal(replaced(text, "\"version\": 1", "\"version\": 2")),
+              HasSubstr("/version: expected an integer from 1 to 1"));
   EXPECT_THAT(refusal(replaced(text, "\"esp32\"", "\"esp8266\"")), HasSubstr("expected generic, esp32"));
-  EXPECT_THAT(refusal(replaced(text, "\"scheme\": \"pow2\"", "\"scheme\": \"log\"")), HasSubstr("expected pow2 or affine"));
-  EXPECT_THAT(refusal(replaced(text, "\"exponents\":[", "\"exponents\":[99,")), HasSubstr("expected an integer from -60 to 60"));
-  EXPECT_THAT(refusal(replaced(text, "\"exponents\":[", "\"exponents\":[-7,")), HasSubstr("has 6 channels and 72 weights, found 2 scales"));
+  EXPECT_THAT(refusal(replaced(text, "\"scheme\": \"pow2\"", "\"scheme\": \"log\"")),
+              HasSubstr("expected pow2 or affine"));
+  EXPECT_THAT(refusal(replaced(text, "\"exponents\":[", "\"exponents\":[99,")),
+              HasSubstr("expected an integer from -60 to 60"));
+  EXPECT_THAT(refusal(replaced(text, "\"exponents\":[", "\"exponents\":[-7,")),
+              HasSubstr("has 6 channels and 72 weights, found 2 scales"));
   EXPECT_THAT(refusal(replaced(text, "\"weights\":[", "\"weights\":[1,")), HasSubstr("found 1 scales"));
   EXPECT_THAT(refusal(replaced(text, "\"bias\":[", "\"bias\":[1e99,")), HasSubstr("expected a number"));
   EXPECT_THAT(refusal(replaced(text, "\"makers\":[\"", "\"makers\":[\"no ")), HasSubstr("no operator \"no "));
-  EXPECT_THAT(refusal(replaced(text, "\"ranges\": {\n \"x\": [", "\"ranges\": {\n \"x\": [9,")), HasSubstr("expected a lower end of 0 or less"));
-  EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"gate\": \"int7\"")), HasSubstr("expected int8, int16 or float32"));
-  EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"door\": \"int8\"")), HasSubstr("no type that operator \"gate\" can have"));
-  EXPECT_THAT(refusal(replaced(text, "\"methods\": \"", "\"methods\": \"magic, ")), HasSubstr("method \"magic\""));
+  EXPECT_THAT(refusal(replaced(text, "\"ranges\": {\n \"x\": [", "\"ranges\": {\n \"x\": [9,")),
+              HasSubstr("expected a lower end of 0 or less"));
+  EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"gate\": \"int7\"")),
+              HasSubstr("expected int8, int16 or float32"));
+  EXPECT_THAT(refusal(replaced(text, "\"gate\": \"int8\"", "\"door\": \"int8\"")),
+              HasSubstr("no type that operator \"gate\" can have"));
+  EXPECT_THAT(refusal(replaced(text, "\"methods\": \"", "\"methods\": \"magic, ")),
+              HasSubstr("method \"magic\""));
 }
 
 TEST_F(Tables, NoiseForSelfTestsIsTheSameForTheSameSeed) {
   Options options = options_for("esp32");
   options.methods = Methods{};
   text_of(options);
-  const Clip one = noise_clip(quantized_, 1), again = noise_clip(quantized_, 1), other = noise_clip(quantized_, 2);
+  const Clip one = noise_clip(quantized_, 1), again = noise_clip(quantized_, 1),
+             other = noise_clip(quantized_, 2);
   ASSERT_EQ(one[0].size(), 96u);
   EXPECT_EQ(one, again);
   EXPECT_NE(one, other);

@@ -1,4 +1,5 @@
-// What the quantizer makes for ESP-DL's chips, written as .espdl and decoded with nothing but the schema: the rules that hold between scales, biases, tables and sums.
+// What the quantizer makes for ESP-DL's chips, written as .espdl and decoded with nothing but the schema: the
+// rules that hold between scales, biases, tables and sums.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 
 // A chip and a width.
 struct Case {
@@ -32,7 +33,8 @@ class QuantizedEspdl : public testing::TestWithParam<Case> {
     const MemoryClips clips(small.clips(16));
     Options options = options_for(GetParam().target);
     options.type = GetParam().type;
-    if (options.type == DType::int16) {   // sums keep scales of their own, so that operands are brought to the result's
+    if (options.type ==
+        DType::int16) {  // sums keep scales of their own, so that operands are brought to the result's
       options.methods = Methods{};
       options.methods->equalize = false;
     }
@@ -50,7 +52,8 @@ class QuantizedEspdl : public testing::TestWithParam<Case> {
     file_ = flatbuffers::GetRoot<espdl::Model>(blocks_.data())->graph();
     for (const auto* list : {file_->input(), file_->output(), file_->value_info()}) {
       for (const espdl::ValueInfo* value : *list) {
-        if (value->exponents() != nullptr && value->exponents()->size() > 0) exponents_[value->name()->str()] = value->exponents()->Get(0);
+        if (value->exponents() != nullptr && value->exponents()->size() > 0)
+          exponents_[value->name()->str()] = value->exponents()->Get(0);
       }
     }
     for (const espdl::Tensor* tensor : *file_->initializer()) constants_[tensor->name()->str()] = tensor;
@@ -63,7 +66,8 @@ class QuantizedEspdl : public testing::TestWithParam<Case> {
   }
   static std::string text(const espdl::Node& node, const char* name) {
     for (const espdl::Attribute* attribute : *node.attribute()) {
-      if (attribute->name()->str() == name && attribute->s() != nullptr) return {attribute->s()->begin(), attribute->s()->end()};
+      if (attribute->name()->str() == name && attribute->s() != nullptr)
+        return {attribute->s()->begin(), attribute->s()->end()};
     }
     return "";
   }
@@ -81,23 +85,32 @@ class QuantizedEspdl : public testing::TestWithParam<Case> {
 
 TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
   const bool per_channel = std::string(GetParam().target) == "esp32p4";
-  const double bias_bits = wide() ? (std::string(GetParam().target) == "esp32" ? 64 : 40) : std::string(GetParam().target) == "esp32s3" ? 20 : 32;
+  const double bias_bits = wide() ? (std::string(GetParam().target) == "esp32" ? 64 : 40)
+                           : std::string(GetParam().target) == "esp32s3" ? 20
+                                                                         : 32;
   std::map<std::string, int> kinds;
   for (const espdl::Node* node : *file_->node()) {
     const std::string kind = node->op_type()->str();
     ++kinds[kind];
     EXPECT_EQ(text(*node, "quant_type"), wide() ? "S16" : "S8") << kind;
     if (kind == "Conv" || kind == "Gemm") {
-      const espdl::Tensor &w = *constants_.at(node->input()->Get(1)->str()), &b = *constants_.at(node->input()->Get(2)->str());
-      const std::int64_t channels = w.dims()->Get(w.dims()->size() - 1) * (kind == "Conv" && w.dims()->Get(w.dims()->size() - 1) == 1 ? w.dims()->Get(w.dims()->size() - 2) : 1);
-      EXPECT_EQ(w.exponents()->size(), per_channel ? static_cast<std::size_t>(channels) : 1u) << node->name()->str();
+      const espdl::Tensor &w = *constants_.at(node->input()->Get(1)->str()),
+                          &b = *constants_.at(node->input()->Get(2)->str());
+      const std::int64_t channels =
+          w.dims()->Get(w.dims()->size() - 1) * (kind == "Conv" && w.dims()->Get(w.dims()->size() - 1) == 1
+                                                     ? w.dims()->Get(w.dims()->size() - 2)
+                                                     : 1);
+      EXPECT_EQ(w.exponents()->size(), per_channel ? static_cast<std::size_t>(channels) : 1u)
+          << node->name()->str();
       EXPECT_EQ(b.exponents()->size(), w.exponents()->size());
       EXPECT_EQ(w.data_type(), wide() ? espdl::TensorDataType::INT16 : espdl::TensorDataType::INT8);
       EXPECT_EQ(b.data_type(), wide() ? espdl::TensorDataType::INT64 : espdl::TensorDataType::INT32);
       EXPECT_THAT(w.doc_string()->str(), testing::HasSubstr("layout ==> "));
       for (flatbuffers::uoffset_t i = 0; i < w.exponents()->size(); ++i) {
-        EXPECT_EQ(b.exponents()->Get(i), w.exponents()->Get(i) + exponent(node->input()->Get(0))) << node->name()->str();
-        EXPECT_GE(exponent(node->output()->Get(0)), w.exponents()->Get(i) + exponent(node->input()->Get(0))) << node->name()->str() << " shifts to the left";
+        EXPECT_EQ(b.exponents()->Get(i), w.exponents()->Get(i) + exponent(node->input()->Get(0)))
+            << node->name()->str();
+        EXPECT_GE(exponent(node->output()->Get(0)), w.exponents()->Get(i) + exponent(node->input()->Get(0)))
+            << node->name()->str() << " shifts to the left";
       }
       const auto* bytes = reinterpret_cast<const std::byte*>(b.raw_data()->Data());
       for (std::int64_t i = 0; i < b.dims()->Get(0); ++i) {
@@ -106,7 +119,8 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
         std::memcpy(&narrow, bytes + i * 4, 4);
         value = narrow;
         if (wide()) std::memcpy(&value, bytes + i * 8, 8);
-        EXPECT_LT(std::abs(static_cast<double>(value)), std::ldexp(1.0, static_cast<int>(bias_bits) - 1)) << node->name()->str();
+        EXPECT_LT(std::abs(static_cast<double>(value)), std::ldexp(1.0, static_cast<int>(bias_bits) - 1))
+            << node->name()->str();
       }
     } else if (kind == "Add") {
       EXPECT_EQ(exponent(node->input()->Get(0)), exponent(node->output()->Get(0)));
@@ -122,12 +136,17 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
       const int step = wide() ? 256 : 1, low = wide() ? -32768 : -128;
       for (int k = 0; k < static_cast<int>(values.dims()->Get(0)); ++k) {
         std::int16_t entry = 0;
-        std::memcpy(&entry, reinterpret_cast<const std::byte*>(values.raw_data()->Data()) + k * (wide() ? 2 : 1), wide() ? 2 : 1);
+        std::memcpy(&entry,
+                    reinterpret_cast<const std::byte*>(values.raw_data()->Data()) + k * (wide() ? 2 : 1),
+                    wide() ? 2 : 1);
         if (!wide()) entry = static_cast<std::int8_t>(entry);
-        const double x = std::ldexp(static_cast<double>(low + k * step), static_cast<int>(exponent(node->input()->Get(0))));
-        const double scaled = std::ldexp(1 / (1 + std::exp(-x)), -static_cast<int>(exponent(node->output()->Get(0))));
+        const double x = std::ldexp(static_cast<double>(low + k * step),
+                                    static_cast<int>(exponent(node->input()->Get(0))));
+        const double scaled =
+            std::ldexp(1 / (1 + std::exp(-x)), -static_cast<int>(exponent(node->output()->Get(0))));
         // Close to a tie float32 may fall to either side.
-        const double expected = std::min(even ? std::nearbyint(scaled) : std::floor(scaled + 0.5), wide() ? 32767.0 : 127.0);
+        const double expected =
+            std::min(even ? std::nearbyint(scaled) : std::floor(scaled + 0.5), wide() ? 32767.0 : 127.0);
         EXPECT_NEAR(entry, expected, std::abs(scaled - std::floor(scaled) - 0.5) < 0.01 ? 1 : 0) << k;
       }
     }
@@ -137,15 +156,21 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
     const espdl::Tensor& tensor = *entry.second;
     std::size_t count = 1;
     for (const std::int64_t dim : *tensor.dims()) count *= static_cast<std::size_t>(dim);
-    const std::size_t element = tensor.data_type() == espdl::TensorDataType::INT8 ? 1 : tensor.data_type() == espdl::TensorDataType::INT16 ? 2 : tensor.data_type() == espdl::TensorDataType::INT32 ? 4 : 8;
+    const std::size_t element = tensor.data_type() == espdl::TensorDataType::INT8    ? 1
+                                : tensor.data_type() == espdl::TensorDataType::INT16 ? 2
+                                : tensor.data_type() == espdl::TensorDataType::INT32 ? 4
+                                                                                     : 8;
     const auto* const bytes = reinterpret_cast<const std::byte*>(tensor.raw_data()->Data());
     ASSERT_EQ(tensor.raw_data()->size(), (count * element + 15) / 16) << entry.first;
-    for (std::size_t i = count * element; i < std::size_t{16} * tensor.raw_data()->size(); ++i) EXPECT_EQ(bytes[i], std::byte{0}) << entry.first << ' ' << i;
+    for (std::size_t i = count * element; i < std::size_t{16} * tensor.raw_data()->size(); ++i)
+      EXPECT_EQ(bytes[i], std::byte{0}) << entry.first << ' ' << i;
   }
   EXPECT_EQ(kinds["Conv"], 3);
   EXPECT_EQ(kinds["Gemm"], 1);
   EXPECT_EQ(kinds["Add"], 1);
-  if (wide()) { EXPECT_GE(kinds["RequantizeLinear"], 1) << "an operand of the sum has another scale"; }
+  if (wide()) {
+    EXPECT_GE(kinds["RequantizeLinear"], 1) << "an operand of the sum has another scale";
+  }
   EXPECT_EQ(kinds["table"], 1);
   ASSERT_NE(file_->test_inputs_value(), nullptr);
   EXPECT_EQ(file_->test_outputs_value()->size(), 1u);
@@ -154,20 +179,25 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
 // An operand is rounded to the sum's scale first, then both are added and saturate.
 TEST_P(QuantizedEspdl, SumsRoundTheirOperandsFirst) {
   const bool even = std::string(GetParam().target) == "esp32p4";
-  const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [](const compiler::Node& one) { return one.code == fb::OpCode::add; });
+  const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [](const compiler::Node& one) { return one.code == fb::OpCode::add; });
   ASSERT_NE(node, graph_.nodes.end());
   compiler::Graph sum = graph_;
   sum.nodes = {*node};
   sum.inputs = node->inputs;
   sum.outputs = node->outputs;
   sum.vectors.clear();
-  const auto exponent_of = [&](compiler::TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)].exponents[0]; };
+  const auto exponent_of = [&](compiler::TensorId id) {
+    return graph_.tensors[static_cast<std::size_t>(id)].exponents[0];
+  };
   const std::size_t values = 32 * 6, bytes = wide() ? 2 : 1;
   std::vector<std::vector<std::byte>> inputs(2, std::vector<std::byte>(values * bytes));
   std::vector<std::vector<std::int16_t>> integers(2, std::vector<std::int16_t>(values));
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::size_t k = 0; k < values; ++k) {
-      const auto value = static_cast<std::int16_t>(wide() ? static_cast<int>(k * 7919 + i * 104729) % 65536 - 32768 : static_cast<int>(k * 37 + i * 91) % 256 - 128);
+      const auto value =
+          static_cast<std::int16_t>(wide() ? static_cast<int>(k * 7919 + i * 104729) % 65536 - 32768
+                                           : static_cast<int>(k * 37 + i * 91) % 256 - 128);
       integers[i][k] = value;
       std::memcpy(inputs[i].data() + k * bytes, &value, bytes);
     }
@@ -178,7 +208,8 @@ TEST_P(QuantizedEspdl, SumsRoundTheirOperandsFirst) {
   for (std::size_t k = 0; k < values; ++k) {
     double total = 0;
     for (std::size_t i = 0; i < 2; ++i) {
-      const double scaled = std::ldexp(static_cast<double>(integers[i][k]), exponent_of(node->inputs[i]) - exponent_of(node->outputs[0]));
+      const double scaled = std::ldexp(static_cast<double>(integers[i][k]),
+                                       exponent_of(node->inputs[i]) - exponent_of(node->outputs[0]));
       total += std::clamp(even ? std::nearbyint(scaled) : std::floor(scaled + 0.5), low, high);
     }
     std::int16_t found = 0;
@@ -201,9 +232,13 @@ TEST_P(QuantizedEspdl, ReadsBackIdentical) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, QuantizedEspdl,
-                         testing::Values(Case{"esp32", DType::int8}, Case{"esp32s3", DType::int8}, Case{"esp32p4", DType::int8}, Case{"esp32", DType::int16}, Case{"esp32s3", DType::int16},
-                                         Case{"esp32p4", DType::int16}),
-                         [](const auto& test) { return std::string(test.param.target) + (test.param.type == DType::int8 ? "_s8" : "_s16"); });
+                         testing::Values(Case{"esp32", DType::int8}, Case{"esp32s3", DType::int8},
+                                         Case{"esp32p4", DType::int8}, Case{"esp32", DType::int16},
+                                         Case{"esp32s3", DType::int16}, Case{"esp32p4", DType::int16}),
+                         [](const auto& test) {
+                           return std::string(test.param.target) +
+                                  (test.param.type == DType::int8 ? "_s8" : "_s16");
+                         });
 
 }  // namespace
 }  // namespace runnel::test

@@ -20,13 +20,15 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using compiler::Graph;
 using compiler::Node;
 using compiler::Tensor;
 using testing::HasSubstr;
 
-const Tensor& at(const Graph& graph, compiler::TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
+const Tensor& at(const Graph& graph, compiler::TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)];
+}
 const Node& named(const Graph& graph, const std::string& name) {
   for (const Node& node : graph.nodes) {
     if (node.name == name) return node;
@@ -70,18 +72,22 @@ TEST(QuantizeRanges, OutliersAreCutByAllButMinMax) {
   Histogram histogram;
   histogram.range = {0, 64};
   histogram.bins.assign(Histogram::kBins, 0);
-  for (std::size_t b = 0; b < 300; ++b) histogram.bins[b] = static_cast<std::uint64_t>(1e5 * std::exp(-0.5 * std::pow(static_cast<double>(b) / 60, 2)));   // most below 3
-  histogram.bins.back() = 1;   // one at 64
+  for (std::size_t b = 0; b < 300; ++b)
+    histogram.bins[b] = static_cast<std::uint64_t>(
+        1e5 * std::exp(-0.5 * std::pow(static_cast<double>(b) / 60, 2)));  // most below 3
+  histogram.bins.back() = 1;                                               // one at 64
   for (const std::uint64_t count : histogram.bins) histogram.count += count;
   EXPECT_EQ(range_of(histogram, Calibration::min_max, DType::int8, Scheme::pow2).high, 64);
   for (const Calibration method : {Calibration::percentile, Calibration::kl, Calibration::mse}) {
-    const Grid grid = grid_of(range_of(histogram, method, DType::int8, Scheme::pow2), DType::int8, Scheme::pow2);
+    const Grid grid =
+        grid_of(range_of(histogram, method, DType::int8, Scheme::pow2), DType::int8, Scheme::pow2);
     EXPECT_LE(grid.exponent, -3) << name_of(method);
     EXPECT_GE(127 * grid.step, 2) << name_of(method);
   }
 }
 
-// What the integers must be, from nothing but the definition: sum of products and bias, one shift with the target's rounding, ReLU, saturation.
+// What the integers must be, from nothing but the definition: sum of products and bias, one shift with the
+// target's rounding, ReLU, saturation.
 TEST(QuantizeEmit, ConvolutionIsTheTargetsArithmetic) {
   for (const char* target : {"esp32", "esp32s3", "esp32p4"}) {
     SmallGraph small;
@@ -89,7 +95,8 @@ TEST(QuantizeEmit, ConvolutionIsTheTargetsArithmetic) {
     options.methods = none();
     Quantized quantized = made(small, options);
     const Node& node = named(quantized.graph, "first");
-    const Tensor &x = at(quantized.graph, node.inputs[0]), &w = at(quantized.graph, node.inputs[1]), &b = at(quantized.graph, node.inputs[2]), &y = at(quantized.graph, node.outputs[0]);
+    const Tensor &x = at(quantized.graph, node.inputs[0]), &w = at(quantized.graph, node.inputs[1]),
+                 &b = at(quantized.graph, node.inputs[2]), &y = at(quantized.graph, node.outputs[0]);
     const bool p4 = std::string(target) == "esp32p4";
     EXPECT_EQ(w.exponents.size(), p4 ? 6u : 1u) << target;
     EXPECT_EQ(node.rounding, p4 ? kernels::Rounding::half_even : kernels::Rounding::half_up) << target;
@@ -110,14 +117,18 @@ TEST(QuantizeEmit, ConvolutionIsTheTargetsArithmetic) {
         std::int64_t sum = bias;
         for (int k = 0; k < 3; ++k) {
           for (int c = 0; c < 4 && t + k >= 2; ++c) {
-            sum += static_cast<std::int8_t>(input[static_cast<std::size_t>((t + k - 2) * 4 + c)]) * static_cast<std::int8_t>((*w.data)[static_cast<std::size_t>((n * 3 + k) * 4 + c)]);
+            sum += static_cast<std::int8_t>(input[static_cast<std::size_t>((t + k - 2) * 4 + c)]) *
+                   static_cast<std::int8_t>((*w.data)[static_cast<std::size_t>((n * 3 + k) * 4 + c)]);
           }
         }
         const int exponent = w.exponents[p4 ? static_cast<std::size_t>(n) : 0];
         ASSERT_EQ(b.exponents[p4 ? static_cast<std::size_t>(n) : 0], x.exponents[0] + exponent) << target;
-        const double scaled = std::ldexp(static_cast<double>(sum), x.exponents[0] + exponent - y.exponents[0]);
-        const double expected = std::clamp(p4 ? std::nearbyint(scaled) : std::floor(scaled + 0.5), 0.0, 127.0);
-        ASSERT_EQ(static_cast<std::int8_t>((*results)[0][0][static_cast<std::size_t>(t * 6 + n)]), expected) << target << " frame " << t << " channel " << n;
+        const double scaled =
+            std::ldexp(static_cast<double>(sum), x.exponents[0] + exponent - y.exponents[0]);
+        const double expected =
+            std::clamp(p4 ? std::nearbyint(scaled) : std::floor(scaled + 0.5), 0.0, 127.0);
+        ASSERT_EQ(static_cast<std::int8_t>((*results)[0][0][static_cast<std::size_t>(t * 6 + n)]), expected)
+            << target << " frame " << t << " channel " << n;
       }
     }
   }
@@ -132,7 +143,10 @@ TEST(QuantizeEmit, EspDlTargetsHaveTablesAndNoLeftShifts) {
     for (const Node& node : quantized.graph.nodes) {
       if (node.code != fb::OpCode::conv && node.code != fb::OpCode::fully_connected) continue;
       for (const int exponent : at(quantized.graph, node.inputs[1]).exponents) {
-        EXPECT_GE(at(quantized.graph, node.outputs[0]).exponents[0] - at(quantized.graph, node.inputs[0]).exponents[0] - exponent, 0) << node.name;
+        EXPECT_GE(at(quantized.graph, node.outputs[0]).exponents[0] -
+                      at(quantized.graph, node.inputs[0]).exponents[0] - exponent,
+                  0)
+            << node.name;
       }
     }
   }
@@ -146,7 +160,8 @@ TEST(QuantizeEmit, SchemesAndWidthsStayCloseToTheFloatModel) {
     DType type;
     double most;
   };
-  for (const Case& c : {Case{Scheme::pow2, DType::int8, 1e-2}, Case{Scheme::affine, DType::int8, 5e-3}, Case{Scheme::pow2, DType::int16, 1e-6}, Case{Scheme::affine, DType::int16, 1e-5}}) {
+  for (const Case& c : {Case{Scheme::pow2, DType::int8, 1e-2}, Case{Scheme::affine, DType::int8, 5e-3},
+                        Case{Scheme::pow2, DType::int16, 1e-6}, Case{Scheme::affine, DType::int16, 1e-5}}) {
     SmallGraph small;
     Options options = options_for("generic");
     options.scheme = c.scheme;
@@ -187,9 +202,12 @@ TEST(QuantizeMethods, EqualizationAndSplittingKeepTheFunction) {
   const MemoryClips data(small.clips(8));
   const Options options = options_for("esp32");
   Graph equal = small.graph, split = small.graph;
-  double next = 1;   // every change is an improvement
-  ASSERT_TRUE(equalize(data, all_of(8), options, [&](const Graph&) -> Result<double> { return next /= 2; }, equal).ok());
-  EXPECT_NE(floats_of(at(equal, named(equal, "deep").inputs[1])), floats_of(at(small.graph, named(small.graph, "deep").inputs[1])));
+  double next = 1;  // every change is an improvement
+  ASSERT_TRUE(equalize(
+                  data, all_of(8), options, [&](const Graph&) -> Result<double> { return next /= 2; }, equal)
+                  .ok());
+  EXPECT_NE(floats_of(at(equal, named(equal, "deep").inputs[1])),
+            floats_of(at(small.graph, named(small.graph, "deep").inputs[1])));
   // One large weight, so that there is something to split.
   const auto w = static_cast<std::size_t>(named(split, "first").inputs[1]);
   const float large = 40;
@@ -314,9 +332,12 @@ TEST(QuantizeMixed, FloatsWhereSixteenBitsAreNotEnough) {
   EXPECT_EQ(named(quantized.graph, "gate").code, fb::OpCode::sigmoid);
   EXPECT_EQ(at(quantized.graph, named(quantized.graph, "gate").outputs[0]).dtype, DType::float32);
   EXPECT_EQ(real_operators(quantized), "sigmoid (gate)");
-  EXPECT_THAT(quantized.notes, testing::Contains(HasSubstr("1 operators became float because 16 bits leave more than the error asked for, with 0 % of the multiply-adds: gate")));
+  EXPECT_THAT(quantized.notes,
+              testing::Contains(HasSubstr("1 operators became float because 16 bits leave more than the "
+                                          "error asked for, with 0 % of the multiply-adds: gate")));
   // Layers have no float form there.
-  for (const char* layer : {"first", "deep", "point", "dense"}) EXPECT_NE(at(quantized.graph, named(quantized.graph, layer).outputs[0]).dtype, DType::float32) << layer;
+  for (const char* layer : {"first", "deep", "point", "dense"})
+    EXPECT_NE(at(quantized.graph, named(quantized.graph, layer).outputs[0]).dtype, DType::float32) << layer;
   const auto runnable = RunnableGraph::make(quantized.graph);
   ASSERT_TRUE(runnable.ok()) << runnable.status().text();
   EXPECT_TRUE((*runnable)->streams());
@@ -337,7 +358,9 @@ TEST(QuantizeMethods, MoreOnOfferNeverLeaveALargerErrorOnClipsHeldBack) {
       double error = 1;
       for (const Trial& trial : quantized->trials) error = std::min(error, trial.error);
       // What is used is what did best.
-      EXPECT_TRUE(std::any_of(quantized->trials.begin(), quantized->trials.end(), [&](const Trial& trial) { return trial.error == error && names_of(trial.methods) == names_of(quantized->methods); }));
+      EXPECT_TRUE(std::any_of(quantized->trials.begin(), quantized->trials.end(), [&](const Trial& trial) {
+        return trial.error == error && names_of(trial.methods) == names_of(quantized->methods);
+      }));
       return std::pair(error, quantized->trials.size());
     };
     const auto usual = least();
@@ -356,7 +379,7 @@ TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
   const Options options = options_for("generic");
   const auto quantized = quantize(small.graph, data, options);
   ASSERT_TRUE(quantized.ok());
-  EXPECT_GE(quantized->trials.size(), 4u);   // three sets, and the best of them with equal scales at the sum
+  EXPECT_GE(quantized->trials.size(), 4u);  // three sets, and the best of them with equal scales at the sum
   const auto report = report_on(*quantized, data, all_of(16), options);
   ASSERT_TRUE(report.ok()) << report.status().text();
   ASSERT_EQ(report->operators.size(), 6u);
@@ -373,10 +396,13 @@ TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
 TEST(QuantizeErrors, BadDataIsRefusedByName) {
   SmallGraph small;
   const Options options = options_for("generic");
-  const auto status_of = [&](std::vector<Clip> clips) { return text_of(quantize(small.graph, MemoryClips(std::move(clips)), options).status()); };
+  const auto status_of = [&](std::vector<Clip> clips) {
+    return text_of(quantize(small.graph, MemoryClips(std::move(clips)), options).status());
+  };
   EXPECT_THAT(status_of({}), HasSubstr("no calibration data"));
   EXPECT_THAT(status_of({{std::vector<float>(95)}}), HasSubstr("95 values, expected 96 for input x"));
-  EXPECT_THAT(status_of({{std::vector<float>(96)}, {std::vector<float>(96)}}), HasSubstr("clip 0: the same value throughout, as all 2 clips"));
+  EXPECT_THAT(status_of({{std::vector<float>(96)}, {std::vector<float>(96)}}),
+              HasSubstr("clip 0: the same value throughout, as all 2 clips"));
   std::vector<Clip> clips = small.clips(2);
   clips[1][0][7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(status_of(clips), HasSubstr("clip 1: value 7 of input x is not a finite number"));
@@ -389,7 +415,8 @@ TEST(QuantizeErrors, SilentClipsAreLeftOutAndCounted) {
   for (std::size_t i = 0; i < 4; ++i) most[2 * i + 1] = speaking[i];
   Options options = options_for("generic");
   options.methods = none();
-  const auto with = quantize(small.graph, MemoryClips(most), options), without = quantize(small.graph, MemoryClips(speaking), options);
+  const auto with = quantize(small.graph, MemoryClips(most), options),
+             without = quantize(small.graph, MemoryClips(speaking), options);
   ASSERT_TRUE(with.ok()) << with.status().text();
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(with->clips, (std::vector<std::size_t>{1, 3, 5, 7}));
@@ -402,7 +429,9 @@ TEST(QuantizeErrors, WeightsThatAreNoNumbersAreNamedAllAtOnce) {
   SmallGraph small;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const char* name : {"first", "dense"}) {
-    std::memcpy(small.graph.tensors[static_cast<std::size_t>(named(small.graph, name).inputs[1])].data->data() + 8, &nan, sizeof nan);
+    std::memcpy(
+        small.graph.tensors[static_cast<std::size_t>(named(small.graph, name).inputs[1])].data->data() + 8,
+        &nan, sizeof nan);
   }
   const MemoryClips data(small.clips(4));
   const std::string text = text_of(quantize(small.graph, data, options_for("generic")).status());

@@ -17,7 +17,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using compiler::Graph;
 using compiler::TensorId;
 
@@ -42,10 +42,11 @@ class GraphOfOne {
   }
   std::vector<float> normal(TensorId like, float spread) {
     std::size_t count = 1;
-    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(like)].shape) count *= static_cast<std::size_t>(dim);
+    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(like)].shape)
+      count *= static_cast<std::size_t>(dim);
     std::normal_distribution<float> numbers(0, spread);
     std::vector<float> values(count);
-    float before = 0;   // neighbours are alike, as in sound
+    float before = 0;  // neighbours are alike, as in sound
     for (float& value : values) value = before = 0.7f * before + numbers(random_);
     return values;
   }
@@ -54,7 +55,8 @@ class GraphOfOne {
     for (int i = 0; i < count; ++i) all.push_back({normal(graph.inputs[0], 1)});
     return all;
   }
-  void finish(const char* name, fb::OpCode code, std::vector<TensorId> inputs, TensorId output, compiler::Options options) {
+  void finish(const char* name, fb::OpCode code, std::vector<TensorId> inputs, TensorId output,
+              compiler::Options options) {
     compiler::Node node;
     node.name = name;
     node.code = code;
@@ -74,9 +76,13 @@ class GraphOfOne {
 GraphOfOne recurrent(bool lstm) {
   GraphOfOne made;
   const std::int32_t gates = lstm ? 4 : 3;
-  const TensorId x = made.tensor("x", {kFrames, 1, kInputs}), w = made.constant("w", {1, gates * kHidden, kInputs}), r = made.constant("r", {1, gates * kHidden, kHidden});
-  const TensorId b = made.constant("b", {1, 2 * gates * kHidden}), y = made.tensor("y", {kFrames, 1, 1, kHidden});
-  made.finish("cell", lstm ? fb::OpCode::lstm : fb::OpCode::gru, {x, w, r, b}, y, compiler::RecurrentOptions{});
+  const TensorId x = made.tensor("x", {kFrames, 1, kInputs}),
+                 w = made.constant("w", {1, gates * kHidden, kInputs}),
+                 r = made.constant("r", {1, gates * kHidden, kHidden});
+  const TensorId b = made.constant("b", {1, 2 * gates * kHidden}),
+                 y = made.tensor("y", {kFrames, 1, 1, kHidden});
+  made.finish("cell", lstm ? fb::OpCode::lstm : fb::OpCode::gru, {x, w, r, b}, y,
+              compiler::RecurrentOptions{});
   return made;
 }
 
@@ -97,13 +103,15 @@ TEST(QuantizeRecurrent, RoundingForResultsBeatsRoundingToTheNearest) {
       const auto quantized = quantize(one.graph, data, with(rounds));
       ASSERT_TRUE(quantized.ok()) << quantized.status().text();
       EXPECT_EQ(quantized->plan.matrices.size(), rounds ? 2u : 0u);
-      errors[rounds ? 1 : 0] = (*compare_forms(quantized->real, quantized->graph, others, all_of(32), 1))[0].ratio();
+      errors[rounds ? 1 : 0] =
+          (*compare_forms(quantized->real, quantized->graph, others, all_of(32), 1))[0].ratio();
     }
     EXPECT_LT(errors[1], errors[0]) << fb::EnumNameOpCode(one.graph.nodes[0].code);
   }
 }
 
-// The rules of the format for GRU and LSTM: biases of 16 bits at the exponent of the gates, which an attribute says; one exponent for each matrix.
+// The rules of the format for GRU and LSTM: biases of 16 bits at the exponent of the gates, which an
+// attribute says; one exponent for each matrix.
 TEST(QuantizeRecurrent, WrittenFilesSayTheExponentOfTheGates) {
   for (const bool lstm : {false, true}) {
     GraphOfOne made = recurrent(lstm);
@@ -114,8 +122,10 @@ TEST(QuantizeRecurrent, WrittenFilesSayTheExponentOfTheGates) {
     ASSERT_TRUE(written.ok()) << written.status().text();
     ASSERT_TRUE(written->refusals.empty()) << written->refusals[0];
     ASSERT_GT(written->bytes.size(), 16u);
-    std::vector<std::max_align_t> aligned((written->bytes.size() + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
-    std::copy(written->bytes.begin() + 16, written->bytes.end(), reinterpret_cast<std::byte*>(aligned.data()));
+    std::vector<std::max_align_t> aligned((written->bytes.size() + sizeof(std::max_align_t) - 1) /
+                                          sizeof(std::max_align_t));
+    std::copy(written->bytes.begin() + 16, written->bytes.end(),
+              reinterpret_cast<std::byte*>(aligned.data()));
     const espdl::Graph& graph = *flatbuffers::GetRoot<espdl::Model>(aligned.data())->graph();
     const espdl::Node* cell = nullptr;
     for (const espdl::Node* node : *graph.node()) {
@@ -126,7 +136,8 @@ TEST(QuantizeRecurrent, WrittenFilesSayTheExponentOfTheGates) {
     std::map<std::string, std::string> texts;
     for (const espdl::Attribute* attribute : *cell->attribute()) {
       if (attribute->i() != nullptr) numbers[attribute->name()->str()] = attribute->i()->i();
-      if (attribute->s() != nullptr) texts[attribute->name()->str()] = std::string(attribute->s()->begin(), attribute->s()->end());
+      if (attribute->s() != nullptr)
+        texts[attribute->name()->str()] = std::string(attribute->s()->begin(), attribute->s()->end());
     }
     EXPECT_EQ(texts["quant_type"], "S8");
     EXPECT_EQ(texts["direction"], "forward");
@@ -169,7 +180,9 @@ TEST(QuantizeRecurrent, TablesKeepTheMatrices) {
   }
   std::string broken = *text;
   broken.replace(broken.find("{\"1\":"), 5, "{\"3\":");
-  EXPECT_NE(std::string(CalibrationTable::from_text(broken).status().text()).find("expected the matrices 1 and 2"), std::string::npos);
+  EXPECT_NE(
+      std::string(CalibrationTable::from_text(broken).status().text()).find("expected the matrices 1 and 2"),
+      std::string::npos);
 }
 
 }  // namespace

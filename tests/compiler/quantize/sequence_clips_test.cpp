@@ -9,7 +9,7 @@
 namespace runnel::test {
 namespace {
 
-using namespace compiler::quantizer;   // NOLINT(google-build-using-namespace)
+using namespace compiler::quantizer;  // NOLINT(google-build-using-namespace)
 using testing::ElementsAre;
 
 // y = x + h; y is the next h.
@@ -50,7 +50,7 @@ TEST(SequenceClips, StatesGoFromStepToStepAndBeginWithZeros) {
   Clip clip;
   ASSERT_TRUE((*clips)->read(2, clip).ok());
   EXPECT_THAT(clip[0], ElementsAre(3, -3));
-  EXPECT_THAT(clip[1], ElementsAre(3, -3));   // 1 + 2
+  EXPECT_THAT(clip[1], ElementsAre(3, -3));  // 1 + 2
   ASSERT_TRUE((*clips)->read(3, clip).ok());
   EXPECT_THAT(clip[1], ElementsAre(0, 0));
   ASSERT_TRUE((*clips)->read(0, clip).ok());

@@ -13,21 +13,26 @@
 
 namespace runnel::test {
 
-// x [1, T, 4] -> conv 3 wide, ReLU -> depthwise 3 wide -> pointwise, ReLU -> sum with the first -> sigmoid -> dense 3.
+// x [1, T, 4] -> conv 3 wide, ReLU -> depthwise 3 wide -> pointwise, ReLU -> sum with the first -> sigmoid ->
+// dense 3.
 class SmallGraph {
  public:
   explicit SmallGraph(int frames = 24, std::uint32_t seed = 1) : random_(seed) {
     using compiler::ConvOptions;
     const int x = tensor("x", {1, frames, 4});
     graph.inputs = {x};
-    const int first = layer("first", fb::OpCode::conv, x, {6, 1, 3, 4}, conv(1, 2, fb::Activation::relu), {1, frames, 6});
-    const int deep = layer("deep", fb::OpCode::conv, first, {6, 1, 3, 1}, conv(6, 2, fb::Activation::none), {1, frames, 6});
-    const int point = layer("point", fb::OpCode::conv, deep, {6, 1, 1, 6}, conv(1, 0, fb::Activation::relu), {1, frames, 6});
+    const int first =
+        layer("first", fb::OpCode::conv, x, {6, 1, 3, 4}, conv(1, 2, fb::Activation::relu), {1, frames, 6});
+    const int deep = layer("deep", fb::OpCode::conv, first, {6, 1, 3, 1}, conv(6, 2, fb::Activation::none),
+                           {1, frames, 6});
+    const int point = layer("point", fb::OpCode::conv, deep, {6, 1, 1, 6}, conv(1, 0, fb::Activation::relu),
+                            {1, frames, 6});
     const int sum = tensor("sum", {1, frames, 6});
     node("sum", fb::OpCode::add, {first, point}, sum, compiler::BinaryOptions{});
     const int gate = tensor("gate", {1, frames, 6});
     node("gate", fb::OpCode::sigmoid, {sum}, gate, {});
-    const int y = layer("dense", fb::OpCode::fully_connected, gate, {3, 6}, compiler::FullyConnectedOptions{}, {1, frames, 3});
+    const int y = layer("dense", fb::OpCode::fully_connected, gate, {3, 6}, compiler::FullyConnectedOptions{},
+                        {1, frames, 3});
     graph.outputs = {y};
   }
 
@@ -68,12 +73,14 @@ class SmallGraph {
     for (const std::int32_t dim : graph.tensors.back().shape) count *= static_cast<std::size_t>(dim);
     std::normal_distribution<float> normal(0, spread);
     std::vector<float> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = normal(random_) * (i * 6 / count == 2 ? 0.1f : 1.0f);   // one weak channel
+    for (std::size_t i = 0; i < count; ++i)
+      values[i] = normal(random_) * (i * 6 / count == 2 ? 0.1f : 1.0f);  // one weak channel
     graph.tensors.back().data.emplace(count * sizeof(float));
     std::memcpy(graph.tensors.back().data->data(), values.data(), count * sizeof(float));
     return id;
   }
-  void node(const std::string& name, fb::OpCode code, std::vector<compiler::TensorId> inputs, int output, compiler::Options options) {
+  void node(const std::string& name, fb::OpCode code, std::vector<compiler::TensorId> inputs, int output,
+            compiler::Options options) {
     compiler::Node made;
     made.name = name;
     made.code = code;
@@ -82,8 +89,10 @@ class SmallGraph {
     made.options = std::move(options);
     graph.nodes.push_back(std::move(made));
   }
-  int layer(const std::string& name, fb::OpCode code, int x, std::vector<std::int32_t> weights, compiler::Options options, std::vector<std::int32_t> shape) {
-    const int w = constant(name + ".w", weights, 0.4f), b = constant(name + ".b", {weights[0]}, 0.3f), y = tensor(name, std::move(shape));
+  int layer(const std::string& name, fb::OpCode code, int x, std::vector<std::int32_t> weights,
+            compiler::Options options, std::vector<std::int32_t> shape) {
+    const int w = constant(name + ".w", weights, 0.4f), b = constant(name + ".b", {weights[0]}, 0.3f),
+              y = tensor(name, std::move(shape));
     node(name, code, {x, w, b}, y, std::move(options));
     return y;
   }

@@ -19,7 +19,8 @@ TEST(QuantizeThreads, AnyNumberGivesTheSameModel) {
     ASSERT_EQ(many->graph.tensors.size(), one->graph.tensors.size());
     for (std::size_t i = 0; i < one->graph.tensors.size(); ++i) {
       EXPECT_EQ(many->graph.tensors[i].data, one->graph.tensors[i].data) << one->graph.tensors[i].name;
-      EXPECT_EQ(many->graph.tensors[i].exponents, one->graph.tensors[i].exponents) << one->graph.tensors[i].name;
+      EXPECT_EQ(many->graph.tensors[i].exponents, one->graph.tensors[i].exponents)
+          << one->graph.tensors[i].name;
     }
   }
 }

@@ -14,42 +14,54 @@ std::string refusal(const Bytes& file) {
 
 Bytes sum(std::int8_t activation) {
   TinyTflite model;
-  const int a = model.tensor(kInt8, {1, 4}, 0.5f, 0), b = model.tensor(kInt8, {1, 4}, 0.25f, 4), y = model.tensor(kInt8, {1, 4}, 0.5f, -10);
-  model.op(Builtin::ADD, {a, b}, {y}, tflite::BuiltinOptions::Add, tflite::CreateArithmeticOptions(model.builder(), activation));
+  const int a = model.tensor(kInt8, {1, 4}, 0.5f, 0), b = model.tensor(kInt8, {1, 4}, 0.25f, 4),
+            y = model.tensor(kInt8, {1, 4}, 0.5f, -10);
+  model.op(Builtin::ADD, {a, b}, {y}, tflite::BuiltinOptions::Add,
+           tflite::CreateArithmeticOptions(model.builder(), activation));
   return model.file({a, b}, {y});
 }
 
 TEST(TfliteImporter, AddsNumbersOfUnequalScales) {
   // Values 1, -20, 60, 3 and 0.5, 1, 30, -1: sums 1.5, -19, 90 (limited), 2.
-  const std::vector<Bytes> inputs{bytes_of<std::int8_t>({2, -40, 120, 6}), bytes_of<std::int8_t>({6, 8, 124, 0})};
+  const std::vector<Bytes> inputs{bytes_of<std::int8_t>({2, -40, 120, 6}),
+                                  bytes_of<std::int8_t>({6, 8, 124, 0})};
   EXPECT_EQ(run<std::int8_t>(sum(0), inputs), (std::vector<std::int8_t>{-7, -48, 127, -6}));
 }
 
 TEST(TfliteImporter, FusedActivationsLimitAtTheirValues) {
-  const std::vector<Bytes> inputs{bytes_of<std::int8_t>({2, -40, 120, 6}), bytes_of<std::int8_t>({6, 8, 124, 0})};
-  EXPECT_EQ(run<std::int8_t>(sum(1), inputs), (std::vector<std::int8_t>{-7, -10, 127, -6}));   // ReLU: 0 is -10
-  EXPECT_EQ(run<std::int8_t>(sum(3), inputs), (std::vector<std::int8_t>{-7, -10, 2, -6}));     // ReLU6: 6 is 2
-  EXPECT_EQ(run<std::int8_t>(sum(2), inputs), (std::vector<std::int8_t>{-8, -12, -8, -8}));    // [-1, 1]
+  const std::vector<Bytes> inputs{bytes_of<std::int8_t>({2, -40, 120, 6}),
+                                  bytes_of<std::int8_t>({6, 8, 124, 0})};
+  EXPECT_EQ(run<std::int8_t>(sum(1), inputs),
+            (std::vector<std::int8_t>{-7, -10, 127, -6}));                                   // ReLU: 0 is -10
+  EXPECT_EQ(run<std::int8_t>(sum(3), inputs), (std::vector<std::int8_t>{-7, -10, 2, -6}));   // ReLU6: 6 is 2
+  EXPECT_EQ(run<std::int8_t>(sum(2), inputs), (std::vector<std::int8_t>{-8, -12, -8, -8}));  // [-1, 1]
   EXPECT_NE(refusal(sum(5)).find("fused activation 5"), std::string::npos);
 }
 
-// EXPAND_DIMS and SQUEEZE in front of a window of 200: shapes follow from the input, whatever the file says of the tensors between.
+// EXPAND_DIMS and SQUEEZE in front of a window of 200: shapes follow from the input, whatever the file says
+// of the tensors between.
 TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
   TinyTflite model;
-  const int x = model.tensor(kFloat, {1, 1}, 0, 0, std::vector<float>(), {-1, -1}), wide = model.tensor(kFloat, {1, 1, 1}, 0, 0), image = model.tensor(kFloat, {1, 1, 1, 1}, 0, 0);
-  const int last = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {-1}), one = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {1});
+  const int x = model.tensor(kFloat, {1, 1}, 0, 0, std::vector<float>(), {-1, -1}),
+            wide = model.tensor(kFloat, {1, 1, 1}, 0, 0), image = model.tensor(kFloat, {1, 1, 1, 1}, 0, 0);
+  const int last = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {-1}),
+            one = model.tensor<std::int32_t>(kInt32, {1}, 0, 0, {1});
   const int pooled = model.tensor(kFloat, {1, 1, 1, 1}, 0, 0), y = model.tensor(kFloat, {1, 1}, 0, 0);
   model.op(Builtin::EXPAND_DIMS, {x, last}, {wide});
   model.op(Builtin::EXPAND_DIMS, {wide, one}, {image});
-  model.op(Builtin::MAX_POOL_2D, {image}, {pooled}, tflite::BuiltinOptions::Pool2D, tflite::CreatePool2DOptions(model.builder(), 1, 100, 1, 200, 1));
-  model.op(Builtin::SQUEEZE, {pooled}, {y}, tflite::BuiltinOptions::Squeeze, tflite::CreateSqueezeOptions(model.builder(), model.builder().CreateVector(std::vector<std::int32_t>{1, -1})));
+  model.op(Builtin::MAX_POOL_2D, {image}, {pooled}, tflite::BuiltinOptions::Pool2D,
+           tflite::CreatePool2DOptions(model.builder(), 1, 100, 1, 200, 1));
+  model.op(Builtin::SQUEEZE, {pooled}, {y}, tflite::BuiltinOptions::Squeeze,
+           tflite::CreateSqueezeOptions(model.builder(),
+                                        model.builder().CreateVector(std::vector<std::int32_t>{1, -1})));
   const Bytes file = model.file({x}, {y});
   const auto shapes_of = [&](const compiler::InputShapes& shapes, std::vector<std::string>* notes = nullptr) {
     const auto graph = compiler::import_tflite(file, all_operators(), shapes, notes);
     if (!graph.ok()) return std::string(graph.status().text());
     std::string text;
     for (const compiler::TensorId id : {graph->inputs[0], graph->outputs[0]}) {
-      for (const std::int32_t dim : graph->tensors[static_cast<std::size_t>(id)].shape) text += std::to_string(dim) + " ";
+      for (const std::int32_t dim : graph->tensors[static_cast<std::size_t>(id)].shape)
+        text += std::to_string(dim) + " ";
     }
     return text;
   };
@@ -66,8 +78,9 @@ TEST(TfliteImporter, OpenAxesGetTheSizeAskedForOrOneThatFits) {
   compiler::InputShapes counted;
   counted.data_elements["t0"] = 400;
   std::vector<std::string> notes;
-  EXPECT_EQ(shapes_of({}, &notes), "1 512 1 4 ");   // 128 is too short
-  EXPECT_EQ(notes, std::vector<std::string>{"input t0 has no fixed size: imported as [1, 512] (--shape says otherwise)"});
+  EXPECT_EQ(shapes_of({}, &notes), "1 512 1 4 ");  // 128 is too short
+  EXPECT_EQ(notes, std::vector<std::string>{
+                       "input t0 has no fixed size: imported as [1, 512] (--shape says otherwise)"});
   notes.clear();
   EXPECT_EQ(shapes_of(asked("t0", {2, 300}), &notes), "2 300 2 2 ");
   EXPECT_TRUE(notes.empty());
@@ -90,17 +103,24 @@ TEST(TfliteImporter, BothGenerationsOfOperatorCodes) {
 
 TEST(TfliteImporter, DenseLayersOfSixteenBitsRoundOnce) {
   TinyTflite model;
-  const int x = model.tensor(kInt16, {1, 2}, 0.5f, 0), w = model.tensor<std::int8_t>(kInt8, {2, 2}, 0.5f, 0, {1, 2, -3, 4});
-  const int b = model.tensor<std::int64_t>(kInt64, {2}, 0.25f, 0, {1, -1}), y = model.tensor(kInt16, {1, 2}, 0.5f, 0);
-  model.op(Builtin::FULLY_CONNECTED, {x, w, b}, {y}, tflite::BuiltinOptions::FullyConnected, tflite::CreateFullyConnectedOptions(model.builder()));
+  const int x = model.tensor(kInt16, {1, 2}, 0.5f, 0),
+            w = model.tensor<std::int8_t>(kInt8, {2, 2}, 0.5f, 0, {1, 2, -3, 4});
+  const int b = model.tensor<std::int64_t>(kInt64, {2}, 0.25f, 0, {1, -1}),
+            y = model.tensor(kInt16, {1, 2}, 0.5f, 0);
+  model.op(Builtin::FULLY_CONNECTED, {x, w, b}, {y}, tflite::BuiltinOptions::FullyConnected,
+           tflite::CreateFullyConnectedOptions(model.builder()));
   // Sums 1000 + 4000 + 1 = 5001 and -3000 + 8000 - 1 = 4999, halves up.
-  EXPECT_EQ(run<std::int16_t>(model.file({x}, {y}), {bytes_of<std::int16_t>({1000, 2000})}), (std::vector<std::int16_t>{2501, 2500}));
+  EXPECT_EQ(run<std::int16_t>(model.file({x}, {y}), {bytes_of<std::int16_t>({1000, 2000})}),
+            (std::vector<std::int16_t>{2501, 2500}));
 }
 
 TEST(TfliteImporter, DynamicRangeQuantizesEachRow) {
   TinyTflite model;
-  const int x = model.tensor(kFloat, {2, 2}, 0, 0), w = model.tensor<std::int8_t>(kInt8, {1, 2}, 0.5f, 0, {2, 4}), y = model.tensor(kFloat, {2, 1}, 0, 0);
-  model.op(Builtin::FULLY_CONNECTED, {x, w, -1}, {y}, tflite::BuiltinOptions::FullyConnected, tflite::CreateFullyConnectedOptions(model.builder()));
+  const int x = model.tensor(kFloat, {2, 2}, 0, 0),
+            w = model.tensor<std::int8_t>(kInt8, {1, 2}, 0.5f, 0, {2, 4}),
+            y = model.tensor(kFloat, {2, 1}, 0, 0);
+  model.op(Builtin::FULLY_CONNECTED, {x, w, -1}, {y}, tflite::BuiltinOptions::FullyConnected,
+           tflite::CreateFullyConnectedOptions(model.builder()));
   // Rows become {127, 64} (1/127 each: 0.5 is 63.5, away from zero) and {0, -127} (8/127 each).
   const auto found = run<float>(model.file({x}, {y}), {bytes_of<float>({1, 0.5f, 0, -8})});
   ASSERT_EQ(found.size(), 2u);
@@ -110,15 +130,18 @@ TEST(TfliteImporter, DynamicRangeQuantizesEachRow) {
 
 TEST(TfliteImporter, RequantizesBetweenTypes) {
   TinyTflite model;
-  const int x = model.tensor(kInt8, {1, 4}, 1.0f / 256, -128), y = model.tensor(kUint8, {1, 4}, 1.0f / 256, 0);
+  const int x = model.tensor(kInt8, {1, 4}, 1.0f / 256, -128),
+            y = model.tensor(kUint8, {1, 4}, 1.0f / 256, 0);
   model.op(Builtin::QUANTIZE, {x}, {y});
-  EXPECT_EQ(run<std::uint8_t>(model.file({x}, {y}), {bytes_of<std::int8_t>({-128, -1, 0, 127})}), (std::vector<std::uint8_t>{0, 127, 128, 255}));
+  EXPECT_EQ(run<std::uint8_t>(model.file({x}, {y}), {bytes_of<std::int8_t>({-128, -1, 0, 127})}),
+            (std::vector<std::uint8_t>{0, 127, 128, 255}));
 }
 
 TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
   TinyTflite model;
   model.custom("another-unit");
-  const int x = model.tensor(kInt8, {1, 4}, 1, 0), y = model.tensor(kInt8, {1, 4}, 1, 0), z = model.tensor(kInt8, {1, 4}, 1, 0);
+  const int x = model.tensor(kInt8, {1, 4}, 1, 0), y = model.tensor(kInt8, {1, 4}, 1, 0),
+            z = model.tensor(kInt8, {1, 4}, 1, 0);
   model.op(Builtin::CUSTOM, {x}, {y});
   model.op(static_cast<Builtin>(120), {y}, {z});
   const std::string text = refusal(model.file({x}, {z}));
@@ -128,14 +151,16 @@ TEST(TfliteImporter, NamesEveryOperatorThatItDoesNotKnow) {
 
 TEST(TfliteImporter, BuffersMustLieInsideTheFile) {
   TinyTflite model;
-  const int x = model.tensor(kFloat, {1, 4}, 0, 0), shape = model.outside({2}, 1'000'000, 8), y = model.tensor(kFloat, {2, 2}, 0, 0);
+  const int x = model.tensor(kFloat, {1, 4}, 0, 0), shape = model.outside({2}, 1'000'000, 8),
+            y = model.tensor(kFloat, {2, 2}, 0, 0);
   model.op(Builtin::RESHAPE, {x, shape}, {y});
   EXPECT_NE(refusal(model.file({x}, {y})).find("8 bytes at 1000000 of a file"), std::string::npos);
 }
 
 TEST(TfliteImporter, TensorsThatNobodyComputesAreAnError) {
   TinyTflite model;
-  const int x = model.tensor(kFloat, {1, 4}, 0, 0), loose = model.tensor(kFloat, {1, 4}, 0, 0), y = model.tensor(kFloat, {1, 4}, 0, 0);
+  const int x = model.tensor(kFloat, {1, 4}, 0, 0), loose = model.tensor(kFloat, {1, 4}, 0, 0),
+            y = model.tensor(kFloat, {1, 4}, 0, 0);
   model.op(Builtin::ADD, {x, loose}, {y});
   EXPECT_NE(refusal(model.file({x}, {y})).find("neither a constant nor computed"), std::string::npos);
 }
@@ -161,8 +186,10 @@ TEST(TfliteImporter, DamagedFilesAreRefusedOrRunButNeverCrash) {
 TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
   TinyTflite made;
   const std::vector<std::uint8_t> commands{'C', 'O', 'P', '1'};
-  const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands), weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
-  const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0), fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
+  const int stream = made.tensor<std::uint8_t>(kUint8, {4}, 0, 0, commands),
+            weights = made.tensor<std::uint8_t>(kUint8, {0}, 0, 0);
+  const int scratch = made.tensor<std::uint8_t>(kUint8, {96}, 0, 0),
+            fast = made.tensor<std::uint8_t>(kUint8, {32}, 0, 0);
   const int x = made.tensor(kInt8, {1, 4}, 0.5f, 3), y = made.tensor(kInt8, {1, 2}, 0.25f, -3);
   made.custom("ethos-u");
   made.op(Builtin::CUSTOM, {stream, weights, scratch, fast, x}, {y});
@@ -172,7 +199,7 @@ TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
   EXPECT_EQ(graph->nodes[0].code, fb::OpCode::delegate);
   const auto& options = std::get<compiler::DelegateOptions>(graph->nodes[0].options);
   EXPECT_EQ(options.kind, "ethos-u");
-  EXPECT_EQ(options.parts, std::vector<std::string>{"command_stream"});   // nothing but commands
+  EXPECT_EQ(options.parts, std::vector<std::string>{"command_stream"});  // nothing but commands
   ASSERT_EQ(graph->nodes[0].inputs.size(), 2u);
   EXPECT_EQ(graph->tensors[static_cast<std::size_t>(graph->nodes[0].inputs[0])].data->size(), 4u);
   const auto number = [&](std::string_view name) {

@@ -24,17 +24,24 @@ enum Type : std::int8_t { kFloat = 0, kInt32 = 2, kUint8 = 3, kInt64 = 4, kInt16
 class TinyTflite {
  public:
   template <class T = std::int8_t>
-  int tensor(Type type, std::vector<std::int32_t> shape, float scale, std::int64_t zero, const std::vector<T>& data = {}, const std::vector<std::int32_t>& signature = {}) {
+  int tensor(Type type, std::vector<std::int32_t> shape, float scale, std::int64_t zero,
+             const std::vector<T>& data = {}, const std::vector<std::int32_t>& signature = {}) {
     std::uint32_t buffer = 0;
     if (!data.empty()) {
       buffer = static_cast<std::uint32_t>(buffers_.size());
-      buffers_.push_back(tflite::CreateBuffer(builder_, builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()), data.size() * sizeof(T))));
+      buffers_.push_back(tflite::CreateBuffer(
+          builder_, builder_.CreateVector(reinterpret_cast<const std::uint8_t*>(data.data()),
+                                          data.size() * sizeof(T))));
     }
-    const auto quantization = scale == 0 ? 0 : tflite::CreateQuantizationParameters(builder_, 0, 0, builder_.CreateVector({scale}), builder_.CreateVector(std::vector<std::int64_t>{zero}));
+    const auto quantization = scale == 0 ? 0
+                                         : tflite::CreateQuantizationParameters(
+                                               builder_, 0, 0, builder_.CreateVector({scale}),
+                                               builder_.CreateVector(std::vector<std::int64_t>{zero}));
     const auto dims = builder_.CreateVector(shape);
     const auto name = builder_.CreateString("t" + std::to_string(tensors_.size()));
     const auto open = signature.empty() ? 0 : builder_.CreateVector(signature);
-    tensors_.push_back(tflite::CreateTensor(builder_, dims, type, buffer, name, quantization, false, 0, open));
+    tensors_.push_back(
+        tflite::CreateTensor(builder_, dims, type, buffer, name, quantization, false, 0, open));
     return static_cast<int>(tensors_.size() - 1);
   }
   // A tensor whose data lies `offset` bytes into the file.
@@ -45,17 +52,24 @@ class TinyTflite {
     return static_cast<int>(tensors_.size() - 1);
   }
   template <class Table = void>
-  void op(Builtin code, std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs, tflite::BuiltinOptions type = tflite::BuiltinOptions::NONE,
-          Offset<Table> options = 0, bool old_code = true) {
+  void op(Builtin code, std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs,
+          tflite::BuiltinOptions type = tflite::BuiltinOptions::NONE, Offset<Table> options = 0,
+          bool old_code = true) {
     const auto number = static_cast<std::int32_t>(code);
-    codes_.push_back(tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(old_code ? number : 0), custom_, 1, old_code ? 0 : number));
+    codes_.push_back(tflite::CreateOperatorCode(builder_, static_cast<std::int8_t>(old_code ? number : 0),
+                                                custom_, 1, old_code ? 0 : number));
     const auto in = builder_.CreateVector(inputs), out = builder_.CreateVector(outputs);
-    ops_.push_back(tflite::CreateOperator(builder_, static_cast<std::uint32_t>(codes_.size() - 1), in, out, type, options.Union()));
+    ops_.push_back(tflite::CreateOperator(builder_, static_cast<std::uint32_t>(codes_.size() - 1), in, out,
+                                          type, options.Union()));
   }
   void custom(const std::string& name) { custom_ = builder_.CreateString(name); }
   Bytes file(std::vector<std::int32_t> inputs, std::vector<std::int32_t> outputs) {
-    const auto graph = tflite::CreateSubGraph(builder_, builder_.CreateVector(tensors_), builder_.CreateVector(inputs), builder_.CreateVector(outputs), builder_.CreateVector(ops_));
-    const auto model = tflite::CreateModel(builder_, 3, builder_.CreateVector(codes_), builder_.CreateVector(std::vector{graph}), 0, builder_.CreateVector(buffers_));
+    const auto graph =
+        tflite::CreateSubGraph(builder_, builder_.CreateVector(tensors_), builder_.CreateVector(inputs),
+                               builder_.CreateVector(outputs), builder_.CreateVector(ops_));
+    const auto model =
+        tflite::CreateModel(builder_, 3, builder_.CreateVector(codes_),
+                            builder_.CreateVector(std::vector{graph}), 0, builder_.CreateVector(buffers_));
     tflite::FinishModelBuffer(builder_, model);
     const auto* first = reinterpret_cast<const std::byte*>(builder_.GetBufferPointer());
     return {first, first + builder_.GetSize()};

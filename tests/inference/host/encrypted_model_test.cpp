@@ -62,11 +62,12 @@ TEST(EncryptedModel, EveryFlippedByteIsNoticed) {
       Bytes damaged = file;
       damaged[at] ^= static_cast<std::byte>(mask);
       ASSERT_NE(refusal(damaged), "accepted") << at;
-      if (at < 4) continue;   // another magic is another kind of file
+      if (at < 4) continue;  // another magic is another kind of file
       Bytes plain(file.size() - kEncryptedHeaderBytes, std::byte{0x55});
       const Bytes untouched = plain, zero(plain.size());
       ASSERT_FALSE(decrypt_model(damaged, &good_key(), plain).ok()) << at;
-      ASSERT_TRUE(plain == untouched || plain == zero) << at << ": something that was not authentic was given out";
+      ASSERT_TRUE(plain == untouched || plain == zero)
+          << at << ": something that was not authentic was given out";
     }
   }
 }
@@ -74,7 +75,8 @@ TEST(EncryptedModel, EveryFlippedByteIsNoticed) {
 TEST(EncryptedModel, EveryTruncationAndExtensionIsNoticed) {
   NEEDS_CRYPTO();
   Bytes file = *encrypt_model(plain_model(), good_key());
-  for (std::size_t size = 0; size < file.size(); ++size) ASSERT_NE(refusal(std::span(file).first(size)), "accepted") << size;
+  for (std::size_t size = 0; size < file.size(); ++size)
+    ASSERT_NE(refusal(std::span(file).first(size)), "accepted") << size;
   file.push_back(std::byte{0});
   EXPECT_NE(refusal(file).find("bytes announced"), std::string::npos) << refusal(file);
 }
@@ -83,7 +85,8 @@ TEST(EncryptedModel, WrongKeyNoKey) {
   NEEDS_CRYPTO();
   const Bytes file = *encrypt_model(plain_model(), good_key());
   const crypto::Key other = std::move(crypto::Key::from_hex("00112233445566778899aabbccddeefe")).value();
-  EXPECT_NE(refusal(file, &other).find("another key, or a changed file"), std::string::npos) << refusal(file, &other);
+  EXPECT_NE(refusal(file, &other).find("another key, or a changed file"), std::string::npos)
+      << refusal(file, &other);
   EXPECT_NE(refusal(file, nullptr).find("there is no key"), std::string::npos) << refusal(file, nullptr);
 }
 
@@ -102,7 +105,8 @@ TEST(EncryptedModel, RefusedByWhatOnlyReadsPlainOnes) {
   std::copy(file.begin(), file.end(), copy);
   const auto model = Model::open({copy, file.size()});
   EXPECT_EQ(model.status().code(), Code::unsupported);
-  EXPECT_NE(model.status().text().find("an encrypted model file (RNLE)"), std::string::npos) << model.status().text();
+  EXPECT_NE(model.status().text().find("an encrypted model file (RNLE)"), std::string::npos)
+      << model.status().text();
 }
 
 TEST(EncryptedModel, WithoutMbedTlsItIsRefused) {

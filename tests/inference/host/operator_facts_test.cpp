@@ -25,7 +25,8 @@ TEST(OperatorFacts, ThePageIsUpToDate) {
 TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
   std::set<std::pair<int, int>> seen;
   for (const OperatorDefinition* definition : all_operators()) {
-    EXPECT_TRUE(seen.emplace(static_cast<int>(definition->code), definition->version).second) << definition->name;
+    EXPECT_TRUE(seen.emplace(static_cast<int>(definition->code), definition->version).second)
+        << definition->name;
     EXPECT_EQ(definition->name, fb::EnumNameOpCode(definition->code));
     EXPECT_NE(definition->check, nullptr) << definition->name;
     EXPECT_NE(definition->stream, nullptr) << definition->name;
@@ -33,7 +34,8 @@ TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
   }
   // Every code of the format has an operator, but for that of the applications' own.
   for (int code = 1; code <= static_cast<int>(fb::OpCode::MAX); ++code) {
-    EXPECT_EQ(seen.contains({code, 1}), static_cast<fb::OpCode>(code) != fb::OpCode::custom) << fb::EnumNameOpCode(static_cast<fb::OpCode>(code));
+    EXPECT_EQ(seen.contains({code, 1}), static_cast<fb::OpCode>(code) != fb::OpCode::custom)
+        << fb::EnumNameOpCode(static_cast<fb::OpCode>(code));
   }
 }
 

@@ -30,11 +30,15 @@ std::vector<Case> cases() {
       {fb::OpCode::sigmoid, sigmoid, {}},
       {fb::OpCode::tanh, [](double x) { return std::tanh(x); }, {}},
       {fb::OpCode::swish, [](double x) { return x * sigmoid(x); }, {}},
-      {fb::OpCode::hard_sigmoid, [](double x) { return std::min(1.0, std::max(0.0, 0.25f * x + 0.5)); }, FunctionOptions{0.25f, 0.5f}},
+      {fb::OpCode::hard_sigmoid, [](double x) { return std::min(1.0, std::max(0.0, 0.25f * x + 0.5)); },
+       FunctionOptions{0.25f, 0.5f}},
       {fb::OpCode::hard_swish, [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }, {}},
-      {fb::OpCode::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, FunctionOptions{}},
+      {fb::OpCode::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
+       FunctionOptions{}},
       {fb::OpCode::gelu,
-       [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x))); },
+       [](double x) {
+         return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+       },
        FunctionOptions{0, 0, true}},
       {fb::OpCode::elu, [](double x) { return x > 0 ? x : 1.5 * std::expm1(x); }, FunctionOptions{1.5f}},
       {fb::OpCode::leaky_relu, [](double x) { return x >= 0 ? x : 0.125 * x; }, FunctionOptions{0.125f}},
@@ -44,10 +48,12 @@ std::vector<Case> cases() {
   };
 }
 
-// Where there are vector kernels in float32 (kernels/float_kernels.h) three units in the last place, else the nearest float or its neighbour.
+// Where there are vector kernels in float32 (kernels/float_kernels.h) three units in the last place, else the
+// nearest float or its neighbour.
 TEST(FunctionOperators, FloatsAreCloseToExact) {
   for (const Case& one : cases()) {
-    const bool in_floats = one.code == fb::OpCode::exp || one.code == fb::OpCode::sigmoid || one.code == fb::OpCode::tanh || one.code == fb::OpCode::swish;
+    const bool in_floats = one.code == fb::OpCode::exp || one.code == fb::OpCode::sigmoid ||
+                           one.code == fb::OpCode::tanh || one.code == fb::OpCode::swish;
     const double relative = in_floats ? 3.6e-7 : 6.1e-8;
     OneOperator op;
     op.node(one.code, {op.input<float>({1, 50, 8})}, {op.output<float>({1, 50, 8})}, one.options);
@@ -60,15 +66,19 @@ TEST(FunctionOperators, FloatsAreCloseToExact) {
       if (std::isnan(expected)) {
         EXPECT_TRUE(std::isnan(y[i])) << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
       } else {
-        EXPECT_NEAR(y[i], expected, std::abs(expected) * relative + 2e-14) << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
+        EXPECT_NEAR(y[i], expected, std::abs(expected) * relative + 2e-14)
+            << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
       }
     }
   }
 }
 
 TEST(FunctionOperators, EndsOfTheNumberRange) {
-  const auto value = [](kernels::Function function, float x) { return kernels::evaluate({function, 1, 0}, x); };
-  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const auto value = [](kernels::Function function, float x) {
+    return kernels::evaluate({function, 1, 0}, x);
+  };
+  const float infinity = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
   using kernels::Function;
   EXPECT_EQ(value(Function::exp, infinity), infinity);
   EXPECT_EQ(value(Function::exp, -infinity), 0);
@@ -86,8 +96,10 @@ TEST(FunctionOperators, EndsOfTheNumberRange) {
   EXPECT_EQ(value(Function::gelu_tanh, -1e30f), 0);
   EXPECT_EQ(value(Function::softplus, 1e30f), 1e30f);
   EXPECT_EQ(value(Function::elu, -infinity), -1);
-  for (const Function function : {Function::exp, Function::log, Function::sqrt, Function::sigmoid, Function::tanh, Function::swish, Function::gelu,
-                                  Function::gelu_tanh, Function::elu, Function::mish, Function::softplus, Function::erf, Function::hard_swish}) {
+  for (const Function function :
+       {Function::exp, Function::log, Function::sqrt, Function::sigmoid, Function::tanh, Function::swish,
+        Function::gelu, Function::gelu_tanh, Function::elu, Function::mish, Function::softplus, Function::erf,
+        Function::hard_swish}) {
     EXPECT_TRUE(std::isnan(value(function, nan))) << static_cast<int>(function);
   }
 }
@@ -96,17 +108,20 @@ TEST(FunctionOperators, EndsOfTheNumberRange) {
 template <class T>
 void check_integers(int x_exponent, int y_exponent) {
   std::vector<T> x;
-  for (int i = std::numeric_limits<T>::min(); i <= std::numeric_limits<T>::max(); ++i) x.push_back(static_cast<T>(i));
+  for (int i = std::numeric_limits<T>::min(); i <= std::numeric_limits<T>::max(); ++i)
+    x.push_back(static_cast<T>(i));
   const auto frames = static_cast<std::int32_t>(x.size() / 64);
   for (const auto rounding : {kernels::Rounding::half_up, kernels::Rounding::half_even}) {
     for (const Case& one : cases()) {
       OneOperator op;
-      op.node(one.code, {op.input<T>({1, frames, 64}, x_exponent)}, {op.output<T>({1, frames, 64}, y_exponent)}, one.options, 1, rounding);
+      op.node(one.code, {op.input<T>({1, frames, 64}, x_exponent)},
+              {op.output<T>({1, frames, 64}, y_exponent)}, one.options, 1, rounding);
       const auto y = values_of<T>(op.run({bytes_of(x)})[0]);
       ASSERT_EQ(y.size(), x.size());
       for (std::size_t i = 0; i < x.size(); ++i) {
         const auto real = static_cast<float>(one.function(std::ldexp(static_cast<double>(x[i]), x_exponent)));
-        ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(static_cast<double>(real), -y_exponent), rounding))) << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
+        ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(static_cast<double>(real), -y_exponent), rounding)))
+            << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
       }
     }
   }

@@ -15,7 +15,9 @@ constexpr int kFrames = 5, kChannels = 19;
 
 double value(DType dtype, const Bytes& data, std::size_t i, int exponent) {
   if (dtype == DType::float32) return test::from_bytes<float>(data)[i];
-  return std::ldexp(dtype == DType::int8 ? test::from_bytes<std::int8_t>(data)[i] : test::from_bytes<std::int16_t>(data)[i], exponent);
+  return std::ldexp(
+      dtype == DType::int8 ? test::from_bytes<std::int8_t>(data)[i] : test::from_bytes<std::int16_t>(data)[i],
+      exponent);
 }
 
 // y[frame] = gain * (x - mean) / norm + offset with what each normalization takes for mean and norm.
@@ -32,7 +34,9 @@ void check(fb::OpCode code, DType dtype, NormOptions options) {
   test.graph.outputs = {y};
   const Bytes data = test.random_values(dtype, kFrames * kChannels, 120);
   const Bytes found = test.whole({data})[0];
-  const auto factor = [&](std::size_t position, std::size_t i) { return value(dtype, *test.graph.tensors[static_cast<std::size_t>(inputs[position])].data, i, e); };
+  const auto factor = [&](std::size_t position, std::size_t i) {
+    return value(dtype, *test.graph.tensors[static_cast<std::size_t>(inputs[position])].data, i, e);
+  };
   for (std::size_t t = 0; t < kFrames; ++t) {
     double mean = 0, squares = 0, absolute = 0;
     const auto x = [&](std::size_t c) { return value(dtype, data, t * kChannels + c, e); };
@@ -41,14 +45,17 @@ void check(fb::OpCode code, DType dtype, NormOptions options) {
       squares += (x(c) - mean) * (x(c) - mean);
       absolute += std::abs(x(c));
     }
-    const double norm = code != fb::OpCode::lp_norm ? std::sqrt(squares / kChannels + options.epsilon) : options.p == 1 ? absolute : std::sqrt(squares);
+    const double norm = code != fb::OpCode::lp_norm ? std::sqrt(squares / kChannels + options.epsilon)
+                        : options.p == 1            ? absolute
+                                                    : std::sqrt(squares);
     for (std::size_t c = 0; c < kChannels; ++c) {
       double expected = (x(c) - mean) / norm;
       if (inputs.size() > 1) expected *= factor(1, c);
       if (inputs.size() > 2) expected += factor(2, c);
       const double step = dtype == DType::float32 ? 0 : std::ldexp(1.0, ey);
       const double most = step == 0 ? 1e9 : (dtype == DType::int8 ? 127 : 32767) * step;
-      EXPECT_NEAR(value(dtype, found, t * kChannels + c, ey), std::clamp(expected, -most, most), 0.501 * step + 1e-5 + (step > 0 ? step * 0.01 : 0))
+      EXPECT_NEAR(value(dtype, found, t * kChannels + c, ey), std::clamp(expected, -most, most),
+                  0.501 * step + 1e-5 + (step > 0 ? step * 0.01 : 0))
           << fb::EnumNameOpCode(code) << ' ' << name_of(dtype) << " frame " << t << " channel " << c;
     }
   }
@@ -75,11 +82,13 @@ TEST(Norm, ZerosStayZeros) {
 TEST(Norm, RefusesToNormalizeOverTime) {
   StreamCase test;
   const Id x = test.input(DType::float32, {1, 6, 4}), y = test.tensor(DType::float32, {1, 6, 4});
-  test.node(fb::OpCode::layer_norm, {x, test.random_constant(DType::float32, {6, 4})}, {y}, NormOptions{1, 1e-5f, 2});
+  test.node(fb::OpCode::layer_norm, {x, test.random_constant(DType::float32, {6, 4})}, {y},
+            NormOptions{1, 1e-5f, 2});
   test.graph.outputs = {y};
   EXPECT_NE(test.refusal().find("normalizes over the whole recording"), std::string::npos) << test.refusal();
   std::get<NormOptions>(test.graph.nodes[0].options).axis = 2;
-  EXPECT_NE(test.refusal().find("the scale is not a constant of 4 elements"), std::string::npos) << test.refusal();
+  EXPECT_NE(test.refusal().find("the scale is not a constant of 4 elements"), std::string::npos)
+      << test.refusal();
 }
 
 }  // namespace

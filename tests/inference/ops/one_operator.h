@@ -26,12 +26,18 @@ inline std::size_t elements_of(const Dims& shape) {
 
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::float32;
-  else if constexpr (std::is_same_v<T, std::int8_t>) return DType::int8;
-  else if constexpr (std::is_same_v<T, std::int16_t>) return DType::int16;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return DType::int32;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return DType::int64;
-  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::float32;
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return DType::int8;
+  else if constexpr (std::is_same_v<T, std::int16_t>)
+    return DType::int16;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return DType::int32;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return DType::int64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
 }
 
 template <class T>
@@ -86,7 +92,8 @@ inline double rounded(double value, kernels::Rounding rounding) {
 template <class T>
 T saturated(double value) {
   if (value != value) return 0;
-  return static_cast<T>(std::min<double>(std::numeric_limits<T>::max(), std::max<double>(std::numeric_limits<T>::min(), value)));
+  return static_cast<T>(std::min<double>(std::numeric_limits<T>::max(),
+                                         std::max<double>(std::numeric_limits<T>::min(), value)));
 }
 
 class OneOperator {
@@ -120,9 +127,11 @@ class OneOperator {
     graph.outputs.push_back(id);
     return id;
   }
-  void node(fb::OpCode code, std::vector<compiler::TensorId> inputs, std::vector<compiler::TensorId> outputs, compiler::Options options = {},
-            int version = 1, kernels::Rounding rounding = kernels::Rounding::half_up) {
-    graph.nodes.push_back({"the operator", code, version, std::move(inputs), std::move(outputs), std::move(options), rounding});
+  void node(fb::OpCode code, std::vector<compiler::TensorId> inputs, std::vector<compiler::TensorId> outputs,
+            compiler::Options options = {}, int version = 1,
+            kernels::Rounding rounding = kernels::Rounding::half_up) {
+    graph.nodes.push_back(
+        {"the operator", code, version, std::move(inputs), std::move(outputs), std::move(options), rounding});
   }
 
   // Outputs of the whole clip. Where the graph streams, blocks of several sizes must give the same bytes.
@@ -134,7 +143,8 @@ class OneOperator {
     EXPECT_TRUE(whole.ok()) << whole.status().text();
     if (!whole.ok()) return std::vector<Bytes>(graph.outputs.size());
     const auto& refusals = (*runnable)->written().refusals;
-    EXPECT_TRUE(!must_stream || (*runnable)->streams()) << (refusals.empty() ? "it has no plan" : refusals[0]);
+    EXPECT_TRUE(!must_stream || (*runnable)->streams())
+        << (refusals.empty() ? "it has no plan" : refusals[0]);
     if (!(*runnable)->streams()) return *whole;
     // Blocks of such outputs are not simply one behind the other.
     const Model& model = (*runnable)->model();

@@ -38,18 +38,21 @@ const Shapes kShapes[] = {{{1, 9, 6}, {1, 9, 6}, {1, 9, 6}},
                           {{1, 9, 1, 5}, {1, 9, 3, 1}, {1, 9, 3, 5}}};
 
 template <class T>
-void check_arithmetic(fb::OpCode code, int version, int ea, int eb, int ey, const std::function<double(double, double)>& value) {
+void check_arithmetic(fb::OpCode code, int version, int ea, int eb, int ey,
+                      const std::function<double(double, double)>& value) {
   for (const Shapes& shapes : kShapes) {
     for (const Rounding rounding : kRoundings) {
       OneOperator op;
-      op.node(code, {op.input<T>(shapes.a, ea), op.input<T>(shapes.b, eb)}, {op.output<T>(shapes.y, ey)}, compiler::BinaryOptions{}, version, rounding);
+      op.node(code, {op.input<T>(shapes.a, ea), op.input<T>(shapes.b, eb)}, {op.output<T>(shapes.y, ey)},
+              compiler::BinaryOptions{}, version, rounding);
       auto a = random_integers<T>(elements_of(shapes.a), 1), b = random_integers<T>(elements_of(shapes.b), 2);
       b[0] = 0;
       const auto y = values_of<T>(op.run({bytes_of(a), bytes_of(b)})[0]);
       for (std::size_t i = 0; i < y.size(); ++i) {
         const T p = a[position(i, shapes.y, shapes.a)], q = b[position(i, shapes.y, shapes.b)];
         const double scaled = value(p, q);
-        ASSERT_EQ(y[i], saturated<T>(rounded(scaled, rounding))) << fb::EnumNameOpCode(code) << ' ' << int{p} << ' ' << int{q};
+        ASSERT_EQ(y[i], saturated<T>(rounded(scaled, rounding)))
+            << fb::EnumNameOpCode(code) << ' ' << int{p} << ' ' << int{q};
       }
     }
   }
@@ -57,14 +60,18 @@ void check_arithmetic(fb::OpCode code, int version, int ea, int eb, int ey, cons
 
 TEST(PairOperators, DivisionOfIntegers) {
   // In float32: the quotient of the integers, then the power of two.
-  const auto quotient = [](double p, double q) { return p == 0 ? 0 : std::ldexp(static_cast<double>(static_cast<float>(p) / static_cast<float>(q)), 3); };
+  const auto quotient = [](double p, double q) {
+    return p == 0 ? 0 : std::ldexp(static_cast<double>(static_cast<float>(p) / static_cast<float>(q)), 3);
+  };
   check_arithmetic<std::int8_t>(fb::OpCode::div, 1, -3, -2, -4, quotient);
   check_arithmetic<std::int16_t>(fb::OpCode::div, 1, -3, -2, -4, quotient);
 }
 
 TEST(PairOperators, RemaindersOfIntegers) {
   const auto fmod = [](double p, double q) { return q == 0 ? 0 : std::fmod(p * 0.125, q * 0.25) * 4; };
-  const auto floored = [](double p, double q) { return q == 0 ? 0 : (p * 0.125 - std::floor(p * 0.125 / (q * 0.25)) * q * 0.25) * 4; };
+  const auto floored = [](double p, double q) {
+    return q == 0 ? 0 : (p * 0.125 - std::floor(p * 0.125 / (q * 0.25)) * q * 0.25) * 4;
+  };
   check_arithmetic<std::int8_t>(fb::OpCode::mod, 1, -3, -2, -2, fmod);
   check_arithmetic<std::int16_t>(fb::OpCode::mod, 1, -3, -2, -2, fmod);
   check_arithmetic<std::int8_t>(fb::OpCode::mod, 2, -3, -2, -2, floored);
@@ -84,7 +91,8 @@ void check_prelu(const Dims& shape, const Dims& slopes_shape) {
   for (const Rounding rounding : kRoundings) {
     OneOperator op;
     const auto slopes = random_integers<T>(elements_of(slopes_shape), 3);
-    op.node(fb::OpCode::prelu, {op.input<T>(shape, -4), op.constant<T>(slopes, slopes_shape, -6)}, {op.output<T>(shape, -3)}, {}, 1, rounding);
+    op.node(fb::OpCode::prelu, {op.input<T>(shape, -4), op.constant<T>(slopes, slopes_shape, -6)},
+            {op.output<T>(shape, -3)}, {}, 1, rounding);
     const auto x = random_integers<T>(elements_of(shape), 4);
     const auto y = values_of<T>(op.run({bytes_of(x)})[0]);
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -94,7 +102,10 @@ void check_prelu(const Dims& shape, const Dims& slopes_shape) {
   }
 }
 TEST(PairOperators, PreluRoundsWithEveryFormOfSlopes) {
-  for (const auto& [shape, slopes] : {std::pair<Dims, Dims>{{1, 20, 6}, {6}}, {{1, 20, 6}, {1}}, {{1, 12, 4, 5}, {5}}, {{1, 12, 4, 5}, {4, 1}}}) {
+  for (const auto& [shape, slopes] : {std::pair<Dims, Dims>{{1, 20, 6}, {6}},
+                                      {{1, 20, 6}, {1}},
+                                      {{1, 12, 4, 5}, {5}},
+                                      {{1, 12, 4, 5}, {4, 1}}}) {
     check_prelu<std::int8_t>(shape, slopes);
     check_prelu<std::int16_t>(shape, slopes);
   }
@@ -103,22 +114,30 @@ TEST(PairOperators, PreluRoundsWithEveryFormOfSlopes) {
 TEST(PairOperators, Floats) {
   using compiler::BinaryOptions;
   const std::pair<fb::OpCode, std::function<float(float, float)>> all[] = {
-      {fb::OpCode::add, [](float p, float q) { return p + q; }}, {fb::OpCode::sub, [](float p, float q) { return p - q; }},
-      {fb::OpCode::mul, [](float p, float q) { return p * q; }}, {fb::OpCode::div, [](float p, float q) { return p / q; }},
-      {fb::OpCode::max, [](float p, float q) { return p > q ? p : q; }}, {fb::OpCode::min, [](float p, float q) { return p < q ? p : q; }},
-      {fb::OpCode::mod, [](float p, float q) { return std::fmod(p, q); }}, {fb::OpCode::prelu, [](float p, float q) { return p < 0 ? p * q : p; }}};
+      {fb::OpCode::add, [](float p, float q) { return p + q; }},
+      {fb::OpCode::sub, [](float p, float q) { return p - q; }},
+      {fb::OpCode::mul, [](float p, float q) { return p * q; }},
+      {fb::OpCode::div, [](float p, float q) { return p / q; }},
+      {fb::OpCode::max, [](float p, float q) { return p > q ? p : q; }},
+      {fb::OpCode::min, [](float p, float q) { return p < q ? p : q; }},
+      {fb::OpCode::mod, [](float p, float q) { return std::fmod(p, q); }},
+      {fb::OpCode::prelu, [](float p, float q) { return p < 0 ? p * q : p; }}};
   for (const auto& [code, function] : all) {
     for (const bool relu : {false, true}) {
       for (const Shapes& shapes : kShapes) {
         if (code == fb::OpCode::prelu && (relu || shapes.a != shapes.y)) continue;
         OneOperator op;
         compiler::Options options;
-        if (code != fb::OpCode::prelu) options = BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none};
-        op.node(code, {op.input<float>(shapes.a), op.input<float>(shapes.b)}, {op.output<float>(shapes.y)}, options);
-        const auto a = random_values<float>(elements_of(shapes.a), -3, 3, 5), b = random_values<float>(elements_of(shapes.b), -3, 3, 6);
+        if (code != fb::OpCode::prelu)
+          options = BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none};
+        op.node(code, {op.input<float>(shapes.a), op.input<float>(shapes.b)}, {op.output<float>(shapes.y)},
+                options);
+        const auto a = random_values<float>(elements_of(shapes.a), -3, 3, 5),
+                   b = random_values<float>(elements_of(shapes.b), -3, 3, 6);
         const auto y = values_of<float>(op.run({bytes_of(a), bytes_of(b)})[0]);
         for (std::size_t i = 0; i < y.size(); ++i) {
-          const float value = function(a[position(i, shapes.y, shapes.a)], b[position(i, shapes.y, shapes.b)]);
+          const float value =
+              function(a[position(i, shapes.y, shapes.a)], b[position(i, shapes.y, shapes.b)]);
           ASSERT_EQ(y[i], relu && value < 0 ? 0 : value) << fb::EnumNameOpCode(code);
         }
       }
@@ -127,9 +146,11 @@ TEST(PairOperators, Floats) {
 }
 
 TEST(PairOperators, PowersOfFloats) {
-  const std::vector<float> a = {2, 2, -2, -2, 0, 0, 1.5f, 9, -8, 3, 0, 10}, b = {3, -2, 3, 2, 0, 2, 2.5f, 0.5f, 1.0f / 3, 1, -1, 38};
+  const std::vector<float> a = {2, 2, -2, -2, 0, 0, 1.5f, 9, -8, 3, 0, 10},
+                           b = {3, -2, 3, 2, 0, 2, 2.5f, 0.5f, 1.0f / 3, 1, -1, 38};
   OneOperator op;
-  op.node(fb::OpCode::pow, {op.input<float>({1, 12}), op.input<float>({1, 12})}, {op.output<float>({1, 12})}, compiler::BinaryOptions{});
+  op.node(fb::OpCode::pow, {op.input<float>({1, 12}), op.input<float>({1, 12})}, {op.output<float>({1, 12})},
+          compiler::BinaryOptions{});
   const auto y = values_of<float>(op.run({bytes_of(a), bytes_of(b)})[0]);
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto expected = static_cast<float>(std::pow(static_cast<double>(a[i]), static_cast<double>(b[i])));
@@ -144,16 +165,21 @@ TEST(PairOperators, PowersOfFloats) {
 template <class T>
 void check_comparisons(int ea, int eb) {
   const std::pair<fb::OpCode, std::function<bool(double, double)>> all[] = {
-      {fb::OpCode::equal, std::equal_to<>()},   {fb::OpCode::greater, std::greater<>()}, {fb::OpCode::greater_or_equal, std::greater_equal<>()},
-      {fb::OpCode::less, std::less<>()},        {fb::OpCode::less_or_equal, std::less_equal<>()}};
+      {fb::OpCode::equal, std::equal_to<>()},
+      {fb::OpCode::greater, std::greater<>()},
+      {fb::OpCode::greater_or_equal, std::greater_equal<>()},
+      {fb::OpCode::less, std::less<>()},
+      {fb::OpCode::less_or_equal, std::less_equal<>()}};
   for (const auto& [code, function] : all) {
     for (const Shapes& shapes : kShapes) {
       OneOperator op;
       op.node(code, {op.input<T>(shapes.a, ea), op.input<T>(shapes.b, eb)}, {op.output<bool>(shapes.y)});
-      const auto a = random_values<T>(elements_of(shapes.a), -8, 8, 7), b = random_values<T>(elements_of(shapes.b), -8, 8, 8);
+      const auto a = random_values<T>(elements_of(shapes.a), -8, 8, 7),
+                 b = random_values<T>(elements_of(shapes.b), -8, 8, 8);
       const auto y = truths_of(op.run({bytes_of(a), bytes_of(b)})[0]);
       for (std::size_t i = 0; i < y.size(); ++i) {
-        const double p = std::ldexp(static_cast<double>(a[position(i, shapes.y, shapes.a)]), ea), q = std::ldexp(static_cast<double>(b[position(i, shapes.y, shapes.b)]), eb);
+        const double p = std::ldexp(static_cast<double>(a[position(i, shapes.y, shapes.a)]), ea),
+                     q = std::ldexp(static_cast<double>(b[position(i, shapes.y, shapes.b)]), eb);
         ASSERT_EQ(y[i], function(p, q)) << fb::EnumNameOpCode(code) << ' ' << p << ' ' << q;
       }
     }
@@ -168,28 +194,33 @@ TEST(PairOperators, ComparisonsAreExactWhateverTheExponents) {
 }
 
 TEST(PairOperators, Logic) {
-  const std::pair<fb::OpCode, std::function<bool(bool, bool)>> all[] = {{fb::OpCode::logical_and, std::logical_and<>()},
-                                                                       {fb::OpCode::logical_or, std::logical_or<>()},
-                                                                       {fb::OpCode::logical_xor, std::not_equal_to<>()},
-                                                                       {fb::OpCode::equal, std::equal_to<>()}};
-  const Bytes a{std::byte{0}, std::byte{0}, std::byte{1}, std::byte{1}, std::byte{2}}, b{std::byte{0}, std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}};
+  const std::pair<fb::OpCode, std::function<bool(bool, bool)>> all[] = {
+      {fb::OpCode::logical_and, std::logical_and<>()},
+      {fb::OpCode::logical_or, std::logical_or<>()},
+      {fb::OpCode::logical_xor, std::not_equal_to<>()},
+      {fb::OpCode::equal, std::equal_to<>()}};
+  const Bytes a{std::byte{0}, std::byte{0}, std::byte{1}, std::byte{1}, std::byte{2}},
+      b{std::byte{0}, std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}};
   for (const auto& [code, function] : all) {
     OneOperator op;
     op.node(code, {op.input<bool>({1, 5}), op.input<bool>({1, 5})}, {op.output<bool>({1, 5})});
     const Bytes y = op.run({a, b})[0];
-    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], std::byte{function(a[i] != std::byte{0}, b[i] != std::byte{0})}) << i;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      EXPECT_EQ(y[i], std::byte{function(a[i] != std::byte{0}, b[i] != std::byte{0})}) << i;
   }
 }
 
 TEST(PairOperators, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::div, {op.input<float>({1, 4, 2}), op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})}, compiler::BinaryOptions{});
+    op.node(fb::OpCode::div, {op.input<float>({1, 4, 2}), op.input<float>({1, 4, 3})},
+            {op.output<float>({1, 4, 3})}, compiler::BinaryOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("dimensions 2 and 3 on axis 2 do not go together"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::pow, {op.input<float>({1, 4}), op.input<std::int8_t>({1, 4})}, {op.output<float>({1, 4})}, compiler::BinaryOptions{});
+    op.node(fb::OpCode::pow, {op.input<float>({1, 4}), op.input<std::int8_t>({1, 4})},
+            {op.output<float>({1, 4})}, compiler::BinaryOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("inputs float32 and int8, expected one type"));
   }
   {
@@ -204,17 +235,21 @@ TEST(PairOperators, WrongGraphsAreRefusedInASentence) {
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::logical_or, {op.input<bool>({1, 4}), op.input<float>({1, 4})}, {op.output<bool>({1, 4})});
+    op.node(fb::OpCode::logical_or, {op.input<bool>({1, 4}), op.input<float>({1, 4})},
+            {op.output<bool>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("expected bool"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::prelu, {op.input<float>({1, 4}), op.constant<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})}, {op.output<float>({1, 4})});
+    op.node(fb::OpCode::prelu,
+            {op.input<float>({1, 4}), op.constant<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})},
+            {op.output<float>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("expected [2,4]"));
   }
   {
-    OneOperator op;   // a constant for each frame of a recording of fixed length
-    op.node(fb::OpCode::greater, {op.input<float>({1, 4, 2}), op.constant<float>({1, 2, 3, 4}, {1, 4, 1})}, {op.output<bool>({1, 4, 2})});
+    OneOperator op;  // a constant for each frame of a recording of fixed length
+    op.node(fb::OpCode::greater, {op.input<float>({1, 4, 2}), op.constant<float>({1, 2, 3, 4}, {1, 4, 1})},
+            {op.output<bool>({1, 4, 2})});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("combines the stream with a constant of 4 frames"));
   }
 }

@@ -1,4 +1,5 @@
-// Depth to space, space to depth, insert zeros, expand, resize: against formulas over indices, streamed equals whole, refusals.
+// Depth to space, space to depth, insert zeros, expand, resize: against formulas over indices, streamed
+// equals whole, refusals.
 #include <algorithm>
 #include <cmath>
 
@@ -29,7 +30,8 @@ TEST(Rearrange, DepthToSpaceAndBack) {
     for (std::size_t h = 0; h < H * b; ++h) {
       for (std::size_t w = 0; w < W * b; ++w) {
         for (std::size_t c = 0; c < C; ++c) {
-          const std::size_t place = h % b * b + w % b, channel = channel_major ? c * b * b + place : place * C + c;
+          const std::size_t place = h % b * b + w % b,
+                            channel = channel_major ? c * b * b + place : place * C + c;
           ASSERT_EQ(found[(h * W * b + w) * C + c], data[(h / b * W + w / b) * C * b * b + channel]);
         }
       }
@@ -48,7 +50,8 @@ TEST(Rearrange, SpaceToDepthStreamsBehindALookAhead) {
   for (unsigned seed = 1; seed <= 8; ++seed) {
     StreamCase test(seed);
     const int b = test.pick(1, 4);
-    const Id x = test.input(DType::int8, {1, 12, 4}, -5), a = test.conv(x, 4, 1, test.pick(0, 3), -5), image = test.tensor(DType::int8, {1, 12, 4, 1}, -5);
+    const Id x = test.input(DType::int8, {1, 12, 4}, -5), a = test.conv(x, 4, 1, test.pick(0, 3), -5),
+             image = test.tensor(DType::int8, {1, 12, 4, 1}, -5);
     test.node(fb::OpCode::reshape, {a}, {image});
     const Id y = test.tensor(DType::int8, {1, 12 / b, 4 / b, b * b}, -4);
     test.node(fb::OpCode::space_to_depth, {image}, {y}, compiler::BlockOptions{b, false});
@@ -67,7 +70,8 @@ TEST(Rearrange, InsertZeros) {
   for (std::size_t h = 0; h < 6; ++h) {
     for (std::size_t w = 0; w < 3; ++w) {
       for (std::size_t c = 0; c < 2; ++c) {
-        const int doubled = h % 2 == 0 && w % 2 == 0 ? 2 * data[(h / 2 * 2 + w / 2) * 2 + c] : 0;   // one exponent lower
+        const int doubled =
+            h % 2 == 0 && w % 2 == 0 ? 2 * data[(h / 2 * 2 + w / 2) * 2 + c] : 0;  // one exponent lower
         EXPECT_EQ(found[(h * 3 + w) * 2 + c], std::clamp(doubled, -128, 127)) << h << ' ' << w << ' ' << c;
       }
     }
@@ -80,8 +84,9 @@ TEST(Rearrange, Expand) {
   const Id x = test.input(DType::int8, {1, 4, 1}, -5), y = test.tensor(DType::int8, {2, 4, 3}, -5);
   test.node(fb::OpCode::expand, {x}, {y});
   test.graph.outputs = {y};
-  EXPECT_EQ(test::from_bytes<std::int8_t>(test.whole({test::to_bytes(std::vector<std::int8_t>{1, 2, 3, 4})})[0]),
-            (std::vector<std::int8_t>{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}));
+  EXPECT_EQ(
+      test::from_bytes<std::int8_t>(test.whole({test::to_bytes(std::vector<std::int8_t>{1, 2, 3, 4})})[0]),
+      (std::vector<std::int8_t>{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4}));
   test.check({0, 1, 5}, "expand");
 }
 
@@ -90,7 +95,8 @@ TEST(Resize, StreamedEqualsWhole) {
   for (unsigned seed = 1; seed <= 24; ++seed) {
     StreamCase test(seed);
     const int factor = test.pick(1, 5), ahead = test.pick(0, 2);
-    const Id x = test.input(DType::int8, {1, 9, 3}, -5), a = test.conv(x, 3, 0, ahead, -5), y = test.tensor(DType::int8, {1, 9 * factor, 3}, test.pick(-6, -4));
+    const Id x = test.input(DType::int8, {1, 9, 3}, -5), a = test.conv(x, 3, 0, ahead, -5),
+             y = test.tensor(DType::int8, {1, 9 * factor, 3}, test.pick(-6, -4));
     compiler::ResizeOptions o;
     o.mode = seed % 3 == 0 ? fb::ResizeMode::nearest : fb::ResizeMode::linear;
     o.coordinates = seed % 3 == 1 ? fb::ResizeCoordinates::half_pixel : fb::ResizeCoordinates::asymmetric;
@@ -101,18 +107,26 @@ TEST(Resize, StreamedEqualsWhole) {
 }
 
 TEST(Resize, IsTheFormula) {
-  struct Sizes { int height, width, to_height, to_width; };
+  struct Sizes {
+    int height, width, to_height, to_width;
+  };
   for (const Sizes& s : {Sizes{4, 5, 8, 10}, {4, 5, 7, 3}, {1, 6, 1, 13}, {6, 1, 3, 4}}) {
-    for (const auto coordinates : {fb::ResizeCoordinates::asymmetric, fb::ResizeCoordinates::half_pixel, fb::ResizeCoordinates::align_corners}) {
+    for (const auto coordinates : {fb::ResizeCoordinates::asymmetric, fb::ResizeCoordinates::half_pixel,
+                                   fb::ResizeCoordinates::align_corners}) {
       StreamCase test(3);
-      const Id x = test.input(DType::float32, {1, s.height, s.width, 2}), y = test.tensor(DType::float32, {1, s.to_height, s.to_width, 2});
+      const Id x = test.input(DType::float32, {1, s.height, s.width, 2}),
+               y = test.tensor(DType::float32, {1, s.to_height, s.to_width, 2});
       test.node(fb::OpCode::resize, {x}, {y}, compiler::ResizeOptions{fb::ResizeMode::linear, coordinates});
       test.graph.outputs = {y};
-      const Bytes data = test.random_values(DType::float32, static_cast<std::size_t>(s.height * s.width * 2), 1);
-      const auto found = test::from_bytes<float>(test.whole({data})[0]), values = test::from_bytes<float>(data);
+      const Bytes data =
+          test.random_values(DType::float32, static_cast<std::size_t>(s.height * s.width * 2), 1);
+      const auto found = test::from_bytes<float>(test.whole({data})[0]),
+                 values = test::from_bytes<float>(data);
       const auto position = [&](int i, int before, int after) {
-        if (coordinates == fb::ResizeCoordinates::asymmetric) return std::clamp(static_cast<double>(i) * before / after, 0.0, before - 1.0);
-        if (coordinates == fb::ResizeCoordinates::half_pixel) return std::clamp((i + 0.5) * before / after - 0.5, 0.0, before - 1.0);
+        if (coordinates == fb::ResizeCoordinates::asymmetric)
+          return std::clamp(static_cast<double>(i) * before / after, 0.0, before - 1.0);
+        if (coordinates == fb::ResizeCoordinates::half_pixel)
+          return std::clamp((i + 0.5) * before / after - 0.5, 0.0, before - 1.0);
         return after == 1 ? 0.0 : static_cast<double>(i) * (before - 1) / (after - 1);
       };
       for (int h = 0; h < s.to_height; ++h) {
@@ -122,10 +136,12 @@ TEST(Resize, IsTheFormula) {
             double expected = 0;
             for (int i = 0; i < s.height; ++i) {
               for (int k = 0; k < s.width; ++k) {
-                expected += std::max(0.0, 1 - std::abs(ph - i)) * std::max(0.0, 1 - std::abs(pw - k)) * static_cast<double>(values[static_cast<std::size_t>((i * s.width + k) * 2 + c)]);
+                expected += std::max(0.0, 1 - std::abs(ph - i)) * std::max(0.0, 1 - std::abs(pw - k)) *
+                            static_cast<double>(values[static_cast<std::size_t>((i * s.width + k) * 2 + c)]);
               }
             }
-            EXPECT_NEAR(found[static_cast<std::size_t>((h * s.to_width + w) * 2 + c)], expected, 1e-6) << h << ' ' << w << ' ' << c;
+            EXPECT_NEAR(found[static_cast<std::size_t>((h * s.to_width + w) * 2 + c)], expected, 1e-6)
+                << h << ' ' << w << ' ' << c;
           }
         }
       }
@@ -136,13 +152,19 @@ TEST(Resize, IsTheFormula) {
 TEST(Resize, RefusesWhatDependsOnTheLength) {
   StreamCase test;
   const Id x = test.input(DType::int8, {1, 4, 2}, -5), y = test.tensor(DType::int8, {1, 6, 2}, -5);
-  test.node(fb::OpCode::resize, {x}, {y}, compiler::ResizeOptions{fb::ResizeMode::linear, fb::ResizeCoordinates::half_pixel});
+  test.node(fb::OpCode::resize, {x}, {y},
+            compiler::ResizeOptions{fb::ResizeMode::linear, fb::ResizeCoordinates::half_pixel});
   test.graph.outputs = {y};
-  EXPECT_NE(test.refusal().find("resizes time from 4 to 6 frames; only whole factors can be streamed"), std::string::npos) << test.refusal();
+  EXPECT_NE(test.refusal().find("resizes time from 4 to 6 frames; only whole factors can be streamed"),
+            std::string::npos)
+      << test.refusal();
   test.graph.tensors[static_cast<std::size_t>(y)].shape = {1, 8, 2};
   EXPECT_EQ(test.refusal(), "");
-  std::get<compiler::ResizeOptions>(test.graph.nodes[0].options).coordinates = fb::ResizeCoordinates::align_corners;
-  EXPECT_NE(test.refusal().find("aligns the corners, which depends on the recording's length"), std::string::npos) << test.refusal();
+  std::get<compiler::ResizeOptions>(test.graph.nodes[0].options).coordinates =
+      fb::ResizeCoordinates::align_corners;
+  EXPECT_NE(test.refusal().find("aligns the corners, which depends on the recording's length"),
+            std::string::npos)
+      << test.refusal();
 }
 
 }  // namespace

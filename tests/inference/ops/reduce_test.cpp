@@ -9,8 +9,11 @@ namespace {
 using testing::HasSubstr;
 using Rounding = kernels::Rounding;
 
-const fb::OpCode kAll[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum,  fb::OpCode::reduce_max,     fb::OpCode::reduce_min,         fb::OpCode::reduce_l1,
-                           fb::OpCode::reduce_l2,   fb::OpCode::reduce_prod, fb::OpCode::reduce_log_sum, fb::OpCode::reduce_log_sum_exp, fb::OpCode::reduce_sum_square};
+const fb::OpCode kAll[] = {fb::OpCode::reduce_mean,        fb::OpCode::reduce_sum,
+                           fb::OpCode::reduce_max,         fb::OpCode::reduce_min,
+                           fb::OpCode::reduce_l1,          fb::OpCode::reduce_l2,
+                           fb::OpCode::reduce_prod,        fb::OpCode::reduce_log_sum,
+                           fb::OpCode::reduce_log_sum_exp, fb::OpCode::reduce_sum_square};
 
 double reduced(fb::OpCode code, const std::vector<double>& x) {
   long double sum = 0, squares = 0, sizes = 0, product = 1, powers = 0, low = x[0], high = x[0];
@@ -24,16 +27,26 @@ double reduced(fb::OpCode code, const std::vector<double>& x) {
   }
   for (const double v : x) powers += std::exp(static_cast<long double>(v) - high);
   switch (code) {
-    case fb::OpCode::reduce_mean: return static_cast<double>(sum / static_cast<long double>(x.size()));
-    case fb::OpCode::reduce_sum: return static_cast<double>(sum);
-    case fb::OpCode::reduce_max: return static_cast<double>(high);
-    case fb::OpCode::reduce_min: return static_cast<double>(low);
-    case fb::OpCode::reduce_l1: return static_cast<double>(sizes);
-    case fb::OpCode::reduce_l2: return static_cast<double>(std::sqrt(squares));
-    case fb::OpCode::reduce_prod: return static_cast<double>(product);
-    case fb::OpCode::reduce_log_sum: return static_cast<double>(std::log(sum));
-    case fb::OpCode::reduce_log_sum_exp: return static_cast<double>(high + std::log(powers));
-    default: return static_cast<double>(squares);
+    case fb::OpCode::reduce_mean:
+      return static_cast<double>(sum / static_cast<long double>(x.size()));
+    case fb::OpCode::reduce_sum:
+      return static_cast<double>(sum);
+    case fb::OpCode::reduce_max:
+      return static_cast<double>(high);
+    case fb::OpCode::reduce_min:
+      return static_cast<double>(low);
+    case fb::OpCode::reduce_l1:
+      return static_cast<double>(sizes);
+    case fb::OpCode::reduce_l2:
+      return static_cast<double>(std::sqrt(squares));
+    case fb::OpCode::reduce_prod:
+      return static_cast<double>(product);
+    case fb::OpCode::reduce_log_sum:
+      return static_cast<double>(std::log(sum));
+    case fb::OpCode::reduce_log_sum_exp:
+      return static_cast<double>(high + std::log(powers));
+    default:
+      return static_cast<double>(squares);
   }
 }
 
@@ -74,11 +87,14 @@ void check(int x_exponent, int y_exponent, double low, double high) {
       }
       for (const Rounding rounding : {Rounding::half_up, Rounding::half_even}) {
         OneOperator op;
-        op.node(code, {op.input<T>({1, 8, 3, 4}, x_exponent)}, {op.output<T>(to, y_exponent)}, compiler::ReduceOptions{axes}, 1, rounding);
+        op.node(code, {op.input<T>({1, 8, 3, 4}, x_exponent)}, {op.output<T>(to, y_exponent)},
+                compiler::ReduceOptions{axes}, 1, rounding);
         const auto x = random_values<T>(96, low, high, 3);
         const auto y = values_of<T>(op.run({bytes_of(x)}, !over_time)[0]);
         std::vector<double> real;
-        for (const T v : x) real.push_back(std::is_same_v<T, float> ? static_cast<double>(v) : std::ldexp(static_cast<double>(v), x_exponent));
+        for (const T v : x)
+          real.push_back(std::is_same_v<T, float> ? static_cast<double>(v)
+                                                  : std::ldexp(static_cast<double>(v), x_exponent));
         const auto expected = groups(real, axes);
         ASSERT_EQ(y.size(), expected.size());
         for (std::size_t i = 0; i < y.size(); ++i) {
@@ -90,10 +106,12 @@ void check(int x_exponent, int y_exponent, double low, double high) {
               ASSERT_NEAR(y[i], value, std::abs(value) * 1.2e-7 + 1e-45) << fb::EnumNameOpCode(code);
             }
           } else {
-            const bool real_valued = code == fb::OpCode::reduce_mean || code == fb::OpCode::reduce_l2 || code == fb::OpCode::reduce_prod ||
-                                     code == fb::OpCode::reduce_log_sum || code == fb::OpCode::reduce_log_sum_exp;
+            const bool real_valued = code == fb::OpCode::reduce_mean || code == fb::OpCode::reduce_l2 ||
+                                     code == fb::OpCode::reduce_prod || code == fb::OpCode::reduce_log_sum ||
+                                     code == fb::OpCode::reduce_log_sum_exp;
             const double before = real_valued ? static_cast<double>(static_cast<float>(value)) : value;
-            ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(before, -y_exponent), rounding))) << fb::EnumNameOpCode(code) << ' ' << i;
+            ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(before, -y_exponent), rounding)))
+                << fb::EnumNameOpCode(code) << ' ' << i;
           }
         }
       }
@@ -107,22 +125,26 @@ TEST(Reductions, Float32) { check<float>(0, 0, -1, 1.2); }
 TEST(Reductions, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_l2, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})}, compiler::ReduceOptions{});
+    op.node(fb::OpCode::reduce_l2, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
+            compiler::ReduceOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("no axes to reduce over"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_prod, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})}, compiler::ReduceOptions{{7}});
+    op.node(fb::OpCode::reduce_prod, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
+            compiler::ReduceOptions{{7}});
     EXPECT_THAT(op.refusal(), HasSubstr("axis 7, expected 0 to 2"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_l1, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 2})}, compiler::ReduceOptions{{2}});
+    op.node(fb::OpCode::reduce_l1, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 2})},
+            compiler::ReduceOptions{{2}});
     EXPECT_THAT(op.refusal(), HasSubstr("the output has 8 elements, expected 4"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_log_sum, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 1, 3})}, compiler::ReduceOptions{{1}});
+    op.node(fb::OpCode::reduce_log_sum, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 1, 3})},
+            compiler::ReduceOptions{{1}});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("reduces over the whole recording"));
   }
 }

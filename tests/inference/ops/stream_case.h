@@ -39,7 +39,9 @@ class StreamCase {
 
   explicit StreamCase(unsigned seed = 1) : random(seed) {}
 
-  [[nodiscard]] int pick(int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); }
+  [[nodiscard]] int pick(int low, int high) {
+    return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+  }
 
   Id tensor(DType dtype, std::vector<std::int32_t> shape, int exponent = 0) {
     compiler::Tensor made;
@@ -87,9 +89,11 @@ class StreamCase {
   }
   void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options = {},
             kernels::Rounding rounding = kernels::Rounding::half_up) {
-    graph.nodes.push_back({"node" + std::to_string(graph.nodes.size()), code, 1, std::move(inputs), std::move(outputs), std::move(options), rounding});
+    graph.nodes.push_back({"node" + std::to_string(graph.nodes.size()), code, 1, std::move(inputs),
+                           std::move(outputs), std::move(options), rounding});
   }
-  // A convolution over time of an int8 tensor [1, T, C] to [1, T, N] with as many frames: it looks `ahead` frames ahead.
+  // A convolution over time of an int8 tensor [1, T, C] to [1, T, N] with as many frames: it looks `ahead`
+  // frames ahead.
   Id conv(Id x, int outputs, int behind, int ahead, int exponent) {
     const compiler::Tensor from = graph.tensors[static_cast<std::size_t>(x)];
     const Id weights = random_constant(DType::int8, {outputs, 1, behind + ahead + 1, from.shape[2]}, -7);
@@ -103,7 +107,8 @@ class StreamCase {
   // [1, T, C] as [T, 1, C].
   Id time_first(Id x) {
     const compiler::Tensor from = graph.tensors[static_cast<std::size_t>(x)];
-    const Id y = tensor(from.dtype, {from.shape[1], 1, from.shape[2]}, from.exponents.empty() ? 0 : from.exponents[0]);
+    const Id y =
+        tensor(from.dtype, {from.shape[1], 1, from.shape[2]}, from.exponents.empty() ? 0 : from.exponents[0]);
     node(fb::OpCode::transpose, {x}, {y}, compiler::TransposeOptions{{1, 0, 2}});
     return y;
   }
@@ -116,7 +121,8 @@ class StreamCase {
     return written->refusals.empty() ? "" : written->refusals[0];
   }
   // Streamed in every way equals whole, for recordings of these lengths.
-  void check(const std::vector<std::int64_t>& lengths, const std::string& what, std::vector<int> time_axes = {}) const {
+  void check(const std::vector<std::int64_t>& lengths, const std::string& what,
+             std::vector<int> time_axes = {}) const {
     compiler::WriteOptions options;
     options.time_axes = std::move(time_axes);
     const auto written = compiler::write_model(graph, options);
@@ -129,8 +135,9 @@ class StreamCase {
       ASSERT_TRUE(report.ok()) << what << ", " << length << " frames: " << report.status().text();
       if (report->differences.empty()) continue;
       const Difference& first = report->differences[0];
-      FAIL() << what << ", " << length << " frames, " << first.run << ": tensor " << first.tensor << " frame " << first.frame << " element " << first.element
-             << " is " << first.found << ", expected " << first.expected;
+      FAIL() << what << ", " << length << " frames, " << first.run << ": tensor " << first.tensor << " frame "
+             << first.frame << " element " << first.element << " is " << first.found << ", expected "
+             << first.expected;
     }
   }
   // The outputs of one clip of the reference length.

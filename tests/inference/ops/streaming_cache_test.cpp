@@ -13,7 +13,8 @@ namespace {
 
 using Values = std::vector<std::int8_t>;
 
-compiler::Graph cached(int frames, int axis, std::vector<std::int32_t> from, std::vector<std::int32_t> to, int exponent = -4) {
+compiler::Graph cached(int frames, int axis, std::vector<std::int32_t> from, std::vector<std::int32_t> to,
+                       int exponent = -4) {
   compiler::Graph graph;
   const auto add = [&](const char* name, std::vector<std::int32_t> shape, int scale) {
     compiler::Tensor tensor;
@@ -63,7 +64,8 @@ TEST(StreamingCache, PutsTheFramesOfEarlierCallsInFront) {
   const auto runner = runner_of(cached(3, 1, {1, 2, 2}, {1, 5, 2}));
   Session& session = runner->session();
   EXPECT_EQ(call(session, {1, 2, 3, 4}), (Values{0, 0, 0, 0, 0, 0, 1, 2, 3, 4}));
-  EXPECT_EQ(call(session, {5, 6, 7, 8}), (Values{0, 0, 1, 2, 3, 4, 5, 6, 7, 8})) << "more frames kept than a call brings";
+  EXPECT_EQ(call(session, {5, 6, 7, 8}), (Values{0, 0, 1, 2, 3, 4, 5, 6, 7, 8}))
+      << "more frames kept than a call brings";
   EXPECT_EQ(call(session, {9, 10, 11, 12}), (Values{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
   session.reset();
   EXPECT_EQ(call(session, {1, 2, 3, 4}), (Values{0, 0, 0, 0, 0, 0, 1, 2, 3, 4}));
@@ -81,7 +83,9 @@ TEST(StreamingCache, IsSavedAndRestored) {
 }
 
 TEST(StreamingCache, WhatDoesNotFitIsRefused) {
-  const auto refusal = [](const compiler::Graph& graph) { return std::string(compiler::write_model(graph).status().text()); };
+  const auto refusal = [](const compiler::Graph& graph) {
+    return std::string(compiler::write_model(graph).status().text());
+  };
   EXPECT_THAT(refusal(cached(3, 1, {1, 2, 2}, {1, 4, 2})), testing::HasSubstr("expected [1,5,2]"));
   EXPECT_THAT(refusal(cached(0, 1, {1, 2, 2}, {1, 2, 2})), testing::HasSubstr("keeps 0 frames"));
   EXPECT_THAT(refusal(cached(1, 3, {1, 2, 2}, {1, 3, 2})), testing::HasSubstr("axis 3"));

@@ -1,8 +1,8 @@
-// Transposed convolution: against adding every input into the result; streamed equals whole over random kernels, strides,
-// dilations and crops, between layers that see padding; taken apart and put together again.
-#include "compiler/transposed.h"
-
+// Transposed convolution: against adding every input into the result; streamed equals whole over random
+// kernels, strides, dilations and crops, between layers that see padding; taken apart and put together again.
 #include "kernels/transposed_conv.h"
+
+#include "compiler/transposed.h"
 #include "tests/inference/ops/stream_case.h"
 
 namespace runnel {
@@ -14,10 +14,13 @@ using test::Bytes;
 using test::StreamCase;
 using Id = compiler::TensorId;
 
-std::int64_t grown(std::int64_t size, int stride, int kernel, int dilation, int crops) { return (size - 1) * stride + (kernel - 1) * dilation + 1 - crops; }
+std::int64_t grown(std::int64_t size, int stride, int kernel, int dilation, int crops) {
+  return (size - 1) * stride + (kernel - 1) * dilation + 1 - crops;
+}
 
 // Random options for a kernel; at least one output for `height` by `width` inputs.
-TransposedConvOptions random_options(StreamCase& test, int height, int width, int kernel_height, int kernel_width) {
+TransposedConvOptions random_options(StreamCase& test, int height, int width, int kernel_height,
+                                     int kernel_width) {
   TransposedConvOptions o;
   do {
     o.stride_height = test.pick(1, 4);
@@ -36,13 +39,17 @@ TransposedConvOptions random_options(StreamCase& test, int height, int width, in
 template <class T, class Wide>
 void check_whole(unsigned seed, DType dtype) {
   StreamCase test(seed);
-  const int height = test.pick(1, 5), width = test.pick(1, 6), kh = test.pick(1, 4), kw = test.pick(1, 5), groups = test.pick(1, 3);
+  const int height = test.pick(1, 5), width = test.pick(1, 6), kh = test.pick(1, 4), kw = test.pick(1, 5),
+            groups = test.pick(1, 3);
   const int in = groups * test.pick(1, 3), out = groups * test.pick(1, 4), shift = 6;
   TransposedConvOptions o = random_options(test, height, width, kh, kw);
   o.groups = groups;
-  const int out_height = static_cast<int>(grown(height, o.stride_height, kh, o.dilation_height, o.crop_top + o.crop_bottom));
-  const int out_width = static_cast<int>(grown(width, o.stride_width, kw, o.dilation_width, o.crop_left + o.crop_right));
-  const Id x = test.input(dtype, {1, height, width, in}, -5), w = test.random_constant(dtype, {out, kh, kw, in / groups}, -7, 100);
+  const int out_height =
+      static_cast<int>(grown(height, o.stride_height, kh, o.dilation_height, o.crop_top + o.crop_bottom));
+  const int out_width =
+      static_cast<int>(grown(width, o.stride_width, kw, o.dilation_width, o.crop_left + o.crop_right));
+  const Id x = test.input(dtype, {1, height, width, in}, -5),
+           w = test.random_constant(dtype, {out, kh, kw, in / groups}, -7, 100);
   const Id bias = test.tensor(sizeof(Wide) == 4 ? DType::int32 : DType::int64, {out});
   std::vector<Wide> biases;
   for (int n = 0; n < out; ++n) biases.push_back(test.pick(-3000, 3000));
@@ -54,14 +61,16 @@ void check_whole(unsigned seed, DType dtype) {
   const Bytes data = test.random_values(dtype, static_cast<std::size_t>(height * width * in), 120);
   const auto found = test::from_bytes<T>(test.whole({data})[0]);
 
-  const auto values = test::from_bytes<T>(data), weights = test::from_bytes<T>(*test.graph.tensors[static_cast<std::size_t>(w)].data);
+  const auto values = test::from_bytes<T>(data),
+             weights = test::from_bytes<T>(*test.graph.tensors[static_cast<std::size_t>(w)].data);
   std::vector<std::int64_t> sums(static_cast<std::size_t>(out_height * out_width * out));
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = biases[i % static_cast<std::size_t>(out)];
   for (int h = 0; h < height; ++h) {
     for (int v = 0; v < width; ++v) {
       for (int a = 0; a < kh; ++a) {
         for (int b = 0; b < kw; ++b) {
-          const int to_h = h * o.stride_height + a * o.dilation_height - o.crop_top, to_w = v * o.stride_width + b * o.dilation_width - o.crop_left;
+          const int to_h = h * o.stride_height + a * o.dilation_height - o.crop_top,
+                    to_w = v * o.stride_width + b * o.dilation_width - o.crop_left;
           if (to_h < 0 || to_h >= out_height || to_w < 0 || to_w >= out_width) continue;
           for (int n = 0; n < out; ++n) {
             for (int c = 0; c < in / groups; ++c) {
@@ -77,7 +86,8 @@ void check_whole(unsigned seed, DType dtype) {
   }
   ASSERT_EQ(found.size(), sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    ASSERT_EQ(found[i], kernels::saturate<T>(kernels::round_shift(sums[i], shift, rounding))) << "seed " << seed << " element " << i;
+    ASSERT_EQ(found[i], kernels::saturate<T>(kernels::round_shift(sums[i], shift, rounding)))
+        << "seed " << seed << " element " << i;
   }
 }
 
@@ -97,8 +107,10 @@ TEST(TransposedConv, StreamedEqualsWhole) {
     TransposedConvOptions o = random_options(test, 1, frames, 1, kernel);
     o.stride_height = o.dilation_height = 1;
     o.crop_top = o.crop_bottom = 0;
-    const int length = static_cast<int>(grown(frames, o.stride_width, kernel, o.dilation_width, o.crop_left + o.crop_right));
-    const Id w = test.random_constant(DType::int8, {2, 1, kernel, channels}, -7), y = test.tensor(DType::int8, {1, length, 2}, -5);
+    const int length =
+        static_cast<int>(grown(frames, o.stride_width, kernel, o.dilation_width, o.crop_left + o.crop_right));
+    const Id w = test.random_constant(DType::int8, {2, 1, kernel, channels}, -7),
+             y = test.tensor(DType::int8, {1, length, 2}, -5);
     const Id bias = test.constant<std::int32_t>(DType::int32, {2}, {900, -700});
     test.node(fb::OpCode::transposed_conv, {x, w, bias}, {y}, o);
     // What follows sees padding where the result ends: nothing beyond it may be taken for data.
@@ -113,9 +125,13 @@ TEST(TransposedConv, TwoDimensionalStreamsAlongHeight) {
     StreamCase test(seed);
     const int kh = test.pick(1, 4), kw = test.pick(1, 3);
     const TransposedConvOptions o = random_options(test, 9, 4, kh, kw);
-    const int height = static_cast<int>(grown(9, o.stride_height, kh, o.dilation_height, o.crop_top + o.crop_bottom));
-    const int width = static_cast<int>(grown(4, o.stride_width, kw, o.dilation_width, o.crop_left + o.crop_right));
-    const Id x = test.input(DType::int8, {1, 9, 4, 2}, -5), w = test.random_constant(DType::int8, {3, kh, kw, 2}, -7), y = test.tensor(DType::int8, {1, height, width, 3}, -5);
+    const int height =
+        static_cast<int>(grown(9, o.stride_height, kh, o.dilation_height, o.crop_top + o.crop_bottom));
+    const int width =
+        static_cast<int>(grown(4, o.stride_width, kw, o.dilation_width, o.crop_left + o.crop_right));
+    const Id x = test.input(DType::int8, {1, 9, 4, 2}, -5),
+             w = test.random_constant(DType::int8, {3, kh, kw, 2}, -7),
+             y = test.tensor(DType::int8, {1, height, width, 3}, -5);
     test.node(fb::OpCode::transposed_conv, {x, w, kAbsent}, {y}, o);
     test.graph.outputs = {y};
     test.check({1, 4, 9, 15}, "seed " + std::to_string(seed));
@@ -130,15 +146,20 @@ TEST(TransposedConv, KernelEqualsReference) {
     spec.in_channels = spec.groups * test.pick(1, 9);
     spec.out_channels = spec.groups * test.pick(1, 19);
     for (kernels::TransposedAxis* axis : {&spec.height, &spec.width}) {
-      *axis = {test.pick(1, 5), test.pick(1, 9), test.pick(1, 4), test.pick(1, 3), test.pick(1, 3), test.pick(-2, 4)};
+      *axis = {test.pick(1, 5), test.pick(1, 9), test.pick(1, 4),
+               test.pick(1, 3), test.pick(1, 3), test.pick(-2, 4)};
     }
     const std::int32_t shift = 5;
     spec.requant.shift = &shift;
     const auto count = [](std::int32_t a, std::int32_t b, std::int32_t c, std::int32_t d) {
-      return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c) * static_cast<std::size_t>(d);
+      return static_cast<std::size_t>(a) * static_cast<std::size_t>(b) * static_cast<std::size_t>(c) *
+             static_cast<std::size_t>(d);
     };
-    const Bytes weights = test.random_values(DType::int8, count(spec.out_channels, spec.height.kernel, spec.width.kernel, spec.in_channels / spec.groups), 127);
-    const Bytes x = test.random_values(DType::int8, count(spec.height.in, spec.width.in, spec.in_channels, 1), 127);
+    const Bytes weights = test.random_values(
+        DType::int8,
+        count(spec.out_channels, spec.height.kernel, spec.width.kernel, spec.in_channels / spec.groups), 127);
+    const Bytes x =
+        test.random_values(DType::int8, count(spec.height.in, spec.width.in, spec.in_channels, 1), 127);
     spec.weights = weights.data();
     Bytes expected(count(spec.height.out, spec.width.out, spec.out_channels, 1)), found(expected.size());
     HeapMemory memory;
@@ -154,7 +175,8 @@ TEST(TransposedConv, KernelEqualsReference) {
 TEST(TransposedConv, PutsTogetherWhatWasTakenApart) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     StreamCase test(seed);
-    const int stride = test.pick(1, 4), kernel = test.pick(1, 5), frames = 7, after = test.pick(0, stride - 1), spread = (frames - 1) * stride + 1 + after;
+    const int stride = test.pick(1, 4), kernel = test.pick(1, 5), frames = 7,
+              after = test.pick(0, stride - 1), spread = (frames - 1) * stride + 1 + after;
     compiler::ConvOptions o;
     o.dilation_width = test.pick(1, 2);
     const int extent = (kernel - 1) * o.dilation_width + 1;
@@ -162,9 +184,12 @@ TEST(TransposedConv, PutsTogetherWhatWasTakenApart) {
     o.pad_right = test.pick(0, extent);
     const int length = spread + o.pad_left + o.pad_right - extent + 1;
     if (length < 1) continue;
-    const Id x = test.input(DType::int8, {1, frames, 3}, -5), z = test.tensor(DType::int8, {1, spread, 3}, -5), y = test.tensor(DType::int8, {1, length, 4}, -5);
+    const Id x = test.input(DType::int8, {1, frames, 3}, -5),
+             z = test.tensor(DType::int8, {1, spread, 3}, -5),
+             y = test.tensor(DType::int8, {1, length, 4}, -5);
     test.node(fb::OpCode::insert_zeros, {x}, {z}, compiler::InsertZerosOptions{1, stride, 0, after});
-    test.node(fb::OpCode::conv, {z, test.random_constant(DType::int8, {4, 1, kernel, 3}, -7), kAbsent}, {y}, o);
+    test.node(fb::OpCode::conv, {z, test.random_constant(DType::int8, {4, 1, kernel, 3}, -7), kAbsent}, {y},
+              o);
     test.graph.outputs = {y};
     StreamCase folded = test;
     compiler::fold_inserted_zeros(folded.graph);
@@ -191,9 +216,11 @@ TEST(TransposedConv, RefusesCropsInFrontOfTheResult) {
   const Id x = test.input(DType::int8, {1, 4, 3}, -5), y = test.tensor(DType::int8, {1, 6, 2}, -5);
   TransposedConvOptions o;
   o.crop_left = -2;
-  test.node(fb::OpCode::transposed_conv, {x, test.random_constant(DType::int8, {2, 1, 1, 3}, -7), kAbsent}, {y}, o);
+  test.node(fb::OpCode::transposed_conv, {x, test.random_constant(DType::int8, {2, 1, 1, 3}, -7), kAbsent},
+            {y}, o);
   test.graph.outputs = {y};
-  EXPECT_NE(test.refusal().find("a crop of -2 in front, expected 0 to 4096"), std::string::npos) << test.refusal();
+  EXPECT_NE(test.refusal().find("a crop of -2 in front, expected 0 to 4096"), std::string::npos)
+      << test.refusal();
 }
 
 }  // namespace

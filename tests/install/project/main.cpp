@@ -24,6 +24,4 @@ void use_base() {
 
 }  // namespace
 
-int main() {
-  use_base();
-}
+int main() { use_base(); }

@@ -1,7 +1,8 @@
-// The instructions of AVX-512 F, BW, VL, DQ and VNNI that integer kernels use, in plain C++ with the meaning of Intel's manual, so that these kernels are
-// tested on machines without them. Found before the compiler's header of this name, which it includes.
+// The instructions of AVX-512 F, BW, VL, DQ and VNNI that integer kernels use, in plain C++ with the meaning
+// of Intel's manual, so that these kernels are tested on machines without them. Found before the compiler's
+// header of this name, which it includes.
 #pragma once
-#pragma GCC system_header   // #include_next is an extension
+#pragma GCC system_header  // #include_next is an extension
 
 #include_next <immintrin.h>
 
@@ -81,7 +82,8 @@ template <class T, class Vector, class Mask>
 Vector load_some(Mask mask, const void* from) {
   return make<T, Vector>([&](int i) {
     T value = 0;
-    if ((mask >> i & 1) != 0) std::memcpy(&value, static_cast<const char*>(from) + i * static_cast<int>(sizeof value), sizeof value);
+    if ((mask >> i & 1) != 0)
+      std::memcpy(&value, static_cast<const char*>(from) + i * static_cast<int>(sizeof value), sizeof value);
     return value;
   });
 }
@@ -89,7 +91,8 @@ template <class T, class Vector, class Mask>
 void store_some(void* to, Mask mask, Vector v) {
   const auto x = Lanes<T, sizeof(Vector)>::of(v);
   for (int i = 0; i < x.kCount; ++i) {
-    if ((mask >> i & 1) != 0) std::memcpy(static_cast<char*>(to) + i * static_cast<int>(sizeof(T)), &x.at[i], sizeof(T));
+    if ((mask >> i & 1) != 0)
+      std::memcpy(static_cast<char*>(to) + i * static_cast<int>(sizeof(T)), &x.at[i], sizeof(T));
   }
 }
 // Pairs of narrower elements out of each 128 bits of a, then of b.
@@ -114,11 +117,17 @@ __m512i unpacked(__m512i a, __m512i b, int upper) {
 }
 
 // Memory and constants.
-inline __m512i loadu_si512(const void* from) { return make<u8>([&](int i) { return static_cast<const u8*>(from)[i]; }); }
+inline __m512i loadu_si512(const void* from) {
+  return make<u8>([&](int i) { return static_cast<const u8*>(from)[i]; });
+}
 inline void storeu_si512(void* to, __m512i v) { std::memcpy(to, &v, sizeof v); }
-inline __m512i maskz_loadu_epi8(__mmask64 mask, const void* from) { return load_some<u8, __m512i>(mask, from); }
+inline __m512i maskz_loadu_epi8(__mmask64 mask, const void* from) {
+  return load_some<u8, __m512i>(mask, from);
+}
 inline void mask_storeu_epi8(void* to, __mmask64 mask, __m512i v) { store_some<u8>(to, mask, v); }
-inline __m128i maskz_loadu_epi8_128(__mmask16 mask, const void* from) { return load_some<u8, __m128i>(mask, from); }
+inline __m128i maskz_loadu_epi8_128(__mmask16 mask, const void* from) {
+  return load_some<u8, __m128i>(mask, from);
+}
 inline void mask_storeu_epi8_128(void* to, __mmask16 mask, __m128i v) { store_some<u8>(to, mask, v); }
 inline void mask_storeu_epi16_256(void* to, __mmask16 mask, __m256i v) { store_some<u16>(to, mask, v); }
 template <class T>
@@ -128,27 +137,56 @@ __m512i set1(T a) {
 inline __m512i setzero_si512() { return set1<i32>(0); }
 
 // Arithmetic.
-inline __m512i add_epi8(__m512i a, __m512i b) { return each<u8>(a, b, [](u8 x, u8 y) { return x + y; }); }
-inline __m512i add_epi32(__m512i a, __m512i b) { return each<u32>(a, b, [](u32 x, u32 y) { return x + y; }); }
-inline __m512i add_epi64(__m512i a, __m512i b) { return each<u64>(a, b, [](u64 x, u64 y) { return x + y; }); }
-inline __m512i sub_epi32(__m512i a, __m512i b) { return each<u32>(a, b, [](u32 x, u32 y) { return x - y; }); }
-inline __m512i adds_epi8(__m512i a, __m512i b) { return each<i8>(a, b, [](i64 x, i64 y) { return saturated<i8>(x + y); }); }
-inline __m512i adds_epi16(__m512i a, __m512i b) { return each<i16>(a, b, [](i64 x, i64 y) { return saturated<i16>(x + y); }); }
-inline __m512i min_epi8(__m512i a, __m512i b) { return each<i8>(a, b, [](i8 x, i8 y) { return std::min(x, y); }); }
-inline __m512i max_epi8(__m512i a, __m512i b) { return each<i8>(a, b, [](i8 x, i8 y) { return std::max(x, y); }); }
-inline __m512i min_epi32(__m512i a, __m512i b) { return each<i32>(a, b, [](i32 x, i32 y) { return std::min(x, y); }); }
-inline __m512i max_epi32(__m512i a, __m512i b) { return each<i32>(a, b, [](i32 x, i32 y) { return std::max(x, y); }); }
-inline __m512i mulhi_epi16(__m512i a, __m512i b) { return each<i16>(a, b, [](i32 x, i32 y) { return (x * y) >> 16; }); }
-inline __m512i mulhrs_epi16(__m512i a, __m512i b) { return each<i16>(a, b, [](i32 x, i32 y) { return ((x * y >> 14) + 1) >> 1; }); }
-inline __m512i mul_epi32(__m512i a, __m512i b) { return each<i64>(a, b, [](i64 x, i64 y) { return i64{static_cast<i32>(x)} * static_cast<i32>(y); }); }
+inline __m512i add_epi8(__m512i a, __m512i b) {
+  return each<u8>(a, b, [](u8 x, u8 y) { return x + y; });
+}
+inline __m512i add_epi32(__m512i a, __m512i b) {
+  return each<u32>(a, b, [](u32 x, u32 y) { return x + y; });
+}
+inline __m512i add_epi64(__m512i a, __m512i b) {
+  return each<u64>(a, b, [](u64 x, u64 y) { return x + y; });
+}
+inline __m512i sub_epi32(__m512i a, __m512i b) {
+  return each<u32>(a, b, [](u32 x, u32 y) { return x - y; });
+}
+inline __m512i adds_epi8(__m512i a, __m512i b) {
+  return each<i8>(a, b, [](i64 x, i64 y) { return saturated<i8>(x + y); });
+}
+inline __m512i adds_epi16(__m512i a, __m512i b) {
+  return each<i16>(a, b, [](i64 x, i64 y) { return saturated<i16>(x + y); });
+}
+inline __m512i min_epi8(__m512i a, __m512i b) {
+  return each<i8>(a, b, [](i8 x, i8 y) { return std::min(x, y); });
+}
+inline __m512i max_epi8(__m512i a, __m512i b) {
+  return each<i8>(a, b, [](i8 x, i8 y) { return std::max(x, y); });
+}
+inline __m512i min_epi32(__m512i a, __m512i b) {
+  return each<i32>(a, b, [](i32 x, i32 y) { return std::min(x, y); });
+}
+inline __m512i max_epi32(__m512i a, __m512i b) {
+  return each<i32>(a, b, [](i32 x, i32 y) { return std::max(x, y); });
+}
+inline __m512i mulhi_epi16(__m512i a, __m512i b) {
+  return each<i16>(a, b, [](i32 x, i32 y) { return (x * y) >> 16; });
+}
+inline __m512i mulhrs_epi16(__m512i a, __m512i b) {
+  return each<i16>(a, b, [](i32 x, i32 y) { return ((x * y >> 14) + 1) >> 1; });
+}
+inline __m512i mul_epi32(__m512i a, __m512i b) {
+  return each<i64>(a, b, [](i64 x, i64 y) { return i64{static_cast<i32>(x)} * static_cast<i32>(y); });
+}
 inline __m512i madd_epi16(__m512i a, __m512i b) {
   const auto x = Lanes<i16>::of(a), y = Lanes<i16>::of(b);
-  return make<u32>([&](int i) { return static_cast<u32>(x.at[2 * i] * y.at[2 * i]) + static_cast<u32>(x.at[2 * i + 1] * y.at[2 * i + 1]); });
+  return make<u32>([&](int i) {
+    return static_cast<u32>(x.at[2 * i] * y.at[2 * i]) + static_cast<u32>(x.at[2 * i + 1] * y.at[2 * i + 1]);
+  });
 }
 inline __m512i maddubs_epi16(__m512i a, __m512i b) {
   const auto x = Lanes<u8>::of(a);
   const auto y = Lanes<i8>::of(b);
-  return make<i16>([&](int i) { return saturated<i16>(x.at[2 * i] * y.at[2 * i] + x.at[2 * i + 1] * y.at[2 * i + 1]); });
+  return make<i16>(
+      [&](int i) { return saturated<i16>(x.at[2 * i] * y.at[2 * i] + x.at[2 * i + 1] * y.at[2 * i + 1]); });
 }
 inline __m512i dpbusd_epi32(__m512i sum, __m512i a, __m512i b) {
   const auto x = Lanes<u8>::of(a);
@@ -162,17 +200,39 @@ inline __m512i dpbusd_epi32(__m512i sum, __m512i a, __m512i b) {
 }
 
 // Bits and shifts.
-inline __m512i and_si512(__m512i a, __m512i b) { return each<u64>(a, b, [](u64 x, u64 y) { return x & y; }); }
-inline __m512i xor_si512(__m512i a, __m512i b) { return each<u64>(a, b, [](u64 x, u64 y) { return x ^ y; }); }
-inline __m512i srav_epi32(__m512i a, __m512i by) { return each<i32>(a, by, [](i32 x, i32 n) { return x >> std::min(static_cast<u32>(n), 31U); }); }
-inline __m512i srav_epi64(__m512i a, __m512i by) { return each<i64>(a, by, [](i64 x, i64 n) { return x >> std::min<u64>(static_cast<u64>(n), 63); }); }
-inline __m512i srai_epi16(__m512i a, int n) { return each<i16>(a, [n](i16 x) { return x >> n; }); }
-inline __m512i srai_epi32(__m512i a, int n) { return each<i32>(a, [n](i32 x) { return x >> n; }); }
-inline __m512i slli_epi16(__m512i a, int n) { return each<u16>(a, [n](u16 x) { return x << n; }); }
-inline __m512i slli_epi32(__m512i a, int n) { return each<u32>(a, [n](u32 x) { return x << n; }); }
-inline __m512i slli_epi64(__m512i a, int n) { return each<u64>(a, [n](u64 x) { return x << n; }); }
-inline __m512i srli_epi32(__m512i a, int n) { return each<u32>(a, [n](u32 x) { return x >> n; }); }
-inline __m512i srli_epi64(__m512i a, int n) { return each<u64>(a, [n](u64 x) { return x >> n; }); }
+inline __m512i and_si512(__m512i a, __m512i b) {
+  return each<u64>(a, b, [](u64 x, u64 y) { return x & y; });
+}
+inline __m512i xor_si512(__m512i a, __m512i b) {
+  return each<u64>(a, b, [](u64 x, u64 y) { return x ^ y; });
+}
+inline __m512i srav_epi32(__m512i a, __m512i by) {
+  return each<i32>(a, by, [](i32 x, i32 n) { return x >> std::min(static_cast<u32>(n), 31U); });
+}
+inline __m512i srav_epi64(__m512i a, __m512i by) {
+  return each<i64>(a, by, [](i64 x, i64 n) { return x >> std::min<u64>(static_cast<u64>(n), 63); });
+}
+inline __m512i srai_epi16(__m512i a, int n) {
+  return each<i16>(a, [n](i16 x) { return x >> n; });
+}
+inline __m512i srai_epi32(__m512i a, int n) {
+  return each<i32>(a, [n](i32 x) { return x >> n; });
+}
+inline __m512i slli_epi16(__m512i a, int n) {
+  return each<u16>(a, [n](u16 x) { return x << n; });
+}
+inline __m512i slli_epi32(__m512i a, int n) {
+  return each<u32>(a, [n](u32 x) { return x << n; });
+}
+inline __m512i slli_epi64(__m512i a, int n) {
+  return each<u64>(a, [n](u64 x) { return x << n; });
+}
+inline __m512i srli_epi32(__m512i a, int n) {
+  return each<u32>(a, [n](u32 x) { return x >> n; });
+}
+inline __m512i srli_epi64(__m512i a, int n) {
+  return each<u64>(a, [n](u64 x) { return x >> n; });
+}
 
 // Masks.
 template <class T>

@@ -1,4 +1,5 @@
-// Capture from the virtual card: nothing is lost that is not accounted for, and the capture thread does nothing but capture.
+// Capture from the virtual card: nothing is lost that is not accounted for, and the capture thread does
+// nothing but capture.
 #include <alsa/asoundlib.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 
-runnel::pipeline::test::VirtualClock runnel_virtual_clock;   // its linkage is that of the header
+runnel::pipeline::test::VirtualClock runnel_virtual_clock;  // its linkage is that of the header
 
 namespace {
 
@@ -135,16 +136,21 @@ class Capture : public testing::Test {
 
   void SetUp() override {
     samples_ = make_samples(static_cast<std::size_t>(kSamples));
-    std::ofstream(raw_, std::ios::binary).write(reinterpret_cast<const char*>(samples_.data()), static_cast<std::streamsize>(samples_.size() * 2));
+    std::ofstream(raw_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(samples_.data()),
+               static_cast<std::streamsize>(samples_.size() * 2));
   }
   void TearDown() override { runnel_virtual_clock.on = counting = false; }
 
   // A card with these options, and the clock of its stream at zero.
   void plug_in(const std::string& card, bool virtual_time = true) {
     static int number = 0;
-    const std::filesystem::path configuration = folder_.path() / ("asound" + std::to_string(++number) + ".conf");
-    std::ofstream(configuration) << "</usr/share/alsa/alsa.conf>\npcm_type.clocked { lib \"" << RUNNEL_CLOCKED_CARD << "\" }\npcm.mic { type clocked infile \"" << raw_.string() << "\" "
-                                 << (virtual_time ? "speed_percent 0 " : "") << card << " }\npcm.plugged { type plug slave.pcm \"mic\" }\n";
+    const std::filesystem::path configuration =
+        folder_.path() / ("asound" + std::to_string(++number) + ".conf");
+    std::ofstream(configuration) << "</usr/share/alsa/alsa.conf>\npcm_type.clocked { lib \""
+                                 << RUNNEL_CLOCKED_CARD << "\" }\npcm.mic { type clocked infile \""
+                                 << raw_.string() << "\" " << (virtual_time ? "speed_percent 0 " : "") << card
+                                 << " }\npcm.plugged { type plug slave.pcm \"mic\" }\n";
     setenv("ALSA_CONFIG_PATH", configuration.c_str(), 1);
     snd_config_update_free_global();
     VirtualClock& clock = runnel_virtual_clock;
@@ -159,7 +165,8 @@ class Capture : public testing::Test {
     result.tick = 256;
     return result;
   }
-  // Every sample that came is the one of its index, which holds only when every loss was counted exactly; read and lost ones are all of them.
+  // Every sample that came is the one of its index, which holds only when every loss was counted exactly;
+  // read and lost ones are all of them.
   void expect_accounted(const Graph& graph, std::int64_t produced) {
     std::int64_t lost = 0;
     for (const Gap& gap : Keep::gaps) lost += gap.lost;
@@ -167,10 +174,14 @@ class Capture : public testing::Test {
     EXPECT_EQ(graph.executor().samples() + lost, produced);
     ASSERT_EQ(static_cast<std::int64_t>(Keep::indices.size()), graph.executor().samples());
     for (std::size_t i = 0; i < Keep::indices.size(); ++i) {
-      ASSERT_EQ(Keep::values[i], static_cast<float>(samples_[static_cast<std::size_t>(Keep::indices[i])]) / 32768) << "sample " << Keep::indices[i] << ", the " << i << "th that came";
+      ASSERT_EQ(Keep::values[i],
+                static_cast<float>(samples_[static_cast<std::size_t>(Keep::indices[i])]) / 32768)
+          << "sample " << Keep::indices[i] << ", the " << i << "th that came";
     }
   }
-  static CaptureFacts facts(const Graph& graph) { return dynamic_cast<const LiveSource&>(*graph.stage(0).node).capture_facts(); }
+  static CaptureFacts facts(const Graph& graph) {
+    return dynamic_cast<const LiveSource&>(*graph.stage(0).node).capture_facts();
+  }
 
   runnel::test::TemporaryFolder folder_;
   std::filesystem::path raw_ = folder_.path() / "in.raw";
@@ -203,10 +214,12 @@ TEST_F(Capture, CountsWhatAStallLoses) {
     EXPECT_EQ(Keep::gaps.size(), 1u);
     EXPECT_EQ(facts(*graph).overruns, 1);
     EXPECT_EQ(facts(*graph).device_lost, graph->executor().lost());
-    EXPECT_NEAR(static_cast<double>(graph->executor().lost()), static_cast<double>(stall), 3200) << "what the buffer held is lost too, what was read in time is not";
+    EXPECT_NEAR(static_cast<double>(graph->executor().lost()), static_cast<double>(stall), 3200)
+        << "what the buffer held is lost too, what was read in time is not";
   }
   plug_in("stall_at 16000 stall 3000");
-  EXPECT_EQ(run_graph("alsa device=mic duration=20 buffer=200 ! keep", options())->executor().lost(), 0) << "the buffer holds 3200";
+  EXPECT_EQ(run_graph("alsa device=mic duration=20 buffer=200 ! keep", options())->executor().lost(), 0)
+      << "the buffer holds 3200";
 }
 
 TEST_F(Capture, CountsWhatASuspendLoses) {
@@ -241,7 +254,8 @@ TEST_F(Capture, ACardThatIsPluggedInAgainGoesOn) {
 TEST_F(Capture, DropsWhatTheQueueCannotHoldAndCountsIt) {
   for (const std::string overload : {"drop-oldest", "drop-newest"}) {
     plug_in("unplug_at 16000");
-    auto graph = Graph::build("alsa device=mic queue=100 period=10 overload=" + overload + " ! keep", options());
+    auto graph =
+        Graph::build("alsa device=mic queue=100 period=10 overload=" + overload + " ! keep", options());
     ASSERT_TRUE(graph.ok()) << graph.status().text();
     bool done = false;
     ASSERT_TRUE((*graph)->step(done).ok());
@@ -251,9 +265,12 @@ TEST_F(Capture, DropsWhatTheQueueCannotHoldAndCountsIt) {
     expect_accounted(**graph, 16000);
     EXPECT_EQ(facts(**graph).overload_lost, (*graph)->executor().lost()) << overload;
     EXPECT_EQ(facts(**graph).device_lost, 0);
-    EXPECT_GE((*graph)->executor().samples(), 1440) << "the queue holds 100 ms, and one slot of 10 ms was being written";
-    if (overload == "drop-oldest") EXPECT_EQ(Keep::indices.back(), 15999);
-    else EXPECT_EQ(Keep::indices[1439], 1439);
+    EXPECT_GE((*graph)->executor().samples(), 1440)
+        << "the queue holds 100 ms, and one slot of 10 ms was being written";
+    if (overload == "drop-oldest")
+      EXPECT_EQ(Keep::indices.back(), 15999);
+    else
+      EXPECT_EQ(Keep::indices[1439], 1439);
   }
 }
 
@@ -276,7 +293,10 @@ TEST_F(Capture, StopsWithWhatWasCaptured) {
 
 TEST_F(Capture, StartsAndStopsAThousandTimes) {
   plug_in("");
-  const auto descriptors = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()); };
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  };
   std::size_t bytes = 0;
   std::ptrdiff_t open = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -293,20 +313,26 @@ TEST_F(Capture, StartsAndStopsAThousandTimes) {
   EXPECT_LT(mallinfo2().uordblks, bytes + 100000) << "900 rounds later";
 }
 
-// From the last sample of what a frame looks at to the frame, in samples that the device had given by then: the longest is what was foretold.
+// From the last sample of what a frame looks at to the frame, in samples that the device had given by then:
+// the longest is what was foretold.
 TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
   const struct {
     const char* text;
     double period;
-    std::int64_t samples;            // that the device gives at once
-  } cases[] = {{"framing window=25ms hop=10ms ! keep", 10, 160}, {"framing window=25ms hop=10ms ! keep", 16, 256}, {"fbank preset=kaldi ! keep", 10, 160},
-               {"resample rate=8000 ! framing window=32ms hop=20ms ! keep", 10, 160}, {"fbank preset=kaldi ! keep", 30, 480}};
+    std::int64_t samples;  // that the device gives at once
+  } cases[] = {{"framing window=25ms hop=10ms ! keep", 10, 160},
+               {"framing window=25ms hop=10ms ! keep", 16, 256},
+               {"fbank preset=kaldi ! keep", 10, 160},
+               {"resample rate=8000 ! framing window=32ms hop=20ms ! keep", 10, 160},
+               {"fbank preset=kaldi ! keep", 30, 480}};
   for (const auto& one : cases) {
     SCOPED_TRACE(std::string(one.text) + ", a period of " + std::to_string(one.period) + " ms");
     plug_in("");
     GraphOptions by_periods = options();
     by_periods.tick = one.samples;
-    auto graph = Graph::build("alsa device=mic duration=20 buffer=2000 period=" + std::to_string(one.period) + " ! " + one.text, by_periods);
+    auto graph = Graph::build(
+        "alsa device=mic duration=20 buffer=2000 period=" + std::to_string(one.period) + " ! " + one.text,
+        by_periods);
     ASSERT_TRUE(graph.ok()) << graph.status().text();
     ASSERT_EQ(facts(**graph).period, one.samples);
     const auto delays = output_delays(**graph, one.samples);
@@ -327,7 +353,8 @@ TEST_F(Capture, TheDelayIsTheOneThatWasForetold) {
     EXPECT_GT(seen, 400);
     EXPECT_EQ(longest, (*delays)[0].total());
     char said[64];
-    std::snprintf(said, sizeof said, "keep: at most %.2f ms of sound behind", static_cast<double>(longest) / 16);
+    std::snprintf(said, sizeof said, "keep: at most %.2f ms of sound behind",
+                  static_cast<double>(longest) / 16);
     EXPECT_NE((*graph)->latency().find(said), std::string::npos) << (*graph)->latency();
   }
 }
@@ -343,16 +370,22 @@ TEST_F(Capture, PlaysEverySampleThroughAnUnderrun) {
     std::string notes;
     with.note = [&](std::string_view note) { notes += note; };
     run_graph("wav path=" + wav.string() + " ! alsa device=mic", with);
-    EXPECT_EQ(notes.find("device mic fell silent 1 time: sound did not come in time") != std::string::npos, late) << notes;
+    EXPECT_EQ(notes.find("device mic fell silent 1 time: sound did not come in time") != std::string::npos,
+              late)
+        << notes;
     const std::vector<std::byte> played = runnel::test::read_file(out), whole = runnel::test::read_file(raw_);
-    EXPECT_TRUE(std::equal(played.begin(), played.end(), whole.begin(), whole.begin() + 64000)) << late << ": " << played.size() << " bytes, " << notes;
+    EXPECT_TRUE(std::equal(played.begin(), played.end(), whole.begin(), whole.begin() + 64000))
+        << late << ": " << played.size() << " bytes, " << notes;
   }
 }
 
 // A card of 100,000 blocks, and nothing but the device is called.
 TEST_F(Capture, TheThreadNeitherAllocatesNorLocksNorCalls) {
   plug_in("");
-  auto graph = Graph::build("alsa device=mic period=2 buffer=500 queue=600000 name=mic ! history ! fbank preset=kaldi ! null mic. ! framing window=25ms hop=10ms ! null", options());
+  auto graph = Graph::build(
+      "alsa device=mic period=2 buffer=500 queue=600000 name=mic ! history ! fbank preset=kaldi ! null mic. "
+      "! framing window=25ms hop=10ms ! null",
+      options());
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   bool done = false;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE((*graph)->step(done).ok());

@@ -1,18 +1,20 @@
-// A virtual sound card for tests, in user space: alsa-lib loads this module and the program captures from it as from any card.
+// A virtual sound card for tests, in user space: alsa-lib loads this module and the program captures from it
+// as from any card.
 //
 //     pcm_type.clocked { lib "PATH/runnel_clocked_card.so" }
 //     pcm.mic { type clocked infile "PATH/in.raw" rate 16000 channels 1 }
 //
-// It captures the samples of a file of raw 16-bit integers (zeros behind its end) and never waits: sample n is captured at n / rate behind the
-// first start, whether anyone listens or not, so what was not read in time is lost as on a real card. speed_percent=1000 runs ten times as
-// fast on the machine's clock; speed_percent=0 runs on the clock of the program (virtual_clock.h), which then moves on by one period
+// It captures the samples of a file of raw 16-bit integers (zeros behind its end) and never waits: sample n
+// is captured at n / rate behind the first start, whether anyone listens or not, so what was not read in time
+// is lost as on a real card. speed_percent=1000 runs ten times as fast on the machine's clock;
+// speed_percent=0 runs on the clock of the program (virtual_clock.h), which then moves on by one period
 // whenever the program waits for samples. Troubles come when sample N is about to be read:
 //     stall_at N, stall M        the program is held up for the time of M samples
 //     suspend_at N, suspend M    the card is suspended for as long
 //     unplug_at N, unplug M      the card is gone and can be opened again after M samples; M 0: never
 //
-// With outfile "PATH/out.raw" it plays as well: what is written to it stands in that file, and whoever writes too late, stalled or by itself, meets an
-// underrun.
+// With outfile "PATH/out.raw" it plays as well: what is written to it stands in that file, and whoever writes
+// too late, stalled or by itself, meets an underrun.
 #include <alsa/asoundlib.h>
 #include <alsa/pcm_external.h>
 #include <dlfcn.h>
@@ -33,7 +35,9 @@ namespace {
 
 using runnel::pipeline::test::VirtualClock;
 
-VirtualClock* clock_of_program() { return static_cast<VirtualClock*>(dlsym(RTLD_DEFAULT, "runnel_virtual_clock")); }
+VirtualClock* clock_of_program() {
+  return static_cast<VirtualClock*>(dlsym(RTLD_DEFAULT, "runnel_virtual_clock"));
+}
 
 struct Card {
   snd_pcm_ioplug_t io{};
@@ -41,10 +45,10 @@ struct Card {
   long rate = 16000, channels = 1, speed_percent = 100;
   long stall_at = -1, stall = 0, suspend_at = -1, suspend = 0, unplug_at = -1, unplug = 0;
   std::vector<char> samples;
-  std::FILE* played = nullptr;       // what was written to a card that plays
-  std::int64_t written = 0;          // samples of it
-  std::int64_t base = 0;             // sample that was the first one since the latest start
-  int ready = -1;                    // readable when it is time to look
+  std::FILE* played = nullptr;  // what was written to a card that plays
+  std::int64_t written = 0;     // samples of it
+  std::int64_t base = 0;        // sample that was the first one since the latest start
+  int ready = -1;               // readable when it is time to look
 
   [[nodiscard]] bool is_virtual() const { return speed_percent == 0; }
   [[nodiscard]] std::int64_t now() const {
@@ -53,8 +57,12 @@ struct Card {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1000000000LL + time.tv_nsec;
   }
-  [[nodiscard]] double real_rate() const { return static_cast<double>(rate) * (is_virtual() ? 1.0 : static_cast<double>(speed_percent) / 100); }
-  [[nodiscard]] std::int64_t captured() const { return static_cast<std::int64_t>(static_cast<double>(now() - clock->card_started) * real_rate() / 1e9); }
+  [[nodiscard]] double real_rate() const {
+    return static_cast<double>(rate) * (is_virtual() ? 1.0 : static_cast<double>(speed_percent) / 100);
+  }
+  [[nodiscard]] std::int64_t captured() const {
+    return static_cast<std::int64_t>(static_cast<double>(now() - clock->card_started) * real_rate() / 1e9);
+  }
   [[nodiscard]] bool plays() const { return io.stream == SND_PCM_STREAM_PLAYBACK; }
   void pass(long samples_of_time) const { clock->nanoseconds += samples_of_time * (1000000000LL / rate); }
 };
@@ -66,9 +74,11 @@ int start(snd_pcm_ioplug_t* io) {
   if (card.clock->card_started < 0) card.clock->card_started = card.now();
   card.base = card.captured();
   if (card.is_virtual()) return 0;
-  const auto period = static_cast<std::int64_t>(static_cast<double>(io->period_size) / card.real_rate() * 1e9);
+  const auto period =
+      static_cast<std::int64_t>(static_cast<double>(io->period_size) / card.real_rate() * 1e9);
   itimerspec timer{};
-  timer.it_interval = timer.it_value = {static_cast<time_t>(period / 1000000000), static_cast<long>(period % 1000000000)};
+  timer.it_interval =
+      timer.it_value = {static_cast<time_t>(period / 1000000000), static_cast<long>(period % 1000000000)};
   return timerfd_settime(card.ready, 0, &timer, nullptr);
 }
 
@@ -77,7 +87,8 @@ int stop(snd_pcm_ioplug_t*) { return 0; }
 // Where the card is in its buffer; a failure makes alsa-lib see an overrun, or an underrun.
 snd_pcm_sframes_t pointer(snd_pcm_ioplug_t* io) {
   const Card& card = card_of(io);
-  if (io->state == SND_PCM_STATE_PREPARED) return 0;   // what is written first is in the buffer before it plays
+  if (io->state == SND_PCM_STATE_PREPARED)
+    return 0;  // what is written first is in the buffer before it plays
   const std::int64_t since_start = card.captured() - card.base;
   const std::int64_t late = since_start - static_cast<std::int64_t>(io->appl_ptr);
   if (late > (card.plays() ? 0 : static_cast<std::int64_t>(io->buffer_size))) return -EPIPE;
@@ -85,19 +96,23 @@ snd_pcm_sframes_t pointer(snd_pcm_ioplug_t* io) {
 }
 
 snd_pcm_sframes_t take(Card& card, const char* from, snd_pcm_uframes_t count) {
-  if (std::fwrite(from, 2 * static_cast<std::size_t>(card.channels), count, card.played) != count) return -EIO;
+  if (std::fwrite(from, 2 * static_cast<std::size_t>(card.channels), count, card.played) != count)
+    return -EIO;
   card.written += static_cast<std::int64_t>(count);
-  if (card.stall_at >= 0 && card.written >= card.stall_at && !card.clock->stalled.exchange(true)) card.pass(card.stall);
+  if (card.stall_at >= 0 && card.written >= card.stall_at && !card.clock->stalled.exchange(true))
+    card.pass(card.stall);
   return static_cast<snd_pcm_sframes_t>(count);
 }
 
-snd_pcm_sframes_t transfer(snd_pcm_ioplug_t* io, const snd_pcm_channel_area_t* areas, snd_pcm_uframes_t offset, snd_pcm_uframes_t count) {
+snd_pcm_sframes_t transfer(snd_pcm_ioplug_t* io, const snd_pcm_channel_area_t* areas,
+                           snd_pcm_uframes_t offset, snd_pcm_uframes_t count) {
   Card& card = card_of(io);
   char* to = static_cast<char*>(areas[0].addr) + (areas[0].first + areas[0].step * offset) / 8;
   if (card.plays()) return take(card, to, count);
   const std::int64_t frame = card.base + static_cast<std::int64_t>(io->appl_ptr);
   if (card.unplug_at >= 0 && frame >= card.unplug_at && !card.clock->unplugged.exchange(true)) {
-    card.clock->card_returns = card.unplug > 0 ? card.clock->nanoseconds + card.unplug * (1000000000LL / card.rate) : -1;
+    card.clock->card_returns =
+        card.unplug > 0 ? card.clock->nanoseconds + card.unplug * (1000000000LL / card.rate) : -1;
     snd_pcm_ioplug_set_state(io, SND_PCM_STATE_DISCONNECTED);
     return -ENODEV;
   }
@@ -107,11 +122,13 @@ snd_pcm_sframes_t transfer(snd_pcm_ioplug_t* io, const snd_pcm_channel_area_t* a
     return -ESTRPIPE;
   }
   const std::size_t bytes = 2 * static_cast<std::size_t>(card.channels);
-  const std::size_t at = std::min(static_cast<std::size_t>(frame) * bytes, card.samples.size()), wanted = count * bytes;
+  const std::size_t at = std::min(static_cast<std::size_t>(frame) * bytes, card.samples.size()),
+                    wanted = count * bytes;
   const std::size_t there = std::min(wanted, card.samples.size() - at);
   std::memcpy(to, card.samples.data() + at, there);
   std::memset(to + there, 0, wanted - there);
-  if (card.stall_at >= 0 && frame >= card.stall_at && !card.clock->stalled.exchange(true)) card.pass(card.stall);
+  if (card.stall_at >= 0 && frame >= card.stall_at && !card.clock->stalled.exchange(true))
+    card.pass(card.stall);
   return static_cast<snd_pcm_sframes_t>(count);
 }
 
@@ -155,8 +172,10 @@ int read_options(snd_config_t* conf, Card& card, std::string& infile, std::strin
   const struct {
     const char* name;
     long* value;
-  } numbers[] = {{"rate", &card.rate},       {"channels", &card.channels},     {"speed_percent", &card.speed_percent}, {"stall_at", &card.stall_at}, {"stall", &card.stall},
-                 {"suspend_at", &card.suspend_at}, {"suspend", &card.suspend}, {"unplug_at", &card.unplug_at},         {"unplug", &card.unplug}};
+  } numbers[] = {
+      {"rate", &card.rate},         {"channels", &card.channels},   {"speed_percent", &card.speed_percent},
+      {"stall_at", &card.stall_at}, {"stall", &card.stall},         {"suspend_at", &card.suspend_at},
+      {"suspend", &card.suspend},   {"unplug_at", &card.unplug_at}, {"unplug", &card.unplug}};
   snd_config_iterator_t i = nullptr, next = nullptr;
   snd_config_for_each(i, next, conf) {
     snd_config_t* node = snd_config_iterator_entry(i);
@@ -170,17 +189,21 @@ int read_options(snd_config_t* conf, Card& card, std::string& infile, std::strin
       known = true;
       outfile = text;
     }
-    for (const auto& number : numbers) known = known || (name == number.name && snd_config_get_integer(node, number.value) == 0);
+    for (const auto& number : numbers)
+      known = known || (name == number.name && snd_config_get_integer(node, number.value) == 0);
     if (!known) return -EINVAL;
   }
-  return (infile.empty() && outfile.empty()) || card.rate < 1 || card.channels < 1 || card.speed_percent < 0 ? -EINVAL : 0;
+  return (infile.empty() && outfile.empty()) || card.rate < 1 || card.channels < 1 || card.speed_percent < 0
+             ? -EINVAL
+             : 0;
 }
 
 int read_samples(const std::string& path, std::vector<char>& samples) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return -errno;
   char bytes[65536];
-  for (std::size_t count = 0; (count = std::fread(bytes, 1, sizeof bytes, file)) > 0;) samples.insert(samples.end(), bytes, bytes + count);
+  for (std::size_t count = 0; (count = std::fread(bytes, 1, sizeof bytes, file)) > 0;)
+    samples.insert(samples.end(), bytes, bytes + count);
   std::fclose(file);
   return 0;
 }
@@ -193,7 +216,8 @@ bool is_away(Card& card) {
 }
 
 int create(Card& card, const char* name, snd_pcm_stream_t stream, int mode) {
-  card.ready = card.is_virtual() ? eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK) : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  card.ready = card.is_virtual() ? eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)
+                                 : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   if (card.ready < 0) return -errno;
   card.io.version = SND_PCM_IOPLUG_VERSION;
   card.io.name = "clocked virtual card";
@@ -220,7 +244,8 @@ int create(Card& card, const char* name, snd_pcm_stream_t stream, int mode) {
 
 extern "C" {
 
-int _snd_pcm_clocked_open(snd_pcm_t** pcm, const char* name, snd_config_t*, snd_config_t* conf, snd_pcm_stream_t stream, int mode) {
+int _snd_pcm_clocked_open(snd_pcm_t** pcm, const char* name, snd_config_t*, snd_config_t* conf,
+                          snd_pcm_stream_t stream, int mode) {
   auto* card = new Card;
   card->clock = clock_of_program();
   if (card->clock == nullptr) card->clock = &card->own;

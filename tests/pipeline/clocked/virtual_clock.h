@@ -1,5 +1,5 @@
-// Time that a test program makes itself: the virtual card moves it on, and alsa-lib, the card and runnel all read it, because the program's
-// clock_gettime() stands in front of that of the C library.
+// Time that a test program makes itself: the virtual card moves it on, and alsa-lib, the card and runnel all
+// read it, because the program's clock_gettime() stands in front of that of the C library.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@ namespace runnel::pipeline::test {
 struct VirtualClock {
   std::atomic<bool> on{false};
   std::atomic<std::int64_t> nanoseconds{0};
-  std::atomic<std::int64_t> card_started{-1};     // when sample 0 was captured
-  std::atomic<std::int64_t> card_returns{-1};     // an unplugged card can be opened again from then on
-  std::atomic<bool> stalled{false}, suspended{false}, unplugged{false};   // happened already
+  std::atomic<std::int64_t> card_started{-1};  // when sample 0 was captured
+  std::atomic<std::int64_t> card_returns{-1};  // an unplugged card can be opened again from then on
+  std::atomic<bool> stalled{false}, suspended{false}, unplugged{false};  // happened already
 };
 
 }  // namespace runnel::pipeline::test

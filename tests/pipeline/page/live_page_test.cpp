@@ -25,14 +25,18 @@ class LivePages : public testing::Test {
  protected:
   LivePages() { std::filesystem::create_directories(folder_ / "kept"); }
   ~LivePages() override { std::filesystem::remove_all(folder_); }
-  [[nodiscard]] std::string path(const char* name) const { return pipeline::quote_value((folder_ / name).string()); }
+  [[nodiscard]] std::string path(const char* name) const {
+    return pipeline::quote_value((folder_ / name).string());
+  }
   [[nodiscard]] std::string recording() const {
     pipeline::test::write_recording(folder_ / "sound.wav", pipeline::test::make_samples(32000));
     return path("sound.wav");
   }
 
  private:
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("runnel_page_" + std::to_string(getpid()) + "_" + testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ = std::filesystem::temp_directory_path() /
+                                  ("runnel_page_" + std::to_string(getpid()) + "_" +
+                                   testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 serve::Address any() { return *serve::Address::parse("127.0.0.1:0"); }
@@ -42,7 +46,9 @@ int port_of(const LivePage& page) {
 }
 
 // All messages until the end, or until `enough` says so.
-std::vector<Json> messages(int port, const std::function<bool(const Json&)>& enough = [](const Json&) { return false; }, const httplib::Headers& headers = {}) {
+std::vector<Json> messages(
+    int port, const std::function<bool(const Json&)>& enough = [](const Json&) { return false; },
+    const httplib::Headers& headers = {}) {
   std::vector<Json> all;
   std::string pending;
   httplib::Client client("127.0.0.1", port);
@@ -91,8 +97,10 @@ Running make(const std::string& text, double speed, std::string token = {}) {
 TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
   pipeline::test::Events::at = {8000, 16000};
   pipeline::test::Events::label = "word";
-  Running running = make("wav path=" + recording() + " name=in ! history seconds=2 ! events name=found ! jsonl path=" + path("events.jsonl") +
-                             "\nfound. ! record before=0.2 after=0.2 folder=" + path("kept"), 2);
+  Running running =
+      make("wav path=" + recording() + " name=in ! history seconds=2 ! events name=found ! jsonl path=" +
+               path("events.jsonl") + "\nfound. ! record before=0.2 after=0.2 folder=" + path("kept"),
+           2);
   const int port = port_of(*running.page);
   std::vector<Json> all;
   std::atomic<bool> hears{false};
@@ -102,7 +110,7 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
       return false;
     });
   });
-  while (!hears) std::this_thread::sleep_for(std::chrono::milliseconds(1));   // the description comes first
+  while (!hears) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the description comes first
   EXPECT_TRUE(running.graph->run().ok());
   httplib::Client client("127.0.0.1", port);
   const auto sound = client.Get("/recordings/0");
@@ -110,7 +118,8 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
   EXPECT_EQ(sound->status, 200);
   EXPECT_EQ(sound->get_header_value("Content-Type"), "audio/wav");
   EXPECT_TRUE(sound->body.starts_with("RIFF"));
-  for (const char* path : {"/recordings/2", "/recordings/999999999", "/recordings/..%2f..%2fetc%2fpasswd", "/nothing"}) {
+  for (const char* path :
+       {"/recordings/2", "/recordings/999999999", "/recordings/..%2f..%2fetc%2fpasswd", "/nothing"}) {
     const auto missing = client.Get(path);
     ASSERT_TRUE(missing) << path;
     EXPECT_EQ(missing->status, 404) << path;
@@ -129,8 +138,12 @@ TEST_F(LivePages, ShowSoundEventsRecordingsAndCosts) {
   EXPECT_GE(counts["stats"], 1);
   EXPECT_EQ(counts["end"], 1);
   for (const Json& message : all) {
-    if (message["type"] == "spectrum") { EXPECT_EQ(message["bands"].get<std::string>().size(), 128u); }
-    if (message["type"] == "graph") { EXPECT_EQ(message["nodes"][0]["label"], "in"); }
+    if (message["type"] == "spectrum") {
+      EXPECT_EQ(message["bands"].get<std::string>().size(), 128u);
+    }
+    if (message["type"] == "graph") {
+      EXPECT_EQ(message["nodes"][0]["label"], "in");
+    }
     if (message["type"] == "stats") {
       double busy = 0;
       for (const Json& node : message["busy_ms"]) busy += node.get<double>();
@@ -164,7 +177,8 @@ TEST_F(LivePages, AnswerToTheirOwnNameOnly) {
 TEST_F(LivePages, ShareTheirAddressWithNobody) {
   const auto first = LivePage::start(any(), {});
   ASSERT_TRUE(first.ok()) << first.status().text();
-  const auto second = LivePage::start(*serve::Address::parse("127.0.0.1:" + std::to_string(port_of(**first))), {});
+  const auto second =
+      LivePage::start(*serve::Address::parse("127.0.0.1:" + std::to_string(port_of(**first))), {});
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.status().text().find("cannot listen there"), std::string::npos) << second.status().text();
 }

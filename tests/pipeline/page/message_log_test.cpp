@@ -34,7 +34,7 @@ TEST(MessageLog, DropsTheOldestBeyondItsBytes) {
   ASSERT_EQ(kept.size(), 3u);
   EXPECT_EQ(kept[0].number, 998u);
   EXPECT_EQ(log.next(), 1001u);
-  log.add(std::string(1000, 'x'));   // larger than all: it alone is kept
+  log.add(std::string(1000, 'x'));  // larger than all: it alone is kept
   ASSERT_EQ(log.read(1, milliseconds(0), closed).size(), 1u);
 }
 

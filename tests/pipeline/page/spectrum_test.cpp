@@ -17,18 +17,23 @@ pipeline::Format sound(std::int64_t rate, std::int32_t channels) {
   return format;
 }
 
-std::vector<Spectrum::Column> columns_of(Spectrum& spectrum, const std::vector<float>& samples, std::size_t piece) {
+std::vector<Spectrum::Column> columns_of(Spectrum& spectrum, const std::vector<float>& samples,
+                                         std::size_t piece) {
   std::vector<Spectrum::Column> columns;
   for (std::size_t at = 0; at < samples.size(); at += piece) {
-    spectrum.push(std::span(samples).subspan(at, std::min(piece, samples.size() - at)), [&](Spectrum::Column column) { columns.push_back(std::move(column)); });
+    spectrum.push(std::span(samples).subspan(at, std::min(piece, samples.size() - at)),
+                  [&](Spectrum::Column column) { columns.push_back(std::move(column)); });
   }
   return columns;
 }
 
-std::vector<float> tone(double hertz, std::int64_t rate, std::size_t count, std::size_t channels, float loudness) {
+std::vector<float> tone(double hertz, std::int64_t rate, std::size_t count, std::size_t channels,
+                        float loudness) {
   std::vector<float> samples(count * channels);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    samples[i] = loudness * static_cast<float>(std::sin(2 * 3.14159265358979 * hertz * static_cast<double>(i / channels) / static_cast<double>(rate)));
+    samples[i] = loudness *
+                 static_cast<float>(std::sin(2 * 3.14159265358979 * hertz *
+                                             static_cast<double>(i / channels) / static_cast<double>(rate)));
   }
   return samples;
 }
@@ -42,7 +47,9 @@ TEST(Spectrum, ShowsAToneWhereItIsAtAnyRate) {
     // 25 a second, less what the first frame waits for.
     EXPECT_NEAR(static_cast<double>(first.size()), 24.5, 1) << rate;
     ASSERT_FALSE(first.empty() || second.empty());
-    const auto loudest = [](const Spectrum::Column& column) { return std::max_element(column.bands.begin(), column.bands.end()) - column.bands.begin(); };
+    const auto loudest = [](const Spectrum::Column& column) {
+      return std::max_element(column.bands.begin(), column.bands.end()) - column.bands.begin();
+    };
     EXPECT_LT(loudest(first[5]) + 10, loudest(second[5])) << rate;
     EXPECT_GT(first[5].bands[static_cast<std::size_t>(loudest(first[5]))], 150);
     EXPECT_NEAR(static_cast<double>(first[5].peak), 0.5, 0.01);
@@ -60,7 +67,8 @@ TEST(Spectrum, IsDarkInSilenceAndDoesNotMindBadSamples) {
   }
 }
 
-// The same columns for every partition, with the sample behind which they come; behind a gap counting goes on.
+// The same columns for every partition, with the sample behind which they come; behind a gap counting goes
+// on.
 TEST(Spectrum, DoesNotDependOnPieces) {
   const auto samples = tone(700, 16000, 20000, 1, 0.3F);
   auto one = Spectrum::make(sound(16000, 1)), other = Spectrum::make(sound(16000, 1));

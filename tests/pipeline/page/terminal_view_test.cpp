@@ -25,7 +25,8 @@ std::unique_ptr<pipeline::Graph> graph_of(const std::string& text) {
 }
 
 TEST(Watches, StandBehindSourcesModelsAndEvents) {
-  auto graph = *pipeline::parse_graph("wav path=a.wav name=in ! fbank ! infer model=m.rnl name=m ! detect ! jsonl\nin. ! null");
+  auto graph = *pipeline::parse_graph(
+      "wav path=a.wav name=in ! fbank ! infer model=m.rnl name=m ! detect ! jsonl\nin. ! null");
   add_watches(graph, pipeline::host_nodes());
   EXPECT_EQ(pipeline::to_text(graph).find("watch what=source") != std::string::npos, true);
   std::vector<std::pair<std::string, std::string>> found;
@@ -36,7 +37,8 @@ TEST(Watches, StandBehindSourcesModelsAndEvents) {
     // In front of sinks: a terminal's line is taken away before they write to the terminal.
     EXPECT_EQ(node.input + 1, static_cast<int>(i));
   }
-  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{{"wav", "source"}, {"infer", "model"}, {"detect", "events"}}));
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
+                       {"wav", "source"}, {"infer", "model"}, {"detect", "events"}}));
 }
 
 TEST(TerminalView, ShowsLevelAndLossesAndMakesRoomForEvents) {

@@ -39,27 +39,47 @@ TEST(ServeAttack, TenThousandBadConnectionsDisturbNobody) {
   }
 
   std::mt19937 random(11);
-  std::vector<std::unique_ptr<Client>> open;   // half-open ones: they stay and never speak again
+  std::vector<std::unique_ptr<Client>> open;  // half-open ones: they stay and never speak again
   const std::string greeting = framed("{}");
   for (int i = 0; i < 10000; ++i) {
     auto client = std::make_unique<Client>(running.server());
     std::string noise(random() % 600, '\0');
     for (char& byte : noise) byte = static_cast<char>(random());
     switch (random() % 8) {
-      case 0: break;                                                       // silent
-      case 1: client->send_bytes(noise); break;
-      case 2: client->send_bytes(framed(noise)); break;
-      case 3: client->send_bytes(greeting + noise); break;
-      case 4: client->send_bytes(greeting + framed(noise) + std::string("\xFF\xFF\xFF\xFF", 4)); break;
-      case 5: client->send_bytes(greeting.substr(0, random() % greeting.size())); break;
-      case 6: client->send_bytes(greeting + framed(std::string(3200, 'x')).substr(0, random() % 3200)); break;
-      default: client->send_bytes(framed(R"({"rate":)" + std::to_string(random() % 100000) + "}"));
+      case 0:
+        break;  // silent
+      case 1:
+        client->send_bytes(noise);
+        break;
+      case 2:
+        client->send_bytes(framed(noise));
+        break;
+      case 3:
+        client->send_bytes(greeting + noise);
+        break;
+      case 4:
+        client->send_bytes(greeting + framed(noise) + std::string("\xFF\xFF\xFF\xFF", 4));
+        break;
+      case 5:
+        client->send_bytes(greeting.substr(0, random() % greeting.size()));
+        break;
+      case 6:
+        client->send_bytes(greeting + framed(std::string(3200, 'x')).substr(0, random() % 3200));
+        break;
+      default:
+        client->send_bytes(framed(R"({"rate":)" + std::to_string(random() % 100000) + "}"));
     }
     switch (random() % 4) {
-      case 0: client->vanish(); break;
-      case 1: client->close_sending(); break;
-      case 2: break;                                                       // closed at once
-      default: open.push_back(std::move(client));
+      case 0:
+        client->vanish();
+        break;
+      case 1:
+        client->close_sending();
+        break;
+      case 2:
+        break;  // closed at once
+      default:
+        open.push_back(std::move(client));
     }
     if (open.size() > 50) open.erase(open.begin());
   }

@@ -12,18 +12,20 @@ namespace runnel::serve::test {
 namespace {
 
 constexpr int kClients = 20;
-constexpr std::size_t kBlock = 160;   // samples: 10 ms
-constexpr int kBlocksEach = 5000;     // 100,000 in all
-constexpr int kWindow = 16;           // blocks of a client on their way
+constexpr std::size_t kBlock = 160;  // samples: 10 ms
+constexpr int kBlocksEach = 5000;    // 100,000 in all
+constexpr int kWindow = 16;          // blocks of a client on their way
 
 // Sends so many blocks to every client and waits until they are processed.
-void send_blocks(std::vector<std::unique_ptr<Client>>& clients, const std::vector<std::int16_t>& samples, int blocks, std::int64_t& sent) {
+void send_blocks(std::vector<std::unique_ptr<Client>>& clients, const std::vector<std::int16_t>& samples,
+                 int blocks, std::int64_t& sent) {
   const std::int64_t end = sent + static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(kBlock);
   while (sent < end) {
     const auto count = std::min<std::int64_t>(kWindow, (end - sent) / static_cast<std::int64_t>(kBlock));
     for (auto& client : clients) {
       for (std::int64_t i = 0; i < count; ++i) {
-        const auto at = static_cast<std::size_t>(sent + i * static_cast<std::int64_t>(kBlock)) % (samples.size() - kBlock);
+        const auto at = static_cast<std::size_t>(sent + i * static_cast<std::int64_t>(kBlock)) %
+                        (samples.size() - kBlock);
         ASSERT_TRUE(client->send_samples(samples, at, kBlock));
       }
     }
@@ -43,7 +45,9 @@ TEST(ServeNoHeap, SteadyStateOfManyClients) {
   Digits digits;
   ServerOptions options;
   // No event: their lines are texts.
-  options.around = std::regex_replace(digits.around(), std::regex("threshold=0.4 release=0.3 smoothing_frames=10"), "threshold=1 release=0.5 smoothing_frames=1000");
+  options.around =
+      std::regex_replace(digits.around(), std::regex("threshold=0.4 release=0.3 smoothing_frames=10"),
+                         "threshold=1 release=0.5 smoothing_frames=1000");
   options.graph = digits.options();
   options.address = *Address::parse("127.0.0.1:0");
   auto made = Server::make(options);
@@ -81,7 +85,8 @@ TEST(ServeNoHeap, SteadyStateOfManyClients) {
   server.stop();
   released = true;
   thread.join();
-  EXPECT_EQ(server.metrics().microseconds.load() / 10'000, static_cast<std::uint64_t>(kClients) * (kBlocksEach + 200));
+  EXPECT_EQ(server.metrics().microseconds.load() / 10'000,
+            static_cast<std::uint64_t>(kClients) * (kBlocksEach + 200));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Streams {
   pipeline::GraphOptions options = digits.options();
 };
 
-// The model, tables of the front end and the memory of a step exist once: what a stream has of its own is a history of sound, features and decisions.
+// The model, tables of the front end and the memory of a step exist once: what a stream has of its own is a
+// history of sound, features and decisions.
 TEST(ServeStream, SharesWhatItDoesNotChange) {
   Streams all(50);
   const std::string around = all.digits.around();
@@ -37,12 +38,14 @@ TEST(ServeStream, SharesWhatItDoesNotChange) {
   EXPECT_LT(streams.back()->memory_bytes(), 16'000U);
 }
 
-// Two streams in turn, whose packets have other sizes, give what each gives alone: nothing of one is left to the other.
+// Two streams in turn, whose packets have other sizes, give what each gives alone: nothing of one is left to
+// the other.
 TEST(ServeStream, GivesWhatItGivesAlone) {
   const std::vector<std::int16_t> sounds[] = {sound(3, 1), sound(3, 2)};
   const std::size_t packets[] = {1600, 730};
   std::string alone[2], together[2];
-  const auto give = [](Stream& stream, const std::vector<std::int16_t>& samples, std::size_t& at, std::size_t count) {
+  const auto give = [](Stream& stream, const std::vector<std::int16_t>& samples, std::size_t& at,
+                       std::size_t count) {
     const std::size_t taken = std::min(count, samples.size() - at);
     stream.give(std::as_bytes(std::span(samples).subspan(at, taken)));
     at += taken;
@@ -62,7 +65,8 @@ TEST(ServeStream, GivesWhatItGivesAlone) {
     EXPECT_NE(alone[i], "");
   }
   Streams both(2);
-  const std::unique_ptr<Stream> streams[] = {both.make(both.digits.around()), both.make(both.digits.around())};
+  const std::unique_ptr<Stream> streams[] = {both.make(both.digits.around()),
+                                             both.make(both.digits.around())};
   std::size_t at[2] = {};
   for (int i = 0; i < 2; ++i) streams[i]->begin("a", &together[i]);
   while (at[0] < sounds[0].size() || at[1] < sounds[1].size()) {

@@ -21,7 +21,9 @@ class Serve : public testing::Test {
     return options;
   }
   // Sends a whole recording in pieces and gives all lines.
-  static std::vector<std::string> talk(Client& client, const std::string& greeting, const std::vector<std::int16_t>& samples, unsigned seed, std::size_t channels = 1) {
+  static std::vector<std::string> talk(Client& client, const std::string& greeting,
+                                       const std::vector<std::int16_t>& samples, unsigned seed,
+                                       std::size_t channels = 1) {
     std::mt19937 random(seed);
     client.greet(greeting);
     for (std::size_t at = 0; at < samples.size();) {
@@ -36,15 +38,19 @@ class Serve : public testing::Test {
   void expect_good(const Server& server, const std::string& token = "") {
     const auto samples = sound(1.5, 77);
     Client client(server);
-    const std::string greeting = token.empty() ? R"({"source":"good"})" : R"({"source":"good","token":")" + token + "\"}";
-    EXPECT_EQ(events_among(talk(client, greeting, samples, 1)), digits_.offline(samples, "good", digits_.around()));
+    const std::string greeting =
+        token.empty() ? R"({"source":"good"})" : R"({"source":"good","token":")" + token + "\"}";
+    EXPECT_EQ(events_among(talk(client, greeting, samples, 1)),
+              digits_.offline(samples, "good", digits_.around()));
   }
   std::string error_of(const Server& server, const std::string& bytes, bool close = true) {
     Client client(server);
     client.send_bytes(bytes);
     if (close) client.close_sending();
     const Json error = record(client.rest(), "error");
-    return error.is_object() ? error.at("reason").get<std::string>() + ": " + error.at("message").get<std::string>() : "";
+    return error.is_object()
+               ? error.at("reason").get<std::string>() + ": " + error.at("message").get<std::string>()
+               : "";
   }
   Digits digits_;
 };
@@ -69,8 +75,12 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
         clients.emplace_back([&, i] {
           const Format format = kFormats[i % 4];
           Client client(running.server());
-          const std::string greeting = "{\"format\":\"s16\",\"rate\":" + std::to_string(format.rate) + ",\"channels\":" + std::to_string(format.channels) + ",\"source\":\"c" + std::to_string(i) + "\"}";
-          lines[static_cast<std::size_t>(i)] = talk(client, greeting, sound(1.0 + 0.1 * i, static_cast<unsigned>(i), format.rate, format.channels), static_cast<unsigned>(i), static_cast<std::size_t>(format.channels));
+          const std::string greeting = "{\"format\":\"s16\",\"rate\":" + std::to_string(format.rate) +
+                                       ",\"channels\":" + std::to_string(format.channels) +
+                                       ",\"source\":\"c" + std::to_string(i) + "\"}";
+          lines[static_cast<std::size_t>(i)] = talk(
+              client, greeting, sound(1.0 + 0.1 * i, static_cast<unsigned>(i), format.rate, format.channels),
+              static_cast<unsigned>(i), static_cast<std::size_t>(format.channels));
         });
       }
       for (std::thread& client : clients) client.join();
@@ -79,10 +89,13 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
         const Format format = kFormats[i % 4];
         const auto samples = sound(1.0 + 0.1 * i, static_cast<unsigned>(i), format.rate, format.channels);
         const auto& got = lines[static_cast<std::size_t>(i)];
-        EXPECT_EQ(events_among(got), digits_.offline(samples, "c" + std::to_string(i), with.around, format.rate, format.channels));
+        EXPECT_EQ(events_among(got), digits_.offline(samples, "c" + std::to_string(i), with.around,
+                                                     format.rate, format.channels));
         const Json summary = record(got, "summary");
         EXPECT_NEAR(summary.at("audio_seconds"), 1.0 + 0.1 * i, 0.001);
-        EXPECT_EQ(record(got, "ready").at("conversions").size(), format.rate == 16000 ? 0U : format.channels == 1 ? 1U : 2U);
+        EXPECT_EQ(record(got, "ready").at("conversions").size(), format.rate == 16000   ? 0U
+                                                                 : format.channels == 1 ? 1U
+                                                                                        : 2U);
         events += events_among(got).size();
       }
       EXPECT_GT(events, 24U);
@@ -95,12 +108,15 @@ TEST_F(Serve, GivesWhatTheRecordingGivesOffline) {
 // A front end that gives frames at the end of the recording as well.
 TEST_F(Serve, BringsOutFramesOfTheEnd) {
   ServerOptions with = options();
-  with.around = digits_.around("fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 snip_edges=false", 2);
+  with.around =
+      digits_.around("fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600 snip_edges=false", 2);
   Running running(with);
   for (const double seconds : {0.01, 0.3, 2.0}) {
     const auto samples = sound(seconds, 5);
     Client client(running.server());
-    EXPECT_EQ(events_among(talk(client, R"({"source":"a"})", samples, 3)), digits_.offline(samples, "a", with.around)) << seconds;
+    EXPECT_EQ(events_among(talk(client, R"({"source":"a"})", samples, 3)),
+              digits_.offline(samples, "a", with.around))
+        << seconds;
   }
 }
 
@@ -136,7 +152,8 @@ TEST_F(Serve, WantsTheToken) {
   ServerOptions with = options();
   with.token = "a token of some length";
   Running running(with);
-  for (const char* wrong : {"{}", R"({"token":""})", R"({"token":"a token of some lengtH"})", R"({"token":"a token of some length and more"})"}) {
+  for (const char* wrong : {"{}", R"({"token":""})", R"({"token":"a token of some lengtH"})",
+                            R"({"token":"a token of some length and more"})"}) {
     const std::string error = error_of(running.server(), framed(wrong));
     EXPECT_THAT(error, HasSubstr("token: ")) << wrong;
     EXPECT_THAT(error, testing::Not(HasSubstr("some"))) << "nothing of a token is repeated";
@@ -154,9 +171,11 @@ TEST_F(Serve, AConnectionEndsOnceInTheMetrics) {
     EXPECT_NE(client.line(), "");
     client.vanish();
   }
-  for (int i = 0; i < 1000 && metrics.connections.load() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 1000 && metrics.connections.load() > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(metrics.connections.load(), 0);
-  EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::greeting)].load(), 1U) << "refused, and gone behind that";
+  EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::greeting)].load(), 1U)
+      << "refused, and gone behind that";
   EXPECT_EQ(metrics.ended[static_cast<std::size_t>(Reason::gone)].load(), 1U) << "gone in the middle";
 }
 
@@ -187,7 +206,8 @@ TEST_F(Serve, AdmitsSoManyAndNoMore) {
   c.greet(R"({"rate":8000})");
   EXPECT_THAT(c.line(), HasSubstr("resample rate=16000"));
   b.vanish();
-  for (int i = 0; i < 200 && running.server().metrics().streams.load() > 1; ++i) std::this_thread::sleep_for(milliseconds(10));
+  for (int i = 0; i < 200 && running.server().metrics().streams.load() > 1; ++i)
+    std::this_thread::sleep_for(milliseconds(10));
   expect_good(running.server());
 }
 
@@ -199,23 +219,22 @@ TEST_F(Serve, RefusesWhatIsWrong) {
     std::string bytes, sentence;
   };
   const std::string good = framed("{}");
-  for (const Case& wrong : {Case{framed("hello"), "greeting: the first message is no JSON object"},
-                            Case{framed("[]"), "no JSON object"},
-                            Case{framed(std::string(3000, '[')), "no JSON object"},
-                            Case{framed(R"({"rate":999})"), "\"rate\": expected a whole number from 1000 to 768000, found 999"},
-                            Case{framed(R"({"rate":1e300})"), "\"rate\""},
-                            Case{framed(R"({"rate":44101.5})"), "\"rate\""},
-                            Case{framed(R"({"rate":44101})"), "\"rate\": expected a multiple of 25 Hz, found 44101"},
-                            Case{framed(R"({"channels":9})"), "\"channels\": expected a whole number from 1 to 8"},
-                            Case{framed(R"({"channels":-1})"), "\"channels\""},
-                            Case{framed(R"({"format":"mp3"})"), "one of s16, s32, s24, s24_3, float, found \"mp3\""},
-                            Case{framed(R"({"source":7})"), "\"source\""},
-                            Case{framed(R"({"sauce":"a"})"), "unknown key \"sauce\""},
-                            Case{framed("{\"" + std::string(4500, 'x') + "\":1}"), "expected at most 4096"},
-                            Case{std::string("\xFF\xFF\xFF\xFF", 4) + "abc", "a message of 4294967295 bytes"},
-                            Case{good + framed("abc"), "data: a message of 3 bytes, expected a multiple of 2"},
-                            Case{good + std::string("\x00\x00\x00\x10", 4), "a message of 268435456 bytes"},
-                            Case{good + framed(std::string(3200, 'x')).substr(0, 100), "ended within a message"}}) {
+  for (const Case& wrong :
+       {Case{framed("hello"), "greeting: the first message is no JSON object"},
+        Case{framed("[]"), "no JSON object"}, Case{framed(std::string(3000, '[')), "no JSON object"},
+        Case{framed(R"({"rate":999})"), "\"rate\": expected a whole number from 1000 to 768000, found 999"},
+        Case{framed(R"({"rate":1e300})"), "\"rate\""}, Case{framed(R"({"rate":44101.5})"), "\"rate\""},
+        Case{framed(R"({"rate":44101})"), "\"rate\": expected a multiple of 25 Hz, found 44101"},
+        Case{framed(R"({"channels":9})"), "\"channels\": expected a whole number from 1 to 8"},
+        Case{framed(R"({"channels":-1})"), "\"channels\""},
+        Case{framed(R"({"format":"mp3"})"), "one of s16, s32, s24, s24_3, float, found \"mp3\""},
+        Case{framed(R"({"source":7})"), "\"source\""},
+        Case{framed(R"({"sauce":"a"})"), "unknown key \"sauce\""},
+        Case{framed("{\"" + std::string(4500, 'x') + "\":1}"), "expected at most 4096"},
+        Case{std::string("\xFF\xFF\xFF\xFF", 4) + "abc", "a message of 4294967295 bytes"},
+        Case{good + framed("abc"), "data: a message of 3 bytes, expected a multiple of 2"},
+        Case{good + std::string("\x00\x00\x00\x10", 4), "a message of 268435456 bytes"},
+        Case{good + framed(std::string(3200, 'x')).substr(0, 100), "ended within a message"}}) {
     EXPECT_THAT(error_of(running.server(), wrong.bytes), HasSubstr(wrong.sentence));
   }
   expect_good(running.server());
@@ -229,8 +248,10 @@ TEST_F(Serve, GivesUpThoseWhoAreSilent) {
   Client silent(running.server()), half(running.server()), idle(running.server());
   half.send_bytes(std::string("\x10\0\0\0{\"ra", 8));
   idle.greet();
-  EXPECT_THAT(record(silent.rest(), "error").at("message").get<std::string>(), HasSubstr("no first message within 0.3 s"));
-  EXPECT_THAT(record(half.rest(), "error").at("message").get<std::string>(), HasSubstr("no first message within 0.3 s"));
+  EXPECT_THAT(record(silent.rest(), "error").at("message").get<std::string>(),
+              HasSubstr("no first message within 0.3 s"));
+  EXPECT_THAT(record(half.rest(), "error").at("message").get<std::string>(),
+              HasSubstr("no first message within 0.3 s"));
   EXPECT_EQ(record(idle.rest(), "error").at("reason"), "idle");
   expect_good(running.server());
 }
@@ -247,7 +268,8 @@ TEST_F(Serve, TheOldestSilentOnesMakeRoom) {
   EXPECT_LE(running.server().metrics().connections.load(), 9);
 }
 
-// A client that does not read its answers is held up; the others are not, and it gets everything once it reads.
+// A client that does not read its answers is held up; the others are not, and it gets everything once it
+// reads.
 TEST_F(Serve, HoldsUpWhoDoesNotRead) {
   ServerOptions with = options();
   with.most_unsent = 2000;
@@ -255,7 +277,8 @@ TEST_F(Serve, HoldsUpWhoDoesNotRead) {
   Running running(with);
   Client slow(running.server(), 4096);
   slow.greet(R"({"progress":true})");
-  // So many that neither the system's buffers nor the server's could hold all answers: packets of a millisecond, each answered by 40 bytes.
+  // So many that neither the system's buffers nor the server's could hold all answers: packets of a
+  // millisecond, each answered by 40 bytes.
   const std::string packet = framed(std::string(32, '\x01'));
   std::string all;
   for (int i = 0; i < 20000; ++i) all += packet;
@@ -290,7 +313,9 @@ TEST_F(Serve, StopsWithoutLosingWhatWasHeard) {
     client.send_samples(samples, 0, samples.size());
     // In the middle of another message: that is not heard.
     client.send_bytes(framed(std::string(3200, 'x')).substr(0, 50));
-    for (Json line; !line.is_object() || line.at("type") != "progress" || line.at("samples") != static_cast<std::int64_t>(samples.size());) line = Json::parse(client.line());
+    for (Json line; !line.is_object() || line.at("type") != "progress" ||
+                    line.at("samples") != static_cast<std::int64_t>(samples.size());)
+      line = Json::parse(client.line());
   }
   Client silent(running.server());
   std::thread stopping([&] { EXPECT_EQ(running.stop(), ""); });
@@ -354,7 +379,8 @@ TEST(Address, IsReadAndTold) {
   EXPECT_TRUE(Address::parse("[::1]:0")->is_loopback());
   EXPECT_FALSE(Address::parse("[::]:0")->is_loopback());
   EXPECT_FALSE(Address::parse("10.0.0.1:0")->is_loopback());
-  for (const char* wrong : {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:-1", "127.0.0.1:80x", "::1:80", "example.org:80"}) {
+  for (const char* wrong : {"", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:-1",
+                            "127.0.0.1:80x", "::1:80", "example.org:80"}) {
     EXPECT_FALSE(Address::parse(wrong).ok()) << wrong;
   }
 }
@@ -362,7 +388,8 @@ TEST(Address, IsReadAndTold) {
 TEST(ConstantTime, ComparesWhole) {
   EXPECT_TRUE(equal_in_constant_time("", ""));
   EXPECT_TRUE(equal_in_constant_time("abc", "abc"));
-  for (const char* other : {"", "ab", "abd", "bbc", "abcd"}) EXPECT_FALSE(equal_in_constant_time(other, "abc")) << other;
+  for (const char* other : {"", "ab", "abd", "bbc", "abcd"})
+    EXPECT_FALSE(equal_in_constant_time(other, "abc")) << other;
   EXPECT_FALSE(equal_in_constant_time("a", ""));
 }
 
@@ -380,7 +407,9 @@ TEST(Metrics, AreInTheFormatOfPrometheus) {
     const std::size_t end = page.find('\n', at);
     ASSERT_NE(end, std::string::npos);
     const std::string line = page.substr(at, end - at);
-    EXPECT_TRUE(line.starts_with("# HELP runnel_") || line.starts_with("# TYPE runnel_") || (line.starts_with("runnel_") && std::count(line.begin(), line.end(), ' ') == 1)) << line;
+    EXPECT_TRUE(line.starts_with("# HELP runnel_") || line.starts_with("# TYPE runnel_") ||
+                (line.starts_with("runnel_") && std::count(line.begin(), line.end(), ' ') == 1))
+        << line;
     at = end + 1;
   }
 }

@@ -23,11 +23,14 @@ Digits::Digits() : model_((folder_.path() / "digits.rnl").string()) {
   imported->graph.pipeline.labels = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "silence", "unknown"};
   const auto written = compiler::write_model(imported->graph);
   EXPECT_TRUE(written.ok()) << written.status().text();
-  std::ofstream(model_, std::ios::binary).write(reinterpret_cast<const char*>(written->bytes.data()), static_cast<std::streamsize>(written->bytes.size()));
+  std::ofstream(model_, std::ios::binary)
+      .write(reinterpret_cast<const char*>(written->bytes.data()),
+             static_cast<std::streamsize>(written->bytes.size()));
 }
 
 std::string Digits::around(const std::string& front_end, int chunk) const {
-  return front_end + " ! infer model=" + model_ + " chunk=" + std::to_string(chunk) + " ! detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
+  return front_end + " ! infer model=" + model_ + " chunk=" + std::to_string(chunk) +
+         " ! detect threshold=0.4 release=0.3 smoothing_frames=10 refractory_frames=10 ignore=\"\"";
 }
 
 pipeline::GraphOptions Digits::options() {
@@ -37,17 +40,20 @@ pipeline::GraphOptions Digits::options() {
   return options;
 }
 
-std::vector<std::string> Digits::offline(const std::vector<std::int16_t>& samples, const std::string& source, const std::string& around, int rate, int channels) {
+std::vector<std::string> Digits::offline(const std::vector<std::int16_t>& samples, const std::string& source,
+                                         const std::string& around, int rate, int channels) {
   const std::filesystem::path path = folder_.path() / "offline.wav";
   pipeline::test::write_recording(path, samples, rate, channels);
   pipeline::GraphOptions with = options();
   with.insert_conversions = true;
-  const auto graph = pipeline::Graph::build("wav path=" + path.string() + " ! " + around + " ! jsonl source=" + source, with);
+  const auto graph = pipeline::Graph::build(
+      "wav path=" + path.string() + " ! " + around + " ! jsonl source=" + source, with);
   EXPECT_TRUE(graph.ok()) << graph.status().text();
   std::vector<std::string> lines;
   if (!graph.ok()) return lines;
   for (int i = 0; i < (*graph)->size(); ++i) {
-    if (auto* const jsonl = dynamic_cast<pipeline::Jsonl*>((*graph)->stage(i).node); jsonl != nullptr) jsonl->sink = [&](std::string_view line) { lines.emplace_back(line); };
+    if (auto* const jsonl = dynamic_cast<pipeline::Jsonl*>((*graph)->stage(i).node); jsonl != nullptr)
+      jsonl->sink = [&](std::string_view line) { lines.emplace_back(line); };
   }
   const Status status = (*graph)->run();
   EXPECT_TRUE(status.ok()) << status.text();
@@ -72,12 +78,15 @@ std::string Running::stop() {
   return outcome_;
 }
 
-Client::Client(const Server& server, int buffers) : fd_(socket(server.address().bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+Client::Client(const Server& server, int buffers)
+    : fd_(socket(server.address().bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   if (buffers > 0) {
     setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffers, sizeof buffers);
     setsockopt(fd_, SOL_SOCKET, SO_SNDBUF, &buffers, sizeof buffers);
   }
-  EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&server.address().bytes), server.address().size), 0) << std::strerror(errno);
+  EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&server.address().bytes), server.address().size),
+            0)
+      << std::strerror(errno);
 }
 
 Client::~Client() {
@@ -154,7 +163,9 @@ std::vector<std::int16_t> sound(double seconds, unsigned seed, int rate, int cha
     const double t = static_cast<double>(i) / rate;
     if (i % (rate / 2) == 0) pitch = 150 + static_cast<double>(random() % 600);
     const double loud = std::fmod(t, 0.5) < 0.35 ? 8000 : 100;
-    for (int c = 0; c < channels; ++c) samples.push_back(static_cast<std::int16_t>(loud * std::sin(6.2832 * pitch * t) * (c + 1) / channels + static_cast<double>(random() % 200)));
+    for (int c = 0; c < channels; ++c)
+      samples.push_back(static_cast<std::int16_t>(loud * std::sin(6.2832 * pitch * t) * (c + 1) / channels +
+                                                  static_cast<double>(random() % 200)));
   }
   return samples;
 }

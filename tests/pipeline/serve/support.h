@@ -1,4 +1,5 @@
-// What the tests of serving share: the digits model, a server in a thread, clients, and what a recording gives offline.
+// What the tests of serving share: the digits model, a server in a thread, clients, and what a recording
+// gives offline.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,15 +20,19 @@ namespace runnel::serve::test {
 
 using Json = nlohmann::json;
 
-// The digits model of the project in a file of its own, and a graph around it that finds something in any sound.
+// The digits model of the project in a file of its own, and a graph around it that finds something in any
+// sound.
 class Digits {
  public:
   Digits();
-  [[nodiscard]] std::string around(const std::string& front_end = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600", int chunk = 0) const;
+  [[nodiscard]] std::string around(
+      const std::string& front_end = "fbank preset=kaldi num_mel_bins=40 low_freq=20 high_freq=7600",
+      int chunk = 0) const;
   // Models and operators set.
   [[nodiscard]] pipeline::GraphOptions options();
   // The events of a recording as lines, as `runnel run` would write them with this source.
-  std::vector<std::string> offline(const std::vector<std::int16_t>& samples, const std::string& source, const std::string& around, int rate = 16000, int channels = 1);
+  std::vector<std::string> offline(const std::vector<std::int16_t>& samples, const std::string& source,
+                                   const std::string& around, int rate = 16000, int channels = 1);
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
