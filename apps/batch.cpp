@@ -10,8 +10,8 @@
 #include "base/crc32c.h"
 #include "base/host/read_line.h"
 #include "inference/host/engine.h"
-#include "inference/usage.h"
-#include "pipeline/host/batch/pipe.h"
+#include "inference/model/usage.h"
+#include "services/batch/pipe.h"
 
 namespace runnel::apps {
 namespace {

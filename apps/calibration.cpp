@@ -8,8 +8,8 @@
 #include <map>
 
 #include "apps/recording_clips.h"
-#include "compiler/quantize/clip_files.h"
-#include "compiler/quantize/sequence_clips.h"
+#include "compiler/quantize/calibrate/clip_files.h"
+#include "compiler/quantize/calibrate/sequence_clips.h"
 
 namespace runnel::apps {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "apps/support.h"
-#include "compiler/quantize/clips.h"
-#include "compiler/usage.h"
+#include "compiler/import/usage.h"
+#include "compiler/quantize/calibrate/clips.h"
 
 namespace runnel::apps {
 

@@ -10,7 +10,7 @@
 #include "apps/verbs.h"
 #include "base/host/npy.h"
 #include "inference/host/describe.h"
-#include "npu/host/simulated_npu.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/front_end.h"
 
 namespace runnel::apps {

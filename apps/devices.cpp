@@ -4,7 +4,7 @@
 
 #include "apps/support.h"
 #include "apps/verbs.h"
-#include "pipeline/host/capture_devices.h"
+#include "pipeline/host/live/capture_devices.h"
 
 namespace runnel::apps {
 namespace {

@@ -10,23 +10,23 @@
 #include "base/host/output_file.h"
 #include "compiler/embed/compiled_model.h"
 #include "compiler/embed/sources.h"
-#include "compiler/model_graph.h"
-#include "compiler/writer.h"
+#include "compiler/ir/model_graph.h"
+#include "compiler/write/writer.h"
 #include "embed/node.h"
 #include "embed/program.h"
-#include "features/constant_fbank.h"
+#include "features/fbank/constant_fbank.h"
 #include "features/host/fbank_source.h"
 #include "features/host/microfrontend_source.h"
 #include "pipeline/host/detector_source.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
-#include "pipeline/nodes/constant_fbank.h"
-#include "pipeline/nodes/constant_microfrontend.h"
-#include "pipeline/nodes/detect.h"
-#include "pipeline/nodes/fbank.h"
-#include "pipeline/nodes/microfrontend.h"
-#include "pipeline/nodes/model_stream.h"
+#include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/model/model_stream.h"
 #include "pipeline/nodes/nodes.h"
+#include "pipeline/nodes/spectrum/constant_fbank.h"
+#include "pipeline/nodes/spectrum/constant_microfrontend.h"
+#include "pipeline/nodes/spectrum/fbank.h"
+#include "pipeline/nodes/spectrum/microfrontend.h"
 
 namespace runnel::apps {
 namespace {
@@ -121,7 +121,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     made->~Node();
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
-    out.header = "pipeline/nodes/constant_fbank.h";
+    out.header = "pipeline/nodes/spectrum/constant_fbank.h";
     if (constant) {
       out.class_name = fmt::format("Fbank{}Node", index);
       out.definitions += fmt::format("using {} = CompiledFbank<{}>;\n", out.class_name, name);
@@ -140,7 +140,7 @@ Result<compiler::EmbeddedNode> embedded(const pipeline::NodeText& text, std::siz
     if (!source.ok()) return source.status();
     out.definitions = std::move(*source);
     out.class_name = "ConstantMicrofrontend";
-    out.header = "pipeline/nodes/constant_microfrontend.h";
+    out.header = "pipeline/nodes/spectrum/constant_microfrontend.h";
     out.members = {{"options", "&" + name + "::kOptions"},
                    {"tables", "&" + name + "::kTables"},
                    {"gives", "DType::" + gives},
@@ -383,7 +383,7 @@ void fix_decisions(const DryRun& dry, compiler::EmbeddedProgram& program) {
     if (dry.decisions[i].empty()) continue;
     compiler::EmbeddedNode& node = program.nodes[i];
     node.class_name = fmt::format("Detect{}Node", i);
-    node.header = "pipeline/nodes/constant_detect.h";
+    node.header = "pipeline/nodes/decide/constant_detect.h";
     node.definitions =
         dry.decisions[i] + fmt::format("using {} = ConstantDetect<{}>;\n", node.class_name, decision_name(i));
     node.members.clear();
@@ -421,7 +421,7 @@ Status compile(const EmbedCall& call, const Model& model, const std::vector<pipe
   compiler::EmbeddedNode& node = program.nodes[at];
   node.definitions = std::move(compiled->definitions);
   node.class_name = "CompiledInfer";
-  node.header = "pipeline/nodes/compiled_infer.h";
+  node.header = "pipeline/nodes/model/compiled_infer.h";
   node.members = {{"model", "&" + options.scope + "::kModel"}};
   program.model = std::move(compiled->constants);
   program.compiled = true;

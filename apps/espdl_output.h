@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/espdl/writer.h"
+#include "compiler/write/espdl/writer.h"
 
 namespace runnel::apps {
 

@@ -5,9 +5,9 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
-#include "compiler/espdl/package_writer.h"
 #include "compiler/espdl/target.h"
-#include "compiler/model_graph.h"
+#include "compiler/ir/model_graph.h"
+#include "compiler/write/espdl/package_writer.h"
 
 namespace runnel::apps {
 namespace {

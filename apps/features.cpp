@@ -4,8 +4,8 @@
 #include "apps/graphs.h"
 #include "apps/recordings_call.h"
 #include "apps/verbs.h"
-#include "features/fbank_parameters.h"
-#include "features/microfrontend_options.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/microfrontend/microfrontend_options.h"
 
 namespace runnel::apps {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/host/npy.h"
 #include "base/status.h"
-#include "compiler/graph.h"
-#include "inference/model.h"
-#include "pipeline/host/batch/recording_list.h"
+#include "compiler/ir/graph.h"
+#include "inference/model/model.h"
+#include "services/batch/recordings/recording_list.h"
 
 namespace runnel::apps {
 

@@ -2,10 +2,10 @@
 
 #include <csignal>
 
-#include "npu/host/simulated_npu.h"
-#include "pipeline/host/batch/sinks.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "pipeline/host/promise.h"
-#include "pipeline/nodes/host/jsonl.h"
+#include "pipeline/nodes/host/file/jsonl.h"
+#include "services/batch/sinks.h"
 
 namespace runnel::apps {
 

@@ -40,7 +40,7 @@ Result<std::string> text_around(const ModelGraph& graph, const Model& model);
 // added.
 Status check_around(const std::string& around, compiler::FileLoader& loader);
 
-// The same for text that brings its own ends, also those of batches (pipeline/host/batch/sinks.h).
+// The same for text that brings its own ends, also those of batches (services/batch/sinks.h).
 Status check_behind(const std::string& behind, compiler::FileLoader& loader);
 
 // Set by SIGINT and SIGTERM once catch_signals() was called.

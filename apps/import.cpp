@@ -6,8 +6,8 @@
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
-#include "compiler/powers_of_two.h"
-#include "compiler/usage.h"
+#include "compiler/import/usage.h"
+#include "compiler/passes/powers_of_two.h"
 #include "inference/host/encrypted_model.h"
 #include "pipeline/host/text.h"
 

@@ -9,10 +9,10 @@
 #include "apps/graphs.h"
 #include "apps/verbs.h"
 #include "compiler/espdl/package.h"
-#include "features/fbank_parameters.h"
-#include "features/microfrontend_options.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/microfrontend/microfrontend_options.h"
 #include "inference/host/describe.h"
-#include "inference/usage.h"
+#include "inference/model/usage.h"
 #include "pipeline/host/registry.h"
 
 namespace runnel::apps {

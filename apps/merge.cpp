@@ -1,5 +1,5 @@
 // runnel merge: the outputs of all shards of a batch as one.
-#include "pipeline/host/batch/merge.h"
+#include "services/batch/merge.h"
 
 #include <cstdio>
 #include <filesystem>

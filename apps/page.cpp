@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "base/host/small_file.h"
-#include "pipeline/host/page/watches.h"
+#include "services/page/watches.h"
 
 namespace runnel::apps {
 
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline
   auto display = std::make_unique<Display>();
   options.speed = flags.speed;
   if (!flags.address.empty()) {
-    RUNNEL_ASSIGN(const serve::Address address, serve::Address::parse(flags.address));
+    RUNNEL_ASSIGN(const net::Address address, net::Address::parse(flags.address));
     RUNNEL_ASSIGN(std::string token, token_of(flags.token_file));
     const bool asks = !token.empty();
     RUNNEL_ASSIGN(display->page_, page::LivePage::start(address, std::move(token)));

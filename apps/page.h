@@ -6,8 +6,8 @@
 
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
-#include "pipeline/host/page/live_page.h"
-#include "pipeline/host/page/terminal_view.h"
+#include "services/page/live_page.h"
+#include "services/page/terminal_view.h"
 
 namespace runnel::apps {
 

@@ -9,7 +9,7 @@
 
 #include "apps/support.h"
 #include "apps/verbs.h"
-#include "inference/usage.h"
+#include "inference/model/usage.h"
 
 namespace runnel::apps {
 namespace {

@@ -15,11 +15,11 @@
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
 #include "compiler/espdl/target.h"
-#include "compiler/frames_first.h"
-#include "compiler/quantize/calibration_table.h"
-#include "compiler/quantize/evaluate.h"
+#include "compiler/import/usage.h"
+#include "compiler/passes/frames_first.h"
+#include "compiler/quantize/calibrate/calibration_table.h"
+#include "compiler/quantize/choose/evaluate.h"
 #include "compiler/quantize/report.h"
-#include "compiler/usage.h"
 #include "pipeline/host/text.h"
 
 namespace runnel::apps {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "pipeline/host/batch/recording_list.h"
 #include "pipeline/host/front_end.h"
+#include "services/batch/recordings/recording_list.h"
 
 namespace runnel::apps {
 namespace {

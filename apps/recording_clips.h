@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/calibration.h"
-#include "compiler/quantize/clips.h"
+#include "compiler/quantize/calibrate/clips.h"
 
 namespace runnel::apps {
 
@@ -23,8 +23,8 @@ struct Features {
 Result<Features> features_of(const std::filesystem::path& path, const FrontEndFlags& front_end);
 
 // The whole recordings that these folders, patterns, lists and files name
-// (pipeline/host/batch/recording_list.h). Errors: those of the list; not_found for a file that is not there;
-// unsupported for pieces of recordings.
+// (services/batch/recordings/recording_list.h). Errors: those of the list; not_found for a file that is not
+// there; unsupported for pieces of recordings.
 Result<std::vector<std::filesystem::path>> recording_files(const std::vector<std::string>& paths);
 
 // A recording is cut into clips as long as the input; a rest at its end becomes a clip that begins earlier.

@@ -10,7 +10,7 @@
 
 #include "apps/graphs.h"
 #include "base/crc32c.h"
-#include "pipeline/host/batch/progress.h"
+#include "services/batch/progress.h"
 
 namespace runnel::apps {
 namespace {

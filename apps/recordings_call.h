@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "apps/support.h"
-#include "pipeline/host/batch/graph_worker.h"
-#include "pipeline/host/batch/recording_list.h"
-#include "pipeline/host/batch/run_output.h"
-#include "pipeline/host/batch/shard.h"
+#include "services/batch/graph_worker.h"
+#include "services/batch/recordings/recording_list.h"
+#include "services/batch/recordings/shard.h"
+#include "services/batch/run_output.h"
 
 namespace runnel::apps {
 

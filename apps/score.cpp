@@ -1,13 +1,13 @@
 // runnel score: the records of a run against the truth. One JSON object, or tables, on stdout.
-#include "pipeline/host/score.h"
+#include "services/score/score.h"
 
 #include <cstdio>
 
 #include "apps/support.h"
 #include "apps/verbs.h"
 #include "base/host/output_file.h"
-#include "pipeline/host/png_file.h"
-#include "pipeline/host/score_view.h"
+#include "pipeline/host/picture/png_file.h"
+#include "services/score/score_view.h"
 
 namespace runnel::apps {
 namespace {

@@ -9,8 +9,8 @@
 #include "apps/verbs.h"
 #include "base/host/small_file.h"
 #include "pipeline/host/json.h"
-#include "pipeline/host/serve/metrics_page.h"
-#include "pipeline/host/serve/server.h"
+#include "services/serve/metrics_page.h"
+#include "services/serve/server.h"
 
 namespace runnel::apps {
 namespace {
@@ -67,7 +67,7 @@ Status run_serve(const ServeCall& call) {
   compiler::FileLoader loader(model_options);
   serve::ServerOptions options = call.server;
   RUNNEL_ASSIGN(options.around, text_of(call, loader));
-  RUNNEL_ASSIGN(options.address, serve::Address::parse(call.listen));
+  RUNNEL_ASSIGN(options.address, net::Address::parse(call.listen));
   RUNNEL_ASSIGN(options.token, token_of(call.token_file));
   const auto milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -83,7 +83,7 @@ Status run_serve(const ServeCall& call) {
   RUNNEL_ASSIGN(const std::unique_ptr<serve::Server> server, serve::Server::make(options));
   std::unique_ptr<serve::MetricsPage> page;
   if (!call.metrics.empty()) {
-    RUNNEL_ASSIGN(const serve::Address at, serve::Address::parse(call.metrics));
+    RUNNEL_ASSIGN(const net::Address at, net::Address::parse(call.metrics));
     RUNNEL_ASSIGN(page, serve::MetricsPage::start(at, options.token, [&] {
                     return server->metrics().prometheus(options.max_streams);
                   }));

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
-#include "kernels/affine.h"
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/affine.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::apps {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 
 namespace runnel::apps {
 

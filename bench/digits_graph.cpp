@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/prepared.h"
 #include "inference/session_group.h"
 #include "pipeline/host/graph.h"

@@ -18,10 +18,10 @@
 
 #include "base/host/heap_memory.h"
 #include "bench/interleaved.h"
-#include "features/fbank.h"
-#include "features/fbank_parameters.h"
-#include "features/microfrontend.h"
-#include "features/resampler.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/microfrontend/microfrontend.h"
+#include "features/samples/resampler.h"
 #include "features/stft.h"
 
 namespace runnel::bench {

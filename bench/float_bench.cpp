@@ -40,7 +40,7 @@
 
 #include "bench/interleaved.h"
 #include "bench/onnxruntime_session.h"
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/engine.h"
 #include "inference/host/profile.h"
 #include "inference/host/receptive_field.h"

@@ -1,5 +1,10 @@
 if(TARGET runnel_pipeline_host)
-  runnel_bench(inference_bench SOURCES inference_bench.cpp networks.cpp stack_kernels.cpp digits_graph.cpp int8_peak.cpp
+  runnel_bench(inference_bench SOURCES
+      digits_graph.cpp
+      inference_bench.cpp
+      int8_peak.cpp
+      networks.cpp
+      stack_kernels.cpp
                DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   if(RUNNEL_HAVE_XNNPACK)
     target_sources(inference_bench PRIVATE xnnpack_networks.cpp)
@@ -20,7 +25,7 @@ if(TARGET runnel_pipeline_host)
   runnel_bench(threads_bench SOURCES threads_bench.cpp networks.cpp int8_peak.cpp
                DEPENDS runnel::compiler runnel::inference_host runnel::base_host fmt::fmt nlohmann_json::nlohmann_json)
   # Runs the program, as its users do.
-  runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp DEPENDS runnel::compiler runnel::pipeline_host runnel::inference_host runnel::base_host fmt::fmt)
+  runnel_bench(batch_bench SOURCES batch_bench.cpp digits_graph.cpp DEPENDS runnel::compiler runnel::batch runnel::inference_host runnel::base_host fmt::fmt)
   add_executable(speed_table speed_table.cpp)
   target_link_libraries(speed_table PRIVATE runnel_flags fmt::fmt nlohmann_json::nlohmann_json)
 endif()

@@ -27,7 +27,7 @@
 #include "bench/interleaved.h"
 #include "bench/networks.h"
 #include "bench/stack_kernels.h"
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 #include "inference/session_group.h"
 #include "inference/slab.h"

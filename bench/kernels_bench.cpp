@@ -14,7 +14,7 @@
 
 #include "base/host/heap_memory.h"
 #include "bench/int8_peak.h"
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 
 namespace runnel::bench {
 namespace {

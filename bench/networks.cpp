@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/non_negative.h"
+#include "compiler/passes/non_negative.h"
 
 namespace runnel::bench {
 namespace {

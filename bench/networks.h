@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 namespace runnel::bench {
 

@@ -2,7 +2,7 @@
 // are decoded before.
 #include <benchmark/benchmark.h>
 
-#include "npu/host/simulator.h"
+#include "npu/host/simulator/simulator.h"
 #include "tests/npu/stream_maker.h"
 
 namespace {

@@ -35,7 +35,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/host/frame_stream.h"
+#include "pipeline/host/live/frame_stream.h"
 #include "pipeline/host/step_times.h"
 
 namespace runnel::bench {

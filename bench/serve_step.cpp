@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/load.h"
-#include "pipeline/host/serve/stream.h"
+#include "compiler/import/load.h"
+#include "services/serve/stream.h"
 
 namespace runnel::bench {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/host/heap_memory.h"
 #include "base/status.h"
-#include "inference/model.h"
-#include "kernels/conv.h"
-#include "kernels/elementwise.h"
+#include "inference/model/model.h"
+#include "kernels/conv/conv.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::bench {
 

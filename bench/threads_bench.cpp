@@ -18,8 +18,8 @@
 #include "bench/int8_peak.h"
 #include "bench/interleaved.h"
 #include "bench/networks.h"
-#include "compiler/load.h"
-#include "compiler/writer.h"
+#include "compiler/import/load.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 #include "inference/host/thread_pool.h"
 

@@ -1,4 +1,4 @@
-# cmake -D FROM=page.html -D TO=document.cpp -P EmbedText.cmake: the file as pipeline/host/page/document.h declares it. Compilers take no literal of any length:
+# cmake -D FROM=page.html -D TO=document.cpp -P EmbedText.cmake: the file as services/page/document.h declares it. Compilers take no literal of any length:
 # it is cut into pieces.
 file(READ ${FROM} text)
 string(LENGTH "${text}" length)
@@ -9,4 +9,4 @@ while(at LESS length)
   string(APPEND pieces "\n    R\"page(${piece})page\"")
   math(EXPR at "${at} + 8000")
 endwhile()
-file(WRITE ${TO} "#include \"pipeline/host/page/document.h\"\n\nnamespace runnel::page {\n\nconst std::string_view kDocument =${pieces};\n\n}  // namespace runnel::page\n")
+file(WRITE ${TO} "#include \"services/page/document.h\"\n\nnamespace runnel::page {\n\nconst std::string_view kDocument =${pieces};\n\n}  // namespace runnel::page\n")

@@ -1,7 +1,7 @@
 # What an installation holds, and how another CMake project finds it:
 #
 #   find_package(runnel CONFIG REQUIRED)
-#   target_link_libraries(mine PRIVATE runnel::features)      # #include "features/fbank.h"
+#   target_link_libraries(mine PRIVATE runnel::features)      # #include "features/fbank/fbank.h"
 #
 # Every library made with runnel_library() is installed and exported. The packages that the libraries link are read off the
 # targets themselves, so that the package file cannot forget one.
@@ -82,7 +82,7 @@ install(EXPORT runnel-targets NAMESPACE runnel:: DESTINATION ${RUNNEL_CONFIG_FOL
 # in a folder internal/ is the library's own affair and stays behind.
 set(runnel_header_folders base kernels streaming features inference npu pipeline embed)
 if(RUNNEL_HOST)
-  list(APPEND runnel_header_folders compiler)
+  list(APPEND runnel_header_folders compiler services)
 endif()
 foreach(folder IN LISTS runnel_header_folders)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${folder}/*.h)

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <random>
 
-#include "compiler/powers_of_two.h"
+#include "compiler/passes/powers_of_two.h"
 #include "compiler/run_whole.h"
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 
 namespace runnel::compiler {

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "embed/runnel.h"
-#include "inference/loader.h"
+#include "inference/model/loader.h"
 #include "inference/operator.h"
 #include "pipeline/executor.h"
 #include "pipeline/format.h"

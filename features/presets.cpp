@@ -1,4 +1,4 @@
-#include "features/fbank_presets.h"
+#include "features/fbank/fbank_presets.h"
 
 namespace runnel::features {
 

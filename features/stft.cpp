@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
-#include "features/window.h"
+#include "features/fbank/window.h"
 
 namespace runnel::features {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "features/fbank_options.h"
-#include "features/fft.h"
+#include "features/fbank/fbank_options.h"
+#include "features/fft/fft.h"
 
 namespace runnel::features {
 

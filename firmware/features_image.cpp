@@ -1,6 +1,6 @@
 // The float front end: float samples in, float frames out.
-#include "features/fbank.h"
-#include "features/fbank_presets.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_presets.h"
 #include "firmware/feature_runner.h"
 #include "firmware/startup/image.h"
 

@@ -4,8 +4,8 @@
 
 #include "firmware/feature_runner.h"
 #include "firmware/startup/image.h"
-#include "kernels/conv.h"
-#include "kernels/elementwise.h"
+#include "kernels/conv/conv.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace {
 

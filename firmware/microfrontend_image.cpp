@@ -1,6 +1,6 @@
 // The fixed-point front end: 16-bit samples in, 16-bit frames out.
-#include "features/microfrontend.h"
-#include "features/microfrontend_presets.h"
+#include "features/microfrontend/microfrontend.h"
+#include "features/microfrontend/microfrontend_presets.h"
 #include "firmware/feature_runner.h"
 #include "firmware/startup/image.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel {
 

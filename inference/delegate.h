@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "inference/custom.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "inference/operator.h"
 
 namespace runnel {

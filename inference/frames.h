@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/dtype.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel {
 

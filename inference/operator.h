@@ -12,7 +12,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "streaming/rule.h"
 
 namespace runnel {

@@ -5,11 +5,11 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
-#include "inference/absorbed_sums.h"
-#include "inference/constant_plan.h"
-#include "inference/counting_memory.h"
-#include "inference/memory_plan.h"
-#include "inference/stream_plan.h"
+#include "inference/plan/absorbed_sums.h"
+#include "inference/plan/constant_plan.h"
+#include "inference/plan/counting_memory.h"
+#include "inference/plan/memory_plan.h"
+#include "inference/plan/stream_plan.h"
 #include "streaming/ring.h"
 
 namespace runnel {

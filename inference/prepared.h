@@ -9,10 +9,10 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "inference/arena_planner.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "inference/operator.h"
-#include "inference/stream_plan.h"
+#include "inference/plan/arena_planner.h"
+#include "inference/plan/stream_plan.h"
 #include "streaming/ring.h"
 
 namespace runnel {

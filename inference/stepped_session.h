@@ -15,9 +15,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "inference/model/usage.h"
 #include "inference/prepared.h"
 #include "inference/session.h"
-#include "inference/usage.h"
 
 namespace runnel {
 

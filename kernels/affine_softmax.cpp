@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernels/fixed_point.h"
+#include "kernels/arithmetic/fixed_point.h"
 
 namespace runnel::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::kernels {
 

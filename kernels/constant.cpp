@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/conv_device.h"
-#include "kernels/conv_generic.h"
-#include "kernels/elementwise_loops.h"
+#include "kernels/conv/arm/conv_device.h"
+#include "kernels/conv/conv_generic.h"
+#include "kernels/elementwise/elementwise_loops.h"
 
 namespace runnel::kernels {
 

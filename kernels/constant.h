@@ -3,8 +3,8 @@
 // general form, where `..._fits` or its result says so.
 #pragma once
 
-#include "kernels/conv.h"
-#include "kernels/elementwise.h"
+#include "kernels/conv/conv.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::kernels {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "kernels/affine.h"
-#include "kernels/requantize.h"
+#include "kernels/arithmetic/requantize.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::kernels {
 

@@ -2,8 +2,8 @@
 
 #include <type_traits>
 
-#include "kernels/float_pair_kernels.h"
-#include "kernels/float_sum.h"
+#include "kernels/float32/float_pair_kernels.h"
+#include "kernels/float32/float_sum.h"
 
 namespace runnel::kernels {
 namespace {

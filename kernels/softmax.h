@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/dtype.h"
-#include "kernels/requantize.h"
+#include "kernels/arithmetic/requantize.h"
 
 namespace runnel::kernels {
 

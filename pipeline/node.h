@@ -20,8 +20,8 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "features/fft.h"
-#include "inference/loader.h"
+#include "features/fft/fft.h"
+#include "inference/model/loader.h"
 #include "inference/operator.h"
 #include "pipeline/block.h"
 #include "pipeline/format.h"
@@ -137,7 +137,8 @@ struct NodeType {
   std::span<const Parameter> parameters;
   // nullptr when the memory is exhausted.
   Node* (*make)(Memory& memory) noexcept = nullptr;
-  // Takes several inputs, each the end of a stream with an executor of its own (pipeline/nodes/join.h).
+  // Takes several inputs, each the end of a stream with an executor of its own
+  // (pipeline/nodes/sensor/join.h).
   bool joins = false;
 };
 

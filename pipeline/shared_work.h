@@ -5,7 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/status.h"
-#include "features/fbank.h"
+#include "features/fbank/fbank.h"
 
 namespace runnel::pipeline {
 

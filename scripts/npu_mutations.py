@@ -23,7 +23,7 @@ HOST = "npu/host/"
 
 # Which sources use what faults in a header change; all others keep their objects.
 USERS = {
-    "npu/arithmetic.h": (HOST + "convolution.cpp", HOST + "elementwise.cpp", HOST + "output_stage.cpp", HOST + "pool.cpp", "tests/npu/elementwise_test.cpp"),
+    "npu/arithmetic.h": (HOST + "convolution.cpp", HOST + "elementwise.cpp", HOST + "output_stage.cpp", HOST + "pool.cpp", "tests/npu/host/simulator/elementwise_test.cpp"),
     "npu/operation.h": (HOST + "feature_map.cpp",),   # address_of
     HOST + "weights.h": (HOST + "weights.cpp",),
     HOST + "window.h": (HOST + "convolution.cpp", HOST + "pool.cpp"),

@@ -10,7 +10,7 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "inference/prepared.h"
 
 namespace runnel::compiler {

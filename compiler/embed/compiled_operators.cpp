@@ -6,7 +6,7 @@
 
 #include "inference/ops/bound.h"
 #include "kernels/constant.h"
-#include "kernels/conv_device.h"
+#include "kernels/conv/arm/conv_device.h"
 
 namespace runnel::compiler {
 namespace {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "base/status.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel::compiler {
 
 // A node of the device's graph, with all of its parameters as members of its class.
 struct EmbeddedNode {
   std::string type;                       // "fbank"
-  std::string class_name, header;         // "Fbank", "pipeline/nodes/fbank.h"
+  std::string class_name, header;         // "Fbank", "pipeline/nodes/spectrum/fbank.h"
   std::string input_kinds, output_kinds;  // numbers of pipeline::Kinds
   struct Member {
     std::string name, value;  // C++

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 namespace runnel::compiler {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/espdl/builder.h"
+#include "compiler/import/espdl/builder.h"
 
 namespace runnel::compiler::espdl_source {
 namespace {

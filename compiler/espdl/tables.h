@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "compiler/espdl/source.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 namespace runnel::compiler::espdl_source {
 

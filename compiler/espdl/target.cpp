@@ -5,7 +5,7 @@
 
 #include "base/host/heap_memory.h"
 #include "compiler/espdl/layout.h"
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/operator.h"
 #include "inference/prepared.h"
 #include "inference/session.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "compiler/espdl/importer.h"
 #include "compiler/espdl/source.h"
+#include "compiler/import/espdl/importer.h"
 
 namespace runnel::compiler::espdl_source {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/espdl/source.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 namespace runnel::compiler::espdl_source {
 

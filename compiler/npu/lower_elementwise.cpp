@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/npu/lowering.h"
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "compiler/npu/average.h"
 #include "compiler/npu/lowering.h"
-#include "inference/ops/reduction.h"
-#include "kernels/affine.h"
-#include "kernels/requantize.h"
+#include "inference/ops/reduce/reduction.h"
+#include "kernels/arithmetic/requantize.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {

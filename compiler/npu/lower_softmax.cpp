@@ -3,7 +3,7 @@
 #include "compiler/npu/lowering.h"
 #include "inference/ops/affine.h"
 #include "kernels/affine_softmax.h"
-#include "kernels/fixed_point.h"
+#include "kernels/arithmetic/fixed_point.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "compiler/npu/lowering.h"
 #include "compiler/run_whole.h"
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "compiler/npu/lowering.h"
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::ethos_u {
 namespace {

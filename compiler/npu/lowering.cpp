@@ -1,6 +1,6 @@
 #include "compiler/npu/lowering.h"
 
-#include "compiler/operator_kinds.h"
+#include "compiler/ir/operator_kinds.h"
 
 namespace runnel::compiler::ethos_u {
 

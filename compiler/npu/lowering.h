@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/graph.h"
-#include "npu/host/program.h"
+#include "compiler/ir/graph.h"
+#include "npu/host/encoder/program.h"
 
 namespace runnel::compiler::ethos_u {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "npu/host/program.h"
+#include "compiler/ir/graph.h"
+#include "npu/host/encoder/program.h"
 
 namespace runnel::compiler::ethos_u {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/numbering.h"
-#include "compiler/writer.h"
+#include "compiler/ir/numbering.h"
+#include "compiler/write/writer.h"
 #include "streaming/plan.h"
 
 namespace runnel::compiler::ethos_u {

@@ -9,8 +9,8 @@
 #include "base/host/heap_memory.h"
 #include "compiler/npu/lowering.h"
 #include "compiler/npu/partition.h"
-#include "inference/model.h"
-#include "inference/stream_plan.h"
+#include "inference/model/model.h"
+#include "inference/plan/stream_plan.h"
 
 namespace runnel::compiler::ethos_u {
 

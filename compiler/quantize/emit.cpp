@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
-#include "compiler/non_negative.h"
-#include "compiler/quantize/tables.h"
-#include "kernels/affine.h"
+#include "compiler/passes/non_negative.h"
+#include "compiler/quantize/round/tables.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "compiler/quantize/plan.h"
 
 namespace runnel::compiler::quantizer {

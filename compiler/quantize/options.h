@@ -12,7 +12,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "kernels/requantize.h"
+#include "kernels/arithmetic/requantize.h"
 
 namespace runnel::compiler::quantizer {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
 namespace {

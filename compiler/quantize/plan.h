@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "compiler/quantize/grid.h"
+#include "compiler/ir/graph.h"
 #include "compiler/quantize/options.h"
+#include "compiler/quantize/round/grid.h"
 
 namespace runnel::compiler::quantizer {
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "compiler/quantize/attempt.h"
-#include "compiler/quantize/choose.h"
+#include "compiler/quantize/choose/attempt.h"
+#include "compiler/quantize/choose/choose.h"
+#include "compiler/quantize/choose/mixed.h"
 #include "compiler/quantize/emit.h"
-#include "compiler/quantize/mixed.h"
 
 namespace runnel::compiler::quantizer {
 

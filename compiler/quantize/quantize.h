@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/graph.h"
-#include "compiler/quantize/clips.h"
-#include "compiler/quantize/equalize.h"
-#include "compiler/quantize/measure.h"
+#include "compiler/ir/graph.h"
+#include "compiler/quantize/calibrate/clips.h"
+#include "compiler/quantize/choose/measure.h"
 #include "compiler/quantize/options.h"
 #include "compiler/quantize/plan.h"
+#include "compiler/quantize/round/equalize.h"
 
 namespace runnel::compiler::quantizer {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "compiler/quantize/trace.h"
-#include "kernels/affine.h"
+#include "compiler/quantize/calibrate/trace.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
 namespace {

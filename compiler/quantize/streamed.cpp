@@ -1,7 +1,7 @@
 #include "compiler/quantize/streamed.h"
 
-#include "compiler/quantize/grid.h"
-#include "compiler/writer.h"
+#include "compiler/quantize/round/grid.h"
+#include "compiler/write/writer.h"
 #include "inference/reblocker.h"
 
 namespace runnel::compiler::quantizer {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "inference/host/engine.h"
 
 namespace runnel::compiler::quantizer {

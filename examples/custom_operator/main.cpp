@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "compiler/espdl/importer.h"
-#include "compiler/writer.h"
+#include "compiler/import/espdl/importer.h"
+#include "compiler/write/writer.h"
 #include "examples/custom_operator/espdl_file.h"
 #include "examples/custom_operator/exponential_average.h"
 #include "inference/host/check.h"

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "base/host/heap_memory.h"
-#include "features/fbank.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_parameters.h"
 #include "features/host/constant_text.h"
 
 namespace runnel::features {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "features/fft.h"
+#include "features/fft/fft.h"
 
 namespace runnel::features {
 

@@ -4,7 +4,7 @@
 
 #include "base/host/heap_memory.h"
 #include "features/host/constant_text.h"
-#include "features/microfrontend.h"
+#include "features/microfrontend/microfrontend.h"
 
 namespace runnel::features {
 namespace {

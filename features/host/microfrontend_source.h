@@ -1,17 +1,17 @@
 // Writes the tables of the fixed-point front end as C++, for programs that carry them in flash memory
-// (features/microfrontend_tables.h).
+// (features/microfrontend/microfrontend_tables.h).
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
-#include "features/microfrontend_options.h"
+#include "features/microfrontend/microfrontend_options.h"
 
 namespace runnel::features {
 
 // A struct `name` with kOptions and kTables, the MicrofrontendTables of these options; the text includes no
-// headers, it needs features/microfrontend_tables.h in front. Its numbers are those that
+// headers, it needs features/microfrontend/microfrontend_tables.h in front. Its numbers are those that
 // Microfrontend::make(options) computes on every machine. Errors: those of Microfrontend::make().
 Result<std::string> microfrontend_source(const MicrofrontendOptions& options, std::string_view name);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "inference/host/check.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel {
 

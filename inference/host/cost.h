@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel {
 namespace {

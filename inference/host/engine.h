@@ -12,7 +12,7 @@
 #include "base/host/key.h"
 #include "base/status.h"
 #include "inference/host/thread_pool.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "inference/prepared.h"
 #include "inference/session.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "inference/frames.h"
-#include "inference/stream_plan.h"
+#include "inference/plan/stream_plan.h"
 #include "streaming/certainty.h"
 
 namespace runnel {

@@ -1,11 +1,12 @@
-// What operators share whose tensors have any scale and zero point (arithmetic: kernels/affine.h).
+// What operators share whose tensors have any scale and zero point (arithmetic:
+// kernels/elementwise/affine.h).
 #pragma once
 
 #include <algorithm>
 #include <string_view>
 
 #include "inference/ops/support.h"
-#include "kernels/affine.h"
+#include "kernels/elementwise/affine.h"
 
 namespace runnel::ops {
 

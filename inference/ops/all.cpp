@@ -1,6 +1,6 @@
 #include "inference/delegate.h"
 #include "inference/ops/definitions.h"
-#include "inference/ops/window_reduce.h"
+#include "inference/ops/reduce/window_reduce.h"
 
 namespace runnel {
 namespace {

@@ -1,12 +1,12 @@
 // Bound operators that compiler/embed turns into constants (compiled.h).
 #pragma once
 
-#include "inference/ops/broadcast.h"
+#include "inference/ops/binary/broadcast.h"
 #include "inference/ops/rescale.h"
 #include "inference/ops/support.h"
-#include "kernels/arithmetic.h"
-#include "kernels/conv.h"
-#include "kernels/elementwise.h"
+#include "kernels/arithmetic/arithmetic.h"
+#include "kernels/conv/conv.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::ops {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "inference/ops/support.h"
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 
 namespace runnel::ops {
 

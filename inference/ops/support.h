@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "inference/operator.h"
+#include "kernels/arithmetic/requantize.h"
 #include "kernels/movement.h"
-#include "kernels/requantize.h"
 
 namespace runnel::ops {
 

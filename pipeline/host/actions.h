@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "pipeline/nodes/host/action.h"
+#include "pipeline/nodes/host/act/action.h"
 
 namespace runnel::pipeline {
 

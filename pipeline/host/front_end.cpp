@@ -5,7 +5,7 @@
 
 #include "pipeline/host/promise.h"
 #include "pipeline/host/registry.h"
-#include "pipeline/host/statistics_file.h"
+#include "pipeline/host/statistics/statistics_file.h"
 
 namespace runnel::pipeline {
 namespace {

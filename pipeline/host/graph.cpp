@@ -9,7 +9,7 @@
 #include "pipeline/host/recorders.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/shared_sessions.h"
-#include "pipeline/host/statistics_file.h"
+#include "pipeline/host/statistics/statistics_file.h"
 
 namespace runnel::pipeline {
 namespace {

@@ -20,10 +20,10 @@
 #include "pipeline/host/latency.h"
 #include "pipeline/host/step_times.h"
 #include "pipeline/host/text.h"
-#include "pipeline/nodes/host/live_infer.h"
-#include "pipeline/nodes/host/live_source.h"
+#include "pipeline/nodes/host/live/live_source.h"
+#include "pipeline/nodes/host/model/live_infer.h"
 #include "pipeline/nodes/host/nodes.h"
-#include "pipeline/nodes/join.h"
+#include "pipeline/nodes/sensor/join.h"
 
 namespace runnel::pipeline {
 

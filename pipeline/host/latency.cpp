@@ -6,8 +6,8 @@
 #include "pipeline/host/graph.h"
 #include "pipeline/host/promise.h"
 #include "pipeline/host/registry.h"
-#include "pipeline/nodes/detect.h"
-#include "pipeline/nodes/host/watch.h"
+#include "pipeline/nodes/decide/detect.h"
+#include "pipeline/nodes/host/act/watch.h"
 
 namespace runnel::pipeline {
 namespace {

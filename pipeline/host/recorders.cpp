@@ -1,7 +1,7 @@
 #include "pipeline/host/recorders.h"
 
-#include "pipeline/nodes/host/history.h"
-#include "pipeline/nodes/host/record.h"
+#include "pipeline/nodes/host/act/history.h"
+#include "pipeline/nodes/host/act/record.h"
 
 namespace runnel::pipeline {
 namespace {

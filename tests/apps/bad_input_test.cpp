@@ -8,8 +8,8 @@
 
 #include "base/crc32c.h"
 #include "base/host/npy.h"
-#include "compiler/writer.h"
-#include "inference/model_generated.h"
+#include "compiler/write/writer.h"
+#include "inference/model/model_generated.h"
 #include "tests/apps/support.h"
 
 namespace runnel::apps::test {

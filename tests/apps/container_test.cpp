@@ -6,8 +6,8 @@
 
 #include "base/host/crypto.h"
 #include "tests/apps/support.h"
-#include "tests/compiler/espdl/package_builder.h"
-#include "tests/compiler/espdl/tiny_model.h"
+#include "tests/compiler/import/espdl/package_builder.h"
+#include "tests/compiler/import/espdl/tiny_model.h"
 
 namespace runnel::apps::test {
 namespace {

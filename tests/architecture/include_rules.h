@@ -1,10 +1,10 @@
 // The dependency rule of the source tree, read off its #include lines.
 //
-// Folders from top to bottom: apps > pipeline, compiler > npu > inference > features > streaming > kernels >
-// base. A file may include its own folder and those below; pipeline and compiler do not know each other.
-// Device folders (all but apps and compiler) keep host code in a folder named host/; outside it they include
-// neither host code nor the parts of the standard library that need a heap, threads, exceptions or a file
-// system.
+// Folders from top to bottom: apps > services, embed > pipeline, compiler > npu > inference > kernels,
+// streaming, features > base. A file may include its own folder and those below; folders side by side do not
+// know each other. Device folders (all but apps and compiler) keep host code in a folder named host/; outside
+// it they include neither host code nor the parts of the standard library that need a heap, threads,
+// exceptions or a file system.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "compiler/espdl/importer.h"
+#include "compiler/import/espdl/importer.h"
 #include "tests/compiler/compare.h"
 #include "tests/compiler/conformance_record.h"
 #include "tests/compiler/json_files.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <random>
 
-#include "compiler/espdl/importer.h"
 #include "compiler/espdl/target.h"
+#include "compiler/import/espdl/importer.h"
 #include "tests/compiler/compare.h"
 #include "tests/compiler/conformance_record.h"
 #include "tests/compiler/espdl_files.h"

@@ -7,9 +7,9 @@
 #include <iterator>
 #include <string>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/pte/importer.h"
-#include "compiler/tflite/importer.h"
+#include "compiler/import/onnx/importer.h"
+#include "compiler/import/pte/importer.h"
+#include "compiler/import/tflite/importer.h"
 
 namespace runnel::compiler {
 namespace {

@@ -8,10 +8,10 @@
 #include <random>
 #include <string>
 
-#include "compiler/pte/importer.h"
+#include "compiler/import/pte/importer.h"
 #include "inference/delegate.h"
+#include "tests/compiler/import/pte/float64.h"
 #include "tests/compiler/json_files.h"
-#include "tests/compiler/pte/float64.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"
 

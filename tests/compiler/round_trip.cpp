@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "compiler/espdl/writer.h"
 #include "compiler/run_whole.h"
-#include "compiler/writer.h"
+#include "compiler/write/espdl/writer.h"
+#include "compiler/write/writer.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {

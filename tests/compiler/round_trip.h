@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "compiler/espdl/importer.h"
+#include "compiler/import/espdl/importer.h"
 
 namespace runnel::test {
 

@@ -9,9 +9,9 @@
 
 #include "base/host/heap_memory.h"
 #include "base/status.h"
-#include "compiler/graph.h"
-#include "compiler/writer.h"
-#include "inference/model.h"
+#include "compiler/ir/graph.h"
+#include "compiler/write/writer.h"
+#include "inference/model/model.h"
 #include "inference/prepared.h"
 
 namespace runnel::test {

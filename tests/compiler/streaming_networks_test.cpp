@@ -9,7 +9,7 @@
 #include <iterator>
 #include <random>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
 #include "inference/host/profile.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "compiler/tflite/importer.h"
+#include "compiler/import/tflite/importer.h"
 #include "tests/compiler/json_files.h"
 #include "tests/compiler/run_graph.h"
 #include "tests/support/data.h"

@@ -1,4 +1,4 @@
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

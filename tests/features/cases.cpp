@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank_parameters.h"
 
 namespace runnel::test {
 namespace {

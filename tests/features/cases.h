@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "features/fbank_options.h"
-#include "features/microfrontend_options.h"
+#include "features/fbank/fbank_options.h"
+#include "features/microfrontend/microfrontend_options.h"
 
 namespace runnel::test {
 

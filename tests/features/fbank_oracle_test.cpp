@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank_parameters.h"
 #include "tests/features/cases.h"
 #include "tests/features/reference.h"
 #include "tests/features/streaming.h"

@@ -1,8 +1,8 @@
 // Options whose FFT goes through a chirp, so that the compiler cannot make their tables itself.
 #pragma once
 
-#include "features/fbank_presets.h"
-#include "features/microfrontend_presets.h"
+#include "features/fbank/fbank_presets.h"
+#include "features/microfrontend/microfrontend_presets.h"
 
 namespace runnel::features {
 

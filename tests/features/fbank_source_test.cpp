@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "features/fbank.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_parameters.h"
 #include "tests/features/fbank_source_options.h"
 #include "tests/features/streaming.h"
 #include "written_down.h"

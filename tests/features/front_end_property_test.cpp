@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "features/fbank_parameters.h"
-#include "features/framer.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/frames/framer.h"
 #include "tests/features/streaming.h"
 
 namespace runnel::features {

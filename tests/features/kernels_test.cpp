@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "features/exact_math.h"
-#include "features/window.h"
+#include "features/fbank/window.h"
 #include "tests/features/streaming.h"
 
 namespace runnel::features {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "features/microfrontend.h"
+#include "features/microfrontend/microfrontend.h"
 #include "tests/features/fbank_source_options.h"
 #include "written_down.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/host/heap_memory.h"
-#include "features/deltas.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/frames/deltas.h"
 #include "tests/features/reference.h"
 #include "tests/features/streaming.h"
 #include "tests/support/data.h"

@@ -5,7 +5,7 @@
 #include <complex>
 #include <vector>
 
-#include "features/fbank_options.h"
+#include "features/fbank/fbank_options.h"
 
 namespace runnel::test {
 

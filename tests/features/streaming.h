@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/cpu.h"
-#include "features/fbank.h"
+#include "features/fbank/fbank.h"
 
 namespace runnel::test {
 

@@ -14,7 +14,7 @@ int main() {
     if (!status.ok()) return std::fprintf(stderr, "%s\n", std::string(status.text()).c_str()), 1;
   }
   std::printf(
-      "// Made by write_fbank_source.\n#pragma once\n#include \"features/fbank_tables.h\"\n#include "
-      "\"features/microfrontend_tables.h\"\n%s%s",
+      "// Made by write_fbank_source.\n#pragma once\n#include \"features/fbank/fbank_tables.h\"\n#include "
+      "\"features/microfrontend/microfrontend_tables.h\"\n%s%s",
       source->c_str(), fixed->c_str());
 }

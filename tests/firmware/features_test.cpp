@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "features/fbank.h"
-#include "features/fbank_parameters.h"
-#include "features/microfrontend.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_parameters.h"
+#include "features/microfrontend/microfrontend.h"
 #include "tests/features/cases.h"
 #include "tests/features/streaming.h"
 #include "tests/firmware/image.h"

@@ -11,7 +11,7 @@
 #include "inference/host/engine.h"
 #include "npu/block_program.h"
 #include "npu/delegate.h"
-#include "npu/host/fake_device.h"
+#include "npu/host/simulator/fake_device.h"
 #include "tests/firmware/image.h"
 
 namespace runnel {

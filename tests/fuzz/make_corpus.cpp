@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "compiler/espdl/importer.h"
-#include "compiler/writer.h"
-#include "tests/compiler/espdl/tiny_model.h"
-#include "tests/compiler/pte/program_maker.h"
+#include "compiler/import/espdl/importer.h"
+#include "compiler/write/writer.h"
+#include "tests/compiler/import/espdl/tiny_model.h"
+#include "tests/compiler/import/pte/program_maker.h"
 #include "tests/npu/feed.h"
 #include "tests/robustness/foreign.h"
 #include "tests/robustness/originals.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "compiler/non_negative.h"
-#include "compiler/writer.h"
+#include "compiler/ir/graph.h"
+#include "compiler/passes/non_negative.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 
 namespace runnel {

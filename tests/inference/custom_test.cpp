@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "inference/host/describe.h"
-#include "inference/verify.h"
+#include "inference/model/verify.h"
 #include "tests/inference/graph_builder.h"
 
 namespace runnel {

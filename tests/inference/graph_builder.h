@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "compiler/writer.h"
+#include "compiler/ir/graph.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 
 namespace runnel::test {

@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 namespace runnel::test {
 

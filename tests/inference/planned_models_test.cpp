@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "tests/inference/greedy_walk.h"
 #include "tests/support/data.h"
 

@@ -1,7 +1,7 @@
 // What cannot be streamed is refused, by name and with the reason.
 #include <gtest/gtest.h>
 
-#include "inference/stream_plan.h"
+#include "inference/plan/stream_plan.h"
 #include "tests/inference/graph_builder.h"
 
 namespace runnel {

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/conv.h"
+#include "kernels/conv/conv.h"
 
 namespace runnel::kernels::test {
 

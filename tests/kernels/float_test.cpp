@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "kernels/functions.h"
+#include "kernels/elementwise/functions.h"
 #include "kernels/softmax.h"
 
 namespace runnel::kernels {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/engine.h"
 #include "models/vibration/signal.h"
 #include "pipeline/host/graph.h"

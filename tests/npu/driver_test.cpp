@@ -7,15 +7,15 @@
 #include <cstring>
 #include <functional>
 
-#include "compiler/load.h"
-#include "compiler/model_graph.h"
+#include "compiler/import/load.h"
+#include "compiler/ir/model_graph.h"
 #include "compiler/npu/compile.h"
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 #include "npu/delegate.h"
-#include "npu/host/fake_device.h"
-#include "npu/host/simulated_npu.h"
-#include "npu/host/simulator.h"
+#include "npu/host/simulator/fake_device.h"
+#include "npu/host/simulator/simulated_npu.h"
+#include "npu/host/simulator/simulator.h"
 #include "tests/npu/feed.h"
 #include "tests/npu/stream_maker.h"
 #include "tests/support/data.h"

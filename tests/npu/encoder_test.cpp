@@ -4,11 +4,11 @@
 
 #include <random>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "npu/decoder.h"
+#include "npu/host/encoder/stream_encoder.h"
+#include "npu/host/encoder/weight_encoder.h"
 #include "npu/host/segment.h"
-#include "npu/host/stream_encoder.h"
-#include "npu/host/weight_encoder.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {

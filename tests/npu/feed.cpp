@@ -2,7 +2,7 @@
 
 #include "npu/decoder.h"
 #include "npu/host/disassemble.h"
-#include "npu/host/simulator.h"
+#include "npu/host/simulator/simulator.h"
 #include "npu/validate.h"
 #include "tests/npu/stream_maker.h"
 

@@ -1,5 +1,5 @@
 // Streams of one operation each and more, by hand and by the compiler's back end.
-#include "npu/host/program.h"
+#include "npu/host/encoder/program.h"
 #include "tests/npu/feed.h"
 #include "tests/npu/stream_maker.h"
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <random>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
 #include "npu/host/disassemble.h"
-#include "npu/host/simulated_npu.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "npu/validate.h"
 #include "tests/support/data.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "npu/host/segment.h"
 #include "tests/npu/feed.h"
 #include "tests/support/data.h"

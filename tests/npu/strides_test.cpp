@@ -2,7 +2,7 @@
 // heights.
 #include <gtest/gtest.h>
 
-#include "npu/host/feature_map.h"
+#include "npu/host/simulator/feature_map.h"
 
 namespace runnel::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "tests/compiler/pte/program_maker.h"
+#include "tests/compiler/import/pte/program_maker.h"
 #include "tests/robustness/mutate.h"
 #include "tests/support/data.h"
 

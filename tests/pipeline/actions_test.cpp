@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pipeline/nodes/host/child_process.h"
-#include "pipeline/nodes/host/send.h"
-#include "pipeline/nodes/host/socket.h"
+#include "pipeline/host/live/socket.h"
+#include "pipeline/nodes/host/act/child_process.h"
+#include "pipeline/nodes/host/act/send.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "pipeline/nodes/host/csv_reader.h"
+#include "pipeline/nodes/host/table/csv_reader.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 

@@ -8,11 +8,11 @@
 #include <random>
 
 #include "base/host/heap_memory.h"
-#include "features/fbank_presets.h"
-#include "features/fbank_tables.h"
+#include "features/fbank/fbank_presets.h"
+#include "features/fbank/fbank_tables.h"
 #include "pipeline/host/registry.h"
 #include "pipeline/host/text.h"
-#include "pipeline/nodes/constant_fbank.h"
+#include "pipeline/nodes/spectrum/constant_fbank.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel::pipeline::test {

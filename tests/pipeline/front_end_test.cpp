@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/host/npy.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank_parameters.h"
 #include "tests/pipeline/support.h"
 
 namespace runnel::pipeline {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "features/fbank.h"
-#include "features/fbank_parameters.h"
+#include "features/fbank/fbank.h"
+#include "features/fbank/fbank_parameters.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 

@@ -14,8 +14,8 @@
 #include <fstream>
 #include <thread>
 
-#include "pipeline/host/frame_stream.h"
-#include "pipeline/nodes/host/tcp_source.h"
+#include "pipeline/host/live/frame_stream.h"
+#include "pipeline/nodes/host/live/tcp_source.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 

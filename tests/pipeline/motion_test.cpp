@@ -10,8 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/load.h"
-#include "compiler/usage.h"
+#include "compiler/import/load.h"
+#include "compiler/import/usage.h"
 #include "inference/host/engine.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "compiler/load.h"
-#include "compiler/writer.h"
+#include "compiler/import/load.h"
+#include "compiler/write/writer.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/allocations.h"
 #include "tests/support/data.h"

@@ -1,6 +1,6 @@
-// How models are used (inference/usage.h) in graphs: steps with state and context, windows, clips; wake words
-// by their manifests.
-#include "compiler/usage.h"
+// How models are used (inference/model/usage.h) in graphs: steps with state and context, windows, clips; wake
+// words by their manifests.
+#include "compiler/import/usage.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/engine.h"
-#include "inference/usage.h"
-#include "pipeline/nodes/infer.h"
+#include "inference/model/usage.h"
+#include "pipeline/nodes/model/infer.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "compiler/onnx/importer.h"
+#include "compiler/import/onnx/importer.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/support/data.h"

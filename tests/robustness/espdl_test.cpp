@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "tests/compiler/espdl/tiny_model.h"
+#include "tests/compiler/import/espdl/tiny_model.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/mutate.h"

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/host/heap_memory.h"
-#include "compiler/onnx/importer.h"
-#include "compiler/pte/importer.h"
-#include "compiler/tflite/importer.h"
-#include "compiler/writer.h"
+#include "compiler/import/onnx/importer.h"
+#include "compiler/import/pte/importer.h"
+#include "compiler/import/tflite/importer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/describe.h"
-#include "inference/model.h"
+#include "inference/model/model.h"
 #include "inference/operator.h"
 #include "inference/prepared.h"
 #include "inference/session.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "compiler/espdl/importer.h"
+#include "compiler/import/espdl/importer.h"
 
 namespace runnel::test {
 

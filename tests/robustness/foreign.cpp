@@ -1,8 +1,8 @@
 #include "tests/robustness/foreign.h"
 
-#include "tests/compiler/tflite/tiny_tflite.h"
+#include "tests/compiler/import/tflite/tiny_tflite.h"
 #ifdef RUNNEL_HAVE_ONNX
-#include "tests/compiler/onnx/graph_maker.h"
+#include "tests/compiler/import/onnx/graph_maker.h"
 #endif
 
 namespace runnel::test {

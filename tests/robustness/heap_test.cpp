@@ -9,10 +9,10 @@
 #include <functional>
 #include <new>
 
-#include "compiler/espdl/importer.h"
-#include "compiler/writer.h"
+#include "compiler/import/espdl/importer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
-#include "tests/compiler/espdl/tiny_model.h"
+#include "tests/compiler/import/espdl/tiny_model.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/mutate.h"

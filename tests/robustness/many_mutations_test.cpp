@@ -8,9 +8,9 @@
 #include <cstring>
 #include <string>
 
-#include "compiler/writer.h"
-#include "tests/compiler/espdl/tiny_model.h"
-#include "tests/compiler/pte/program_maker.h"
+#include "compiler/write/writer.h"
+#include "tests/compiler/import/espdl/tiny_model.h"
+#include "tests/compiler/import/pte/program_maker.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/originals.h"

@@ -1,12 +1,12 @@
 // Damaged model files.
-#include "inference/model.h"
+#include "inference/model/model.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include "inference/model_generated.h"
+#include "inference/model/model_generated.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/mutate.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "compiler/espdl/importer.h"
-#include "compiler/writer.h"
+#include "compiler/import/espdl/importer.h"
+#include "compiler/write/writer.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {

@@ -1,7 +1,7 @@
 // Damaged .pte and .bpte files.
 #include <gtest/gtest.h>
 
-#include "tests/compiler/pte/program_maker.h"
+#include "tests/compiler/import/pte/program_maker.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"
 #include "tests/robustness/mutate.h"

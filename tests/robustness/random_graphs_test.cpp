@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
-#include "compiler/shapes.h"
-#include "compiler/writer.h"
+#include "compiler/ir/shapes.h"
+#include "compiler/write/writer.h"
 #include "inference/host/check.h"
 #include "tests/robustness/expect_sentence.h"
 #include "tests/robustness/feed.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "compiler/load.h"
+#include "compiler/import/load.h"
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "tests/robustness/originals.h"

@@ -1,8 +1,8 @@
 // Real networks, compiled here: what the simulator computes is what the CPU computes, byte for byte.
 #include <gtest/gtest.h>
 
-#include "compiler/load.h"
-#include "compiler/model_graph.h"
+#include "compiler/import/load.h"
+#include "compiler/ir/model_graph.h"
 #include "tests/compiler/npu/on_npu.h"
 #include "tests/support/data.h"
 

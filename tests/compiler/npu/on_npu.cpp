@@ -3,12 +3,12 @@
 #include <cstring>
 #include <random>
 
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "npu/decoder.h"
-#include "npu/host/cycles.h"
-#include "npu/host/simulated_npu.h"
+#include "npu/host/cycles/cycles.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "npu/validate.h"
 
 namespace runnel::test {

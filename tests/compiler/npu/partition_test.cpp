@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <set>
 
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
-#include "npu/host/simulated_npu.h"
+#include "npu/host/simulator/simulated_npu.h"
 #include "tests/compiler/npu/on_npu.h"
 #include "tests/compiler/npu/random_network.h"
 

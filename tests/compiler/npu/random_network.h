@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 namespace runnel::test {
 

@@ -4,10 +4,10 @@
 
 #include <random>
 
-#include "compiler/load.h"
-#include "compiler/model_graph.h"
+#include "compiler/import/load.h"
+#include "compiler/ir/model_graph.h"
 #include "compiler/quantize/quantize.h"
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "tests/compiler/npu/on_npu.h"
 #include "tests/support/data.h"
 

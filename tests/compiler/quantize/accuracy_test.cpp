@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/quantize/evaluate.h"
+#include "compiler/import/onnx/importer.h"
+#include "compiler/quantize/choose/evaluate.h"
 #include "compiler/quantize/quantize.h"
 #include "tests/compiler/quantize/small_graph.h"
 #include "tests/support/data.h"

@@ -1,5 +1,5 @@
 // Networks that are trained: blocks of a graph, derivatives, what training reaches.
-#include "compiler/quantize/block_net.h"
+#include "compiler/quantize/train/block_net.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "compiler/quantize/emit.h"
 #include "compiler/quantize/quantize.h"
-#include "compiler/quantize/random.h"
+#include "compiler/quantize/train/random.h"
 #include "tests/compiler/quantize/small_graph.h"
 
 namespace runnel::test {

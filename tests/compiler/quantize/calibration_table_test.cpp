@@ -1,5 +1,5 @@
 // The same model from a table as from the clips it was made of; tables that do not fit are refused by name.
-#include "compiler/quantize/calibration_table.h"
+#include "compiler/quantize/calibrate/calibration_table.h"
 
 #include <gmock/gmock.h>
 

@@ -1,12 +1,12 @@
 // Calibration data from files.
-#include "compiler/quantize/clip_files.h"
+#include "compiler/quantize/calibrate/clip_files.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 
 #include "base/host/npy.h"
-#include "compiler/quantize/evaluate.h"
+#include "compiler/quantize/choose/evaluate.h"
 #include "tests/support/data.h"
 
 namespace runnel::test {

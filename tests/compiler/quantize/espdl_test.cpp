@@ -7,11 +7,11 @@
 #include <map>
 
 #include "compiler/espdl/espdl_generated.h"
-#include "compiler/espdl/importer.h"
 #include "compiler/espdl/target.h"
-#include "compiler/espdl/writer.h"
+#include "compiler/import/espdl/importer.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/run_whole.h"
+#include "compiler/write/espdl/writer.h"
 #include "tests/compiler/quantize/small_graph.h"
 
 namespace runnel::test {

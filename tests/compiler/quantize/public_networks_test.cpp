@@ -8,11 +8,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "compiler/onnx/importer.h"
-#include "compiler/quantize/evaluate.h"
+#include "compiler/import/onnx/importer.h"
+#include "compiler/import/usage.h"
+#include "compiler/quantize/calibrate/sequence_clips.h"
+#include "compiler/quantize/choose/evaluate.h"
 #include "compiler/quantize/quantize.h"
-#include "compiler/quantize/sequence_clips.h"
-#include "compiler/usage.h"
 #include "tests/compiler/quantize/small_graph.h"
 #include "tests/support/data.h"
 

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/quantize/calibrate.h"
+#include "compiler/quantize/calibrate/calibrate.h"
+#include "compiler/quantize/choose/evaluate.h"
+#include "compiler/quantize/choose/search.h"
 #include "compiler/quantize/emit.h"
-#include "compiler/quantize/equalize.h"
-#include "compiler/quantize/evaluate.h"
 #include "compiler/quantize/report.h"
-#include "compiler/quantize/search.h"
-#include "compiler/quantize/sums.h"
+#include "compiler/quantize/round/equalize.h"
+#include "compiler/quantize/round/sums.h"
 #include "compiler/run_whole.h"
 #include "tests/compiler/quantize/small_graph.h"
 #include "tests/compiler/run_graph.h"

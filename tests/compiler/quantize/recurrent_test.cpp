@@ -8,10 +8,10 @@
 #include <random>
 
 #include "compiler/espdl/espdl_generated.h"
-#include "compiler/espdl/writer.h"
-#include "compiler/quantize/calibration_table.h"
+#include "compiler/quantize/calibrate/calibration_table.h"
 #include "compiler/quantize/emit.h"
 #include "compiler/quantize/quantize.h"
+#include "compiler/write/espdl/writer.h"
 #include "tests/compiler/quantize/small_graph.h"
 
 namespace runnel::test {

@@ -1,5 +1,5 @@
 // Steps with the state that the float model leaves in front of each.
-#include "compiler/quantize/sequence_clips.h"
+#include "compiler/quantize/calibrate/sequence_clips.h"
 
 #include <gmock/gmock.h>
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "compiler/quantize/clips.h"
+#include "compiler/ir/graph.h"
+#include "compiler/ir/shapes.h"
+#include "compiler/quantize/calibrate/clips.h"
 #include "compiler/quantize/options.h"
-#include "compiler/shapes.h"
 
 namespace runnel::test {
 

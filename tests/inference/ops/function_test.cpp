@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kernels/functions.h"
+#include "kernels/elementwise/functions.h"
 #include "tests/inference/ops/one_operator.h"
 
 namespace runnel::test {
@@ -48,8 +48,8 @@ std::vector<Case> cases() {
   };
 }
 
-// Where there are vector kernels in float32 (kernels/float_kernels.h) three units in the last place, else the
-// nearest float or its neighbour.
+// Where there are vector kernels in float32 (kernels/float32/float_kernels.h) three units in the last place,
+// else the nearest float or its neighbour.
 TEST(FunctionOperators, FloatsAreCloseToExact) {
   for (const Case& one : cases()) {
     const bool in_floats = one.code == fb::OpCode::exp || one.code == fb::OpCode::sigmoid ||

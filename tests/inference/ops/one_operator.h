@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "tests/compiler/run_graph.h"
 
 namespace runnel::test {

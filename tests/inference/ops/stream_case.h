@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/graph.h"
-#include "compiler/writer.h"
+#include "compiler/ir/graph.h"
+#include "compiler/write/writer.h"
 #include "inference/host/check.h"
 #include "inference/host/engine.h"
 #include "tests/compiler/run_graph.h"

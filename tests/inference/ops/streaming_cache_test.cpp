@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/writer.h"
+#include "compiler/write/writer.h"
 #include "inference/host/engine.h"
 
 namespace runnel {

@@ -1,8 +1,8 @@
 // Transposed convolution: against adding every input into the result; streamed equals whole over random
 // kernels, strides, dilations and crops, between layers that see padding; taken apart and put together again.
-#include "kernels/transposed_conv.h"
+#include "kernels/conv/transposed_conv.h"
 
-#include "compiler/transposed.h"
+#include "compiler/passes/transposed.h"
 #include "tests/inference/ops/stream_case.h"
 
 namespace runnel {

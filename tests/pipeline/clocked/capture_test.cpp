@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "pipeline/host/latency.h"
-#include "pipeline/nodes/host/live_source.h"
+#include "pipeline/nodes/host/live/live_source.h"
 #include "tests/pipeline/clocked/virtual_clock.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/data.h"

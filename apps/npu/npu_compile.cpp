@@ -1,0 +1,128 @@
+#include "apps/npu/npu_compile.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/support.h"
+#include "base/host/output_file.h"
+#include "compiler/ir/model_graph.h"
+#include "compiler/npu/compile.h"
+#include "compiler/write/writer.h"
+
+namespace runnel::apps {
+namespace {
+
+namespace ethos_u = compiler::ethos_u;
+
+struct CompileCall {
+  std::string model, output, accelerator = "ethos-u55-128", memory_mode, system;
+  std::vector<std::string> forbid, forbid_names, forbid_regions;
+  int block = ethos_u::Options::kWholeClips;
+  bool quiet = false;
+  ModelFlags flags;
+};
+
+Result<ethos_u::Options> options_of(const CompileCall& call) {
+  ethos_u::Options options;
+  RUNNEL_ASSIGN(options.program.accelerator, npu::find_accelerator(std::string_view(call.accelerator)));
+  if (!call.memory_mode.empty()) {
+    RUNNEL_ASSIGN(options.program.mode, npu::find_memory_mode(call.memory_mode));
+  }
+  if (!call.system.empty()) {
+    RUNNEL_ASSIGN(options.program.system, npu::find_system(call.system));
+  }
+  options.forbidden_operators = call.forbid;
+  options.forbidden_names = call.forbid_names;
+  for (const std::string& text : call.forbid_regions) {
+    const std::size_t at = text.find("..");
+    if (at == std::string::npos || at == 0 || at + 2 == text.size())
+      return Status(Code::invalid_argument) << "--forbid-region \"" << text << "\", expected NAME..NAME";
+    options.forbidden_regions.emplace_back(text.substr(0, at), text.substr(at + 2));
+  }
+  options.block = call.block;
+  return options;
+}
+
+// What is where, why not, and what crosses the borders.
+void tell(const ethos_u::CompiledGraph& compiled, bool blocks) {
+  std::int64_t npu = 0, cpu = 0;
+  for (const ethos_u::NodeReport& node : compiled.nodes) {
+    (node.segment >= 0 ? npu : cpu) += node.multiply_adds;
+    say(fmt::format(
+        "{:<16} {:<36} {}", node.type, node.name.substr(0, 36),
+        node.segment >= 0 ? fmt::format("npu, segment {}", node.segment) : "cpu: " + node.reason));
+  }
+  for (std::size_t i = 0; i < compiled.segments.size(); ++i) {
+    const ethos_u::SegmentReport& s = compiled.segments[i];
+    say(
+        fmt::format("segment {}: {} operations, constants {}, scratch {}, fast scratch {} bytes; of {} bytes "
+                    "{} are copied in, of {} {} out",
+                    i, s.operations, s.constants, s.scratch, s.fast_scratch, s.border_in, s.copied_in,
+                    s.border_out, s.copied_out));
+    if (blocks)
+      say(fmt::format("segment {}, block: {} bytes are copied in and {} out", i, s.block_copied_in,
+                      s.block_copied_out));
+  }
+  for (const std::string& note : compiled.notes) say(note);
+  say(fmt::format("multiply-adds: {} on the NPU, {} on the CPU", npu, cpu));
+}
+
+Status run_compile(const CompileCall& call) {
+  RUNNEL_ASSIGN(const ethos_u::Options options, options_of(call));
+  RUNNEL_ASSIGN(const auto owned, load(call.model, call.flags));
+  auto compiled = ethos_u::compile(compiler::graph_of(owned->model()), options);
+  if (!compiled.ok()) return compiled.status().at(call.model);
+  if (!call.quiet) tell(*compiled, call.block != ethos_u::Options::kWholeClips);
+  compiler::WriteOptions write;
+  write.blocks.clear();
+  RUNNEL_ASSIGN(const compiler::WrittenModel written, compiler::write_model(compiled->graph, write));
+  if (call.block != ethos_u::Options::kWholeClips && !written.refusals.empty()) {
+    Status status(Code::unsupported);
+    status << "the compiled model cannot be streamed";
+    for (const std::string& refusal : written.refusals) status << "; " << refusal;
+    return status.at(call.model);
+  }
+  return write_file(call.output, written.bytes);
+}
+
+}  // namespace
+
+void add_npu_compile(CLI::App* npu, int& exit_code) {
+  auto call = std::make_shared<CompileCall>();
+  CLI::App* verb = npu->add_subcommand(
+      "compile",
+      "Compile what an Ethos-U55 or U65 can compute of a quantized model; the rest stays on the CPU");
+  verb->add_option("MODEL", call->model, "Model file with int8 operators")->required();
+  verb->add_option("-o,--output", call->output, "The model file to write (.rnl)")->required();
+  verb->add_option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
+  verb->add_option("--memory-mode", call->memory_mode,
+                   "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, "
+                   "Dedicated_Sram on U65)")
+      ->default_str("");
+  verb->add_option("--system", call->system,
+                   "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are "
+                   "chosen for it (default: that of the product)")
+      ->default_str("");
+  verb->add_option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")
+      ->delimiter(',')
+      ->default_str("");
+  verb->add_option("--forbid-name", call->forbid_names,
+                   "Nodes that stay on the CPU, by name or by the name of what they compute")
+      ->default_str("");
+  verb->add_option("--forbid-region", call->forbid_regions,
+                   "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")
+      ->default_str("");
+  verb->add_option("--block", call->block,
+                   "Compile the stream, too: this many source frames in each call, histories in the NPU's "
+                   "memory (0: as few as the model allows; default: whole clips only)")
+      ->default_str("")
+      ->check(CLI::Range(0, 1 << 16));
+  verb->add_flag("--quiet", call->quiet, "No report");
+  add_model_flags(verb, call->flags);
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_compile(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

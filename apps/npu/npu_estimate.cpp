@@ -1,0 +1,139 @@
+// runnel npu estimate: how long an Ethos-U would take, and what it would move.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/npu/npu_segments.h"
+#include "npu/decoder.h"
+#include "npu/host/cycles/cycles.h"
+
+namespace runnel::apps {
+namespace {
+
+constexpr const char* kAreas[npu::kMemoryAreas] = {"sram", "dram", "on_chip_flash", "off_chip_flash"};
+
+struct EstimateCall : NpuFileCall {
+  std::string system, memory_mode;
+};
+
+std::string name_of(const npu::OperationEstimate& one) {
+  npu::Operation op;
+  op.kind = one.kind;
+  op.mode = one.mode;
+  return std::string(npu::name_of(op));
+}
+
+nlohmann::ordered_json memories(const std::array<double, npu::kMemoryAreas>& access,
+                                const std::array<npu::Traffic, npu::kMemoryAreas>& traffic) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < access.size(); ++i) {
+    if (access[i] == 0 && traffic[i].read == 0 && traffic[i].written == 0) continue;
+    out[kAreas[i]] = {{"cycles", access[i]}, {"read", traffic[i].read}, {"written", traffic[i].written}};
+  }
+  return out;
+}
+
+void print_json(const std::string& name, const npu::Segment& segment, const npu::CycleModel& model,
+                const npu::Estimate& estimate) {
+  for (const npu::OperationEstimate& one : estimate.operations) {
+    const nlohmann::ordered_json line{{"segment", name},
+                                      {"first", one.first},
+                                      {"last", one.last},
+                                      {"operation", name_of(one)},
+                                      {"macs", one.macs},
+                                      {"npu_cycles", one.npu},
+                                      {"cycles", one.total},
+                                      {"utilisation", one.utilisation},
+                                      {"memory", memories(one.access, one.traffic)}};
+    std::printf("%s\n", line.dump().c_str());
+  }
+  const nlohmann::ordered_json total{{"segment", name},
+                                     {"accelerator", segment.accelerator->name},
+                                     {"system", model.system().name},
+                                     {"memory_mode", model.mode().name},
+                                     {"macs", estimate.macs},
+                                     {"npu_cycles", estimate.npu},
+                                     {"cycles", estimate.total},
+                                     {"seconds", estimate.seconds},
+                                     {"utilisation", estimate.utilisation},
+                                     {"memory", memories(estimate.access, estimate.traffic)}};
+  std::printf("%s\n", total.dump().c_str());
+}
+
+void print_text(const std::string& name, const npu::Segment& segment, const npu::CycleModel& model,
+                const npu::Estimate& estimate) {
+  std::printf("# %s: %s, %s, %s\n", name.c_str(), std::string(segment.accelerator->name).c_str(),
+              std::string(model.system().name).c_str(), std::string(model.mode().name).c_str());
+  std::printf("%11s  %-12s %12s %12s %12s %12s %12s %7s\n", "operations", "", "macs", "cycles", "npu", "sram",
+              "second", "used");
+  const auto line = [](const char* place, const char* what, std::int64_t macs, double total, double npu,
+                       const std::array<double, npu::kMemoryAreas>& access, double utilisation) {
+    const double second = access[1] + access[2] + access[3];
+    std::printf("%11s  %-12s %12lld %12.1f %12.1f %12.1f %12.1f %6.1f%%\n", place, what,
+                static_cast<long long>(macs), total, npu, access[0], second, 100 * utilisation);
+  };
+  for (const npu::OperationEstimate& one : estimate.operations) {
+    const std::string place = one.first == one.last
+                                  ? std::to_string(one.first)
+                                  : std::to_string(one.first) + " to " + std::to_string(one.last);
+    line(place.c_str(), name_of(one).c_str(), one.macs, one.total, one.npu, one.access, one.utilisation);
+  }
+  line("all", "", estimate.macs, estimate.total, estimate.npu, estimate.access, estimate.utilisation);
+  for (std::size_t i = 0; i < estimate.traffic.size(); ++i) {
+    const npu::Traffic& traffic = estimate.traffic[i];
+    if (traffic.read + traffic.written > 0)
+      std::printf("# %s: %.0f bytes read, %.0f written\n", kAreas[i], traffic.read, traffic.written);
+  }
+  std::printf("# %.6f s at %.0f MHz\n", estimate.seconds, model.system().clock / 1e6);
+}
+
+Status run_estimate(const EstimateCall& call) {
+  RUNNEL_ASSIGN(const NpuSegments segments, load_npu_segments(call.file, call.flags));
+  for (const auto& [name, segment] : segments.list) {
+    const npu::Product product = segment.accelerator->product;
+    const npu::SystemConfiguration* system = &npu::default_system(product);
+    const npu::MemoryMode* mode = &npu::default_memory_mode(product);
+    if (!call.system.empty()) {
+      RUNNEL_ASSIGN(system, npu::find_system(call.system));
+    }
+    if (!call.memory_mode.empty()) {
+      RUNNEL_ASSIGN(mode, npu::find_memory_mode(call.memory_mode));
+    }
+    const auto model = npu::CycleModel::make(*segment.accelerator, *system, *mode);
+    if (!model.ok()) return model.status().at(call.file + ": " + name);
+    std::vector<npu::Operation> operations;
+    npu::Decoder decoder(segment.payload.commands, *segment.accelerator);
+    for (npu::Operation op;;) {
+      auto more = decoder.next(op);
+      if (!more.ok()) return more.status().at(call.file + ": " + name);
+      if (!*more) break;
+      operations.push_back(op);
+    }
+    const npu::Estimate estimate = npu::estimate(operations, *model);
+    (call.json ? print_json : print_text)(name, segment, *model, estimate);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_npu_estimate(CLI::App& npu, int& exit_code) {
+  auto call = std::make_shared<EstimateCall>();
+  CLI::App* verb = add_npu_file_verb(&npu, "estimate",
+                                     "Say how long the hardware would take, operation by operation, and what "
+                                     "it would move, by the model of Arm's compiler",
+                                     call);
+  verb->add_option("--system", call->system,
+                   "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
+                   "Ethos_U65_Mid_End, Ethos_U65_High_End, "
+                   "Ethos_U65_Client_Server (default: the second for a U55, Ethos_U65_High_End for a U65)")
+      ->default_str("");
+  verb->add_option("--memory-mode", call->memory_mode,
+                   "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_512KB (default: Shared_Sram for a "
+                   "U55, Dedicated_Sram for a U65)")
+      ->default_str("");
+  verb->callback([call, &exit_code] {
+    if (const Status status = run_estimate(*call); !status.ok()) exit_code = fail(status);
+  });
+}
+
+}  // namespace runnel::apps

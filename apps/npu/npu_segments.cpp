@@ -1,0 +1,58 @@
+#include "apps/npu/npu_segments.h"
+
+#include <cstring>
+
+#include "inference/delegate.h"
+
+namespace runnel::apps {
+namespace {
+
+bool starts_with(std::span<const std::byte> bytes, std::string_view text) {
+  return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
+}
+
+}  // namespace
+
+Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags& flags) {
+  NpuSegments out;
+  RUNNEL_ASSIGN(out.bytes, read_whole_file(path));
+  if (starts_with(out.bytes, "COP") || starts_with(out.bytes, "vela_bin_stream")) {
+    auto segment = npu::read_segment(out.bytes);
+    if (!segment.ok()) return segment.status().at(path);
+    out.list.emplace_back(path, *std::move(segment));
+    return out;
+  }
+  out.bytes.clear();
+  RUNNEL_ASSIGN(out.model, load(path, flags));
+  const Model& model = out.model->model();
+  for (int i = 0; i < model.operator_count(); ++i) {
+    const fb::Operator& op = model.op(i);
+    if (op.code() != fb::OpCode::delegate || DelegateSegment(model, op).kind() != "ethos-u") continue;
+    const std::string name = "operator " + std::to_string(i);
+    auto segment = npu::read_segment(model, op);
+    if (!segment.ok()) return segment.status().at(path + ": " + name);
+    out.list.emplace_back(name, *std::move(segment));
+    if (!npu::is_stepped(model, op)) continue;
+    auto stepped = npu::read_stepped_segment(model, op);
+    const std::string block = name + ", block";
+    if (!stepped.ok()) return stepped.status().at(path + ": " + block);
+    out.list.emplace_back(block, std::move(stepped->segment));
+  }
+  if (out.list.empty())
+    return Status(Code::invalid_data) << path << ": no operator is computed by an Ethos-U";
+  return out;
+}
+
+CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help,
+                            const std::shared_ptr<NpuFileCall>& call) {
+  CLI::App* verb = parent->add_subcommand(name, help);
+  verb->add_option("FILE", call->file,
+                   "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), "
+                   "or a Vela stream")
+      ->required();
+  verb->add_flag("--json", call->json, "One JSON object per line");
+  add_model_flags(verb, call->flags);
+  return verb;
+}
+
+}  // namespace runnel::apps

@@ -1,0 +1,86 @@
+// Any model file that runnel understands, ready to prepare: .rnl as it is, others imported in memory.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/host/key.h"
+#include "base/status.h"
+#include "compiler/import/espdl/importer.h"
+#include "compiler/import/onnx/importer.h"
+#include "compiler/ir/graph.h"
+#include "compiler/passes/stream_options.h"
+#include "inference/host/engine.h"
+#include "inference/model/loader.h"
+
+namespace runnel::compiler {
+
+struct LoadOptions {
+  // Target of the quantizer, for formats that do not record it (DESIGN names: generic, esp32 or c, esp32s3,
+  // esp32p4); empty: found out.
+  std::string target;
+  // Which model of an .espdl package: name or index; empty: the only one. An error for files that are no
+  // packages.
+  std::string member;
+  // For encrypted files (.rnl and .espdl); not used for others.
+  std::optional<crypto::Key> key;
+
+  // Sizes and values of inputs that .onnx files leave open; sizes also of .tflite files.
+  OnnxOptions onnx;
+
+  // How models of other tools are to be streamed; for .rnl files, which bring their plan, an error when
+  // given.
+  StreamOptions stream;
+
+  // Operators of the application: their run-time definitions beside all others, and the types to import
+  // (.espdl).
+  OperatorTable operators = all_operators();
+  std::vector<CustomOperator> custom_operators;
+
+  [[nodiscard]] const crypto::Key* key_or_null() const { return key ? &*key : nullptr; }
+};
+
+// Whether these are the bytes of a .rnl file, plain or encrypted.
+bool is_model_file(const std::vector<std::byte>& bytes);
+
+struct LoadedModel {
+  std::shared_ptr<const OwnedModel> model;
+  // Things worth telling people, one sentence each: how the target was found, why the model cannot be
+  // streamed.
+  std::vector<std::string> notes;
+};
+
+// A foreign file as a graph. Errors name the file.
+struct ImportedGraph {
+  Graph graph;
+  std::vector<std::string> notes;
+};
+Result<ImportedGraph> import_file(const std::filesystem::path& path, const LoadOptions& options);
+
+// Recognised by content, not by name. Errors name the file.
+Result<LoadedModel> load_model(const std::filesystem::path& path, const LoadOptions& options = {});
+
+// Gives nodes their models by path; keeps them. Thread-safe.
+class FileLoader final : public ModelLoader {
+ public:
+  explicit FileLoader(LoadOptions options = {}) : options_(std::move(options)) {}
+  Result<const Model*> load(std::string_view path) noexcept override;
+  // Notes of what was loaded since the last call.
+  std::vector<std::string> take_notes();
+
+ private:
+  Result<const Model*> load_once(std::string_view path);
+
+  LoadOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, LoadedModel, std::less<>> models_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace runnel::compiler

@@ -1,0 +1,133 @@
+#include "compiler/import/onnx/integers/integer_form.h"
+
+#include <algorithm>
+
+#include "compiler/passes/non_negative.h"
+
+namespace runnel::compiler {
+
+using fb::OpCode;
+
+Uses::Uses(const Graph& graph) : maker(graph.tensors.size(), -1), readers(graph.tensors.size(), 0) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const TensorId id : graph.nodes[i].inputs) {
+      if (id >= 0) ++readers[static_cast<std::size_t>(id)];
+    }
+    for (const TensorId id : graph.nodes[i].outputs)
+      maker[static_cast<std::size_t>(id)] = static_cast<int>(i);
+  }
+  for (const TensorId id : graph.outputs) ++readers[static_cast<std::size_t>(id)];
+}
+
+bool moves_data(const Node& node) {
+  switch (node.code) {
+    case OpCode::reshape:
+    case OpCode::transpose:
+    case OpCode::slice:
+    case OpCode::split:
+    case OpCode::concat:
+    case OpCode::pad:
+    case OpCode::expand:
+    case OpCode::gather:
+    case OpCode::depth_to_space:
+    case OpCode::space_to_depth:
+    case OpCode::max_pool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t moved_inputs(const Node& node) { return node.code == OpCode::concat ? node.inputs.size() : 1; }
+
+void drop_unread(Graph& graph) {
+  std::vector<bool> read(graph.tensors.size(), false);
+  for (const TensorId id : graph.outputs) read[static_cast<std::size_t>(id)] = true;
+  std::vector<Node> kept;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (std::none_of(node->outputs.begin(), node->outputs.end(),
+                     [&](TensorId id) { return read[static_cast<std::size_t>(id)]; }))
+      continue;
+    for (const TensorId id : node->inputs) {
+      if (id >= 0) read[static_cast<std::size_t>(id)] = true;
+    }
+    kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
+}
+
+void to_signed(Graph& graph) {
+  constexpr int kShift = 128;
+  const auto shifted = [](const Tensor& tensor) {
+    return tensor.dtype == DType::uint8 && tensor.scales.size() == 1 && tensor.zero_points.size() == 1;
+  };
+  const std::size_t count = graph.tensors.size();
+  const auto replace = [](std::vector<TensorId>& ids, TensorId from, TensorId to) {
+    std::replace(ids.begin(), ids.end(), from, to);
+  };
+  // Inputs and outputs stay: a twin does what is inside.
+  std::vector<Node> in_front, behind;
+  const auto twin = [&](TensorId id) {
+    Tensor made = graph.tensors[static_cast<std::size_t>(id)];
+    made.name += ".int8";
+    const auto other = static_cast<TensorId>(graph.tensors.size());
+    for (Node& node : graph.nodes) {
+      replace(node.inputs, id, other);
+      replace(node.outputs, id, other);
+    }
+    graph.tensors.push_back(std::move(made));
+    return other;
+  };
+  const auto requantize = [&](TensorId from, TensorId to, std::vector<Node>& list) {
+    Node node;
+    node.name = graph.tensors[static_cast<std::size_t>(std::min(from, to))].name;
+    node.code = OpCode::requantize;
+    node.version = 3;
+    node.rounding = kernels::Rounding::tflite_double;
+    node.inputs = {from};
+    node.outputs = {to};
+    list.push_back(std::move(node));
+  };
+  std::vector<bool> stays(count, false);
+  for (const TensorId id : graph.inputs) {
+    stays[static_cast<std::size_t>(id)] = true;
+    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(id, twin(id), in_front);
+  }
+  for (const TensorId id : graph.outputs) {
+    if (stays[static_cast<std::size_t>(id)]) continue;
+    stays[static_cast<std::size_t>(id)] = true;
+    if (shifted(graph.tensors[static_cast<std::size_t>(id)])) requantize(twin(id), id, behind);
+  }
+  for (Node& node : graph.nodes) {
+    auto* const pad = std::get_if<PadOptions>(&node.options);
+    if (pad != nullptr && shifted(graph.tensors[static_cast<std::size_t>(node.outputs[0])]))
+      pad->value -= kShift;
+  }
+  stays.resize(graph.tensors.size(), false);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    Tensor& tensor = graph.tensors[i];
+    if (stays[i] || !shifted(tensor)) continue;
+    tensor.dtype = DType::int8;
+    tensor.zero_points[0] -= kShift;
+    if (!tensor.data) continue;
+    for (std::byte& value : *tensor.data) value ^= std::byte{0x80};
+  }
+  graph.nodes.insert(graph.nodes.begin(), in_front.begin(), in_front.end());
+  graph.nodes.insert(graph.nodes.end(), behind.begin(), behind.end());
+}
+
+Status to_integers(Graph& graph, const Grids& grids) {
+  const auto quantized = [](const Node& node) {
+    return node.code == OpCode::quantize || node.code == OpCode::dequantize;
+  };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), quantized)) return {};
+  to_signed(graph);
+  move_integers(graph);
+  RUNNEL_TRY(compute_on_integers(graph, grids));
+  drop_unread(graph);
+  mark_non_negative(graph);
+  return {};
+}
+
+}  // namespace runnel::compiler

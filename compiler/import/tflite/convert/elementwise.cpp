@@ -1,0 +1,228 @@
+// Pairs of tensors, functions of one value, activations, softmax, means, changes of scale.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/import/tflite/builder.h"
+#include "compiler/import/tflite/integer_table.h"
+#include "kernels/elementwise/affine.h"
+
+namespace runnel::compiler::tflite_source {
+namespace {
+
+std::int8_t fused_of(const Operator& op) {
+  const tflite::ArithmeticOptions* o = nullptr;
+  switch (op.code) {
+    case Builtin::ADD:
+      o = op.table->builtin_options_as_Add();
+      break;
+    case Builtin::SUB:
+      o = op.table->builtin_options_as_Sub();
+      break;
+    case Builtin::MUL:
+      o = op.table->builtin_options_as_Mul();
+      break;
+    case Builtin::DIV:
+      o = op.table->builtin_options_as_Div();
+      break;
+    default:
+      break;
+  }
+  return o == nullptr ? std::int8_t{0} : o->fused_activation_function();
+}
+
+fb::OpCode pair_code(Builtin code) {
+  switch (code) {
+    case Builtin::ADD:
+      return fb::OpCode::add;
+    case Builtin::SUB:
+      return fb::OpCode::sub;
+    case Builtin::MUL:
+      return fb::OpCode::mul;
+    case Builtin::DIV:
+      return fb::OpCode::div;
+    case Builtin::MAXIMUM:
+      return fb::OpCode::max;
+    default:
+      return fb::OpCode::min;
+  }
+}
+
+fb::OpCode function_code(Builtin code) {
+  switch (code) {
+    case Builtin::LOGISTIC:
+      return fb::OpCode::sigmoid;
+    case Builtin::TANH:
+      return fb::OpCode::tanh;
+    case Builtin::HARD_SWISH:
+      return fb::OpCode::hard_swish;
+    case Builtin::LEAKY_RELU:
+      return fb::OpCode::leaky_relu;
+    case Builtin::EXP:
+      return fb::OpCode::exp;
+    case Builtin::LOG:
+      return fb::OpCode::log;
+    case Builtin::SQRT:
+      return fb::OpCode::sqrt;
+    case Builtin::ABS:
+      return fb::OpCode::abs;
+    default:
+      return fb::OpCode::neg;
+  }
+}
+
+TensorId float_constant(Builder& builder, const Operator& op, float value) {
+  std::vector<std::byte> data(sizeof value);
+  std::memcpy(data.data(), &value, sizeof value);
+  return builder.constant(op, DType::float32, {1}, std::move(data));
+}
+
+}  // namespace
+
+Status convert_binary(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId a, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId b, builder.operand(op, 1));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  RUNNEL_ASSIGN(const Activated how, activated(builder, op, fused_of(op), y));
+  const bool floats = builder.is_float(y);
+  const bool affine = op.code == Builtin::ADD || op.code == Builtin::SUB || op.code == Builtin::MUL;
+  const bool choice = op.code == Builtin::MAXIMUM || op.code == Builtin::MINIMUM;
+  if (!floats && !affine && !choice)
+    return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
+  const BinaryOptions options{how.clipped ? fb::Activation::none : how.activation};
+  RUNNEL_TRY(builder.emit(op, pair_code(op.code), {a, b}, {how.to}, options, floats ? 1 : 3));
+  return finish_activated(builder, op, how, y);
+}
+
+Status convert_squared_difference(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId a, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId b, builder.operand(op, 1));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  if (!builder.is_float(y))
+    return builder.emit(op, fb::OpCode::squared_difference, {a, b}, {y}, BinaryOptions{});
+  const TensorId difference = builder.intermediate(y, op);
+  RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
+  return builder.emit(op, fb::OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
+}
+
+Status convert_function(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  FunctionOptions options;
+  if (op.code == Builtin::LEAKY_RELU) {
+    const auto* const o = op.table->builtin_options_as_LeakyRelu();
+    if (o == nullptr) return Builder::fail(op) << "its options are missing";
+    options.alpha = o->alpha();
+  }
+  const bool floats = builder.is_float(y);
+  const bool affine = op.code == Builtin::LOGISTIC || op.code == Builtin::TANH ||
+                      op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
+  if (!floats && !affine) return emit_table(builder, op, x, y);
+  const bool plain = op.code != Builtin::LEAKY_RELU;
+  return builder.emit(op, function_code(op.code), {x}, {y}, plain ? Options() : Options(options),
+                      floats ? 1 : 3);
+}
+
+Status convert_rsqrt(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  if (!builder.is_float(y)) return emit_table(builder, op, x, y);
+  const TensorId root = builder.intermediate(y, op);
+  RUNNEL_TRY(builder.emit(op, fb::OpCode::sqrt, {x}, {root}));
+  return builder.emit(op, fb::OpCode::div, {float_constant(builder, op, 1), root}, {y}, BinaryOptions{});
+}
+
+Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, TensorId x, TensorId y) {
+  fb::Activation activation = fb::Activation::none;
+  switch (static_cast<FusedActivation>(fused)) {
+    case FusedActivation::relu:
+      return builder.emit(op, fb::OpCode::relu, {x}, {y}, {}, builder.is_float(y) ? 1 : 3);
+    case FusedActivation::relu6:
+      activation = fb::Activation::relu6;
+      break;
+    case FusedActivation::relu_n1_to_1:
+      activation = fb::Activation::relu_n1_to_1;
+      break;
+    default:
+      return Builder::fail(op, Code::unsupported) << "fused activation " << static_cast<int>(fused);
+  }
+  if (builder.is_float(y)) return emit_float_clip(builder, op, activation, x, y);
+  const compiler::Tensor& tensor = builder.at(x);
+  if (tensor.scales.size() != 1)
+    return Builder::fail(op) << "its input has " << tensor.scales.size() << " scales, expected 1";
+  const std::int32_t zero = tensor.zero_points[0];
+  ClipOptions limits;
+  limits.low = static_cast<int>(
+      kernels::to_integer(activation == fb::Activation::relu6 ? 0.0f : -1.0f, tensor.scales[0], zero));
+  limits.high = static_cast<int>(
+      kernels::to_integer(activation == fb::Activation::relu6 ? 6.0f : 1.0f, tensor.scales[0], zero));
+  return builder.emit(op, fb::OpCode::clip, {x}, {y}, limits, 3);
+}
+
+Status convert_relu(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  const auto fused = op.code == Builtin::RELU    ? FusedActivation::relu
+                     : op.code == Builtin::RELU6 ? FusedActivation::relu6
+                                                 : FusedActivation::relu_n1_to_1;
+  return emit_activation(builder, op, static_cast<std::int8_t>(fused), x, y);
+}
+
+Status convert_softmax(Builder& builder, const Operator& op) {
+  const auto* const o = op.table->builtin_options_as_Softmax();
+  if (o == nullptr) return Builder::fail(op) << "its options are missing";
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  const AxisOptions axis{static_cast<int>(builder.at(x).shape.size()) - 1};
+  const bool plain = o->beta() == 1.0f;
+  if (!builder.is_float(y)) {
+    FunctionOptions factor;
+    factor.alpha = o->beta();
+    return builder.emit(op, fb::OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
+  }
+  TensorId scaled = x;
+  if (!plain) {
+    scaled = builder.intermediate(y, op);
+    RUNNEL_TRY(builder.emit(op, fb::OpCode::mul, {x, float_constant(builder, op, o->beta())}, {scaled},
+                            BinaryOptions{}));
+  }
+  return builder.emit(op, fb::OpCode::softmax, {scaled}, {y}, axis);
+}
+
+Status convert_reduce(Builder& builder, const Operator& op) {
+  const auto* const o = op.table->builtin_options_as_Reducer();
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const auto numbers, builder.integers(op, 1));
+  ReduceOptions options;
+  std::vector<std::int32_t> shape = builder.at(x).shape, kept;
+  for (const std::int64_t number : numbers) {
+    RUNNEL_ASSIGN(const int axis, normalize_axis(op, number, shape.size()));
+    if (std::ranges::find(options.axes, axis) == options.axes.end())
+      options.axes.push_back(static_cast<std::uint8_t>(axis));
+  }
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  const auto code = op.code == Builtin::MEAN         ? fb::OpCode::reduce_mean
+                    : op.code == Builtin::SUM        ? fb::OpCode::reduce_sum
+                    : op.code == Builtin::REDUCE_MAX ? fb::OpCode::reduce_max
+                                                     : fb::OpCode::reduce_min;
+  const int version = builder.is_float(y) ? 1 : 3;
+  if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (std::ranges::find(options.axes, i) == options.axes.end()) kept.push_back(shape[i]);
+  }
+  if (kept.empty()) kept = {1};
+  const TensorId mean = builder.intermediate(y, op);
+  RUNNEL_TRY(builder.emit(op, code, {x}, {mean}, options, version));
+  return builder.emit_reshape(op, mean, y, kept);
+}
+
+Status convert_quantize(Builder& builder, const Operator& op) {
+  RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
+  RUNNEL_ASSIGN(const TensorId y, builder.result(op));
+  const auto code = builder.is_float(x)   ? fb::OpCode::quantize
+                    : builder.is_float(y) ? fb::OpCode::dequantize
+                                          : fb::OpCode::requantize;
+  return builder.emit(op, code, {x}, {y}, {}, 3);
+}
+
+}  // namespace runnel::compiler::tflite_source

@@ -1,0 +1,102 @@
+#include "compiler/import/usage.h"
+
+#include <algorithm>
+
+#include "inference/model/usage.h"
+
+namespace runnel::compiler {
+namespace {
+
+Result<fb::Usage> parse_usage(const UsageOptions& options, fb::Usage imported) {
+  for (const fb::Usage usage : {fb::Usage::stream, fb::Usage::step, fb::Usage::window, fb::Usage::whole}) {
+    if (options.usage == name_of(usage)) return usage;
+  }
+  if (!options.usage.empty())
+    return Status(Code::invalid_argument)
+           << "usage \"" << options.usage << "\", expected stream, step, window or whole";
+  if (options.step || options.context || !options.states.empty()) return fb::Usage::step;
+  return options.window || options.hop ? fb::Usage::window : imported;
+}
+
+Result<TensorId> find_port(const Graph& graph, const std::vector<TensorId>& ports, const std::string& name,
+                           std::string_view what) {
+  std::string known;
+  for (const TensorId port : ports) {
+    const std::string& label = graph.tensors[static_cast<std::size_t>(port)].name;
+    if (label == name) return port;
+    known += (known.empty() ? "" : ", ") + label;
+  }
+  return Status(Code::not_found) << "state: no " << what << " \"" << name << "\"; the model has " << known;
+}
+
+Status check_numbers(const UsageOptions& options, fb::Usage usage) {
+  const struct {
+    std::string_view name;
+    const std::optional<int>& value;
+    bool allowed;
+    int least;
+  } numbers[] = {{"window", options.window, usage == fb::Usage::window || usage == fb::Usage::whole, 1},
+                 {"hop", options.hop, usage == fb::Usage::window, 1},
+                 {"step", options.step, usage == fb::Usage::step, 1},
+                 {"context", options.context, usage == fb::Usage::step, 0}};
+  for (const auto& number : numbers) {
+    if (!number.value) continue;
+    if (!number.allowed)
+      return Status(Code::invalid_argument)
+             << number.name << ' ' << *number.value << " has no meaning for usage " << name_of(usage);
+    if (*number.value < number.least)
+      return Status(Code::invalid_argument)
+             << number.name << ' ' << *number.value << ", expected at least " << number.least << " frames";
+  }
+  return {};
+}
+
+}  // namespace
+
+Status apply_usage(const UsageOptions& options, Graph& graph) {
+  if (!options.given()) return {};
+  const fb::Usage imported = graph.pipeline.usage;
+  RUNNEL_ASSIGN(const fb::Usage usage, parse_usage(options, imported));
+  RUNNEL_TRY(check_numbers(options, usage));
+  if (usage == fb::Usage::stream && imported == fb::Usage::step) {
+    return Status(Code::invalid_argument,
+                  "usage stream: the model keeps its state from run to run, expected usage step");
+  }
+  if (!options.states.empty() && usage != fb::Usage::step)
+    return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
+  PipelineSettings& settings = graph.pipeline;
+  settings.usage = usage;
+  settings.window = options.window.value_or(0);
+  settings.hop = options.hop.value_or(0);
+  settings.step = options.step.value_or(0);
+  settings.context = options.context.value_or(0);
+  settings.states.clear();
+  for (const auto& [output, input] : options.states) {
+    RUNNEL_ASSIGN(const TensorId from, find_port(graph, graph.outputs, output, "output"));
+    RUNNEL_ASSIGN(const TensorId to, find_port(graph, graph.inputs, input, "input"));
+    settings.states.emplace_back(from, to);
+  }
+  return {};
+}
+
+Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
+  RUNNEL_ASSIGN(WrittenModel written, write_model(graph, options));
+  if (!written.refusals.empty() && graph.pipeline.usage == fb::Usage::stream) {
+    graph.pipeline.usage = fb::Usage::whole;
+    const std::vector<std::string> refusals = std::move(written.refusals);
+    RUNNEL_ASSIGN(written, write_model(graph, options));
+    written.refusals = refusals;
+  } else {
+    written.refusals.clear();  // nobody asked for a stream
+  }
+  // Models with several inputs may be clips of their own kind (`runnel infer`); what was asked for must hold.
+  const PipelineSettings& settings = graph.pipeline;
+  const bool asked = settings.window != 0 || settings.hop != 0 || settings.step != 0 ||
+                     settings.context != 0 || !settings.states.empty();
+  if (!asked) return written;
+  RUNNEL_ASSIGN(const Model model, Model::open(written.bytes));
+  RUNNEL_TRY(usage_of(model).status());
+  return written;
+}
+
+}  // namespace runnel::compiler

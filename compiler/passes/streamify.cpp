@@ -1,0 +1,154 @@
+#include "compiler/passes/streamify.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/ir/numbering.h"
+#include "compiler/passes/stream_analysis.h"
+#include "compiler/passes/time_first.h"
+#include "compiler/passes/windowed_statistics.h"
+#include "compiler/write/writer.h"
+#include "inference/model/model.h"
+
+namespace runnel::compiler {
+namespace {
+
+// An analysis in terms of the graph.
+struct View {
+  std::vector<int> time_axes;        // per tensor, -1: no stream
+  std::vector<bool> behind_refusal;  // per tensor
+  std::vector<int> refused;          // nodes
+  std::vector<std::string> refusals;
+  std::vector<std::int64_t> lengths;  // per tensor, for a recording of `length` frames; 0: no stream
+};
+
+Result<View> view_of(const Graph& graph, const std::vector<int>& given, OperatorTable operators,
+                     std::int64_t length = 0) {
+  Numbering numbering(graph);
+  RUNNEL_TRY(numbering.number());
+  RUNNEL_ASSIGN(const std::vector<std::byte> bytes, graph_bytes(graph, numbering));
+  RUNNEL_ASSIGN(const Model model, Model::open(bytes));
+  RUNNEL_TRY(check_operators(model, operators));
+  RUNNEL_ASSIGN(const std::vector<std::int8_t> axes, input_time_axes(model, given));
+  RUNNEL_ASSIGN(StreamAnalysis analysis, analyse_streams(model, operators, axes));
+  View out;
+  out.time_axes.assign(graph.tensors.size(), -1);
+  out.behind_refusal.assign(graph.tensors.size(), false);
+  out.lengths.assign(graph.tensors.size(), 0);
+  std::vector<std::int64_t> lengths(analysis.tensors.size());
+  if (length > 0) plan_lengths(model, analysis.tensors, analysis.steps, length, lengths);
+  for (std::size_t i = 0; i < numbering.order().size(); ++i) {
+    const auto id = static_cast<std::size_t>(numbering.order()[i]);
+    out.time_axes[id] = analysis.tensors[i].time_axis;
+    out.lengths[id] = analysis.tensors[i].time_axis < 0 ? 0 : lengths[i];
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    bool behind = std::find(analysis.refused.begin(), analysis.refused.end(), static_cast<int>(n)) !=
+                  analysis.refused.end();
+    for (const TensorId input : node.inputs)
+      behind = behind || (input >= 0 && out.behind_refusal[static_cast<std::size_t>(input)]);
+    for (const TensorId output : node.outputs) out.behind_refusal[static_cast<std::size_t>(output)] = behind;
+  }
+  out.refused = std::move(analysis.refused);
+  out.refusals = std::move(analysis.refusals);
+  return out;
+}
+
+// Frames of the clip in the file.
+int clip_frames(const Graph& graph, const View& view) {
+  for (const TensorId input : graph.inputs) {
+    const int axis = view.time_axes[static_cast<std::size_t>(input)];
+    if (axis >= 0)
+      return graph.tensors[static_cast<std::size_t>(input)].shape[static_cast<std::size_t>(axis)];
+  }
+  return 0;
+}
+
+// Gives the graph a clip of another length: in front of what prevents streaming all shapes follow, behind it
+// there is one result.
+Status set_clip(Graph& graph, const std::vector<int>& axes, std::int64_t frames, OperatorTable operators) {
+  RUNNEL_ASSIGN(const View view, view_of(graph, axes, operators, frames));
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    Tensor& tensor = graph.tensors[id];
+    if (view.time_axes[id] < 0 || view.behind_refusal[id] || tensor.data) continue;
+    if (view.lengths[id] < 1 || view.lengths[id] > (1 << 24)) {
+      return Status(Code::invalid_argument) << "a window of " << frames << " frames: tensor \"" << tensor.name
+                                            << "\" would have " << view.lengths[id];
+    }
+    tensor.shape[static_cast<std::size_t>(view.time_axes[id])] = static_cast<std::int32_t>(view.lengths[id]);
+  }
+  graph.vectors.clear();
+  return {};
+}
+
+Status apply_windows(Graph& graph, const StreamOptions& options, const std::vector<int>& axes,
+                     OperatorTable operators, std::vector<std::string>& notes) {
+  RUNNEL_ASSIGN(View view, view_of(graph, axes, operators));
+  WindowedGraph done;
+  if (options.attention) {
+    done = window_attention(graph, view.time_axes, *options.attention);
+    notes.insert(notes.end(), done.notes.begin(), done.notes.end());
+    if (done.notes.empty())
+      return Status(Code::invalid_argument)
+             << "an attention window, but the model has no attention over all frames";
+    if (!done.same_clip) graph.vectors.clear();
+  }
+  if (options.pool_window == 0) return {};
+  if (options.pool_hop < 1)
+    return Status(Code::invalid_argument)
+           << "windows every " << options.pool_hop << " frames, expected at least 1";
+  const bool so_far = options.pool_window == StreamOptions::kSoFar;
+  RUNNEL_ASSIGN(view, view_of(graph, axes, operators));
+  if (options.pool_window > 0 && options.pool_window != clip_frames(graph, view)) {
+    RUNNEL_TRY(set_clip(graph, axes, options.pool_window, operators));
+    RUNNEL_ASSIGN(view, view_of(graph, axes, operators));
+  }
+  done = window_statistics(graph, view.time_axes, options.pool_hop, so_far);
+  notes.insert(notes.end(), done.notes.begin(), done.notes.end());
+  if (done.notes.empty())
+    return Status(Code::invalid_argument)
+           << "a pooling window, but the model has no statistics over all time";
+  if (!done.same_clip) graph.vectors.clear();
+  return {};
+}
+
+}  // namespace
+
+std::vector<int> chosen_time_axes(const Graph& graph, const StreamOptions& options,
+                                  const std::vector<int>& given) {
+  if (!options.time_axis) return given.empty() ? graph.time_axes : given;
+  std::vector<int> axes;
+  const auto axis = static_cast<std::size_t>(*options.time_axis);
+  std::int32_t length = 0;
+  for (const TensorId input : graph.inputs) {
+    const auto& shape = graph.tensors[static_cast<std::size_t>(input)].shape;
+    const bool fits = axis < shape.size() && (axes.empty() || shape[axis] == length);
+    if (axes.empty()) length = fits ? shape[axis] : 0;
+    // An axis that the first input lacks is told by whoever reads the axes.
+    axes.push_back(fits || axes.empty() ? *options.time_axis : -1);
+  }
+  return axes;
+}
+
+Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
+                              const std::vector<int>& time_axes, OperatorTable operators) {
+  Streamified out;
+  if (options.pool_window != 0 || options.attention) {
+    out.graph = graph;
+    RUNNEL_TRY(apply_windows(*out.graph, options, time_axes, operators, out.notes));
+  }
+  const Graph& current = out.graph ? *out.graph : graph;
+  RUNNEL_ASSIGN(const View view, view_of(current, time_axes, operators));
+  if (view.refusals.empty()) return out;
+  Graph turned = current;
+  if (!put_time_first(turned, view.time_axes, view.refused)) return out;
+  RUNNEL_ASSIGN(const View again, view_of(turned, time_axes, operators));
+  if (!again.refusals.empty()) return out;
+  out.graph = std::move(turned);
+  out.notes.emplace_back(
+      "tensors with time behind other axes are transposed, so that their frames are contiguous");
+  return out;
+}
+
+}  // namespace runnel::compiler

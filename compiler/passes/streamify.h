@@ -1,0 +1,31 @@
+// The pass that makes a graph ready to be streamed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/ir/graph.h"
+#include "compiler/passes/stream_options.h"
+#include "inference/operator.h"
+
+namespace runnel::compiler {
+
+struct Streamified {
+  std::optional<Graph> graph;      // absent: as it is
+  std::vector<std::string> notes;  // what was done, one sentence each
+};
+
+// Does what was asked for (windows instead of all time), then what is needed for a plan without refusals
+// (time in front). What does not lead to a plan is not done. `time_axes`: of the inputs, or empty. Errors:
+// invalid_argument for windows that cannot be; those of the reader.
+Result<Streamified> streamify(const Graph& graph, const StreamOptions& options,
+                              const std::vector<int>& time_axes, OperatorTable operators);
+
+// The time axes of the inputs, from the option, from `given`, or from the graph, in this order; empty: to be
+// found out.
+std::vector<int> chosen_time_axes(const Graph& graph, const StreamOptions& options,
+                                  const std::vector<int>& given);
+
+}  // namespace runnel::compiler

@@ -1,0 +1,97 @@
+#include "compiler/quantize/choose/measure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+// Per slice, added in their order, so that results do not depend on threads.
+using Slices = std::array<std::vector<Noise>, ClipRunner::kSlices>;
+
+std::vector<Noise> total(const Slices& slices, std::size_t outputs) {
+  std::vector<Noise> sum(outputs);
+  for (const auto& slice : slices) {
+    for (std::size_t o = 0; o < outputs; ++o) sum[o].add(slice[o]);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Noise noise_of(std::span<const float> expected, std::span<const float> found) {
+  Noise noise;
+  for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
+    const double a = static_cast<double>(expected[i]), b = static_cast<double>(found[i]);
+    noise.noise += (a - b) * (a - b);
+    noise.signal += a * a;
+    noise.largest = std::max(noise.largest, std::abs(a - b));
+  }
+  noise.values = expected.size();
+  return noise;
+}
+
+Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips,
+                                         std::span<const std::size_t> which, int threads) {
+  const Graph* const forms[] = {&graph, &quantized};
+  RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
+  Slices slices;
+  slices.fill(std::vector<Noise>(graph.outputs.size()));
+  RUNNEL_TRY(
+      runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
+        for (std::size_t o = 0; o < outputs[0].size(); ++o)
+          slices[slice][o].add(noise_of(outputs[0][o], outputs[1][o]));
+      }));
+  return total(slices, graph.outputs.size());
+}
+
+Result<Yardstick> Yardstick::make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
+                                  int threads) {
+  Yardstick made;
+  made.clips_ = &clips;
+  made.threads_ = threads;
+  std::size_t values = 1;
+  for (const TensorId id : graph.outputs) {
+    std::size_t count = 1;
+    for (const std::int32_t dim : graph.tensors[static_cast<std::size_t>(id)].shape)
+      count *= static_cast<std::size_t>(dim);
+    values += count;
+  }
+  made.which_.assign(which.begin(),
+                     which.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                         which.size(), std::max<std::size_t>(1, kMostValues / values))));
+  made.expected_.resize(made.which_.size());
+  std::map<std::size_t, std::size_t> place;
+  for (std::size_t i = 0; i < made.which_.size(); ++i) place[made.which_[i]] = i;
+  const Graph* const forms[] = {&graph};
+  RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
+  RUNNEL_TRY(
+      runner.run(clips, made.which_, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
+        auto& kept = made.expected_[place.at(clip)];
+        for (const auto& output : outputs[0]) kept.emplace_back(output.begin(), output.end());
+      }));
+  return made;
+}
+
+Result<double> Yardstick::error(const Graph& quantized) const {
+  const Graph* const forms[] = {&quantized};
+  RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads_));
+  std::map<std::size_t, std::size_t> place;
+  for (std::size_t i = 0; i < which_.size(); ++i) place[which_[i]] = i;
+  Slices slices;
+  slices.fill(std::vector<Noise>(quantized.outputs.size()));
+  RUNNEL_TRY(runner.run(*clips_, which_,
+                        [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
+                          const auto& expected = expected_[place.at(clip)];
+                          for (std::size_t o = 0; o < outputs[0].size(); ++o)
+                            slices[slice][o].add(noise_of(expected[o], outputs[0][o]));
+                        }));
+  double sum = 0;
+  const std::vector<Noise> noises = total(slices, quantized.outputs.size());
+  for (const Noise& noise : noises) sum += noise.ratio();
+  return sum / static_cast<double>(noises.size());
+}
+
+}  // namespace runnel::compiler::quantizer

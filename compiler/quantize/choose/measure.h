@@ -1,0 +1,53 @@
+// How far a quantized form of a model is from the float one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/quantize/calibrate/clip_runner.h"
+
+namespace runnel::compiler::quantizer {
+
+// Sums of squares of the difference and of the float values.
+struct Noise {
+  double noise = 0, signal = 0, largest = 0;  // largest: of the differences
+  std::uint64_t values = 0,
+                saturated = 0;  // saturated: at an end of the integers' range, above what the values need
+
+  [[nodiscard]] double ratio() const { return noise / (signal + 1e-12); }
+  void add(const Noise& other) {
+    noise += other.noise;
+    signal += other.signal;
+    largest = std::max(largest, other.largest);
+    values += other.values;
+    saturated += other.saturated;
+  }
+};
+Noise noise_of(std::span<const float> expected, std::span<const float> found);
+
+// Per output: the noise of `quantized` against `graph`, which have the same outputs, over clips.
+Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips,
+                                         std::span<const std::size_t> which, int threads);
+
+// The float model's outputs on some clips, kept, so that many forms can be compared with them.
+class Yardstick {
+ public:
+  // At most this many values are kept; clips beyond them are left out.
+  static constexpr std::size_t kMostValues = std::size_t{24} << 20;
+
+  static Result<Yardstick> make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
+                                int threads);
+  // Noise-to-signal ratio of the outputs, the mean over outputs.
+  Result<double> error(const Graph& quantized) const;
+
+ private:
+  const Clips* clips_ = nullptr;
+  std::vector<std::size_t> which_;
+  std::vector<std::vector<std::vector<float>>> expected_;  // per entry of which_, per output
+  int threads_ = 1;
+};
+
+}  // namespace runnel::compiler::quantizer

@@ -1,0 +1,124 @@
+#include "compiler/quantize/round/gram.h"
+
+#include <algorithm>
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+const std::vector<std::int32_t>& shape_of(const Graph& graph, TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)].shape;
+}
+
+std::size_t from_end(const std::vector<std::int32_t>& shape, std::size_t back) {
+  return shape.size() > back ? static_cast<std::size_t>(shape[shape.size() - 1 - back]) : 1;
+}
+
+// The inputs of one result of one group, [kernel height][kernel width][channels of the group]; what is
+// padding is 0.
+void gather(const ConvOptions& o, const std::vector<std::int32_t>& w, std::size_t height, std::size_t width,
+            std::size_t channels, std::span<const float> x, std::size_t oy, std::size_t ox, std::size_t group,
+            std::vector<double>& v) {
+  const auto depth = static_cast<std::size_t>(w[3]);
+  std::size_t at = 0;
+  for (std::int32_t ky = 0; ky < w[1]; ++ky) {
+    const std::int64_t iy =
+        static_cast<std::int64_t>(oy) * o.stride_height + std::int64_t{ky} * o.dilation_height - o.pad_top;
+    for (std::int32_t kx = 0; kx < w[2]; ++kx, at += depth) {
+      const std::int64_t ix =
+          static_cast<std::int64_t>(ox) * o.stride_width + std::int64_t{kx} * o.dilation_width - o.pad_left;
+      const bool inside = iy >= 0 && ix >= 0 && iy < static_cast<std::int64_t>(height) &&
+                          ix < static_cast<std::int64_t>(width);
+      if (!inside) {
+        std::fill_n(v.begin() + static_cast<std::ptrdiff_t>(at), depth, 0.0);
+        continue;
+      }
+      const float* from = x.data() +
+                          (static_cast<std::size_t>(iy) * width + static_cast<std::size_t>(ix)) * channels +
+                          group * depth;
+      for (std::size_t c = 0; c < depth; ++c) v[at + c] = static_cast<double>(from[c]);
+    }
+  }
+}
+
+}  // namespace
+
+LayerShape LayerShape::of(const Graph& graph, const Node& node) {
+  LayerShape shape;
+  const auto &w = shape_of(graph, node.inputs[1]), &y = shape_of(graph, node.outputs[0]);
+  shape.channels = static_cast<std::size_t>(w[0]);
+  for (std::size_t i = 1; i < w.size(); ++i) shape.row *= static_cast<std::size_t>(w[i]);
+  for (std::size_t i = 0; i + 1 < y.size(); ++i) shape.positions *= static_cast<std::size_t>(y[i]);
+  if (const auto* conv = std::get_if<ConvOptions>(&node.options))
+    shape.groups = static_cast<std::size_t>(conv->groups);
+  return shape;
+}
+
+Gram::Gram(const LayerShape& shape)
+    : shape_(shape),
+      products_(shape.groups * shape.row * shape.row),
+      sums_(shape.groups * shape.row),
+      cross_(shape.channels * shape.row),
+      results_(shape.channels) {}
+
+void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y,
+               std::size_t most) {
+  const std::size_t row = shape_.row;
+  const std::size_t step = std::max<std::size_t>(1, shape_.positions / std::max<std::size_t>(most, 1));
+  const auto* conv = std::get_if<ConvOptions>(&node.options);
+  const auto &in = shape_of(graph, node.inputs[0]), &out = shape_of(graph, node.outputs[0]),
+             &w = shape_of(graph, node.inputs[1]);
+  const std::size_t height = from_end(in, 2), width = from_end(in, 1), channels = from_end(in, 0),
+                    out_height = from_end(out, 2), out_width = from_end(out, 1);
+  std::vector<double> v(row);
+  for (std::size_t p = 0; p < shape_.positions; p += step) {
+    for (std::size_t g = 0; g < shape_.groups; ++g) {
+      if (conv == nullptr) {
+        for (std::size_t k = 0; k < row; ++k) v[k] = static_cast<double>(x[p * row + k]);
+      } else {
+        const std::size_t batch = p / (out_height * out_width), place = p % (out_height * out_width);
+        gather(*conv, w, height, width, channels, x.subspan(batch * height * width * channels),
+               place / out_width, place % out_width, g, v);
+      }
+      add_position(g, v, y.data() + p * shape_.channels);
+    }
+    count_ += 1;
+  }
+}
+
+void Gram::add_rows(std::span<const float> v, std::span<const float> y) {
+  std::vector<double> wide(shape_.row);
+  for (std::size_t p = 0; p * shape_.row < v.size(); ++p) {
+    for (std::size_t k = 0; k < shape_.row; ++k) wide[k] = static_cast<double>(v[p * shape_.row + k]);
+    add_position(0, wide, y.data() + p * shape_.channels);
+    count_ += 1;
+  }
+}
+
+void Gram::add_position(std::size_t group, std::span<const double> v, const float* y) {
+  const std::size_t row = shape_.row, per_group = shape_.channels / shape_.groups;
+  double* const products = products_.data() + group * row * row;
+  for (std::size_t i = 0; i < row; ++i) {
+    const double vi = v[i];
+    if (vi == 0) continue;
+    sums_[group * row + i] += vi;
+    for (std::size_t j = 0; j <= i; ++j) products[i * row + j] += vi * v[j];
+  }
+  for (std::size_t n = group * per_group; n < (group + 1) * per_group; ++n) {
+    const double value = static_cast<double>(y[n]);
+    results_[n] += value;
+    for (std::size_t i = 0; i < row; ++i) cross_[n * row + i] += value * v[i];
+  }
+}
+
+void Gram::add(const Gram& other) {
+  count_ += other.count_;
+  const auto sum = [](std::vector<double>& to, const std::vector<double>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+  };
+  sum(products_, other.products_);
+  sum(sums_, other.sums_);
+  sum(cross_, other.cross_);
+  sum(results_, other.results_);
+}
+
+}  // namespace runnel::compiler::quantizer

@@ -1,0 +1,221 @@
+#include "compiler/quantize/round/round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "kernels/elementwise/affine.h"
+
+namespace runnel::compiler::quantizer {
+namespace {
+
+constexpr int kSweeps = 30;
+
+// min over integers of w' h w - 2 c' w, w = step * integers; h symmetric and positive definite.
+class Quadratic {
+ public:
+  Quadratic(std::vector<double> h, std::size_t size) : h_(std::move(h)), factor_(h_), size_(size) {
+    for (std::size_t j = 0; j < size; ++j) {
+      double sum = factor_[j * size + j];
+      for (std::size_t k = 0; k < j; ++k) sum -= factor_[j * size + k] * factor_[j * size + k];
+      const double diagonal = std::sqrt(std::max(sum, 1e-30));
+      factor_[j * size + j] = diagonal;
+      for (std::size_t i = j + 1; i < size; ++i) {
+        double rest = factor_[i * size + j];
+        for (std::size_t k = 0; k < j; ++k) rest -= factor_[i * size + k] * factor_[j * size + k];
+        factor_[i * size + j] = rest / diagonal;
+      }
+    }
+  }
+
+  // The real w of least error.
+  [[nodiscard]] std::vector<double> solve(std::vector<double> c) const {
+    for (std::size_t i = 0; i < size_; ++i) {
+      for (std::size_t k = 0; k < i; ++k) c[i] -= factor_[i * size_ + k] * c[k];
+      c[i] /= factor_[i * size_ + i];
+    }
+    for (std::size_t i = size_; i-- > 0;) {
+      for (std::size_t k = i + 1; k < size_; ++k) c[i] -= factor_[k * size_ + i] * c[k];
+      c[i] /= factor_[i * size_ + i];
+    }
+    return c;
+  }
+
+  // Rounds one after the other, each time moving the rest to make up for it; then changes single integers as
+  // long as that helps.
+  [[nodiscard]] std::vector<std::int32_t> round(const std::vector<double>& best, const std::vector<double>& c,
+                                                double step, double low, double high) const {
+    std::vector<double> off(size_);  // integer * step - best
+    std::vector<std::int32_t> integers(size_);
+    for (std::size_t k = size_; k-- > 0;) {
+      double centre = best[k];
+      for (std::size_t j = k + 1; j < size_; ++j)
+        centre -= factor_[j * size_ + k] / factor_[k * size_ + k] * off[j];
+      const double integer = std::clamp(std::nearbyint(centre / step), low, high);
+      integers[k] = static_cast<std::int32_t>(integer);
+      off[k] = integer * step - best[k];
+    }
+    std::vector<double> gradient(size_);  // h w - c
+    for (std::size_t i = 0; i < size_; ++i) {
+      double sum = -c[i];
+      for (std::size_t j = 0; j < size_; ++j) sum += h_[i * size_ + j] * integers[j] * step;
+      gradient[i] = sum;
+    }
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      bool changed = false;
+      for (std::size_t k = 0; k < size_; ++k) {
+        const double better =
+            std::clamp(std::nearbyint(integers[k] - gradient[k] / (h_[k * size_ + k] * step)), low, high);
+        const double change = better - integers[k];
+        if (change == 0) continue;
+        integers[k] = static_cast<std::int32_t>(better);
+        for (std::size_t i = 0; i < size_; ++i) gradient[i] += h_[k * size_ + i] * change * step;
+        changed = true;
+      }
+      if (!changed) break;
+    }
+    return integers;
+  }
+
+  [[nodiscard]] double error(const std::vector<std::int32_t>& integers, const std::vector<double>& c,
+                             double step) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      double row = 0;
+      for (std::size_t j = 0; j < size_; ++j) row += h_[i * size_ + j] * integers[j] * step;
+      sum += integers[i] * step * (row - 2 * c[i]);
+    }
+    return sum;
+  }
+
+ private:
+  std::vector<double> h_, factor_;
+  std::size_t size_;
+};
+
+// What is to be minimized for a group (h) and for one of its channels (c). With a free bias both are about
+// the means.
+std::vector<double> quadratic_of(const Gram& gram, std::size_t group, bool free_bias, double hold) {
+  const std::size_t row = gram.shape().row;
+  const auto products = gram.products(group), sums = gram.sums(group);
+  std::vector<double> h(row * row);
+  for (std::size_t i = 0; i < row; ++i) {
+    for (std::size_t j = 0; j <= i; ++j)
+      h[i * row + j] = h[j * row + i] =
+          products[i * row + j] - (free_bias ? sums[i] * sums[j] / gram.count() : 0);
+    h[i * row + i] += hold;
+  }
+  return h;
+}
+
+double hold_of(const Gram& gram, std::size_t group, double share) {
+  const std::size_t row = gram.shape().row;
+  double sum = 0;
+  for (std::size_t i = 0; i < row; ++i) sum += gram.products(group)[i * row + i];
+  return share * sum / static_cast<double>(row) + 1e-12;
+}
+
+// Chooses the integers of all rows together, on the grids that `layer` has or finer ones where `fits` (entry,
+// step) allows. `shifts`: results in which the weights have no part, per channel.
+void round_rows(const Gram& gram, const std::vector<float>& weights, const std::vector<double>& shifts,
+                bool free_bias, double hold_share, Scheme scheme, DType type,
+                const std::function<bool(std::size_t, double)>& fits, Layer& layer) {
+  const std::size_t row = gram.shape().row, channels = gram.shape().channels,
+                    per_group = channels / gram.shape().groups, entries = layer.steps.size();
+  const double low = kernels::lowest(type), high = kernels::highest(type);
+  // The finest grid that holds every weight, and the one below, which clips the largest.
+  const std::vector<double> shares =
+      scheme == Scheme::pow2 ? std::vector<double>{1, 0.5} : std::vector<double>{1, 0.9, 0.8};
+  std::vector<std::vector<double>> errors(shares.size(), std::vector<double>(entries, 0));
+  std::vector<std::vector<std::int32_t>> integers(shares.size(), std::vector<std::int32_t>(weights.size()));
+  for (std::size_t g = 0; g < gram.shape().groups; ++g) {
+    const double hold = hold_of(gram, g, hold_share);
+    const Quadratic quadratic(quadratic_of(gram, g, free_bias, hold), row);
+    for (std::size_t n = g * per_group; n < (g + 1) * per_group; ++n) {
+      std::vector<double> c(row);
+      for (std::size_t i = 0; i < row; ++i)
+        c[i] =
+            gram.cross(n)[i] - shifts[n] * gram.sums(g)[i] + hold * static_cast<double>(weights[n * row + i]);
+      const std::vector<double> best = quadratic.solve(c);
+      for (std::size_t s = 0; s < shares.size(); ++s) {
+        const double step = layer.steps[entries == 1 ? 0 : n] * shares[s];
+        const std::vector<std::int32_t> found = quadratic.round(best, c, step, low, high);
+        errors[s][entries == 1 ? 0 : n] += quadratic.error(found, c, step);
+        std::copy(found.begin(), found.end(), integers[s].begin() + static_cast<std::ptrdiff_t>(n * row));
+      }
+    }
+  }
+  for (std::size_t e = 0; e < entries; ++e) {
+    std::size_t chosen = 0;
+    for (std::size_t s = 1; s < shares.size(); ++s) {
+      if (fits(e, layer.steps[e] * shares[s]) && errors[s][e] < errors[chosen][e]) chosen = s;
+    }
+    layer.steps[e] *= shares[chosen];
+    if (scheme == Scheme::affine) layer.steps[e] = static_cast<double>(static_cast<float>(layer.steps[e]));
+    if (!layer.exponents.empty() && chosen > 0) --layer.exponents[e];
+    const std::size_t first = entries == 1 ? 0 : e * row, last = entries == 1 ? weights.size() : first + row;
+    std::copy(integers[chosen].begin() + static_cast<std::ptrdiff_t>(first),
+              integers[chosen].begin() + static_cast<std::ptrdiff_t>(last),
+              layer.integers.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+}
+
+}  // namespace
+
+Layer fit_matrix(const Tensor& weights, DType type, const Gram& gram, double hold) {
+  const std::vector<float> values = floats_of(weights);
+  double largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  Layer layer;
+  layer.exponents = {grid_of({-largest, largest}, type, Scheme::pow2).exponent};
+  layer.steps = {std::ldexp(1.0, layer.exponents[0])};
+  layer.integers.resize(values.size());
+  round_rows(
+      gram, values, std::vector<double>(gram.shape().channels, 0.0), false, hold, Scheme::pow2, type,
+      [](std::size_t, double) { return true; }, layer);
+  return layer;
+}
+
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram,
+                const Methods& methods) {
+  const bool rounds = methods.round, corrects = methods.correct_bias;
+  const Grid x = plan.grid(
+      node.inputs[0],
+      gram.shape().row == 0 ? DType::int8 : plan.types[static_cast<std::size_t>(&node - graph.nodes.data())]);
+  Layer layer = nearest_layer(graph, node, plan, x);
+  const std::vector<float> weights = floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]);
+  const std::size_t row = gram.shape().row, channels = gram.shape().channels,
+                    per_group = channels / gram.shape().groups;
+  const bool had_bias = !layer.bias.empty();
+  if (!had_bias) layer.bias.assign(channels, 0.0);
+  if (rounds) {
+    const std::size_t entries = layer.steps.size();
+    const int bits = x.dtype == DType::int8 ? plan.target.bias_bits_int8 : plan.target.bias_bits_int16;
+    // A finer grid needs room for the bias, with some to spare for its correction.
+    const auto fits = [&](std::size_t e, double step) {
+      bool all = true;
+      for (std::size_t n = entries == 1 ? 0 : e; n < (entries == 1 ? channels : e + 1); ++n) {
+        all = all && 1.5 * std::abs(layer.bias[n]) < std::ldexp(step * x.step, std::min(bits, 62) - 1);
+      }
+      return all;
+    };
+    std::vector<double> shifts = layer.bias;
+    for (std::size_t n = 0; n < channels && corrects; ++n) shifts[n] = gram.result_sum(n) / gram.count();
+    round_rows(gram, weights, shifts, corrects, methods.hold, plan.scheme, x.dtype, fits, layer);
+  }
+  if (corrects) {
+    for (std::size_t n = 0; n < channels; ++n) {
+      const double step = layer.steps[layer.steps.size() == 1 ? 0 : n];
+      double mean = gram.result_sum(n);
+      for (std::size_t i = 0; i < row; ++i)
+        mean -= layer.integers[n * row + i] * step * gram.sums(n / per_group)[i];
+      layer.bias[n] = mean / gram.count();
+    }
+  } else if (!had_bias) {
+    layer.bias.clear();
+  }
+  return layer;
+}
+
+}  // namespace runnel::compiler::quantizer

@@ -1,0 +1,60 @@
+// Mel filter banks: overlapping triangles, equally spaced in mel between two frequencies, on the bins of an
+// FFT. Recipes differ in the mel scale, in the axis on which the sides of the triangles are straight, and in
+// whether the triangles have equal heights or equal areas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "features/fbank/mel_triangle.h"
+#include "features/simd/kernels.h"
+
+namespace runnel::features {
+
+// Errors: invalid_argument naming the parameter (num_mel_bins, low_freq, high_freq), its value and what is
+// allowed, among them a triangle without FFT bins.
+Status check_mel(const MelSpec& spec) noexcept;
+
+// Weights exist for bins strictly inside a triangle (with corners on bins, its peak is inside and weighs 1);
+// the Nyquist bin is never used.
+class MelBank {
+ public:
+  // Errors: those of check_mel(); out_of_memory.
+  Status init(const MelSpec& spec, std::int32_t lanes, Memory& memory) noexcept;
+  // Bytes that init() takes; 0 when it would fail.
+  static std::size_t memory_bytes(const MelSpec& spec, std::int32_t lanes) noexcept;
+  // With the arrays that fill_mel_rows() makes for this bank and so many lanes; they must outlive this.
+  void init(const MelSpec& spec, std::int32_t lanes, const float* weights,
+            const std::int32_t* integers) noexcept {
+    const std::int32_t groups = (spec.filters + lanes - 1) / lanes;
+    rows_ = {.filters = spec.filters,
+             .lanes = lanes,
+             .zero_bin = static_cast<std::int32_t>(spec.bins()),
+             .first_row = integers,
+             .bins = integers + groups + 1,
+             .weights = weights};
+  }
+
+  // power[0 .. spec.bins()): bins; power[spec.bins()] must be 0. Writes padded_filters() energies, those
+  // beyond the last filter 0, or, with one lane, not at all. Kernels of any width take one lane; otherwise
+  // lanes are theirs.
+  void apply(const Kernels& kernels, const float* power, float* energies) const noexcept {
+    kernels.mel(rows_, power, energies);
+  }
+  [[nodiscard]] std::int32_t filters() const noexcept { return rows_.filters; }
+  [[nodiscard]] std::size_t padded_filters() const noexcept {
+    return (static_cast<std::size_t>(rows_.filters) + 15) / 16 * 16;
+  }
+  // What apply() writes.
+  [[nodiscard]] std::size_t written_filters() const noexcept {
+    return rows_.lanes == 1 ? static_cast<std::size_t>(rows_.filters) : padded_filters();
+  }
+  [[nodiscard]] const MelRows& rows() const noexcept { return rows_; }
+
+ private:
+  MelRows rows_{};
+};
+
+}  // namespace runnel::features

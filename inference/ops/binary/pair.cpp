@@ -1,0 +1,150 @@
+// Quotients, remainders, powers, PReLU, comparisons and logic of two tensors, with broadcasting.
+#include "inference/ops/binary/broadcast.h"
+#include "inference/ops/definitions.h"
+#include "inference/ops/support.h"
+#include "kernels/arithmetic/arithmetic.h"
+
+namespace runnel::ops {
+namespace {
+
+using kernels::PairOp;
+
+struct BoundPair : BoundOperator {
+  kernels::PairSpec spec;  // of one call
+  Broadcast<2> broadcast;
+  Operand a, b;
+  std::int32_t y = -1;
+};
+
+void run_pair(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundPair&>(self);
+  op.broadcast.run({op.a.at(context), op.b.at(context)}, context.data[op.y],
+                   [&](const auto& x, std::byte* y) { kernels::pairs(op.spec, x[0], x[1], y); });
+}
+
+Status check_shapes(const TensorView& a, const TensorView& b, const TensorView& y) noexcept {
+  const Shape shapes[] = {a.shape, b.shape};
+  RUNNEL_ASSIGN(const Shape expected, broadcast_shape(shapes));
+  return expect_shape(y.shape, expected, "the output");
+}
+
+// Two inputs of one type: quantized integers or float32.
+Status check_numbers(const TensorView& a, const TensorView& b) noexcept {
+  RUNNEL_TRY(check_number(a, "the first input"));
+  RUNNEL_TRY(check_number(b, "the second input"));
+  if (a.dtype != b.dtype)
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", expected one type";
+  return {};
+}
+
+Status check_arithmetic(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 2));
+  RUNNEL_TRY(options<fb::BinaryOptions>(op).status());
+  const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
+  RUNNEL_TRY(check_numbers(a, b));
+  RUNNEL_TRY(check_number(y, "the output"));
+  if (y.dtype != a.dtype)
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
+  return check_shapes(a, b, y);
+}
+
+Status check_prelu(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 2));
+  const TensorView x = input(model, op, 0), slopes = input(model, op, 1), y = output(model, op);
+  RUNNEL_TRY(check_numbers(x, slopes));
+  RUNNEL_TRY(check_number(y, "the output"));
+  if (y.dtype != x.dtype)
+    return Status(Code::unsupported) << "input " << name_of(x.dtype) << ", output " << name_of(y.dtype)
+                                     << ", expected one type";
+  RUNNEL_TRY(expect_shape(y.shape, x.shape, "the output"));
+  return check_shapes(x, slopes, y);
+}
+
+Status check_comparison(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 2));
+  const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
+  const bool booleans =
+      op.code() == fb::OpCode::equal && a.dtype == DType::boolean && b.dtype == DType::boolean;
+  if (!booleans) RUNNEL_TRY(check_numbers(a, b));
+  if (y.dtype != DType::boolean)
+    return Status(Code::unsupported) << "the output is " << name_of(y.dtype) << ", expected bool";
+  return check_shapes(a, b, y);
+}
+
+Status check_logic(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 2, 2));
+  const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
+  if (a.dtype != DType::boolean || b.dtype != DType::boolean || y.dtype != DType::boolean) {
+    return Status(Code::unsupported) << "inputs " << name_of(a.dtype) << " and " << name_of(b.dtype)
+                                     << ", output " << name_of(y.dtype) << ", expected bool";
+  }
+  return check_shapes(a, b, y);
+}
+
+template <PairOp kOp>
+Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const TensorView a = input(context.model(), op, 0), b = input(context.model(), op, 1),
+                   y = output(context.model(), op);
+  RUNNEL_ASSIGN(BoundPair* const bound, allocate<BoundPair>(context, run_pair));
+  bound->a = operand(context, 0);
+  bound->b = operand(context, 1);
+  bound->y = output_index(op);
+  kernels::PairSpec& spec = bound->spec;
+  spec.op = kOp;
+  spec.dtype = a.dtype;
+  spec.a_exponent = a.exponent();
+  spec.b_exponent = b.exponent();
+  spec.y_exponent = y.exponent();
+  spec.rounding = rounding_of(op);
+  const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
+  const fb::Activation activation = given == nullptr ? fb::Activation::none : given->activation();
+  activation_range(y.dtype, 0, activation, spec.low, spec.high);
+  spec.relu = activation == fb::Activation::relu;
+  const std::size_t element = size_of(a.dtype);
+  bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
+                                       {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
+                                       {element, element}, size_of(y.dtype));
+  spec.count = bound->broadcast.count;
+  spec.a_count = bound->broadcast.counts[0];
+  spec.b_count = bound->broadcast.counts[1];
+  return static_cast<const BoundOperator*>(bound);
+}
+
+template <PairOp kOp>
+constexpr OperatorDefinition arithmetic(fb::OpCode code, std::uint8_t version,
+                                        std::string_view name) noexcept {
+  return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+}
+template <PairOp kOp>
+constexpr OperatorDefinition comparison(fb::OpCode code, std::string_view name) noexcept {
+  return {code, 1, name, check_comparison, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+}
+template <PairOp kOp>
+constexpr OperatorDefinition logic(fb::OpCode code, std::string_view name) noexcept {
+  return {code, 1, name, check_logic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+}
+
+}  // namespace
+
+const OperatorDefinition div_v1 = arithmetic<PairOp::div>(fb::OpCode::div, 1, "div");
+const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(fb::OpCode::mod, 1, "mod");
+const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(fb::OpCode::mod, 2, "mod");
+const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(fb::OpCode::pow, 1, "pow");
+const OperatorDefinition prelu_v1{
+    fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>,
+    InPlace::elements};
+const OperatorDefinition equal_v1 = comparison<PairOp::equal>(fb::OpCode::equal, "equal");
+const OperatorDefinition greater_v1 = comparison<PairOp::greater>(fb::OpCode::greater, "greater");
+const OperatorDefinition greater_or_equal_v1 =
+    comparison<PairOp::greater_or_equal>(fb::OpCode::greater_or_equal, "greater_or_equal");
+const OperatorDefinition less_v1 = comparison<PairOp::less>(fb::OpCode::less, "less");
+const OperatorDefinition less_or_equal_v1 =
+    comparison<PairOp::less_or_equal>(fb::OpCode::less_or_equal, "less_or_equal");
+const OperatorDefinition logical_and_v1 = logic<PairOp::logical_and>(fb::OpCode::logical_and, "logical_and");
+const OperatorDefinition logical_or_v1 = logic<PairOp::logical_or>(fb::OpCode::logical_or, "logical_or");
+const OperatorDefinition logical_xor_v1 = logic<PairOp::logical_xor>(fb::OpCode::logical_xor, "logical_xor");
+
+}  // namespace runnel::ops

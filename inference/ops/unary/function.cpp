@@ -1,0 +1,142 @@
+// Functions of one value: exp, sigmoid, gelu and the like, on float32 and on integers without a table.
+#include "inference/ops/definitions.h"
+#include "inference/ops/support.h"
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/functions.h"
+#include "kernels/float32/float_kernels.h"
+
+namespace runnel::ops {
+namespace {
+
+using kernels::Function;
+
+struct BoundFunction : BoundOperator {
+  kernels::QuantizedFunction how;
+  Operand x;
+  std::int32_t y = -1;
+  std::size_t count = 0;
+  const kernels::Elementwise* kernels = nullptr;
+  kernels::FloatMap map = nullptr;     // float32 to float32: a vector kernel, where there is one
+  const std::int8_t* table = nullptr;  // int8 to int8: every result, computed while preparing
+};
+
+void run_float(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  kernels::apply(op.how.spec, op.count, reinterpret_cast<const float*>(op.x.at(context)),
+                 reinterpret_cast<float*>(context.data[op.y]));
+}
+void run_map(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  op.map(op.count, reinterpret_cast<const float*>(op.x.at(context)),
+         reinterpret_cast<float*>(context.data[op.y]));
+}
+void run_quantized(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  kernels::apply(op.how, op.count, op.x.at(context), context.data[op.y]);
+}
+void run_table(const BoundOperator& self, const RunContext& context) noexcept {
+  const auto& op = static_cast<const BoundFunction&>(self);
+  op.kernels->lut8(op.count, reinterpret_cast<const std::int8_t*>(op.x.at(context)),
+                   reinterpret_cast<std::int8_t*>(context.data[op.y]), op.table);
+}
+
+// The functions that models of floats spend time in; the others are evaluated in double precision.
+kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function) noexcept {
+  switch (function) {
+    case Function::exp:
+      return kernels.exp;
+    case Function::sigmoid:
+      return kernels.sigmoid;
+    case Function::tanh:
+      return kernels.tanh;
+    case Function::swish:
+      return kernels.swish;
+    case Function::sqrt:
+      return kernels.sqrt;
+    default:
+      return nullptr;
+  }
+}
+
+bool has_options(fb::OpCode code) noexcept {
+  return code == fb::OpCode::hard_sigmoid || code == fb::OpCode::elu || code == fb::OpCode::leaky_relu ||
+         code == fb::OpCode::gelu;
+}
+
+Status check_function(const Model& model, const fb::Operator& op) noexcept {
+  RUNNEL_TRY(check_operands(op, 1, 1));
+  if (has_options(op.code())) {
+    RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
+    if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0))
+      return Status(Code::invalid_data) << "alpha or beta is not finite";
+  }
+  const TensorView x = input(model, op, 0), y = output(model, op);
+  RUNNEL_TRY(check_number(x, "the input"));
+  RUNNEL_TRY(check_number(y, "the output"));
+  return expect_shape(y.shape, x.shape, "the output");
+}
+
+template <Function kFunction>
+Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept {
+  const fb::Operator& op = context.op();
+  const TensorView x = input(context.model(), op, 0), y = output(context.model(), op);
+  const bool floats = x.dtype == DType::float32 && y.dtype == DType::float32;
+  RUNNEL_ASSIGN(BoundFunction* const bound,
+                allocate<BoundFunction>(context, floats ? run_float : run_quantized));
+  bound->x = operand(context, 0);
+  bound->y = output_index(op);
+  bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
+  kernels::QuantizedFunction& how = bound->how;
+  how.spec.function = kFunction;
+  if (const fb::FunctionOptions* const o = op.options_as_FunctionOptions(); o != nullptr) {
+    how.spec.alpha = o->alpha();
+    how.spec.beta = o->beta();
+    if (kFunction == Function::gelu && o->tanh_form()) how.spec.function = Function::gelu_tanh;
+  }
+  how.from = x.dtype;
+  how.to = y.dtype;
+  how.x_exponent = x.exponent();
+  how.y_exponent = y.exponent();
+  how.rounding = rounding_of(op);
+  if (floats) {
+    bound->map = map_of(kernels::float_kernels(context.isa()), how.spec.function);
+    if (bound->map != nullptr) bound->run = run_map;
+  }
+  if (x.dtype == DType::int8 && y.dtype == DType::int8) {
+    auto* const table = context.memory().array<std::int8_t>(256);
+    if (table == nullptr) return Status(Code::out_of_memory) << "no memory for its table of 256 bytes";
+    for (int i = 0; i < 256; ++i) table[i] = static_cast<std::int8_t>(i - 128);
+    kernels::apply(how, 256, table, table);
+    bound->kernels = &kernels::elementwise(context.isa());
+    bound->table = table;
+    bound->run = run_table;
+  }
+  return static_cast<const BoundOperator*>(bound);
+}
+
+template <Function kFunction>
+constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
+  return {code, 1, name, check_function, stream_pointwise, prepare_function<kFunction>, InPlace::elements};
+}
+
+}  // namespace
+
+const OperatorDefinition abs_v1 = define<Function::abs>(fb::OpCode::abs, "abs");
+const OperatorDefinition neg_v1 = define<Function::neg>(fb::OpCode::neg, "neg");
+const OperatorDefinition exp_v1 = define<Function::exp>(fb::OpCode::exp, "exp");
+const OperatorDefinition log_v1 = define<Function::log>(fb::OpCode::log, "log");
+const OperatorDefinition sqrt_v1 = define<Function::sqrt>(fb::OpCode::sqrt, "sqrt");
+const OperatorDefinition sigmoid_v1 = define<Function::sigmoid>(fb::OpCode::sigmoid, "sigmoid");
+const OperatorDefinition tanh_v1 = define<Function::tanh>(fb::OpCode::tanh, "tanh");
+const OperatorDefinition swish_v1 = define<Function::swish>(fb::OpCode::swish, "swish");
+const OperatorDefinition hard_sigmoid_v1 =
+    define<Function::hard_sigmoid>(fb::OpCode::hard_sigmoid, "hard_sigmoid");
+const OperatorDefinition hard_swish_v1 = define<Function::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
+const OperatorDefinition gelu_v1 = define<Function::gelu>(fb::OpCode::gelu, "gelu");
+const OperatorDefinition elu_v1 = define<Function::elu>(fb::OpCode::elu, "elu");
+const OperatorDefinition leaky_relu_v1 = define<Function::leaky_relu>(fb::OpCode::leaky_relu, "leaky_relu");
+const OperatorDefinition mish_v1 = define<Function::mish>(fb::OpCode::mish, "mish");
+const OperatorDefinition softplus_v1 = define<Function::softplus>(fb::OpCode::softplus, "softplus");
+const OperatorDefinition erf_v1 = define<Function::erf>(fb::OpCode::erf, "erf");
+
+}  // namespace runnel::ops

@@ -1,0 +1,149 @@
+// What the vector convolutions prepare and share. Only data and ordinary functions: this header is included
+// by files that are compiled for newer instructions, whose inline functions must not reach the rest of the
+// program.
+#pragma once
+
+#include "kernels/conv/conv.h"
+
+namespace runnel::kernels {
+
+// How int32 accumulators become results without leaving the vector unit; `scalar` calls finish_scalar.
+enum class Finish : std::uint8_t { half_up, half_even, tflite_double, single, scalar };
+
+// What a dense convolution of int16 data needs in int64, with plain order of lanes. Its `runs` are pieces so
+// small that the sum of their products fits into int32 whatever the input; weights: [group of
+// lanes][run][pair][lane][2 inputs]. run_offset, patch_run and patch_tap count elements.
+struct Wide {
+  const std::int64_t* bias;   // per lane, with half of what is shifted out when `shifts`
+  const std::int64_t* shift;  // per lane
+  const std::int64_t* mask;   // per lane: the bits that are shifted out; all ones where there are none
+  const std::int32_t* pairs;  // per run
+  bool shifts;                // rounding by shift, without zero point: vectors can do it
+  bool even;                  // half_even
+};
+
+// A convolution of int8 data with groups == 1 (dense) or groups == channels (depthwise), as the vector
+// kernels see it.
+//
+// Output channels are worked on in groups of 4 vectors of int32 lanes (64 channels for AVX-512, 32 for AVX2).
+// Lanes of a whole group are in the order in which packing instructions put them together again: lane l of
+// vector v holds channel
+// 16 * (l / 4) + 4 * v + l % 4. The dense kernel's last group has as many vectors as it needs; fewer than 4
+// are in plain order.
+struct alignas(64) ConvPlan {
+  // One cache line with what a single position needs (conv_single.h): a stream of single frames visits many
+  // plans per step.
+  const std::int8_t* weights;  // see below
+  const std::int32_t* bias;    // per lane, and everything that can be added to it beforehand
+  const std::int32_t* shift;   // per lane; a single vector for all when shift_stride is 0
+  std::int64_t run_step;       // distance of the pieces of a window in x, where it is the same for all
+  // Dense: a window is `runs` pieces of memory of `quads` * 4 bytes each; weights beyond a piece's data are
+  // zero. Depthwise: `runs` taps.
+  std::int32_t runs, quads;
+  std::int32_t out_channels;
+  std::int32_t equal_shift;                    // of all lanes, when shift_stride is 0
+  std::int32_t shift_stride;                   // 0 or 1
+  std::int8_t low_bytes[4], sum_low_bytes[4];  // low and sum_low, four times each
+  Finish finish;
+  bool direct;      // one row of output, all of whose windows are inside x
+  bool even_steps;  // run_step is valid
+  bool plain;  // half_up, no zero point, no clamp from above but the type's own: packing to int8 saturates as
+               // wanted
+
+  const std::int64_t* run_offset;  // from the window's first element in x
+  std::int64_t group_weights;      // bytes of one whole group
+  std::int32_t zero_point, low, high;
+  std::int32_t sum_low, sum_high;
+
+  // A 1x1 convolution without padding and strides is a single row of positions here.
+  std::int32_t in_height, in_width, in_channels;
+  std::int32_t out_height, out_width;
+  std::int32_t kernel_height, kernel_width;
+  std::int32_t stride_height, stride_width;
+  std::int32_t dilation_height, dilation_width;
+  std::int32_t pad_top, pad_left;
+  std::int32_t in_zero_point;
+  std::int32_t inner, outer;  // output columns [inner, outer) have their whole window inside a row of x
+  const std::int64_t*
+      patch_run;  // run_offset in a copy of the window ("patch"), which windows with padding are read from
+  const std::int64_t* patch_tap;  // where each tap (row by row) goes in a patch
+  std::int64_t patch_bytes;
+
+  // Weights. Dense: [group][run][quad][vector][lane][4 inputs]; depthwise: [group][4 taps][vector][lane][4
+  // taps]. Wide weights are int16, each vector followed by a second one: inputs 0 and 2, then inputs 1 and 3.
+  // Paired weights: a vector of masks, then one of weights. An input is xored with its mask: 0x80 makes x +
+  // 128 of it, 0x7f, for one of a pair of weights of the same sign, 127 - x with the opposite weight.
+
+  // One entry per lane.
+  const std::int32_t* mask;  // half_even, tflite_double: the bits that are shifted out
+  const std::int32_t* multiplier;
+  const std::int32_t* nudge;    // added to the product with the multiplier
+  const std::int32_t* half;     // single: added before the shift
+  const std::int32_t* channel;  // the output channel of a lane, -1 for none
+  const std::int32_t*
+      tile_bias;  // as bias, for kernels that take signed inputs as they are; null where tiles gain nothing
+
+  const Wide* wide;  // int16 data; null for int8
+};
+
+inline constexpr int kPatches = 4;  // windows that are staged at a time
+
+// The forms of one kernel. `single`: what a stream of single frames runs (conv_single.h says for which
+// plans). `rows`: for plans that are direct. `_add` and null: see Conv.
+struct VectorKernels {
+  void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  DirectRun single[2];  // with a shift per channel, with equal ones
+  void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+               void* scratch) noexcept;
+  void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
+  void (*any_add)(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept;
+  DirectRun single_add[2];
+  void (*part_add)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+                   void* scratch) noexcept;
+  void (*rows_add)(const Conv& conv, const ConvRows& rows) noexcept;
+};
+
+// One instruction level. `_unsigned` needs x in 0..127.
+struct VectorConv {
+  VectorKernels dense_unsigned, dense_signed, depthwise_unsigned, depthwise_signed;
+};
+// How weights lie in memory: see ConvPlan.
+enum class WeightForm : std::uint8_t { bytes, wide, paired };
+// Of signed inputs; bytes: dense only. paired: no pair of weights is -128 and -128.
+const VectorConv& vector_conv_avx2(WeightForm form) noexcept;
+const VectorConv& vector_conv_avx512() noexcept;
+const VectorConv& vector_conv_avx512vnni() noexcept;
+VectorConv vector_conv_amx() noexcept;
+
+// Puts the fastest vector kernel of at most `isa` (avx2 or more) into `conv`, or leaves it as it is when none
+// fits. `largest`: no accumulator of it is larger.
+Status prepare_vector_conv(Isa isa, std::int64_t largest, Memory& memory, Conv& conv) noexcept;
+
+// The sizes of a plan, and what follows from them about positions.
+void set_geometry(const ConvSpec& spec, ConvPlan& plan) noexcept;
+
+// Dense convolutions of int16 data.
+struct Conv16Kernels {
+  void (*any)(const Conv& conv, const void* x, void* y, void* scratch) noexcept;
+  void (*part)(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+               void* scratch) noexcept;
+  void (*rows)(const Conv& conv, const ConvRows& rows) noexcept;
+  std::int32_t lanes;
+};
+Conv16Kernels conv16_avx2() noexcept;
+Conv16Kernels conv16_avx512() noexcept;
+
+// As prepare_vector_conv, for int16: leaves `conv` as it is for grouped convolutions, zero points, and
+// weights of which two make int32 overflow.
+Status prepare_vector_conv16(Isa isa, Memory& memory, Conv& conv) noexcept;
+
+// y[first + i] = requantized sums[i], for `count` channels. y: channel 0 of the position.
+void finish16_scalar(const ConvSpec& spec, const std::int64_t* sums, std::int32_t first, std::int32_t count,
+                     std::int16_t* y) noexcept;
+
+// y[channel of a lane] = requantized accumulator, for `lanes` lanes, and the sum with `addend` unless it is
+// null. y, addend: channel 0 of the position.
+void finish_scalar(const ConvSpec& spec, const std::int32_t* accumulators, const std::int32_t* channel,
+                   int lanes, std::int8_t* y, const std::int8_t* addend) noexcept;
+
+}  // namespace runnel::kernels

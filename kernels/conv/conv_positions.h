@@ -1,0 +1,100 @@
+// How vector convolutions go over the positions of their output, whatever the elements: windows inside the
+// input are read in place, those with padding from copies, so that the kernels know no padding. Included by
+// files that are compiled for newer instructions.
+#pragma once
+
+#include "kernels/conv/conv_plan.h"
+
+namespace runnel::kernels {
+namespace {
+
+// Where a block of output positions reads and writes.
+template <class T>
+struct BlockOf {
+  const T* x;                  // window of the first position
+  std::int64_t x_step;         // to the next position's window
+  const std::int64_t* offset;  // of the window's pieces
+  T* y;                        // first position, channel 0
+  std::int64_t y_step;
+  const T* addend = nullptr;  // as y, for kernels that add
+  std::int64_t addend_step = 0;
+};
+
+// Output channels, from a multiple of a group on.
+struct Channels {
+  std::int32_t first, last;
+};
+
+// Copies the window at (top, left) into `patch`; what lies outside x is the zero point (0 for int16).
+template <class T>
+void stage(const ConvPlan& plan, const T* x, std::int64_t top, std::int64_t left, T* patch) noexcept {
+  __builtin_memset(patch, plan.in_zero_point, static_cast<std::size_t>(plan.patch_bytes));
+  const std::int64_t* to = plan.patch_tap;
+  for (std::int32_t i = 0; i < plan.kernel_height; ++i) {
+    const std::int64_t row = top + std::int64_t{i} * plan.dilation_height;
+    for (std::int32_t j = 0; j < plan.kernel_width; ++j, ++to) {
+      const std::int64_t column = left + std::int64_t{j} * plan.dilation_width;
+      if (row < 0 || row >= plan.in_height || column < 0 || column >= plan.in_width) continue;
+      __builtin_memcpy(patch + *to, x + (row * plan.in_width + column) * plan.in_channels,
+                       static_cast<std::size_t>(plan.in_channels) * sizeof(T));
+    }
+  }
+}
+
+// Windows inside x are read in place, the others from patches, so that the kernels know no padding.
+template <class Kernel>
+void run_part(const Conv& conv, const ConvPart& part, const void* x_void, const void* addend_void,
+              void* y_void, void* scratch) noexcept {
+  using T = typename Kernel::Element;
+  using Block = BlockOf<T>;
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  const auto* x = static_cast<const T*>(x_void);
+  const auto* addend = static_cast<const T*>(addend_void);
+  auto* y = static_cast<T*>(y_void);
+  const Channels channels{part.first_channel, part.last_channel};
+  const std::int64_t x_step = std::int64_t{plan.stride_width} * plan.in_channels, y_step = plan.out_channels;
+  // Where the addend of an output is; nothing when there is none.
+  const auto beside = [=](const T* out) { return addend == nullptr ? nullptr : addend + (out - y); };
+  if (plan.direct) {
+    T* out = y + part.first * y_step;
+    Kernel::frames(conv, plan,
+                   Block{x + part.first * x_step, x_step, plan.run_offset, out, y_step, beside(out), y_step},
+                   part.last - part.first, channels);
+    return;
+  }
+  auto* patches = static_cast<T*>(scratch);
+  const std::int64_t patch = plan.patch_bytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t reach_rows = (plan.kernel_height - 1) * std::int64_t{plan.dilation_height};
+  const std::int64_t inner = plan.inner, outer = plan.outer;
+  std::int64_t row = part.first / plan.out_width, column = part.first % plan.out_width;
+  for (std::int64_t at = part.first; at < part.last; ++row, column = 0) {
+    const std::int64_t top = row * plan.stride_height - plan.pad_top;
+    const bool row_inside = top >= 0 && top + reach_rows < plan.in_height;
+    const std::int64_t row_end =
+        plan.out_width - column < part.last - at ? plan.out_width : column + part.last - at;
+    while (column < row_end) {
+      const std::int64_t left = column * plan.stride_width - plan.pad_left;
+      T* out = y + at * y_step;
+      std::int64_t frames = 0;
+      if (row_inside && column >= inner && column < outer) {
+        const T* window = x + (top * plan.in_width + left) * plan.in_channels;
+        frames = (outer < row_end ? outer : row_end) - column;
+        Kernel::frames(conv, plan, Block{window, x_step, plan.run_offset, out, y_step, beside(out), y_step},
+                       frames, channels);
+      } else {
+        const std::int64_t end = row_inside && column < inner && inner < row_end ? inner : row_end;
+        frames = end - column < kPatches ? end - column : kPatches;
+        for (std::int64_t f = 0; f < frames; ++f) {
+          stage(plan, x, top, left + f * plan.stride_width, patches + f * patch);
+        }
+        Kernel::frames(conv, plan, Block{patches, patch, plan.patch_run, out, y_step, beside(out), y_step},
+                       frames, channels);
+      }
+      column += frames;
+      at += frames;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel::kernels

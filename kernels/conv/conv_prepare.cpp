@@ -1,0 +1,220 @@
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/checked.h"
+#include "kernels/conv/arm/conv_device.h"
+#include "kernels/conv/conv.h"
+#include "kernels/conv/conv_generic.h"
+#include "kernels/conv/conv_plan.h"
+
+namespace runnel::kernels {
+namespace {
+
+// Kernels that need neither packed weights nor scratch: positions and channels in any pieces, a sum behind
+// them as a step of its own.
+using PlainKernel = void (*)(const ConvSpec& spec, const ConvPart& part, const void* x, void* y) noexcept;
+
+template <PlainKernel kKernel>
+void run_plain_part(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+                    void*) noexcept {
+  kKernel(conv.spec, part, x, y);
+  if (addend != nullptr) conv_add_reference(conv.spec, part, addend, y);
+}
+template <PlainKernel kKernel>
+void run_plain(const Conv& conv, const void* x, void* y, void*) noexcept {
+  kKernel(conv.spec, whole_of(conv.spec), x, y);
+}
+template <PlainKernel kKernel>
+void run_plain_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  run_plain_part<kKernel>(conv, whole_of(conv.spec), x, addend, y, scratch);
+}
+template <PlainKernel kKernel>
+void bind_plain(Conv& conv) noexcept {
+  conv.run = run_plain<kKernel>;
+  conv.run_add = conv.spec.add ? run_plain_add<kKernel> : nullptr;
+  conv.run_part = run_plain_part<kKernel>;
+}
+
+Status refuse(std::string_view what, std::int64_t found) noexcept {
+  return Status(Code::invalid_argument, "convolution: ") << what << ", found " << found;
+}
+
+Status check_sizes(const ConvSpec& spec) noexcept {
+  if (spec.dtype != DType::int8 && spec.dtype != DType::int16) {
+    return Status(Code::invalid_argument, "convolution: expected int8 or int16, found ")
+           << name_of(spec.dtype);
+  }
+  for (const std::int32_t size :
+       {spec.in_height, spec.in_width, spec.in_channels, spec.out_height, spec.out_width, spec.out_channels,
+        spec.kernel_height, spec.kernel_width, spec.stride_height, spec.stride_width, spec.dilation_height,
+        spec.dilation_width, spec.groups}) {
+    if (size < 1) return refuse("sizes, strides, dilations and groups must be at least 1", size);
+  }
+  if (spec.in_channels % spec.groups != 0 || spec.out_channels % spec.groups != 0) {
+    return refuse("groups must divide the input and output channels", spec.groups);
+  }
+  // Every product of sizes below fits into 48 bits, so that index arithmetic in int64 cannot overflow.
+  constexpr std::int64_t limit = std::int64_t{1} << 40;
+  using Sizes = std::array<std::int32_t, 4>;
+  for (const Sizes& sizes :
+       {Sizes{spec.in_height, spec.in_width, spec.in_channels, 1},
+        Sizes{spec.out_height, spec.out_width, spec.out_channels, 1},
+        Sizes{spec.kernel_height, spec.kernel_width, spec.in_channels / spec.groups, spec.out_channels}}) {
+    std::int64_t product = 1;
+    for (const std::int32_t size : sizes) {
+      if (!checked_mul<std::int64_t>(product, size, product) || product > limit) {
+        return refuse("a tensor must have fewer than 2^40 elements; one of its sizes is", size);
+      }
+    }
+  }
+  return {};
+}
+
+Status check_requant(const ConvSpec& spec) noexcept {
+  const Requant& how = spec.requant;
+  const std::int32_t highest = spec.dtype == DType::int8 ? 127 : 32767;
+  const auto in_type = [=](std::int32_t value) { return value >= -highest - 1 && value <= highest; };
+  if (how.shift == nullptr || spec.weights == nullptr) {
+    return Status(Code::invalid_argument, "convolution: weights and shifts are required, found none");
+  }
+  if (how.count != 1 && how.count != spec.out_channels)
+    return refuse("shifts must be one or one per output channel", how.count);
+  if (!in_type(how.low) || !in_type(how.high) || how.low > how.high)
+    return refuse("clamp is not a range of the type", how.low);
+  if (spec.add && spec.dtype != DType::int8)
+    return Status(Code::invalid_argument, "convolution: a sum behind it is for int8, found ")
+           << name_of(spec.dtype);
+  if (!in_type(spec.sum_low) || !in_type(spec.sum_high) || spec.sum_low > spec.sum_high) {
+    return refuse("clamp of the sum is not a range of the type", spec.sum_low);
+  }
+  if (!in_type(how.zero_point)) return refuse("output zero point is outside the type", how.zero_point);
+  if (!in_type(spec.in_zero_point)) return refuse("input zero point is outside the type", spec.in_zero_point);
+  const bool wants_multiplier = how.rounding == Rounding::tflite_double || how.rounding == Rounding::single;
+  if (static_cast<std::uint8_t>(how.rounding) > 3 || wants_multiplier != (how.multiplier != nullptr)) {
+    return refuse("rounding does not fit the presence of a multiplier",
+                  static_cast<std::int64_t>(how.rounding));
+  }
+  for (std::int32_t i = 0; i < how.count; ++i) {
+    if (how.shift[i] < -31 || how.shift[i] > 62) return refuse("shift must be in [-31, 62]", how.shift[i]);
+    if (wants_multiplier && how.multiplier[i] < 0)
+      return refuse("multiplier must not be negative", how.multiplier[i]);
+  }
+  return {};
+}
+
+std::int64_t bias_at(const ConvSpec& spec, std::int64_t channel) noexcept {
+  if (spec.bias == nullptr) return 0;
+  return spec.dtype == DType::int8 ? static_cast<const std::int32_t*>(spec.bias)[channel]
+                                   : static_cast<const std::int64_t*>(spec.bias)[channel];
+}
+std::int64_t inputs_of(const ConvSpec& spec) noexcept {
+  return std::int64_t{spec.kernel_height} * spec.kernel_width * (spec.in_channels / spec.groups);
+}
+// The largest |x - zero point|.
+std::int64_t largest_input(const ConvSpec& spec) noexcept {
+  return (spec.dtype == DType::int8 ? 128 : 32768) +
+         (spec.in_zero_point < 0 ? -std::int64_t{spec.in_zero_point} : spec.in_zero_point);
+}
+
+}  // namespace
+
+Status largest_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
+  const std::int64_t inputs = inputs_of(spec), input = largest_input(spec);
+  largest = 0;
+  for (std::int64_t out = 0; out < spec.out_channels; ++out) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      const std::int64_t w = spec.dtype == DType::int8
+                                 ? static_cast<const std::int8_t*>(spec.weights)[out * inputs + i]
+                                 : static_cast<const std::int16_t*>(spec.weights)[out * inputs + i];
+      sum += w < 0 ? -w : w;
+    }
+    const std::int64_t bias = bias_at(spec, out);
+    constexpr std::int64_t limit = std::int64_t{1} << 62;
+    std::int64_t total = 0;
+    if (bias > limit || bias < -limit || !checked_mul(sum, input, total) ||
+        total > limit - (bias < 0 ? -bias : bias)) {
+      return refuse("the 64-bit accumulator can overflow in output channel", out);
+    }
+    total += bias < 0 ? -bias : bias;
+    largest = total > largest ? total : largest;
+  }
+  return {};
+}
+
+#if defined(RUNNEL_KERNELS_DEVICE)
+namespace {
+
+// The smallest bias and the largest, and 0.
+template <class Bias>
+std::pair<std::int64_t, std::int64_t> bias_range(const ConvSpec& spec) noexcept {
+  Bias low = 0, high = 0;
+  const auto* bias = static_cast<const Bias*>(spec.bias);
+  for (std::int32_t out = 0; out < spec.out_channels && bias != nullptr; ++out) {
+    low = bias[out] < low ? bias[out] : low;
+    high = bias[out] > high ? bias[out] : high;
+  }
+  return {low, high};
+}
+
+// The same without a look at the weights, which takes a microcontroller longer than all the rest of
+// preparing: enough where it is below 2^30 (int8), which it is but for very long windows.
+Status bounded_accumulator(const ConvSpec& spec, std::int64_t& largest) noexcept {
+  const bool narrow = spec.dtype == DType::int8;
+  const auto [low, high] = narrow ? bias_range<std::int32_t>(spec) : bias_range<std::int64_t>(spec);
+  const std::int64_t room = std::int64_t{1} << (narrow ? 30 : 61);
+  if (low > -room && high < room &&
+      checked_mul(inputs_of(spec), largest_input(spec) * (narrow ? 128 : 32768), largest) && largest < room) {
+    largest += high > -low ? high : -low;
+    if (!narrow || largest < room) return {};
+  }
+  return largest_accumulator(spec, largest);
+}
+
+}  // namespace
+#endif
+
+Status prepare_conv(const ConvSpec& spec, Isa isa, Memory& memory, Conv& conv) noexcept {
+  RUNNEL_TRY(check_sizes(spec));
+  RUNNEL_TRY(check_requant(spec));
+  std::int64_t largest = 0;
+#if defined(RUNNEL_KERNELS_DEVICE)
+  RUNNEL_TRY(bounded_accumulator(spec, largest));
+#else
+  RUNNEL_TRY(largest_accumulator(spec, largest));
+#endif
+  conv = Conv{};
+  conv.spec = spec;
+  bind_plain<conv_reference>(conv);
+  if (isa == Isa::reference) return {};
+#if defined(RUNNEL_KERNELS_DEVICE)
+  // The portable kernels are not linked then.
+  if (!device_conv_fits(spec, largest)) return {};
+  lay_down(conv.spec);
+  if (spec.dtype == DType::int16)
+    bind_plain<run_device_int16>(conv);
+  else
+    bind_plain<run_device_int8>(conv);
+  static_cast<void>(memory);
+  return {};
+#else
+  if (spec.dtype == DType::int16) {
+    bind_plain<run_generic_int16>(conv);
+#if defined(RUNNEL_KERNELS_X86)
+    if (isa >= Isa::avx2) return prepare_vector_conv16(isa, memory, conv);
+#endif
+    return {};
+  }
+  if (largest >= (std::int64_t{1} << 31)) return {};
+  bind_plain<run_generic_int8>(conv);
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx2) return prepare_vector_conv(isa, largest, memory, conv);
+#else
+  static_cast<void>(memory);
+#endif
+  return {};
+#endif
+}
+
+}  // namespace runnel::kernels

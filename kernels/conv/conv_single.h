@@ -1,0 +1,112 @@
+// One output position of a vector convolution: what a stream of single frames runs at every step. Nothing is
+// shared with neighbours, so what counts is how few cache lines and instructions stand around the
+// multiply-adds. Included by conv_vector.h.
+//
+// For plans that are direct and plain, with one position, pieces of the window at equal distances, and whole
+// groups of channels.
+#pragma once
+
+#include "kernels/conv/conv_sums.h"
+
+namespace runnel::kernels {
+namespace {
+
+// Requantizes and stores 4 vectors of sums: one group of channels.
+template <class V, bool kSum, bool kEqual>
+[[gnu::always_inline]] inline void finish_position(const ConvPlan& plan, typename V::Int* sum,
+                                                   const std::int32_t* shift, const std::int8_t* addend,
+                                                   std::int8_t* y) noexcept {
+  for (int v = 0; v < 4; ++v)
+    sum[v] = V::shift_right(sum[v], kEqual ? V::repeat(plan.equal_shift) : V::load(shift + v * V::kLanes));
+  auto bytes = V::max_bytes(V::pack_bytes(sum), V::repeat4(plan.low_bytes));
+  if constexpr (kSum)
+    bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend)), V::repeat4(plan.sum_low_bytes));
+  V::store(y, bytes);
+}
+
+// kSum: see Conv.
+template <class V, class Dot, bool kSum, bool kEqual, class Pieces>
+[[gnu::always_inline]] inline void dense_position(const ConvPlan& plan, const Pieces& pieces,
+                                                  const std::int8_t* addend, std::int8_t* y) noexcept {
+  constexpr std::int32_t kGroup = 4 * V::kLanes;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int32_t quads = plan.quads;
+  const std::int64_t group_weights = std::int64_t{plan.runs} * quads * (4 * Dot::kVectorBytes);
+  const auto missing = missing_of<V, Dot>(pieces, quads);
+  const auto next = [&]<int kGroups>() __attribute__((always_inline)) {
+    typename V::Int sum[kGroups][4];
+    sum_groups<V, Dot>(pieces, quads, missing, weights, group_weights, bias, sum);
+    for (int g = 0; g < kGroups; ++g) {
+      finish_position<V, kSum, kEqual>(plan, sum[g], shift, addend, y);
+      shift += kGroup, y += kGroup;
+      if constexpr (kSum) addend += kGroup;
+    }
+    bias += kGroups * kGroup;
+    weights += kGroups * group_weights;
+  };
+  std::int32_t left = plan.out_channels;
+  if constexpr (V::kGroups > 1) {
+    for (; left >= V::kGroups * kGroup; left -= V::kGroups * kGroup) next.template operator()<V::kGroups>();
+  }
+  for (; left > 0; left -= kGroup) next.template operator()<1>();
+}
+
+// Four taps of a channel become the four bytes of an int32 lane, by interleaving rows. The newest row is the
+// last one: in a stream all others can be worked on while the layer in front still computes.
+template <class V, class Dot, bool kEqual>
+[[gnu::always_inline]] inline void depthwise_position(const ConvPlan& plan, const std::int8_t* x,
+                                                      std::int8_t* y) noexcept {
+  using Int = typename V::Int;
+  const std::int8_t* weights = plan.weights;
+  const std::int32_t *bias = plan.bias, *shift = plan.shift;
+  const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
+  for (std::int32_t left = plan.out_channels; left > 0; left -= 4 * V::kLanes) {
+    const std::int8_t* tap = x;
+    const std::int64_t step = plan.run_step;
+    Int sum[4], in[4];
+    for (int v = 0; v < 4; ++v) sum[v] = V::load(bias + v * V::kLanes);
+    const auto add = [&]() __attribute__((always_inline)) {
+      for (int v = 0; v < 4; ++v)
+        sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
+      weights += 4 * Dot::kVectorBytes;
+    };
+    for (std::int32_t q = 0; q < whole; ++q, tap += 4 * step) {
+      V::interleave(Dot::row(tap), Dot::row(tap + step), Dot::row(tap + 2 * step), Dot::row(tap + 3 * step),
+                    in);
+      add();
+    }
+    if (rest == 1) {
+      V::spread_bytes(Dot::row(tap), in);
+      add();
+    } else if (rest > 1) {
+      const Int third = rest > 2 ? Dot::row(tap + 2 * step) : V::zero();
+      V::interleave(Dot::row(tap), Dot::row(tap + step), third, V::zero(), in);
+      add();
+    }
+    finish_position<V, false, kEqual>(plan, sum, shift, nullptr, y);
+    bias += 4 * V::kLanes;
+    shift += 4 * V::kLanes;
+    x += 4 * V::kLanes;
+    y += 4 * V::kLanes;
+  }
+}
+
+template <class V, class Dot, bool kSum, bool kEqual>
+void run_dense_single(const void* plan, const void* x, const void* addend, void* y) noexcept {
+  const auto& its = *static_cast<const ConvPlan*>(plan);
+  const auto *in = static_cast<const std::int8_t*>(x), *beside = static_cast<const std::int8_t*>(addend);
+  auto* const out = static_cast<std::int8_t*>(y);
+  if (its.runs == 1)
+    dense_position<V, Dot, kSum, kEqual>(its, OnePiece{in}, beside, out);
+  else
+    dense_position<V, Dot, kSum, kEqual>(its, EvenPieces{in, its.run_step, its.runs}, beside, out);
+}
+template <class V, class Dot, bool kEqual>
+void run_depthwise_single(const void* plan, const void* x, const void* /*addend*/, void* y) noexcept {
+  depthwise_position<V, Dot, kEqual>(*static_cast<const ConvPlan*>(plan), static_cast<const std::int8_t*>(x),
+                                     static_cast<std::int8_t*>(y));
+}
+
+}  // namespace
+}  // namespace runnel::kernels

@@ -1,0 +1,418 @@
+// The vector convolutions, written once for all instruction levels. Each conv_<level>.cpp defines Vector (see
+// conv_avx512.h and conv_avx2.cpp) in an unnamed namespace and includes this file: no code with newer
+// instructions can reach other files.
+#pragma once
+
+#include "kernels/conv/conv_positions.h"
+#include "kernels/conv/conv_single.h"
+
+namespace runnel::kernels {
+namespace {
+
+using Block = BlockOf<std::int8_t>;
+
+// Requantization of kVectors vectors of one position after the other, from the lane `lane` on: channels
+// [first, first + count). Everything that does not change between positions is loaded once. This one is for
+// half_up: a shift is all that is left to do. kSum: an addend follows.
+template <class V, int kVectors, bool kSum>
+struct HalfUp {
+  static constexpr bool kAdds = kSum;
+  typename V::Int shift[kVectors];
+  typename V::Limits limits;
+  typename V::SumLimits sum_limits;
+  std::int32_t first, count;
+
+  [[gnu::always_inline]] HalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane,
+                                std::int32_t first_channel, std::int32_t channels) noexcept
+      : limits(V::limits(plan.zero_point, plan.low, plan.high)),
+        sum_limits(V::sum_limits(plan.sum_low, plan.sum_high)),
+        first(first_channel),
+        count(channels) {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) shift[v] =
+        V::load(plan.shift + (lane + v * V::kLanes) * plan.shift_stride);
+  }
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y,
+                                         const std::int8_t* addend) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] = V::shift_right(sums[v], shift[v]);
+    store(sums, y, addend);
+  }
+  [[gnu::always_inline]] void store(const typename V::Int* sums, std::int8_t* y,
+                                    const std::int8_t* addend) const noexcept {
+    if constexpr (kVectors == 4) {
+      auto bytes = V::pack_group(sums, limits);
+      if constexpr (kSum) bytes = V::add_group(bytes, addend + first, count, sum_limits);
+      V::store_group(bytes, y + first, count);
+    } else {
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) {
+        const std::int32_t rest = count - v * V::kLanes, left = rest < V::kLanes ? rest : V::kLanes;
+        auto bytes = V::pack_vector(sums[v], limits);
+        if constexpr (kSum) bytes = V::add_vector(bytes, addend + first + v * V::kLanes, left, sum_limits);
+        V::store_vector(bytes, y + first + v * V::kLanes, left);
+      }
+    }
+  }
+};
+
+// HalfUp for whole groups of plans that are plain: see finish_position. Shifts that differ are read when they
+// are needed, as registers are few.
+template <class V, bool kSum, bool kEqual>
+struct PlainHalfUp {
+  static constexpr bool kAdds = kSum;
+  typename V::Int equal, low, sum_low;
+  const std::int32_t* shift;
+  std::int32_t first;
+
+  [[gnu::always_inline]] PlainHalfUp(const Conv& /*conv*/, const ConvPlan& plan, std::int64_t lane,
+                                     std::int32_t first_channel, std::int32_t /*count*/) noexcept
+      : equal(V::repeat(plan.equal_shift)),
+        low(V::repeat4(plan.low_bytes)),
+        sum_low(V::repeat4(plan.sum_low_bytes)),
+        shift(plan.shift + lane),
+        first(first_channel) {}
+  [[gnu::always_inline]] void operator()(typename V::Int* sums, std::int8_t* y,
+                                         const std::int8_t* addend) const noexcept {
+    RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sums[v] =
+        V::shift_right(sums[v], kEqual ? equal : V::load(shift + v * V::kLanes));
+    auto bytes = V::max_bytes(V::pack_bytes(sums), low);
+    if constexpr (kSum) bytes = V::max_bytes(V::add_bytes(bytes, V::load(addend + first)), sum_low);
+    V::store(y + first, bytes);
+  }
+};
+
+// Every other rounding, chosen at run time.
+template <class V, int kVectors, bool kSum>
+struct AnyRounding {
+  static constexpr bool kAdds = kSum;
+  using Int = typename V::Int;
+  const Conv& conv;
+  const ConvPlan& plan;
+  std::int64_t lane;
+  HalfUp<V, kVectors, kSum> shifts;
+
+  [[gnu::always_inline]] AnyRounding(const Conv& of, const ConvPlan& its, std::int64_t at, std::int32_t first,
+                                     std::int32_t count) noexcept
+      : conv(of), plan(its), lane(at), shifts(of, its, at, first, count) {}
+  [[gnu::noinline]] void operator()(Int* sums, std::int8_t* y, const std::int8_t* addend) const noexcept {
+    if (plan.finish == Finish::scalar) {
+      alignas(64) std::int32_t sum[kVectors * V::kLanes];
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) V::store(sum + v * V::kLanes, sums[v]);
+      finish_scalar(conv.spec, sum, plan.channel + lane, kVectors * V::kLanes, y, kSum ? addend : nullptr);
+      return;
+    }
+    RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sums[v] =
+        round(sums[v], lane + v * V::kLanes, shifts.shift[v]);
+    shifts.store(sums, y, addend);
+  }
+  [[gnu::always_inline]] Int round(Int sum, std::int64_t at, Int shift) const noexcept {
+    if (plan.finish == Finish::half_even) {
+      // The half is already in `sum`; where that leaves no bits below, it was a tie and the result must be
+      // even.
+      return V::make_even_where_zero(V::shift_right(sum, shift), V::bit_and(sum, V::load(plan.mask + at)));
+    }
+    const Int high = V::multiply_high31(sum, V::load(plan.multiplier + at), V::load(plan.nudge + at));
+    if (plan.finish == Finish::single) return V::shift_right(V::add(high, V::load(plan.half + at)), shift);
+    const Int mask = V::load(plan.mask + at);
+    const Int threshold = V::sub(V::half_of(mask), V::sign(high));
+    return V::add_where_greater(V::shift_right(high, shift), V::bit_and(high, mask), threshold);
+  }
+};
+
+// As many times kFrames positions as there are, times kVectors vectors of output channels; advances `block`
+// and `frames`. Where few sums would wait for each other, each is split into kChains.
+//
+// The floor for 64 x 64 with VNNI: 64 multiply-add instructions at two per cycle are 32 cycles per frame,
+// requantization adds 6 on the same ports. Four frames share each load of weights (a single frame is bound by
+// the 64 loads at two per cycle).
+template <class V, class Dot, int kVectors, int kFrames, class Finisher>
+[[gnu::always_inline]] inline void dense_blocks(const ConvPlan& plan, const Finisher& finish, Block& block,
+                                                std::int64_t& frames, const std::int8_t* packed,
+                                                std::int64_t lane) noexcept {
+  using Int = typename V::Int;
+  constexpr int kChains = Dot::template chains<kVectors * kFrames>();
+  for (; frames >= kFrames; frames -= kFrames) {
+    const std::int8_t* weights = packed;
+    Int sum[kChains][kFrames][kVectors];
+    RUNNEL_UNROLL for (int c = 0; c < kChains; ++c) {
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][f][v] =
+            c == 0 ? V::load(plan.bias + lane + v * V::kLanes) : V::zero();
+      }
+    }
+    const auto step = [&](const std::int8_t* x, int chain) __attribute__((always_inline)) {
+      typename Dot::Weights w[kVectors];
+      RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) w[v] = Dot::weights(weights + v * Dot::kVectorBytes);
+      weights += kVectors * Dot::kVectorBytes;
+      RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+        const auto in = Dot::input(V::repeat4(x + f * block.x_step));
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[chain][f][v] =
+            Dot::add(sum[chain][f][v], in, w[v]);
+      }
+    };
+    for (std::int32_t run = 0; run < plan.runs; ++run) {
+      const std::int8_t* x = block.x + block.offset[run];
+      std::int32_t quad = 0;
+      for (; quad + kChains <= plan.quads; quad += kChains) {
+        RUNNEL_UNROLL for (int c = 0; c < kChains; ++c, x += 4) step(x, c);
+      }
+      if constexpr (kChains > 1) {
+        for (; quad < plan.quads; ++quad, x += 4) step(x, 0);
+      }
+    }
+    RUNNEL_UNROLL for (int f = 0; f < kFrames; ++f) {
+      RUNNEL_UNROLL for (int c = 1; c < kChains; ++c) {
+        RUNNEL_UNROLL for (int v = 0; v < kVectors; ++v) sum[0][f][v] = V::add(sum[0][f][v], sum[c][f][v]);
+      }
+      finish(sum[0][f], block.y + f * block.y_step,
+             Finisher::kAdds ? block.addend + f * block.addend_step : nullptr);
+    }
+    block.x += kFrames * block.x_step;
+    block.y += kFrames * block.y_step;
+    if constexpr (Finisher::kAdds) block.addend += kFrames * block.addend_step;
+  }
+}
+
+// One position after the other, kGroups groups of channels each.
+template <class V, class Dot, int kGroups, int kVectors, class Finisher>
+[[gnu::noinline]] void dense_positions(const Conv& conv, const ConvPlan& plan, Block block,
+                                       std::int64_t frames, const std::int8_t* weights, std::int64_t lane,
+                                       std::int32_t first, std::int32_t count) noexcept {
+  // Stores to y could change what `plan` points to, as far as compilers know.
+  const std::int32_t runs = plan.runs, quads = plan.quads;
+  const std::int32_t* const bias = plan.bias + lane;
+  const std::int64_t group_weights = plan.group_weights;
+  const auto run_all = [&](const auto& pieces_at, const auto&... finish) __attribute__((always_inline)) {
+    for (; frames > 0; --frames) {
+      const auto pieces = pieces_at(block.x);
+      typename V::Int sum[kGroups][kVectors];
+      sum_groups<V, Dot>(pieces, quads, missing_of<V, Dot>(pieces, quads), weights, group_weights, bias, sum);
+      int g = 0;
+      (finish(sum[g++], block.y, block.addend), ...);
+      block.x += block.x_step;
+      block.y += block.y_step;
+      if constexpr (Finisher::kAdds) block.addend += block.addend_step;
+    }
+  };
+  const auto run = [&](const auto&... finish) __attribute__((always_inline)) {
+    if (runs == 1)
+      run_all(
+          [&](const std::int8_t* x) __attribute__((always_inline)) { return OnePiece{x}; }, finish...);
+    else
+      run_all(
+          [&](const std::int8_t* x) __attribute__((always_inline)) {
+            return ListedPieces{x, block.offset, runs};
+          },
+          finish...);
+  };
+  constexpr int kGroup = 4 * V::kLanes;
+  if constexpr (kGroups == 1)
+    run(Finisher(conv, plan, lane, first, count));
+  else
+    run(Finisher(conv, plan, lane, first, kGroup),
+        Finisher(conv, plan, lane + kGroup, first + kGroup, kGroup));
+}
+
+template <class V, class Dot, int kVectors, class Finisher>
+[[gnu::noinline]] void dense_group(const Conv& conv, const ConvPlan& plan, Block block, std::int64_t frames,
+                                   const std::int8_t* weights, std::int64_t lane, std::int32_t first,
+                                   std::int32_t count) noexcept {
+  const Finisher finish(conv, plan, lane, first, count);
+  if constexpr (V::kFrames >= 4)
+    dense_blocks<V, Dot, kVectors, 4>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 2>(plan, finish, block, frames, weights, lane);
+  dense_blocks<V, Dot, kVectors, 1>(plan, finish, block, frames, weights, lane);
+}
+
+template <class V, class Dot, bool kSum>
+struct Dense {
+  using Element = std::int8_t;
+  static constexpr std::int32_t kGroup = 4 * V::kLanes;
+  template <int kGroups, int kVectors, class Finisher>
+  static void finished(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                       const std::int8_t* weights, std::int32_t first, std::int32_t count) noexcept {
+    // Few sums for each broadcast: two positions share the weights. A single position is not worth the longer
+    // way into unrolled loops.
+    constexpr bool kShares = V::kFrames > 1 || (kGroups == 1 && !requires { &Dot::spread_missing; });
+    if constexpr (kShares) {
+      if (V::kFrames > 1 || kVectors < 4 || frames == 1)
+        return dense_group<V, Dot, kVectors, Finisher>(conv, plan, block, frames, weights, first, first,
+                                                       count);
+    }
+    if constexpr (V::kFrames == 1 && (kVectors == 4 || !kShares))
+      dense_positions<V, Dot, kGroups, kVectors, Finisher>(conv, plan, block, frames, weights, first, first,
+                                                           count);
+  }
+  template <int kGroups, int kVectors>
+  static void group(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                    const std::int8_t* weights, std::int32_t first, std::int32_t count) noexcept {
+    if (kVectors == 4 && plan.plain && count == kGroups * kGroup) {
+      if constexpr (kVectors == 4) {
+        if (plan.shift_stride == 0)
+          finished<kGroups, 4, PlainHalfUp<V, kSum, true>>(conv, plan, block, frames, weights, first, count);
+        else
+          finished<kGroups, 4, PlainHalfUp<V, kSum, false>>(conv, plan, block, frames, weights, first, count);
+      }
+    } else if (plan.finish == Finish::half_up) {
+      finished<kGroups, kVectors, HalfUp<V, kVectors, kSum>>(conv, plan, block, frames, weights, first,
+                                                             count);
+    } else {
+      finished<kGroups, kVectors, AnyRounding<V, kVectors, kSum>>(conv, plan, block, frames, weights, first,
+                                                                  count);
+    }
+  }
+  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                     Channels channels) noexcept {
+    const std::int8_t* weights = plan.weights + channels.first / kGroup * plan.group_weights;
+    std::int32_t first = channels.first;
+    if constexpr (V::kGroups == 2) {
+      for (; channels.last - first >= 2 * kGroup; first += 2 * kGroup, weights += 2 * plan.group_weights) {
+        group<2, 4>(conv, plan, block, frames, weights, first, 2 * kGroup);
+      }
+    }
+    for (; first < channels.last; first += kGroup, weights += plan.group_weights) {
+      const std::int32_t rest = channels.last - first;
+      const std::int32_t count = rest < kGroup ? rest : kGroup;
+      switch ((count + V::kLanes - 1) / V::kLanes) {
+        case 4:
+          group<1, 4>(conv, plan, block, frames, weights, first, count);
+          break;
+        case 3:
+          group<1, 3>(conv, plan, block, frames, weights, first, count);
+          break;
+        case 2:
+          group<1, 2>(conv, plan, block, frames, weights, first, count);
+          break;
+        default:
+          group<1, 1>(conv, plan, block, frames, weights, first, count);
+          break;
+      }
+    }
+  }
+};
+
+// Four taps of a channel become the four bytes of an int32 lane, by interleaving rows.
+template <class V, class Dot>
+struct Depthwise {
+  using Element = std::int8_t;
+  template <class Finisher>
+  [[gnu::always_inline]] static void group(const Conv& conv, const ConvPlan& plan, const Block& block,
+                                           std::int64_t frames, const std::int8_t* packed, std::int32_t first,
+                                           std::int32_t count) noexcept {
+    using Int = typename V::Int;
+    const Finisher finish(conv, plan, first, first, count);
+    const std::int32_t whole = plan.runs / 4, rest = plan.runs % 4;
+    const std::int8_t* x = block.x + first;
+    std::int8_t* y = block.y;
+    for (std::int64_t frame = 0; frame < frames; ++frame, x += block.x_step, y += block.y_step) {
+      const std::int8_t* weights = packed;
+      const std::int64_t* offset = block.offset;
+      Int sum[4], in[4];
+      RUNNEL_UNROLL for (int v = 0; v < 4; ++v) sum[v] = V::load(plan.bias + first + v * V::kLanes);
+      const auto add = [&]() __attribute__((always_inline)) {
+        RUNNEL_UNROLL for (int v = 0; v < 4; ++v) {
+          sum[v] = Dot::add(sum[v], Dot::spread(in[v]), Dot::weights(weights + v * Dot::kVectorBytes));
+        }
+        weights += 4 * Dot::kVectorBytes;
+        offset += 4;
+      };
+      for (std::int32_t q = 0; q < whole; ++q) {
+        V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), Dot::row(x + offset[2]),
+                      Dot::row(x + offset[3]), in);
+        add();
+      }
+      if (rest == 1) {
+        V::spread_bytes(Dot::row(x + offset[0]), in);
+        add();
+      } else if (rest > 1) {
+        const Int third = rest > 2 ? Dot::row(x + offset[2]) : V::zero();
+        V::interleave(Dot::row(x + offset[0]), Dot::row(x + offset[1]), third, V::zero(), in);
+        add();
+      }
+      finish(sum, y, nullptr);
+    }
+  }
+  static void frames(const Conv& conv, const ConvPlan& plan, const Block& block, std::int64_t frames,
+                     Channels channels) noexcept {
+    const std::int8_t* weights = plan.weights + channels.first / (4 * V::kLanes) * plan.group_weights;
+    for (std::int32_t first = channels.first; first < channels.last;
+         first += 4 * V::kLanes, weights += plan.group_weights) {
+      const std::int32_t left = channels.last - first;
+      const std::int32_t count = left < 4 * V::kLanes ? left : 4 * V::kLanes;
+      const bool plain = plan.plain && count == 4 * V::kLanes;
+      if (plain && plan.shift_stride == 0)
+        group<PlainHalfUp<V, false, true>>(conv, plan, block, frames, weights, first, count);
+      else if (plain)
+        group<PlainHalfUp<V, false, false>>(conv, plan, block, frames, weights, first, count);
+      else if (plan.finish == Finish::half_up)
+        group<HalfUp<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+      else
+        group<AnyRounding<V, 4, false>>(conv, plan, block, frames, weights, first, count);
+    }
+  }
+};
+
+template <class Kernel>
+void run_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  run_part<Kernel>(conv, {0, std::int64_t{plan.out_height} * plan.out_width, 0, plan.out_channels}, x, addend,
+                   y, scratch);
+}
+
+template <class Kernel>
+void run(const Conv& conv, const void* x, void* y, void* scratch) noexcept {
+  run_add<Kernel>(conv, x, nullptr, y, scratch);
+}
+
+// For kernels that do not add along.
+template <class Kernel>
+void run_part_then_add(const Conv& conv, const ConvPart& part, const void* x, const void* addend, void* y,
+                       void* scratch) noexcept {
+  run_part<Kernel>(conv, part, x, nullptr, y, scratch);
+  conv_add_reference(conv.spec, part, addend, y);
+}
+template <class Kernel>
+void run_then_add(const Conv& conv, const void* x, const void* addend, void* y, void* scratch) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  run_part_then_add<Kernel>(conv, {0, std::int64_t{plan.out_height} * plan.out_width, 0, plan.out_channels},
+                            x, addend, y, scratch);
+}
+
+template <class Kernel>
+void run_rows(const Conv& conv, const ConvRows& rows) noexcept {
+  const ConvPlan& plan = *static_cast<const ConvPlan*>(conv.extra);
+  Kernel::frames(conv, plan,
+                 Block{static_cast<const std::int8_t*>(rows.x), rows.x_step, plan.run_offset,
+                       static_cast<std::int8_t*>(rows.y), rows.y_step,
+                       static_cast<const std::int8_t*>(rows.addend), rows.addend_step},
+                 rows.count, Channels{0, plan.out_channels});
+}
+
+template <class V, class Dot>
+constexpr VectorKernels dense_kernels() noexcept {
+  using Plain = Dense<V, Dot, false>;
+  using Sum = Dense<V, Dot, true>;
+  return {run<Plain>,      {run_dense_single<V, Dot, false, false>, run_dense_single<V, Dot, false, true>},
+          run_part<Plain>, run_rows<Plain>,
+          run_add<Sum>,    {run_dense_single<V, Dot, true, false>, run_dense_single<V, Dot, true, true>},
+          run_part<Sum>,   run_rows<Sum>};
+}
+template <class V, class Dot>
+constexpr VectorKernels depthwise_kernels() noexcept {
+  using Plain = Depthwise<V, Dot>;
+  return {run<Plain>,
+          {run_depthwise_single<V, Dot, false>, run_depthwise_single<V, Dot, true>},
+          run_part<Plain>,
+          run_rows<Plain>,
+          run_then_add<Plain>,
+          {},
+          run_part_then_add<Plain>,
+          nullptr};
+}
+
+template <class V, class Unsigned, class Signed>
+constexpr VectorConv vector_conv() noexcept {
+  return {dense_kernels<V, Unsigned>(), dense_kernels<V, Signed>(), depthwise_kernels<V, Unsigned>(),
+          depthwise_kernels<V, Signed>()};
+}
+
+}  // namespace
+}  // namespace runnel::kernels

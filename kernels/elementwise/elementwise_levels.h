@@ -1,0 +1,16 @@
+// The tables of the instruction levels, for elementwise(isa), and what kernels of one instruction level
+// share.
+#pragma once
+
+#include "kernels/elementwise/elementwise.h"
+
+namespace runnel::kernels {
+
+const Elementwise& elementwise_generic() noexcept;
+const Elementwise& elementwise_avx2() noexcept;
+const Elementwise& elementwise_avx512() noexcept;
+// Builds with RUNNEL_KERNELS_DEVICE: sums of int8 with equal exponents and shapes by Arm's instructions;
+// false, with nothing written, for all others.
+bool add_bytes_device(const BinarySpec& spec, const void* a, const void* b, void* y) noexcept;
+
+}  // namespace runnel::kernels

@@ -1,7 +1,0 @@
-#include "kernels/elementwise_loops.h"
-
-namespace runnel::kernels {
-
-const Elementwise& elementwise_avx2() noexcept { return kLoops; }
-
-}  // namespace runnel::kernels

@@ -1,0 +1,254 @@
+#include "kernels/float32/conv_float.h"
+
+#include <algorithm>
+#include <new>
+
+namespace runnel::kernels {
+namespace {
+
+bool is_depthwise(const FloatConvSpec& spec) noexcept {
+  return spec.groups > 1 && spec.in_channels == spec.groups && spec.out_channels == spec.groups;
+}
+
+// Products of one window.
+std::int32_t window_size(const FloatConvSpec& spec) noexcept {
+  return spec.kernel_height * spec.kernel_width * (spec.in_channels / spec.groups);
+}
+
+// A kernel that spans the whole width has one window per row, which lies there in one piece: rows become
+// columns with more channels.
+void merge_width(FloatConvSpec& spec) noexcept {
+  if (spec.groups != 1 || spec.kernel_width != spec.in_width || spec.out_width != 1 || spec.pad_left != 0 ||
+      spec.dilation_width != 1)
+    return;
+  spec.in_channels *= spec.in_width;
+  spec.in_width = spec.in_height;
+  spec.out_width = spec.out_height;
+  spec.kernel_width = spec.kernel_height;
+  spec.stride_width = spec.stride_height;
+  spec.dilation_width = spec.dilation_height;
+  spec.pad_left = spec.pad_top;
+  spec.in_height = spec.out_height = spec.kernel_height = spec.stride_height = spec.dilation_height = 1;
+  spec.pad_top = 0;
+}
+
+// Windows are mostly a few floats long: no call for each.
+void copy(const float* from, std::int64_t count, float* to) noexcept {
+  for (; count >= 4; count -= 4, from += 4, to += 4) __builtin_memcpy(to, from, 16);
+  for (; count > 0; --count) *to++ = *from++;
+}
+
+void zero(std::int64_t count, float* to) noexcept {
+  for (; count > 0; --count) *to++ = 0;
+}
+
+// The window of an output position; x: the first input channel of its group. Zeros for padding.
+void copy_window(const FloatConvSpec& spec, std::int64_t position, const float* x, float* to) noexcept {
+  const std::int64_t channels = spec.in_channels / spec.groups, line = spec.kernel_width * channels;
+  const std::int64_t row = position / spec.out_width * spec.stride_height - spec.pad_top,
+                     column = position % spec.out_width * spec.stride_width - spec.pad_left;
+  const bool one_piece = spec.groups == 1 && spec.dilation_width == 1;
+  const std::int64_t before = std::clamp<std::int64_t>(-column, 0, spec.kernel_width),
+                     end = std::clamp<std::int64_t>(spec.in_width - column, before, spec.kernel_width);
+  const std::int64_t row_step = std::int64_t{spec.dilation_height} * spec.in_width * spec.in_channels;
+  const float* from = x + (row * spec.in_width + column) * spec.in_channels;
+  for (std::int64_t i = 0; i < spec.kernel_height; ++i, from += row_step, to += line) {
+    const std::int64_t in_row = row + i * spec.dilation_height;
+    if (in_row < 0 || in_row >= spec.in_height) {
+      zero(line, to);
+    } else if (one_piece && end - before == spec.kernel_width) {
+      copy(from, line, to);
+    } else if (one_piece) {
+      zero(before * channels, to);
+      copy(from + before * channels, (end - before) * channels, to + before * channels);
+      zero((spec.kernel_width - end) * channels, to + end * channels);
+    } else {
+      for (std::int64_t j = 0; j < spec.kernel_width; ++j) {
+        const std::int64_t in_column = column + j * spec.dilation_width;
+        if (in_column >= 0 && in_column < spec.in_width)
+          copy(from + j * spec.dilation_width * spec.in_channels, channels, to + j * channels);
+        else
+          zero(channels, to + j * channels);
+      }
+    }
+  }
+}
+
+// Columns whose windows lie in the input as one piece each: [first, last).
+struct Range {
+  std::int64_t first = 0, last = 0;
+};
+Range in_place(const FloatConvSpec& spec) noexcept {
+  const bool one_tap = spec.kernel_height == 1 && spec.kernel_width == 1;
+  const bool one_row =
+      spec.kernel_height == 1 && spec.groups == 1 && (spec.dilation_width == 1 || spec.kernel_width == 1);
+  if ((!one_tap && !one_row) || spec.pad_top != 0 ||
+      (spec.out_height - 1) * std::int64_t{spec.stride_height} >= spec.in_height)
+    return {};
+  Range range;
+  const std::int64_t room = std::int64_t{spec.in_width} - spec.kernel_width + spec.pad_left;
+  range.first = std::clamp<std::int64_t>((spec.pad_left + spec.stride_width - 1) / spec.stride_width, 0,
+                                         spec.out_width);
+  range.last = room < 0 ? range.first
+                        : std::clamp<std::int64_t>(room / spec.stride_width + 1, range.first, spec.out_width);
+  // A few columns between borders: one product of all is better than three, each of which reads all weights.
+  constexpr std::int64_t kFew = 12;
+  if (range.last - range.first < kFew && range.last - range.first < spec.out_width) return {};
+  return range;
+}
+
+}  // namespace
+
+// Copies the windows of positions [first, last) side by side, zeros for padding, and multiplies them.
+void FloatConv::gather(std::int32_t group, std::int64_t first, std::int64_t last, const float* x, float* y,
+                       float* windows) const noexcept {
+  const std::int64_t size = window_size(spec), outputs = spec.out_channels;
+  while (first < last) {
+    const std::int64_t count = std::min<std::int64_t>(last - first, gathered);
+    for (std::int64_t i = 0; i < count; ++i) copy_window(spec, first + i, x, windows + i * size);
+    kernels->product(matrices[group], count, windows, size, y + first * outputs, outputs, spec.relu);
+    first += count;
+  }
+}
+
+void FloatConv::run_group(std::int32_t group, const float* x, float* y, float* windows) const noexcept {
+  x += std::int64_t{group} * (spec.in_channels / spec.groups);
+  y += std::int64_t{group} * (spec.out_channels / spec.groups);
+  const std::int64_t channels = spec.in_channels, outputs = spec.out_channels, height = spec.out_height,
+                     width = spec.out_width;
+  const Range direct = in_place(spec);
+  if (direct.first == direct.last) return gather(group, 0, height * width, x, y, windows);
+  const bool all = direct.first == 0 && direct.last == width;
+  if (all && spec.stride_height == 1 && std::int64_t{spec.stride_width} * width == spec.in_width) {
+    return kernels->product(matrices[group], height * width, x, spec.stride_width * channels, y, outputs,
+                            spec.relu);
+  }
+  for (std::int64_t row = 0; row < height; ++row) {
+    const std::int64_t at = row * width;
+    gather(group, at, at + direct.first, x, y, windows);
+    kernels->product(
+        matrices[group], direct.last - direct.first,
+        x + (row * spec.stride_height * spec.in_width + direct.first * spec.stride_width - spec.pad_left) *
+                channels,
+        spec.stride_width * channels, y + (at + direct.first) * outputs, outputs, spec.relu);
+    gather(group, at + direct.last, at + width, x, y, windows);
+  }
+}
+
+void FloatConv::run(const float* x, float* y, void* scratch) const noexcept {
+  if (matrices == nullptr) return kernels->depthwise(depthwise, x, y);
+  for (std::int32_t group = 0; group < spec.groups; ++group)
+    run_group(group, x, y, static_cast<float*>(scratch));
+}
+
+Status prepare_float_conv(const FloatConvSpec& wanted, Isa isa, Memory& memory, FloatConv& conv) noexcept {
+  const auto named = [](const Status& status) {
+    return Status(status.code()) << "convolution: " << status.text();
+  };
+  for (const std::int32_t size :
+       {wanted.in_height, wanted.in_width, wanted.in_channels, wanted.out_height, wanted.out_width,
+        wanted.out_channels, wanted.kernel_height, wanted.kernel_width, wanted.stride_height,
+        wanted.stride_width, wanted.dilation_height, wanted.dilation_width, wanted.groups}) {
+    if (size < 1)
+      return Status(Code::invalid_argument)
+             << "convolution: sizes, strides, dilations and groups must be at least 1, found " << size;
+  }
+  if (wanted.in_channels % wanted.groups != 0 || wanted.out_channels % wanted.groups != 0) {
+    return Status(Code::invalid_argument)
+           << "convolution: " << wanted.groups << " groups must divide " << wanted.in_channels
+           << " inputs and " << wanted.out_channels << " outputs";
+  }
+  conv = FloatConv();
+  conv.spec = wanted;
+  conv.kernels = &float_kernels(isa);
+  FloatConvSpec& spec = conv.spec;
+  if (is_depthwise(spec)) {
+    // As a matrix of one column per tap, which comes out as [taps][channels]; its bias is what is needed,
+    // too.
+    FloatMatrix by_tap;
+    const std::int32_t taps = spec.kernel_height * spec.kernel_width;
+    auto* const weights =
+        memory.array<float>(static_cast<std::size_t>(taps) * static_cast<std::size_t>(spec.out_channels));
+    if (weights == nullptr)
+      return Status(Code::out_of_memory)
+             << "convolution: no memory for " << taps << " times " << spec.out_channels << " weights";
+    for (std::int32_t n = 0; n < spec.out_channels; ++n) {
+      for (std::int32_t tap = 0; tap < taps; ++tap) {
+        const float weight = spec.weights[n * taps + tap];
+        if (weight - weight != 0)
+          return Status(Code::invalid_argument)
+                 << "convolution: weight " << tap << " of output " << n << " is not finite";
+        weights[tap * spec.out_channels + n] = weight;
+      }
+    }
+    const Status packed =
+        pack_float_matrix({nullptr, 0, 0, spec.bias}, 0, spec.out_channels, isa, memory, by_tap);
+    if (!packed.ok()) return named(packed);
+    conv.depthwise = {spec.in_channels,    spec.in_height,
+                      spec.in_width,       spec.out_height,
+                      spec.out_width,      spec.kernel_height,
+                      spec.kernel_width,   spec.stride_height,
+                      spec.stride_width,   spec.dilation_height,
+                      spec.dilation_width, spec.pad_top,
+                      spec.pad_left,       weights,
+                      by_tap.bias,         spec.relu};
+    return {};
+  }
+  merge_width(spec);
+  const std::int32_t size = window_size(spec), outputs = spec.out_channels / spec.groups;
+  const std::int64_t positions = std::int64_t{spec.out_height} * spec.out_width;
+  auto* const matrices = memory.array<FloatMatrix>(static_cast<std::size_t>(spec.groups));
+  if (matrices == nullptr)
+    return Status(Code::out_of_memory) << "convolution: no memory for " << spec.groups << " groups";
+  for (std::int32_t group = 0; group < spec.groups; ++group) {
+    const std::int64_t first = std::int64_t{group} * outputs;
+    const Status packed = pack_float_matrix(
+        {spec.weights + first * size, size, 1, spec.bias == nullptr ? nullptr : spec.bias + first}, size,
+        outputs, isa, memory, matrices[group]);
+    if (!packed.ok()) return named(packed);
+  }
+  conv.matrices = matrices;
+  const Range direct = in_place(spec);
+  if (direct.last - direct.first == spec.out_width) return {};
+  constexpr std::int64_t kWindowFloats = 4096;
+  conv.gathered = static_cast<std::int32_t>(
+      std::min<std::int64_t>(positions, std::clamp<std::int64_t>(kWindowFloats / size, 6, 24)));
+  conv.scratch_bytes =
+      static_cast<std::size_t>(conv.gathered) * static_cast<std::size_t>(size) * sizeof(float);
+  return {};
+}
+
+void float_conv_reference(const FloatConvSpec& spec, const float* x, float* y) noexcept {
+  const std::int32_t channels = spec.in_channels / spec.groups, outputs = spec.out_channels / spec.groups,
+                     size = window_size(spec);
+  const std::int32_t segments = is_depthwise(spec) ? 1 : float_segments(size, outputs),
+                     length = size / segments;
+  const auto input = [&](std::int64_t row, std::int64_t column, std::int32_t group, std::int32_t k) {
+    const std::int32_t tap = k / channels;
+    const std::int64_t in_row = row * spec.stride_height - spec.pad_top +
+                                std::int64_t{tap / spec.kernel_width} * spec.dilation_height;
+    const std::int64_t in_column = column * spec.stride_width - spec.pad_left +
+                                   std::int64_t{tap % spec.kernel_width} * spec.dilation_width;
+    if (in_row < 0 || in_row >= spec.in_height || in_column < 0 || in_column >= spec.in_width) return 0.0f;
+    return x[(in_row * spec.in_width + in_column) * spec.in_channels + group * channels + k % channels];
+  };
+  for (std::int64_t row = 0; row < spec.out_height; ++row) {
+    for (std::int64_t column = 0; column < spec.out_width; ++column) {
+      for (std::int32_t n = 0; n < spec.out_channels; ++n) {
+        float total = 0;
+        for (std::int32_t segment = 0; segment < segments; ++segment) {
+          const std::int32_t end = segment + 1 == segments ? size : (segment + 1) * length;
+          float sum = 0;
+          for (std::int32_t k = segment * length; k < end; ++k)
+            sum = __builtin_fmaf(input(row, column, n / outputs, k), spec.weights[std::int64_t{n} * size + k],
+                                 sum);
+          total = segment == 0 ? sum : total + sum;
+        }
+        total += spec.bias == nullptr ? 0.0f : spec.bias[n] + 0.0f;
+        *y++ = spec.relu && total < 0 ? 0.0f : total;
+      }
+    }
+  }
+}
+
+}  // namespace runnel::kernels

@@ -1,0 +1,109 @@
+// exp, sigmoid, tanh and what recurrent layers make of them, on vectors of floats. Included by float_loops.h
+// only.
+#pragma once
+
+#include "kernels/float32/float_lanes.h"
+
+namespace runnel::kernels {
+namespace {
+
+// e^x = 2^n * e^r with |r| <= ln 2 / 2; e^r from a polynomial of degree 7 (Cephes' expf). Below -104 0, above
+// 89 infinity.
+template <int W>
+RUNNEL_LANES_INLINE F<W> exp_of_lanes(F<W> x) {
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
+  x = x > splat<W>(89.0f) ? splat<W>(89.0f) : x;
+  x = x < splat<W>(-104.0f) ? splat<W>(-104.0f) : x;
+  const F<W> shifted = fma<W>(x, splat<W>(1.44269504f), splat<W>(kShift));
+  const F<W> n = shifted - splat<W>(kShift);
+  F<W> r = fma<W>(n, splat<W>(-0.693359375f), x);
+  r = fma<W>(n, splat<W>(2.12194440e-4f), r);
+  F<W> p = fma<W>(splat<W>(1.9875691500e-4f), r, splat<W>(1.3981999507e-3f));
+  p = fma<W>(p, r, splat<W>(8.3334519073e-3f));
+  p = fma<W>(p, r, splat<W>(4.1665795894e-2f));
+  p = fma<W>(p, r, splat<W>(1.6666665459e-1f));
+  p = fma<W>(p, r, splat<W>(5.0000001201e-1f));
+  p = fma<W>(p, r * r, r) + splat<W>(1.0f);
+  // 2^n in two steps, so that results below the normal numbers come out right.
+  const I<W> whole = bits_of<W>(shifted) - bits_of<W>(splat<W>(kShift));
+  const I<W> half = whole >> 1;
+  return p * float_of_bits<W>((half + 127) << 23) * float_of_bits<W>((whole - half + 127) << 23);
+}
+
+template <int W>
+RUNNEL_LANES_INLINE F<W> sigmoid_of_lanes(F<W> x) {
+  const F<W> e = exp_of_lanes<W>(-absolute<W>(x));
+  return (x < splat<W>(0) ? e : splat<W>(1)) / (splat<W>(1) + e);
+}
+
+// An odd polynomial below 0.625 (Cephes' tanhf), 1 - 2e / (1 + e) with e = exp(-2|x|) above.
+template <int W>
+RUNNEL_LANES_INLINE F<W> tanh_of_lanes(F<W> x) {
+  const F<W> size = absolute<W>(x), e = exp_of_lanes<W>(splat<W>(-2) * size);
+  const F<W> large = splat<W>(1) - (e + e) / (splat<W>(1) + e);
+  const F<W> z = x * x;
+  F<W> p = fma<W>(splat<W>(-5.70498872745e-3f), z, splat<W>(2.06390887954e-2f));
+  p = fma<W>(p, z, splat<W>(-5.37397155531e-2f));
+  p = fma<W>(p, z, splat<W>(1.33314422036e-1f));
+  p = fma<W>(p, z, splat<W>(-3.33332819422e-1f));
+  const F<W> small = fma<W>(p * z, size, size);
+  return with_sign<W>(size < splat<W>(0.625f) ? small : large, x);
+}
+
+template <int W>
+RUNNEL_LANES_INLINE F<W> swish_of_lanes(F<W> x) {
+  return x < splat<W>(-200.0f) ? splat<W>(0) : x * sigmoid_of_lanes<W>(x);
+}
+
+template <int W>
+void exp_loop(std::size_t count, const float* x, float* y) noexcept {
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, exp_of_lanes<W>(in(x))); });
+}
+template <int W>
+void sigmoid_loop(std::size_t count, const float* x, float* y) noexcept {
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, sigmoid_of_lanes<W>(in(x))); });
+}
+template <int W>
+void tanh_loop(std::size_t count, const float* x, float* y) noexcept {
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, tanh_of_lanes<W>(in(x))); });
+}
+template <int W>
+void swish_loop(std::size_t count, const float* x, float* y) noexcept {
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, swish_of_lanes<W>(in(x))); });
+}
+template <int W>
+void sqrt_loop(std::size_t count, const float* x, float* y) noexcept {
+  each_vector<W>(
+      count, [=](auto in, auto out) __attribute__((always_inline)) { out(y, square_root<W>(in(x))); });
+}
+
+template <int W>
+void lstm_gates(std::size_t hidden, const float* x, const float* s, float* h, float* c) noexcept {
+  each_vector<W>(
+      hidden, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> i = sigmoid_of_lanes<W>(in(x) + in(s)),
+                   o = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
+        const F<W> f = sigmoid_of_lanes<W>(in(x + 2 * hidden) + in(s + 2 * hidden)),
+                   g = tanh_of_lanes<W>(in(x + 3 * hidden) + in(s + 3 * hidden));
+        const F<W> cell = fma<W>(f, in(c), i * g);
+        out(c, cell);
+        out(h, o * tanh_of_lanes<W>(cell));
+      });
+}
+template <int W>
+void gru_gates(std::size_t hidden, const float* x, const float* s, float* h) noexcept {
+  each_vector<W>(
+      hidden, [=](auto in, auto out) __attribute__((always_inline)) {
+        const F<W> z = sigmoid_of_lanes<W>(in(x) + in(s)),
+                   r = sigmoid_of_lanes<W>(in(x + hidden) + in(s + hidden));
+        const F<W> n = tanh_of_lanes<W>(fma<W>(r, in(s + 2 * hidden), in(x + 2 * hidden)));
+        out(h, fma<W>(z, in(h), (splat<W>(1) - z) * n));
+      });
+}
+
+}  // namespace
+}  // namespace runnel::kernels

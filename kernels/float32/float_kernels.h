@@ -1,0 +1,51 @@
+// The float kernels of one instruction level. All levels give the same bits: sums have one order
+// (float_matrix.h), and fused multiply-adds are used everywhere, also in the portable code (where a machine
+// has none, the C library computes them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cpu.h"
+#include "kernels/float32/float_matrix.h"
+
+namespace runnel::kernels {
+
+// A depthwise convolution: x [in_height][in_width][channels], weights
+// [kernel_height][kernel_width][channels]. Each result is summed from 0 over its taps in order with fused
+// multiply-adds, then the bias is added.
+struct FloatDepthwise {
+  std::int32_t channels = 1;
+  std::int32_t in_height = 1, in_width = 1, out_height = 1, out_width = 1;
+  std::int32_t kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1, dilation_height = 1,
+               dilation_width = 1;
+  std::int32_t pad_top = 0, pad_left = 0;
+  const float *weights = nullptr, *bias = nullptr;
+  bool relu = false;
+};
+
+// Functions of one float. Against the exact result, in units of the last place: exp 1, tanh 1.5, sigmoid 2.5,
+// swish 3 (below -87, where its sigmoid is no normal number: 2e-43), sqrt 0.5.
+// tests/kernels/float32/float_kernels_test.cpp measures it.
+using FloatMap = void (*)(std::size_t count, const float* x, float* y) noexcept;  // y may be x
+
+struct FloatKernels {
+  // Of packed matrices: lanes of a vector, and vectors of the widest panel.
+  std::int32_t lanes = 1, panel_vectors = 1;
+  // y[r][n], r < rows; rows are x_step and y_step elements apart. Negative results become 0 with `relu`. y is
+  // not x.
+  void (*product)(const FloatMatrix& matrix, std::int64_t rows, const float* x, std::ptrdiff_t x_step,
+                  float* y, std::ptrdiff_t y_step, bool relu) noexcept = nullptr;
+  void (*depthwise)(const FloatDepthwise& spec, const float* x, float* y) noexcept = nullptr;
+  // Gates of `hidden` units, LSTM i o f c and GRU z r n, from products with the frame and with the state;
+  // updates h and c.
+  void (*lstm_gates)(std::size_t hidden, const float* from_input, const float* from_hidden, float* h,
+                     float* c) noexcept = nullptr;
+  void (*gru_gates)(std::size_t hidden, const float* from_input, const float* from_hidden,
+                    float* h) noexcept = nullptr;
+  FloatMap exp = nullptr, sigmoid = nullptr, tanh = nullptr, swish = nullptr, sqrt = nullptr;
+};
+
+const FloatKernels& float_kernels(Isa isa) noexcept;
+
+}  // namespace runnel::kernels

@@ -1,0 +1,7 @@
+#include "kernels/float32/float_loops.h"
+
+namespace runnel::kernels {
+
+constinit const FloatKernels kFloatAvx2 = table<8, 2, 6>();
+
+}  // namespace runnel::kernels

@@ -1,0 +1,20 @@
+#include "kernels/float32/float_loops.h"
+
+namespace runnel::kernels {
+
+#if defined(__aarch64__)
+constinit const FloatKernels kFloatGeneric = table<4, 2, 6>();
+#else
+constinit const FloatKernels kFloatGeneric = table<1, 4, 4>();
+#endif
+
+const FloatKernels& float_kernels(Isa isa) noexcept {
+#if defined(RUNNEL_KERNELS_X86)
+  if (isa >= Isa::avx512) return kFloatAvx512;
+  if (isa == Isa::avx2) return kFloatAvx2;
+#endif
+  static_cast<void>(isa);
+  return kFloatGeneric;
+}
+
+}  // namespace runnel::kernels

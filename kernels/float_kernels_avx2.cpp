@@ -1,7 +1,0 @@
-#include "kernels/float_loops.h"
-
-namespace runnel::kernels {
-
-constinit const FloatKernels kFloatAvx2 = table<8, 2, 6>();
-
-}  // namespace runnel::kernels

@@ -1,7 +1,0 @@
-#include "kernels/float_loops.h"
-
-namespace runnel::kernels {
-
-constinit const FloatKernels kFloatAvx512 = table<16, 4, 6>();
-
-}  // namespace runnel::kernels

@@ -1,0 +1,33 @@
+// LSTM over a sequence as TensorFlow Lite Micro computes it, keeping h and c for the next call. Gates: input,
+// forget, cell, output.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "kernels/arithmetic/scaling.h"
+
+namespace runnel::kernels {
+
+struct SequenceLstmSpec {
+  DType dtype = DType::int8;  // of x, h and y: int8 (c is int16) or float32
+  std::int32_t batches = 1, steps = 1, inputs = 1, units = 1;
+  bool time_major = false;        // [step][batch] instead of [batch][step]
+  const void* x_weights[4] = {};  // [units][inputs]
+  const void* h_weights[4] = {};  // [units][units]
+  const void* bias[4] = {};       // int32 or float32 [units]
+  // int8 only.
+  std::int32_t x_zero = 0, h_zero = 0;
+  Scaling x_scale[4], h_scale[4];  // sums to Q3.12
+  Scaling forget_cell, input_cell, hidden;
+  int cell_exponent = -12;  // c's scale is 2^cell_exponent
+  std::int16_t clip = 0;    // of c; 0: none
+  float float_clip = 0;     // of c; 0: none
+};
+
+// `h` and `c`: [batches][units], read and written. `scratch`: 4 * units of int16 or float32.
+void sequence_lstm(const SequenceLstmSpec& spec, const void* x, void* h, void* c, void* y,
+                   void* scratch) noexcept;
+
+}  // namespace runnel::kernels

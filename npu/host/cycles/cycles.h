@@ -1,0 +1,108 @@
+// How long an Ethos-U55 or U65 takes, by the model of Arm's compiler: what limits an operation is either its
+// arithmetic or one of the memories. The figures equal those of that compiler for the same blocks; they are
+// estimates, and silicon was not asked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "npu/host/cycles/memory_system.h"
+#include "npu/operation.h"
+
+namespace runnel::npu {
+
+// Elements that an operation moves. Of weights and scales: of the uncompressed tensors, with what is read
+// again for each block.
+struct ElementAccess {
+  double ifm = 0, ifm2 = 0, ofm = 0, weights = 0, scales = 0;
+};
+
+// Bytes as they are counted, without what short bursts waste.
+struct Traffic {
+  double read = 0, written = 0;
+};
+
+// One operation as a compiler sees it: depth slices of a convolution, whose weights come one after the other,
+// count as one.
+struct OperationEstimate {
+  std::uint32_t first = 0, last = 0;  // indices of operations in the stream
+  OperationKind kind = OperationKind::conv;
+  std::uint8_t mode = 0;
+  std::int64_t macs = 0;
+  double npu = 0;  // cycles: arithmetic, and the transfer of weights and tables that nothing hides
+  std::array<double, kMemoryAreas> access{};  // cycles that each memory is busy (MemoryArea)
+  double total = 0;                           // the largest of them
+  std::array<Traffic, kMemoryAreas> traffic{};
+  double utilisation = 0;  // multiply-adds of those that could be done in this time; 0 to 1
+};
+
+struct Estimate {
+  std::vector<OperationEstimate> operations;
+  std::int64_t macs = 0;
+  double npu = 0, total = 0;  // cycles, sums over operations
+  std::array<double, kMemoryAreas> access{};
+  std::array<Traffic, kMemoryAreas> traffic{};
+  double seconds = 0;  // total at the system's clock
+  double utilisation = 0;
+};
+
+class CycleModel {
+ public:
+  // Names of the system and mode: see memory_system.h. Errors: unsupported for the U85.
+  static Result<CycleModel> make(const Accelerator& accelerator, const SystemConfiguration& system,
+                                 const MemoryMode& mode);
+
+  // Cycles of the arithmetic of one operation that computes, without transfers. It need not come from a
+  // stream; of a planned one these are used: kind, mode; shape, element, layout and region of ifm, ofm and
+  // ifm2 (has_ifm2, scalar; a scalar has shape 1 x 1 x 1); kernel with part_kernel; upscale; block_height,
+  // _width, _depth; acc_format; activation; has_scales and weight_region (the region that scales are read
+  // from).
+  [[nodiscard]] std::int64_t cycles(const Operation& op) const noexcept;
+  [[nodiscard]] std::int64_t macs(const Operation& op) const noexcept;
+  [[nodiscard]] ElementAccess access(const Operation& op) const noexcept;
+
+  // Region 0: constants, 2: cache; all others are the arena's.
+  [[nodiscard]] MemoryArea area_of(std::uint8_t region) const noexcept;
+  [[nodiscard]] double bytes_per_cycle(MemoryArea area) const noexcept;
+  // Cycles of a copy.
+  [[nodiscard]] double copy_cycles(MemoryArea from, MemoryArea to, double bytes) const noexcept;
+  // `bytes` with what short bursts of this map's blocks waste.
+  [[nodiscard]] double with_bursts(const FeatureMap& map, const Operation& op, bool read, MemoryArea area,
+                                   double bytes) const noexcept;
+
+  [[nodiscard]] const Accelerator& accelerator() const noexcept { return *accelerator_; }
+  [[nodiscard]] const SystemConfiguration& system() const noexcept { return *system_; }
+  [[nodiscard]] const MemoryMode& mode() const noexcept { return *mode_; }
+
+ private:
+  CycleModel(const Accelerator& accelerator, const SystemConfiguration& system,
+             const MemoryMode& mode) noexcept
+      : accelerator_(&accelerator), system_(&system), mode_(&mode) {}
+  [[nodiscard]] const MemoryTiming& timing(MemoryArea area) const noexcept;
+  [[nodiscard]] double convolution(const Operation& op, MemoryArea scales) const noexcept;
+  [[nodiscard]] double output_cycles(const Operation& op) const noexcept;
+  [[nodiscard]] double block_memory_cycles(const Operation& op) const noexcept;
+
+  const Accelerator* accelerator_;
+  const SystemConfiguration* system_;
+  const MemoryMode* mode_;
+};
+
+// What the weights and scales of a convolution, whose channels are cut into several operations, take as one
+// stream: compressed anew, which the operations do not say. Arm's compiler counts with it where copies, not
+// products, take the time.
+struct UncutWeights {
+  std::uint32_t first = 0;  // index of the first of the operations
+  double bytes = 0;
+};
+
+// All operations of one run, in order: those of a stream, or planned ones (then beside what `cycles` uses:
+// index, weights and scales with base and length, ofm.base, copies). Weights outside of region 0 count as
+// copied there, under the operation before as far as that is long enough. Without `uncut` the sum of the
+// streams of a cut convolution stands for it, which differs by a few units of 16 bytes.
+Estimate estimate(std::span<const Operation> operations, const CycleModel& model,
+                  std::span<const UncutWeights> uncut = {});
+
+}  // namespace runnel::npu

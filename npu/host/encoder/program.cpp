@@ -1,0 +1,327 @@
+#include "npu/host/encoder/program.h"
+
+#include <algorithm>
+
+#include "inference/plan/arena_planner.h"
+#include "npu/bounds.h"
+#include "npu/host/encoder/block_choice.h"
+#include "npu/host/encoder/bricks.h"
+#include "npu/host/encoder/schedule.h"
+#include "npu/host/encoder/step_plan.h"
+#include "npu/host/encoder/weight_encoder.h"
+
+namespace runnel::npu {
+namespace {
+
+constexpr std::size_t kAlignment = 16;
+std::size_t round_up(std::size_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
+bool convolves(const Operation& op) {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
+
+}  // namespace
+
+Program::Program(const ProgramOptions& options) : options_(options) {
+  if (options_.system == nullptr) options_.system = &default_system(options_.accelerator->product);
+  if (options_.mode == nullptr) options_.mode = &default_memory_mode(options_.accelerator->product);
+}
+
+BufferId Program::buffer(std::size_t bytes, Lifetime lifetime) {
+  Buffer made;
+  made.bytes = bytes;
+  made.from_begin = lifetime == Lifetime::from_begin || lifetime == Lifetime::always;
+  made.to_end = lifetime == Lifetime::to_end || lifetime == Lifetime::always;
+  buffers_.push_back(std::move(made));
+  return static_cast<BufferId>(buffers_.size()) - 1;
+}
+BufferId Program::own_region() {
+  if (next_own_ == kRegions) return kNoBuffer;
+  const BufferId id = buffer(0, Lifetime::always);
+  buffers_.back().own = next_own_++;
+  return id;
+}
+BufferId Program::constant(std::vector<std::byte> bytes) {
+  const BufferId id = buffer(bytes.size());
+  buffers_.back().is_constant = true;
+  buffers_.back().data = std::move(bytes);
+  return id;
+}
+void Program::keep_to_end(BufferId id) { buffers_[static_cast<std::size_t>(id)].to_end = true; }
+void Program::keep_from_begin(BufferId id) { buffers_[static_cast<std::size_t>(id)].from_begin = true; }
+
+// The place of the same bytes when they are there already.
+std::size_t Program::append(std::span<const std::byte> bytes) {
+  std::string key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto [found, fresh] = known_.try_emplace(std::move(key), out_.constants.size());
+  if (fresh) {
+    out_.constants.insert(out_.constants.end(), bytes.begin(), bytes.end());
+    out_.constants.resize(round_up(out_.constants.size()));
+  }
+  return found->second;
+}
+
+// Blocks and slices of all steps, one behind the other.
+Result<Program::Planned> Program::plan(std::vector<Step> steps, const CycleModel& model) const {
+  std::vector<Step> planned;
+  std::vector<Operation> previous, all;
+  for (Step& step : steps) {
+    Operation& op = step.op;
+    if (!op.computes()) {
+      planned.push_back(std::move(step));
+      continue;
+    }
+    op.cores = convolves(op) ? options_.accelerator->cores : 1;
+    op.ofm.region = region_or_scratch(step.ofm);
+    op.ifm.region = region_or_scratch(step.ifm);
+    if (op.has_ifm2 && !op.scalar) op.ifm2.region = region_or_scratch(step.ifm2);
+    op.has_scales = convolves(op);
+    RUNNEL_ASSIGN(const StepPlan plan, plan_step(op, previous, expected_bytes(step.weights), model));
+    if (plan.exchanged && convolves(op)) step.weights = exchange_weights(op, step.weights);
+    previous.clear();
+    std::size_t first = 0;
+    const std::size_t each = convolves(op) ? step.weights.size() / static_cast<std::size_t>(op.ofm.depth) : 0;
+    for (const std::int32_t channels : plan.slices) {
+      const auto count = static_cast<std::size_t>(channels);
+      Step slice;
+      slice.op = slice_of(plan.op, static_cast<std::int32_t>(first), channels);
+      slice.ifm = step.ifm;
+      slice.ifm2 = step.ifm2;
+      slice.ofm = step.ofm;
+      slice.table = step.table;
+      slice.copied = plan.copied;
+      if (convolves(op)) {
+        const auto at = [](auto& values, std::size_t index) {
+          return values.begin() + static_cast<std::ptrdiff_t>(index);
+        };
+        slice.weights.assign(at(step.weights, first * each), at(step.weights, (first + count) * each));
+        slice.scales.assign(at(step.scales, first), at(step.scales, first + count));
+      }
+      first += count;
+      previous.push_back(slice.op);
+      planned.push_back(std::move(slice));
+    }
+    for (Operation one : previous) {
+      const auto share = [&](Bytes& stream) { stream.length = stream.length * one.ofm.depth / op.ofm.depth; };
+      share(one.weights[0]);
+      share(one.scales[0]);
+      all.push_back(one);
+    }
+  }
+  return Planned{std::move(planned), estimate(all, model).total};
+}
+
+// Buffers that are worth a try in bricks of channels, in several ways: all that could be, and those whose
+// steps by themselves are quicker with them.
+std::vector<std::vector<bool>> Program::layouts(const CycleModel& model) const {
+  std::vector<bool> inside;
+  for (const Buffer& buffer : buffers_)
+    inside.push_back(!buffer.is_constant && buffer.own == 0 && !buffer.from_begin && !buffer.to_end);
+  const std::vector<bool> possible = could_be_bricks(steps_, inside);
+  if (std::count(possible.begin(), possible.end(), true) == 0) return {};
+  std::vector<bool> quicker(possible.size());
+  for (std::size_t i = 0; i < possible.size(); ++i) {
+    if (!possible[i]) continue;
+    std::vector<Step> rows;
+    for (const Step& step : steps_) {
+      const auto id = static_cast<BufferId>(i);
+      if (step.ifm == id || step.ifm2 == id || step.ofm == id) rows.push_back(step);
+    }
+    std::vector<Step> bricks = rows;
+    std::vector<bool> one(possible.size());
+    one[i] = true;
+    lay_in_bricks(bricks, one);
+    const auto with_rows = plan(std::move(rows), model), with_bricks = plan(std::move(bricks), model);
+    quicker[i] = with_rows.ok() && with_bricks.ok() && with_bricks->cycles < with_rows->cycles;
+  }
+  std::vector<std::vector<bool>> out{possible};
+  if (quicker != possible && std::count(quicker.begin(), quicker.end(), true) > 0)
+    out.push_back(std::move(quicker));
+  return out;
+}
+
+// What takes the fewest cycles when it is whole: with rows, or with bricks in one of these ways.
+Result<CompiledProgram> Program::finish() {
+  RUNNEL_ASSIGN(const CycleModel model,
+                CycleModel::make(*options_.accelerator, *options_.system, *options_.mode));
+  const auto compiled = [&](const std::vector<bool>& bricks) -> Result<CompiledProgram> {
+    Program program(*this);
+    lay_in_bricks(program.steps_, bricks);
+    RUNNEL_ASSIGN(Planned planned, plan(std::move(program.steps_), model));
+    program.steps_ = std::move(planned.steps);
+    return program.emit();
+  };
+  RUNNEL_ASSIGN(CompiledProgram best, compiled(std::vector<bool>(buffers_.size())));
+  double least = estimate(best.operations, model).total;
+  for (const std::vector<bool>& bricks : layouts(model)) {
+    RUNNEL_ASSIGN(CompiledProgram other, compiled(bricks));
+    const double cycles = estimate(other.operations, model).total;
+    if (cycles >= least) continue;
+    least = cycles;
+    best = std::move(other);
+  }
+  return best;
+}
+
+// Scales and weights of each core, one behind the other.
+Status Program::pack(Step& step, Streams& streams) {
+  Operation& op = step.op;
+  for (Bytes* stream : {&op.weights[0], &op.scales[0]}) *stream = {};
+  if (!convolves(op)) return {};
+  std::vector<std::byte> all;
+  const std::size_t each = step.weights.size() / static_cast<std::size_t>(op.ofm.depth);
+  for (std::int32_t core = 0; core < op.cores; ++core) {
+    const std::int32_t outs = channels_of(op.ofm.depth, core, op.cores);
+    if (outs == 0) continue;
+    std::vector<std::int16_t> own;
+    std::vector<std::byte> scales;
+    // Cores take channels in turn.
+    for (std::int32_t out = 0; out < outs; ++out) {
+      const auto channel = static_cast<std::size_t>(core + out * op.cores);
+      const auto first = step.weights.begin() + static_cast<std::ptrdiff_t>(channel * each);
+      own.insert(own.end(), first, first + static_cast<std::ptrdiff_t>(each));
+      append_scale_record(step.scales[channel], scales);
+    }
+    scales.resize(round_up(scales.size()));
+    const std::vector<std::byte> weights = pack_weights(weight_order(op, *options_.accelerator, core), own);
+    streams.scales[core] = {static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(scales.size())};
+    all.insert(all.end(), scales.begin(), scales.end());
+    streams.weights[core] = {static_cast<std::int64_t>(all.size()),
+                             static_cast<std::int64_t>(weights.size())};
+    all.insert(all.end(), weights.begin(), weights.end());
+  }
+  streams.bytes = all.size();
+  streams.offset = append(all);
+  return {};
+}
+
+std::uint8_t Program::region_of(BufferId id) const {
+  const auto index = static_cast<std::size_t>(id);
+  return buffers_[index].own == 0 && fast_[index] ? std::uint8_t{kFastScratch} : region_or_scratch(id);
+}
+// Before it is known what lies in the fast memory.
+std::uint8_t Program::region_or_scratch(BufferId id) const {
+  const Buffer& buffer = buffers_[static_cast<std::size_t>(id)];
+  return buffer.is_constant ? std::uint8_t{kConstants}
+         : buffer.own != 0  ? buffer.own
+                            : std::uint8_t{kScratch};
+}
+void Program::place(FeatureMap& map, BufferId id) const {
+  map.region = region_of(id);
+  for (std::int64_t& base : map.base)
+    base += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(id)]);
+}
+
+void Program::allocate() {
+  const auto steps = static_cast<std::int32_t>(steps_.size());
+  std::vector<ArenaItem> items(buffers_.size());
+  std::vector<float> traffic(buffers_.size());
+  const auto use = [&](BufferId id, std::int32_t first, std::int32_t last) {
+    if (id < 0 || buffers_[static_cast<std::size_t>(id)].is_constant ||
+        buffers_[static_cast<std::size_t>(id)].own != 0)
+      return;
+    ArenaItem& item = items[static_cast<std::size_t>(id)];
+    if (item.last < item.first) item.first = first;
+    item.first = std::min(item.first, first);
+    item.last = std::max(item.last, last);
+    traffic[static_cast<std::size_t>(id)] += static_cast<float>(buffers_[static_cast<std::size_t>(id)].bytes);
+  };
+  for (std::int32_t i = 0; i < steps; ++i) {
+    const Step& step = steps_[static_cast<std::size_t>(i)];
+    for (const BufferId id : {step.ifm, step.ifm2, step.ofm}) use(id, i, i);
+    // Weights are copied while the step in front of theirs is computed.
+    use(streams_[static_cast<std::size_t>(i)].copy, std::max(0, i - 1), i);
+  }
+  fast_.assign(buffers_.size(), false);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].is_constant || buffers_[i].own != 0) continue;
+    items[i].bytes = buffers_[i].bytes;
+    if (buffers_[i].from_begin) use(static_cast<BufferId>(i), 0, 0);
+    if (buffers_[i].to_end) use(static_cast<BufferId>(i), steps, steps);
+    // What outlives a run or is brought from outside stays where everybody finds it.
+    fast_[i] = options_.mode->arena_outside && !buffers_[i].from_begin && !buffers_[i].to_end;
+  }
+  std::vector<std::int32_t> work(kArenaWork * items.size());
+  std::vector<ArenaItem> outside = items;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    (fast_[i] ? outside[i] : items[i]).bytes = 0;
+  }
+  if (options_.mode->arena_outside) {
+    out_.fast_scratch =
+        plan_two_arenas(items, traffic, static_cast<std::size_t>(options_.mode->cache), kAlignment, work)
+            .fast;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (!fast_[i] || items[i].tier == Tier::fast) continue;
+      fast_[i] = false;
+      outside[i].bytes = items[i].bytes;
+    }
+  }
+  for (ArenaItem& item : outside) item.tier = Tier::fast;
+  out_.scratch = plan_arena(outside, kAlignment, work);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!buffers_[i].is_constant && buffers_[i].own == 0)
+      out_.offsets[i] = fast_[i] ? items[i].offset : outside[i].offset;
+  }
+}
+
+Result<CompiledProgram> Program::emit() {
+  streams_.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (!steps_[i].op.computes()) continue;
+    RUNNEL_TRY(pack(steps_[i], streams_[i]));
+    if (steps_[i].copied) streams_[i].copy = buffer(streams_[i].bytes);
+  }
+  out_.offsets.assign(buffers_.size(), 0);
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].is_constant) out_.offsets[i] = append(buffers_[i].data);
+  }
+  allocate();
+  Schedule schedule(*options_.accelerator);
+  // The copy of a step's weights goes in front of the step before it.
+  const auto copy_weights = [&](std::size_t i) {
+    if (i >= steps_.size() || streams_[i].copy == kNoBuffer) return;
+    Operation copy;
+    copy.kind = OperationKind::dma;
+    copy.dma.length = static_cast<std::int64_t>(streams_[i].bytes);
+    copy.dma.source = {kConstants, false, 1, static_cast<std::int64_t>(streams_[i].offset)};
+    copy.dma.target = {region_of(streams_[i].copy), false, 1,
+                       static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(streams_[i].copy)])};
+    schedule.add(copy);
+  };
+  copy_weights(0);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    copy_weights(i + 1);
+    Step& step = steps_[i];
+    Operation& op = step.op;
+    if (op.kind == OperationKind::dma) {
+      op.dma.source.region = region_of(step.ifm);
+      op.dma.target.region = region_of(step.ofm);
+      op.dma.source.address += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(step.ifm)]);
+      op.dma.target.address += static_cast<std::int64_t>(out_.offsets[static_cast<std::size_t>(step.ofm)]);
+      schedule.add(op);
+      continue;
+    }
+    place(op.ifm, step.ifm);
+    place(op.ofm, step.ofm);
+    if (step.ifm2 != kNoBuffer) place(op.ifm2, step.ifm2);
+    const Streams& streams = streams_[i];
+    const bool copied = streams.copy != kNoBuffer;
+    const auto base = static_cast<std::int64_t>(copied ? out_.offsets[static_cast<std::size_t>(streams.copy)]
+                                                       : streams.offset);
+    op.weight_region = op.scale_region = copied ? region_of(streams.copy) : std::uint8_t{kConstants};
+    for (std::int32_t core = 0; convolves(op) && core < op.cores; ++core) {
+      op.weights[core] = {base + streams.weights[core].base, streams.weights[core].length};
+      op.scales[core] = {base + streams.scales[core].base, streams.scales[core].length};
+    }
+    if (step.table.empty())
+      schedule.add(op);
+    else
+      schedule.add_with_table(op, append(step.table), step.table);
+  }
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    out_.regions.push_back(region_of(static_cast<BufferId>(i)));
+  out_.operations = schedule.operations();
+  out_.payload = schedule.payload();
+  return std::move(out_);
+}
+
+}  // namespace runnel::npu

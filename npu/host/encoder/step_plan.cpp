@@ -1,0 +1,127 @@
+#include "npu/host/encoder/step_plan.h"
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "npu/bounds.h"
+#include "npu/host/encoder/block_choice.h"
+#include "npu/host/segment.h"
+
+namespace runnel::npu {
+namespace {
+
+constexpr std::int32_t kSliceStep = 16, kMostSlices = 8;
+
+bool convolves(const Operation& op) noexcept {
+  return op.kind == OperationKind::conv || op.kind == OperationKind::depthwise;
+}
+
+using Cost = std::tuple<double, double>;
+
+class Planner {
+ public:
+  Planner(std::span<const Operation> previous, double weight_bytes, const CycleModel& model)
+      : model_(model),
+        weight_bytes_(weight_bytes),
+        operations_(previous.begin(), previous.end()),
+        before_(cost_of(estimate(operations_, model))) {}
+
+  Status consider(Operation op, bool exchanged, bool copied) {
+    op.weight_region = op.scale_region =
+        copied ? (model_.mode().arena_outside ? kFastScratch : kScratch) : kConstants;
+    if (convolves(op)) set_lengths(op, op.ofm.depth);
+    RUNNEL_TRY(choose_block(op, model_));
+    take({op, exchanged, copied, {op.ofm.depth}});
+    // In parts the first one is there sooner, and the others come while it is used.
+    const std::int32_t step =
+                           std::max(kSliceStep, (op.block_depth + kSliceStep - 1) / kSliceStep * kSliceStep),
+                       depth = op.ofm.depth;
+    for (std::int32_t first = step; copied && first < depth && first <= kMostSlices * step; first += step)
+      take({op, exchanged, copied, {first, depth - first}});
+    return {};
+  }
+  [[nodiscard]] bool found() const { return found_; }
+  StepPlan best() { return std::move(best_); }
+
+ private:
+  static Cost cost_of(const Estimate& estimate) {
+    double second = 0;
+    for (std::size_t area = 1; area < estimate.traffic.size(); ++area)
+      second += estimate.traffic[area].read + estimate.traffic[area].written;
+    return {estimate.total, second};
+  }
+  void set_lengths(Operation& op, std::int32_t whole) const {
+    op.weights[0] = {0, static_cast<std::int64_t>(weight_bytes_ * op.ofm.depth / whole)};
+    op.scales[0] = {0, static_cast<std::int64_t>(kScaleRecord) * op.ofm.depth};
+  }
+  void take(StepPlan plan) {
+    const std::size_t kept = operations_.size();
+    std::int32_t first = 0;
+    for (const std::int32_t channels : plan.slices) {
+      operations_.push_back(slice_of(plan.op, first, channels));
+      if (convolves(plan.op)) set_lengths(operations_.back(), plan.op.ofm.depth);
+      first += channels;
+    }
+    const Cost all = cost_of(estimate(operations_, model_)),
+               cost{std::get<0>(all) - std::get<0>(before_), std::get<1>(all) - std::get<1>(before_)};
+    operations_.resize(kept);
+    if (found_ && cost >= least_) return;
+    found_ = true;
+    least_ = cost;
+    best_ = std::move(plan);
+  }
+
+  const CycleModel& model_;
+  double weight_bytes_;
+  std::vector<Operation> operations_;
+  Cost before_, least_;
+  bool found_ = false;
+  StepPlan best_;
+};
+
+}  // namespace
+
+Operation slice_of(const Operation& op, std::int32_t first, std::int32_t count) noexcept {
+  Operation slice = op;
+  const auto cut = [&](FeatureMap& map) {
+    map.depth = count;
+    for (std::int64_t& base : map.base)
+      base += map.layout == Layout::nhwc ? std::int64_t{first} * map.element : first / 16 * map.stride_c;
+  };
+  if (count == op.ofm.depth) return slice;
+  cut(slice.ofm);
+  if (op.kind == OperationKind::depthwise) cut(slice.ifm);
+  return slice;
+}
+
+double expected_bytes(std::span<const std::int16_t> weights) {
+  std::map<std::int16_t, std::size_t> counts;
+  for (const std::int16_t weight : weights) ++counts[weight];
+  double bits = 0;
+  const auto all = static_cast<double>(weights.size());
+  for (const auto& [value, count] : counts)
+    bits += static_cast<double>(count) * std::log2(all / static_cast<double>(count));
+  return std::ceil(bits / 128) * 16;
+}
+
+Result<StepPlan> plan_step(const Operation& op, std::span<const Operation> previous, double weight_bytes,
+                           const CycleModel& model) {
+  Planner planner(previous, weight_bytes, model);
+  Status status;
+  const bool turns = can_exchange(op) && (op.ofm.height > 1 || op.ofm.width > 1),
+             copies = convolves(op) && model.mode().constants_outside;
+  for (const bool exchanged : {false, true}) {
+    if (exchanged && !turns) break;
+    Operation tried = op;
+    if (exchanged) exchange(tried);
+    for (const bool copied : {false, true}) {
+      if (copied && !copies) break;
+      if (const Status one = planner.consider(tried, exchanged, copied); !one.ok()) status = one;
+    }
+  }
+  if (!planner.found()) return status;
+  return planner.best();
+}
+
+}  // namespace runnel::npu

@@ -1,0 +1,203 @@
+#include "npu/host/simulator/simulator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "npu/bounds.h"
+#include "npu/decoder.h"
+#include "npu/host/simulator/feature_map.h"
+
+namespace runnel::npu {
+namespace {
+
+// Maps may name the same bytes more than once, but not without end.
+constexpr std::uint64_t kMostAliases = 64;
+
+Status named(const Operation& op, const Status& status) {
+  return Status(status.code()) << "operation " << op.index << " (word " << op.word << "), " << name_of(op)
+                               << ": " << status.text();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Simulator>> Simulator::make(const Segment& segment, const SimulatorOptions& options) {
+  if (segment.accelerator->product == Product::u85)
+    return Status(Code::unsupported) << segment.accelerator->name
+                                     << ": its streams are listed and validated, but not executed";
+  auto simulator = std::unique_ptr<Simulator>(new Simulator(segment));
+  RUNNEL_TRY(simulator->prepare(options));
+  return simulator;
+}
+
+Status Simulator::prepare(const SimulatorOptions& options) {
+  Decoder decoder(segment_.payload.commands, *segment_.accelerator);
+  for (Operation op;;) {
+    RUNNEL_ASSIGN(const bool more, decoder.next(op));
+    if (!more) break;
+    if (const Status status = check(op); !status.ok()) return named(op, status);
+    if (!checked_add(work_, work_of(op), work_) || work_ > options.work) {
+      return named(op, Status(Code::invalid_data)
+                           << "work up to here is " << work_ << ", expected at most " << options.work);
+    }
+    operations_.push_back(op);
+  }
+  for (const std::vector<Port>* ports : {&segment_.inputs, &segment_.outputs}) {
+    for (const Port& port : *ports) {
+      const std::uint64_t size = segment_.region_sizes()[port.region];
+      if (!range_inside(port.offset, port.bytes, size))
+        return Status(Code::invalid_data) << port.bytes << " bytes at " << port.offset << " of " << size;
+    }
+  }
+  weights_.resize(operations_.size());
+  reset();
+  return {};
+}
+
+void Simulator::reset() {
+  const auto sizes = segment_.region_sizes();
+  for (std::size_t i = kScratch; i < kRegions; ++i) {
+    memories_[i].assign(static_cast<std::size_t>(sizes[i]), std::byte{0});
+    regions_[i] = memories_[i];
+  }
+  internal_.assign(segment_.accelerator->shram_bytes(), std::byte{0});
+  for (const Port& port : segment_.inputs) {
+    if (port.kept)
+      std::fill_n(memories_[kScratch].begin() + static_cast<std::ptrdiff_t>(port.offset), port.bytes,
+                  std::byte{port.fill});
+  }
+}
+
+// What bounds.h does not say: constants stay, and nothing is larger than what it stands in by far.
+Status Simulator::check(const Operation& op) const {
+  const auto sizes = segment_.region_sizes();
+  RUNNEL_TRY(check_bounds(op, *segment_.accelerator, sizes));
+  const auto writes = [&](std::uint8_t region) -> Status {
+    if (region == kConstants) return Status(Code::invalid_data) << "writes into region 0, the constants";
+    const auto is_input = [&](const Port& port) { return port.region == region && region >= kFirstOwn; };
+    if (std::any_of(segment_.inputs.begin(), segment_.inputs.end(), is_input))
+      return Status(Code::invalid_data) << "writes into region " << int{region} << ", an input";
+    return {};
+  };
+  if (op.kind == OperationKind::dma) return op.dma.target.internal ? Status() : writes(op.dma.target.region);
+  if (!op.computes()) return {};
+  RUNNEL_TRY(writes(op.ofm.region));
+  for (const FeatureMap* map : {&op.ifm, &op.ifm2, &op.ofm}) {
+    const std::uint64_t size = sizes[map->region];
+    if (elements_of(*map) > kMostAliases * size + 1)
+      return Status(Code::invalid_data)
+             << "a map of " << elements_of(*map) << " elements in a region of " << size << " bytes";
+  }
+  if (op.block_depth < op.cores)
+    return Status(Code::invalid_data)
+           << "blocks of " << op.block_depth << " channels for " << op.cores << " cores";
+  const std::uint16_t function = op.activation.function;
+  if ((function == Activation::kTanh || function == Activation::kSigmoid) && op.ofm.element != 2) {
+    return Status(Code::unsupported) << "tanh or sigmoid in hardware for an output of " << 8 * op.ofm.element
+                                     << " bits: how it is computed is not known";
+  }
+  return {};
+}
+
+std::span<const std::byte> Simulator::memory(std::uint8_t region) const noexcept {
+  return region == kConstants ? segment_.constants : std::span<const std::byte>(regions_[region]);
+}
+
+Status Simulator::run(const Observer& observer) {
+  for (const Operation& op : operations_) {
+    if (const Status status = execute(op); !status.ok()) return named(op, status);
+    if (observer && op.computes()) observer(op, result_);
+  }
+  return {};
+}
+
+Status Simulator::execute(const Operation& op) {
+  switch (op.kind) {
+    case OperationKind::conv:
+    case OperationKind::depthwise:
+      RUNNEL_TRY(convolution(op));
+      break;
+    case OperationKind::pool:
+      pool(op);
+      break;
+    case OperationKind::elementwise:
+      elementwise(op);
+      break;
+    case OperationKind::dma:
+      copy(op.dma);
+      return {};
+    default:
+      return {};
+  }
+  write_map(op.ofm, region(op.ofm.region), result_);
+  return {};
+}
+
+// Rows are copied in order; an end of one dimension goes on where the last row ended.
+void Simulator::copy(const Dma& dma) {
+  const auto offset = [&](const DmaPlace& place, std::int64_t plane, std::int64_t row) {
+    const std::int64_t skip_row = place.dimensions > 1 ? dma.skip0 : 0,
+                       skip_plane = place.dimensions > 2 ? dma.skip1 : 0;
+    const std::int64_t step = dma.length + skip_row;
+    return static_cast<std::size_t>(place.address + plane * (step * dma.rows + skip_plane) + row * step);
+  };
+  const std::span<const std::byte> from =
+      dma.source.internal ? std::span<const std::byte>(internal_) : memory(dma.source.region);
+  const std::span<std::byte> to = dma.target.internal ? std::span(internal_) : region(dma.target.region);
+  for (std::int64_t plane = 0; plane < dma.planes; ++plane) {
+    for (std::int64_t row = 0; row < dma.rows; ++row) {
+      std::memmove(to.data() + offset(dma.target, plane, row), from.data() + offset(dma.source, plane, row),
+                   static_cast<std::size_t>(dma.length));
+    }
+  }
+}
+
+Result<const std::vector<std::int16_t>*> Simulator::weights_of(const Operation& op) {
+  const std::span<const std::byte> region = memory(op.weight_region);
+  std::vector<std::byte> bytes;
+  for (std::int32_t core = 0; core < op.cores; ++core) {
+    const auto part = region.subspan(static_cast<std::size_t>(op.weights[core].base),
+                                     static_cast<std::size_t>(op.weights[core].length));
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  Weights& known = weights_[op.index];
+  if (!known.values.empty() && known.made_of == bytes) return &known.values;
+  known.values.clear();
+  std::size_t at = 0;
+  for (std::int32_t core = 0; core < op.cores; ++core) {
+    const auto length = static_cast<std::size_t>(op.weights[core].length);
+    const WeightOrder order = weight_order(op, *segment_.accelerator, core);
+    if (order.outs == 0) continue;
+    RUNNEL_ASSIGN(const std::vector<std::int16_t> own,
+                  unpack_weights(order, std::span(bytes).subspan(at, length)));
+    at += length;
+    const std::size_t each = own.size() / static_cast<std::size_t>(order.outs);
+    known.values.resize(each * static_cast<std::size_t>(op.ofm.depth));
+    // Cores take channels in turn.
+    for (std::size_t out = 0; out < static_cast<std::size_t>(order.outs); ++out) {
+      const std::size_t channel = static_cast<std::size_t>(core) + out * static_cast<std::size_t>(op.cores);
+      std::copy_n(own.begin() + static_cast<std::ptrdiff_t>(out * each), each,
+                  known.values.begin() + static_cast<std::ptrdiff_t>(channel * each));
+    }
+  }
+  known.made_of = std::move(bytes);
+  return &known.values;
+}
+
+std::vector<ScaleRecord> Simulator::scales_of(const Operation& op) const {
+  const std::span<const std::byte> region = memory(op.scale_region);
+  std::vector<ScaleRecord> records(static_cast<std::size_t>(op.ofm.depth));
+  for (std::size_t channel = 0; channel < records.size(); ++channel) {
+    const std::size_t core = channel % static_cast<std::size_t>(op.cores),
+                      position = channel / static_cast<std::size_t>(op.cores);
+    records[channel] = read_scale_record(region.data() + static_cast<std::size_t>(op.scales[core].base) +
+                                         position * static_cast<std::size_t>(kScaleRecord));
+    if (op.global_scale) {
+      records[channel].multiplier = op.ofm_scale.multiplier;
+      records[channel].shift = op.ofm_scale.shift;
+    }
+  }
+  return records;
+}
+
+}  // namespace runnel::npu

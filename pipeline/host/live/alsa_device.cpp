@@ -1,0 +1,194 @@
+#include "pipeline/host/live/alsa_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+
+namespace runnel::pipeline {
+namespace {
+
+double seconds(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return seconds(time);
+}
+
+double time_asleep() { return now(CLOCK_BOOTTIME) - now(CLOCK_MONOTONIC); }
+
+constexpr timespec kMoment{0, 1000000};
+constexpr timespec kBetweenAttempts{0, 250000000};
+
+}  // namespace
+
+AlsaDevice::~AlsaDevice() {
+  if (pcm_ != nullptr) snd_pcm_close(pcm_);
+}
+
+Status AlsaDevice::refused(const char* what, int error) const noexcept {
+  return alsa_refuses(settings_.name, what, error);
+}
+
+Status AlsaDevice::set_software() noexcept {
+  snd_pcm_sw_params_t* params = nullptr;
+  snd_pcm_sw_params_alloca(&params);
+  if (const int error = snd_pcm_sw_params_current(pcm_, params); error < 0)
+    return refused("be configured", error);
+  snd_pcm_sw_params_set_avail_min(pcm_, params, shape_.period);
+  // Devices without time stamps are served by our own clock.
+  snd_pcm_sw_params_set_tstamp_mode(pcm_, params, SND_PCM_TSTAMP_ENABLE);
+  snd_pcm_sw_params_set_tstamp_type(pcm_, params, SND_PCM_TSTAMP_TYPE_MONOTONIC);
+  if (const int error = snd_pcm_sw_params(pcm_, params); error < 0) return refused("be configured", error);
+  return {};
+}
+
+Status AlsaDevice::open_device() noexcept {
+  mmap_ = settings_.access == "mmap";
+  RUNNEL_ASSIGN(shape_, open_alsa(settings_, SND_PCM_STREAM_CAPTURE, pcm_));
+  return set_software();
+}
+
+Status AlsaDevice::open(const AlsaSettings& settings) noexcept {
+  settings_ = settings;
+  return open_device();
+}
+
+Status AlsaDevice::start() noexcept {
+  if (const int error = snd_pcm_start(pcm_); error < 0) return refused("start", error);
+  remember_position();
+  return {};
+}
+
+// Called behind every read: what the device had captured, and when. A device that has failed meanwhile tells
+// nothing: then what it told the time before still holds.
+void AlsaDevice::remember_position() noexcept {
+  snd_pcm_uframes_t available = 0;
+  snd_htimestamp_t stamp{};
+  if (snd_pcm_htimestamp(pcm_, &available, &stamp) < 0) return;
+  host_time_ = now(CLOCK_MONOTONIC);
+  asleep_ = time_asleep();
+  device_time_ = seconds(stamp);
+  reference_ = position_ + static_cast<std::int64_t>(available);
+}
+
+// Samples that would have been captured by the time the device was started again.
+std::int64_t AlsaDevice::captured_until_restart() const noexcept {
+  snd_pcm_status_t* status = nullptr;
+  snd_pcm_status_alloca(&status);
+  snd_htimestamp_t trigger{};
+  if (snd_pcm_status(pcm_, status) == 0) snd_pcm_status_get_trigger_htstamp(status, &trigger);
+  const bool stamped = device_time_ > 0 && seconds(trigger) >= device_time_;
+  double elapsed = stamped ? seconds(trigger) - device_time_ : now(CLOCK_MONOTONIC) - host_time_;
+  // Below a millisecond it is only the two clocks read one after the other.
+  if (const double slept = time_asleep() - asleep_; slept > 1e-3) elapsed += slept;
+  return reference_ + std::llround(elapsed * shape_.rate);
+}
+
+void AlsaDevice::count_lost() noexcept {
+  const std::int64_t lost = std::max<std::int64_t>(0, captured_until_restart() - position_);
+  troubles_.lost += lost;
+  position_ += lost;
+  // Until a sample comes, time runs from the restart.
+  remember_position();
+}
+
+// snd_pcm_recover() can spin for ever on devices whose resume does nothing (alsa-lib 1.2.8), so the device is
+// simply started afresh; attempts without a sample in between are counted.
+Status AlsaDevice::recover(int error) noexcept {
+  if (error == -ENODEV || snd_pcm_state(pcm_) == SND_PCM_STATE_DISCONNECTED) return unplugged();
+  if (error != -EPIPE && error != -ESTRPIPE) return refused("read", error);
+  if (++recoveries_ > kMostRecoveries)
+    return refused("be brought back: it failed again and again without giving a sample", error);
+  ++(error == -EPIPE ? troubles_.overruns : troubles_.suspends);
+  return restart();
+}
+
+Status AlsaDevice::restart() noexcept {
+  int result = 0;
+  for (int attempt = 0; attempt < kMostRecoveries; ++attempt) {
+    snd_pcm_drop(pcm_);
+    result = snd_pcm_prepare(pcm_);
+    if (result >= 0) result = snd_pcm_start(pcm_);
+    if (result == -ENODEV) return unplugged();
+    if (result >= 0) {
+      count_lost();
+      return {};
+    }
+    nanosleep(&kMoment, nullptr);
+  }
+  return refused("start again", result);
+}
+
+Status AlsaDevice::unplugged() noexcept {
+  ++troubles_.unplugs;
+  away_ = settings_.replug > 0;
+  gone_ = !away_;
+  left_ = now(CLOCK_MONOTONIC);
+  return {};
+}
+
+// One attempt to get a device back that was unplugged; it must then give what it gave before.
+Status AlsaDevice::come_back() noexcept {
+  const AlsaShape before = shape_;
+  if (pcm_ != nullptr) snd_pcm_close(pcm_);
+  pcm_ = nullptr;
+  if (!open_device().ok() || snd_pcm_start(pcm_) < 0) {
+    shape_ = before;
+    nanosleep(&kBetweenAttempts, nullptr);
+    gone_ = now(CLOCK_MONOTONIC) - left_ > settings_.replug;
+    return {};
+  }
+  if (shape_.rate != before.rate || shape_.channels != before.channels || shape_.code != before.code) {
+    return Status(Code::io_error) << "device " << settings_.name << " came back with " << shape_.rate
+                                  << " Hz, " << shape_.channels << " channels, " << name_of(shape_.code)
+                                  << ": expected " << before.rate << " Hz, " << before.channels
+                                  << " channels, " << name_of(before.code);
+  }
+  away_ = false;
+  if (++recoveries_ > kMostRecoveries)
+    return Status(Code::io_error) << "device " << settings_.name
+                                  << ": comes back again and again without giving a sample";
+  ++troubles_.replugs;
+  count_lost();
+  return {};
+}
+
+// Until samples are there, something is wrong, or a while has passed.
+Status AlsaDevice::wait() noexcept {
+  const int result = snd_pcm_wait(pcm_, kWaitMilliseconds);
+  if (result < 0) return recover(result);
+  if (result > 0) {
+    // Some plug-ins say so although nothing is there.
+    if (snd_pcm_avail_update(pcm_) == 0) nanosleep(&kMoment, nullptr);
+    return {};
+  }
+  if (++silent_waits_ * kWaitMilliseconds > kSilentSeconds * 1000) {
+    return Status(Code::io_error) << "device " << settings_.name << ": gave no sample for " << kSilentSeconds
+                                  << " seconds";
+  }
+  return {};
+}
+
+Result<std::int64_t> AlsaDevice::read(std::byte* to, std::int64_t most) noexcept {
+  if (away_) {
+    RUNNEL_TRY(come_back());
+    return std::int64_t{0};
+  }
+  const auto wanted = static_cast<snd_pcm_uframes_t>(most);
+  const snd_pcm_sframes_t read =
+      mmap_ ? snd_pcm_mmap_readi(pcm_, to, wanted) : snd_pcm_readi(pcm_, to, wanted);
+  if (read > 0) {
+    position_ += read;
+    recoveries_ = silent_waits_ = 0;
+    remember_position();
+    return static_cast<std::int64_t>(read);
+  }
+  RUNNEL_TRY(read == 0 || read == -EAGAIN ? wait() : recover(static_cast<int>(read)));
+  return std::int64_t{0};
+}
+
+}  // namespace runnel::pipeline

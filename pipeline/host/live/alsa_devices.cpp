@@ -1,0 +1,74 @@
+#include <alsa/asoundlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "pipeline/host/live/alsa_open.h"
+#include "pipeline/host/live/capture_devices.h"
+
+namespace runnel::pipeline {
+namespace {
+
+void say_nothing(const char*, int, const char*, int, const char*, ...) {}
+
+// A hint's text, which alsa-lib allocates; empty: it has none.
+std::string hint_of(const void* hint, const char* id) {
+  const std::unique_ptr<char, decltype(&std::free)> text(snd_device_name_get_hint(hint, id), std::free);
+  return text == nullptr ? std::string() : std::string(text.get());
+}
+
+void look_at(CaptureDevice& device) {
+  snd_pcm_t* pcm = nullptr;
+  if (const int error = snd_pcm_open(&pcm, device.name.c_str(), SND_PCM_STREAM_CAPTURE, SND_PCM_NONBLOCK);
+      error < 0) {
+    device.unavailable = snd_strerror(error);
+    return;
+  }
+  snd_pcm_hw_params_t* params = nullptr;
+  snd_pcm_hw_params_alloca(&params);
+  unsigned least = 0, most = 0;
+  if (const int error = snd_pcm_hw_params_any(pcm, params); error < 0) {
+    device.unavailable = snd_strerror(error);
+  } else {
+    if (snd_pcm_hw_params_get_rate_min(params, &least, nullptr) >= 0 &&
+        snd_pcm_hw_params_get_rate_max(params, &most, nullptr) >= 0) {
+      device.least_rate = least;
+      device.most_rate = most;
+    }
+    if (snd_pcm_hw_params_get_channels_min(params, &least) >= 0 &&
+        snd_pcm_hw_params_get_channels_max(params, &most) >= 0) {
+      device.least_channels = least;
+      device.most_channels = most;
+    }
+    for (const SampleCode code : kSampleCodes) {
+      if (snd_pcm_hw_params_test_format(pcm, params, alsa_format(code)) == 0)
+        device.formats.emplace_back(name_of(code));
+    }
+  }
+  snd_pcm_close(pcm);
+}
+
+}  // namespace
+
+Result<std::vector<CaptureDevice>> capture_devices(const std::vector<std::string>& names) {
+  std::vector<CaptureDevice> devices;
+  for (const std::string& name : names) devices.emplace_back().name = name;
+  snd_lib_error_set_handler(say_nothing);
+  if (void** hints = nullptr; names.empty() && snd_device_name_hint(-1, "pcm", &hints) >= 0) {
+    for (void** hint = hints; *hint != nullptr; ++hint) {
+      if (hint_of(*hint, "IOID") == "Output") continue;
+      CaptureDevice& device = devices.emplace_back();
+      device.name = hint_of(*hint, "NAME");
+      device.description = hint_of(*hint, "DESC");
+      std::replace(device.description.begin(), device.description.end(), '\n', ' ');
+    }
+    snd_device_name_free_hint(hints);
+  }
+  for (CaptureDevice& device : devices) look_at(device);
+  snd_lib_error_set_handler(nullptr);
+  return devices;
+}
+
+}  // namespace runnel::pipeline

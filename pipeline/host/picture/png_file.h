@@ -1,0 +1,17 @@
+// Pictures as PNG files.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/status.h"
+#include "pipeline/host/picture/picture.h"
+
+namespace runnel::pipeline {
+
+// Can this build encode PNG? (libpng, RUNNEL_PNG)
+bool has_png() noexcept;
+// The file's bytes, 8 bits for each of red, green and blue. Error: unsupported, without libpng.
+Result<std::vector<std::byte>> encode_png(const Picture& picture);
+
+}  // namespace runnel::pipeline

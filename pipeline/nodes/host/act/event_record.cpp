@@ -1,0 +1,64 @@
+#include "pipeline/nodes/host/act/event_record.h"
+
+#include <algorithm>
+
+#include "pipeline/host/json.h"
+
+namespace runnel::pipeline {
+
+EventRecords::EventRecords(std::string_view source, const Format& input)
+    : source_(source.empty() ? input.source : source),
+      source_json_(json_string(source_)),
+      sample_rate_(input.clock.sample_rate) {}
+
+void EventRecords::name_source(std::string_view name) {
+  source_ = name;
+  source_json_ = json_string(source_);
+}
+
+std::string EventRecords::event(const Event& event) const {
+  return "{\"type\":\"event\",\"source\":" + source_json_ + ",\"label\":" + json_string(event.label) +
+         ",\"score\":" + json_number(static_cast<double>(event.score), 4) +
+         ",\"start\":" + json_seconds(event.begin, sample_rate_) +
+         ",\"end\":" + json_seconds(event.end, sample_rate_) + ",\"frame\":" + std::to_string(event.frame) +
+         "}";
+}
+
+std::string EventRecords::gap(const Gap& gap) const {
+  return "{\"type\":\"gap\",\"source\":" + source_json_ +
+         ",\"start\":" + json_seconds(gap.start, sample_rate_) +
+         ",\"end\":" + json_seconds(gap.end, sample_rate_) + ",\"lost_samples\":" + std::to_string(gap.lost) +
+         "}";
+}
+
+EventFields EventRecords::fields(const Event& event) const {
+  return {{"label", std::string(event.label)},
+          {"score", json_number(static_cast<double>(event.score), 4)},
+          {"start", json_seconds(event.begin, sample_rate_)},
+          {"end", json_seconds(event.end, sample_rate_)},
+          {"frame", std::to_string(event.frame)},
+          {"source", source_},
+          {"json", this->event(event)}};
+}
+
+std::string filled_in(std::string_view text, const EventFields& fields) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t close = text.front() == '{' ? text.find('}') : std::string_view::npos;
+    const auto field = close == std::string_view::npos
+                           ? fields.end()
+                           : std::find_if(fields.begin(), fields.end(), [&](const auto& known) {
+                               return known.first == text.substr(1, close - 1);
+                             });
+    if (field == fields.end()) {
+      result += text.front();
+      text.remove_prefix(1);
+    } else {
+      result += field->second;
+      text.remove_prefix(close + 1);
+    }
+  }
+  return result;
+}
+
+}  // namespace runnel::pipeline

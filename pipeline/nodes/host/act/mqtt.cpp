@@ -1,0 +1,270 @@
+#include "pipeline/nodes/host/act/mqtt.h"
+
+#include <mosquitto.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <system_error>
+
+#include "base/crc32c.h"
+#include "pipeline/host/live/socket.h"
+
+namespace runnel::pipeline {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    text_parameter<&Mqtt::broker>("broker", "", "HOST:PORT of the broker"),
+    text_parameter<&Mqtt::topic>(
+        "topic", "",
+        "where to publish; {label}, {source} and the other fields of an event may be part of it"),
+    text_parameter<&Mqtt::client>("client", "",
+                                  "name of the session, which no other client may have; empty: made from the "
+                                  "names of machine, broker and topic"),
+    parameter<&Mqtt::qos>("qos", "", 0, 2, "0: at most once; 1: at least once; 2: exactly once"),
+    switch_parameter<&Mqtt::retain>("retain",
+                                    "the broker keeps the latest one for those who subscribe later"),
+    parameter<&Mqtt::queue>("queue", "", 1, 10000000, "records that wait while the broker is away"),
+    text_parameter<&Mqtt::full>("full", "drop-oldest|drop-newest",
+                                "what is dropped, and counted, when the queue is full"),
+    parameter<&Mqtt::keepalive>("keepalive", "s", 5, 65535,
+                                "how often broker and client look after each other"),
+    parameter<&Mqtt::retry>("retry", "s", 1, 3600, "longest time between two attempts to connect"),
+    parameter<&Mqtt::linger>("linger", "s", 0, 3600,
+                             "at the end, how long to wait until the broker has everything"),
+    text_parameter<&Mqtt::user>("user", "", "name to sign in with; empty: none"),
+    text_parameter<&Mqtt::password_file>("password_file", "", "file with the password on its first line"),
+    text_parameter<&Mqtt::ca>("ca", "",
+                              "file with the certificates that the broker's is checked against: encrypted "
+                              "with TLS; empty: not encrypted"),
+    text_parameter<&Mqtt::source>("source", "",
+                                  "name in the records; empty: that of the recording or device"),
+};
+
+constexpr int kDefaultPort = 1883;
+constexpr int kLoopMilliseconds = 500;
+constexpr int kGoodbyeLoops = 4;
+// The library's own queue stays short, so that what is dropped is dropped here.
+constexpr std::size_t kMostSent = 20;
+
+struct Library {
+  Library() { mosquitto_lib_init(); }
+  ~Library() { mosquitto_lib_cleanup(); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+};
+
+// What fills a place in a topic must not be read as levels or wildcards.
+std::string level_of_topic(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](unsigned char letter) { return letter == '/' || letter == '+' || letter == '#' || letter < 32; },
+      '_');
+  return text;
+}
+
+std::string made_up_name(std::string_view broker, std::string_view topic) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const std::string rest = std::string(broker) + "\n" + std::string(topic);
+  return "runnel-" + std::string(host) + "-" + std::to_string(crc32c(std::as_bytes(std::span(rest))));
+}
+
+}  // namespace
+
+const NodeType Mqtt::type = {
+    .name = "mqtt",
+    .help =
+        "Publishes events and gaps as JSON to an MQTT broker, in a persistent session; keeps them while the "
+        "broker is away.",
+    .input = {static_cast<Kinds>(Kind::events), "events"},
+    .output = {},
+    .parameters = kParameters,
+    .make = make_node<Mqtt>,
+};
+
+struct Mqtt::Callbacks {
+  static void connect(mosquitto*, void* self, int code) { static_cast<Mqtt*>(self)->connected(code); }
+  static void disconnect(mosquitto*, void* self, int code) { static_cast<Mqtt*>(self)->disconnected(code); }
+  static void publish(mosquitto*, void* self, int number) { static_cast<Mqtt*>(self)->acknowledged(number); }
+};
+
+Mqtt::~Mqtt() { stop(); }
+
+Status Mqtt::configure() noexcept {
+  const bool has_port = broker.rfind(':') != std::string_view::npos && broker.back() != ']';
+  RUNNEL_ASSIGN(
+      const SocketAddress address,
+      SocketAddress::parse(std::string(broker) + (has_port ? "" : ":" + std::to_string(kDefaultPort))));
+  const char* const end = address.port.data() + address.port.size();
+  const auto [stop, error] = std::from_chars(address.port.data(), end, port_);
+  if (address.is_unix || error != std::errc() || stop != end || port_ < 1 || port_ > 65535) {
+    return Status(Code::invalid_argument)
+           << "broker=" << broker << ": expected HOST:PORT with a port from 1 to 65535";
+  }
+  host_ = address.host;
+  client_ = client.empty() ? made_up_name(broker, topic) : std::string(client);
+  if (topic.empty() || topic.find_first_of("+#") != std::string_view::npos)
+    return Status(Code::invalid_argument) << "topic=" << topic << ": expected a topic without + and #";
+  return {};
+}
+
+Status Mqtt::start() noexcept {
+  static const Library library;
+  session_ = mosquitto_new(client_.c_str(), false, this);
+  if (session_ == nullptr)
+    return Status(Code::io_error) << "client=" << client_ << ": the session cannot be made";
+  const auto refused = [](std::string_view what, int code) {
+    return Status(Code::io_error) << what << ": " << mosquitto_strerror(code);
+  };
+  if (!user.empty()) {
+    std::string password;
+    if (!password_file.empty()) {
+      std::ifstream in{std::string(password_file)};
+      if (!std::getline(in, password))
+        return Status(Code::not_found) << "password_file=" << password_file << ": cannot be read";
+    }
+    const int code = mosquitto_username_pw_set(session_, std::string(user).c_str(),
+                                               password_file.empty() ? nullptr : password.c_str());
+    if (code != MOSQ_ERR_SUCCESS) return refused("user", code);
+  }
+  if (!ca.empty()) {
+    if (const int code =
+            mosquitto_tls_set(session_, std::string(ca).c_str(), nullptr, nullptr, nullptr, nullptr);
+        code != MOSQ_ERR_SUCCESS)
+      return refused("ca", code);
+  }
+  mosquitto_connect_callback_set(session_, Callbacks::connect);
+  mosquitto_disconnect_callback_set(session_, Callbacks::disconnect);
+  mosquitto_publish_callback_set(session_, Callbacks::publish);
+  mosquitto_threaded_set(session_, true);
+  if (leave_.descriptor() < 0) return Status(Code::io_error) << "the system gives no event descriptor";
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    return Status(Code::io_error) << "cannot start a thread: " << error.what();
+  }
+  return {};
+}
+
+// (The library's own thread gives up when the broker is away at the start.)
+void Mqtt::work() {
+  for (bool again = false; !leaving_; again = true) {
+    int code = again ? mosquitto_reconnect_async(session_)
+                     : mosquitto_connect_async(session_, host_.c_str(), port_, static_cast<int>(keepalive));
+    for (int rest = kGoodbyeLoops; code == MOSQ_ERR_SUCCESS && rest > 0; rest -= leaving_ ? 1 : 0)
+      code = mosquitto_loop(session_, kLoopMilliseconds, 1);
+    if (leaving_) return;
+    pause_ = static_cast<int>(std::clamp<std::int64_t>(2 * pause_, 1, retry));
+    pollfd polled{leave_.descriptor(), POLLIN, 0};
+    poll(&polled, 1, 1000 * pause_);
+  }
+}
+
+void Mqtt::connected(int code) {
+  const std::lock_guard lock(mutex_);
+  connected_ = code == 0;
+  if (connected_) pause_ = 0;
+  if (connected_)
+    publish_waiting();
+  else
+    book_.say(std::string(broker) + " refuses the connection: " + mosquitto_connack_string(code) +
+              "; trying again");
+}
+
+void Mqtt::disconnected(int code) {
+  const std::lock_guard lock(mutex_);
+  connected_ = false;
+  if (code != 0)
+    book_.say("the connection to " + std::string(broker) + " was lost; records wait until it is back");
+}
+
+void Mqtt::acknowledged(int number) {
+  const std::lock_guard lock(mutex_);
+  if (sent_.erase(number) == 0) return;
+  book_.done();
+  publish_waiting();
+  if (sent_.empty() && waiting_.empty()) all_done_.notify_all();
+}
+
+// With the mutex held. A message that the library has taken is its own to bring through, whatever happens to
+// the connection.
+void Mqtt::publish_waiting() {
+  while (connected_ && !waiting_.empty() && sent_.size() < kMostSent) {
+    const Message& message = waiting_.front();
+    int number = 0;
+    const int code =
+        mosquitto_publish(session_, &number, message.topic.c_str(), static_cast<int>(message.payload.size()),
+                          message.payload.data(), static_cast<int>(qos), retain);
+    const bool connection = code == MOSQ_ERR_NO_CONN || code == MOSQ_ERR_CONN_LOST || code == MOSQ_ERR_ERRNO;
+    if (connection && qos == 0) return;
+    if (code == MOSQ_ERR_SUCCESS || connection)
+      sent_.insert(number);
+    else
+      book_.failed(std::string(broker) + ": a record was not published: " + mosquitto_strerror(code));
+    waiting_.pop_front();
+  }
+}
+
+void Mqtt::put(Message message) {
+  const std::lock_guard lock(mutex_);
+  if (!connected_ && waiting_.empty())
+    book_.say("there is no connection to " + std::string(broker) + "; records wait until there is");
+  if (static_cast<std::int64_t>(waiting_.size()) >= queue) {
+    book_.dropped("a record was dropped: " + std::to_string(queue) + " are waiting for " +
+                  std::string(broker) + " already");
+    if (full == "drop-newest") return;
+    waiting_.pop_front();
+  }
+  waiting_.push_back(std::move(message));
+  publish_waiting();
+}
+
+std::string Mqtt::topic_of(const Event& event) const {
+  EventFields fields = records_.fields(event);
+  for (auto& field : fields) field.second = level_of_topic(std::move(field.second));
+  return filled_in(topic, fields);
+}
+
+void Mqtt::act(const Event& event) { put({topic_of(event), records_.event(event)}); }
+
+// A gap has no label: its topic says "gap" there.
+Status Mqtt::gap(const Gap& gap) noexcept {
+  book_.taken();
+  Event none;
+  none.label = "gap";
+  none.begin = gap.start;
+  none.end = gap.end;
+  put({topic_of(none), records_.gap(gap)});
+  return {};
+}
+
+void Mqtt::stop() noexcept {
+  if (session_ == nullptr) return;
+  mosquitto_disconnect(session_);
+  leaving_ = true;
+  leave_.up();
+  if (thread_.joinable()) thread_.join();
+  mosquitto_destroy(session_);
+  session_ = nullptr;
+}
+
+Status Mqtt::finish() noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    all_done_.wait_for(lock, std::chrono::duration<double>(linger),
+                       [this] { return sent_.empty() && waiting_.empty(); });
+  }
+  stop();
+  const std::string why = std::string(broker) + ": the time to wait for it (linger) was up";
+  for (std::size_t left = sent_.size(); left > 0; --left)
+    book_.failed(why + ", and a record was not acknowledged");
+  for (; !waiting_.empty(); waiting_.pop_front()) book_.dropped(why);
+  sent_.clear();
+  return {};
+}
+
+}  // namespace runnel::pipeline

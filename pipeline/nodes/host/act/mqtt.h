@@ -1,0 +1,77 @@
+// Publishes events to an MQTT broker.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "pipeline/host/live/wake.h"
+#include "pipeline/nodes/host/act/action.h"
+
+struct mosquitto;
+
+namespace runnel::pipeline {
+
+// At QoS 1 every record is kept until the broker has acknowledged it, and is published again after a broken
+// connection, so that it arrives at least once. The session is persistent: its name, `client`, should stay
+// the same from run to run and be the only one of its kind. While the broker is away, up to `queue` records
+// wait; beyond that the oldest or newest of them are dropped.
+class Mqtt final : public Action {
+ public:
+  static const NodeType type;
+
+  std::string_view broker = "127.0.0.1:1883";
+  std::string_view topic = "runnel/events";
+  std::string_view client;
+  std::int64_t qos = 1;
+  bool retain = false;
+  std::int64_t queue = 1000;
+  std::string_view full = "drop-oldest";
+  std::int64_t keepalive = 30;  // s
+  std::int64_t retry = 30;      // s
+  double linger = 10;           // s
+  std::string_view user, password_file, ca;
+
+  ~Mqtt() override;
+  Status start() noexcept override;
+  Status gap(const Gap& gap) noexcept override;
+  // Waits up to `linger` for acknowledgements; what has none then was dropped.
+  Status finish() noexcept override;
+
+ protected:
+  Status configure() noexcept override;
+  void act(const Event& event) override;
+
+ private:
+  struct Message {
+    std::string topic, payload;
+  };
+  struct Callbacks;
+
+  [[nodiscard]] std::string topic_of(const Event& event) const;
+  void put(Message message);
+  void work();
+  void publish_waiting();
+  void connected(int code);
+  void disconnected(int code);
+  void acknowledged(int number);
+  void stop() noexcept;
+
+  std::string host_, client_;
+  int port_ = 1883;
+  mosquitto* session_ = nullptr;
+  Wake leave_;
+  std::atomic<bool> leaving_{false};
+  std::thread thread_;
+  int pause_ = 0;     // s until the next attempt to connect; of the thread
+  std::mutex mutex_;  // of all below
+  std::condition_variable all_done_;
+  bool connected_ = false;
+  std::deque<Message> waiting_;  // not yet given to the library
+  std::set<int> sent_;           // numbers of those that are, until they are acknowledged
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,54 @@
+// The end of a branch that a program looks at while the graph runs: a page, a picture on a terminal.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/node.h"
+#include "pipeline/nodes/host/act/event_record.h"
+
+namespace runnel::pipeline {
+
+class Watch;
+
+// Called from the thread that runs the graph, which waits for it.
+class WatchListener {
+ public:
+  // Samples or frames as real numbers, watch.format().channels to a frame; `first` is the index of the first
+  // frame.
+  virtual void watched(const Watch& watch, std::span<const float> values, std::int64_t first) = 0;
+  // `record`: the event as one line of JSON.
+  virtual void watched(const Watch& watch, const Event& event, const std::string& record) = 0;
+  // Samples of the source were lost; every watch tells it.
+  virtual void lost(const Watch& watch, const Gap& gap, const std::string& record) = 0;
+
+ protected:
+  ~WatchListener() = default;
+};
+
+// Without a listener it takes what comes and does nothing.
+class Watch final : public Node {
+ public:
+  static const NodeType type;
+
+  std::string_view what;  // for the listener: what this is
+
+  // One more listener, which outlives the run.
+  void listen(WatchListener& listener) { listeners_.push_back(&listener); }
+  [[nodiscard]] const Format& format() const noexcept { return format_; }
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status gap(const Gap& gap) noexcept override;
+
+ private:
+  void tell(std::span<const float> values, std::int64_t first) const;
+
+  std::vector<WatchListener*> listeners_;
+  Format format_;
+  EventRecords records_;
+  std::vector<float> values_;  // of one block, where the input is not float32
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,40 @@
+// Frames as a picture.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/host/output_file.h"
+#include "pipeline/host/picture/heat_map.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Keeps at most `width` columns, whatever the length of the recording; the file is written at the end. Frames
+// that were lost stay grey.
+class Png final : public Node {
+ public:
+  static const NodeType type;
+
+  std::string_view path;
+  std::int64_t width = 1200;
+  std::string_view axis = "channel";
+  std::string_view mel_scale = "htk";
+  double low_freq = 0, high_freq = 0;
+  std::string_view scale = "value";
+  double min = 0, max = 0;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status finish() noexcept override;
+  [[nodiscard]] Text note() const noexcept override;
+
+ private:
+  OutputFile file_;
+  Format format_;
+  std::optional<HeatMap> map_;
+  HeatMap::Labels labels_;
+  std::vector<float> values_;  // of one frame
+};
+
+}  // namespace runnel::pipeline

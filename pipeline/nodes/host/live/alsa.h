@@ -1,0 +1,57 @@
+// Live capture through ALSA.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "pipeline/host/live/alsa_capture.h"
+#include "pipeline/node.h"
+#include "pipeline/nodes/host/live/live_source.h"
+
+namespace runnel::pipeline {
+
+// Gives float32 at the device's rate, as soon as some samples are there. A thread of its own reads the device
+// (alsa_capture.h); process() takes what it left in the ring. Samples that are missing become gaps, wherever
+// they were lost. A device that fails again and again without giving a sample in between, or gives none for
+// some seconds, is an error; one that is unplugged and does not come back ends the stream.
+class Alsa final : public Node, public LiveSource {
+ public:
+  static const NodeType type;
+
+  std::string_view device = "default";
+  std::int32_t rate = 16000;
+  std::int32_t channels = 1;
+  std::string_view format = "auto";
+  std::string_view access = "read";
+  double period = 10;   // ms
+  double buffer = 200;  // ms
+  double duration = 0;  // s; 0: until stopped
+  double replug = 0;    // s
+  double queue = 1000;  // ms
+  std::string_view overload = "block";
+  bool realtime = true;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Text note() const noexcept override;
+  CaptureFacts capture_facts() const override;
+  std::int64_t waited_nanoseconds() const noexcept override { return waited_; }
+  bool overloaded() const noexcept override { return overloaded_; }
+
+ private:
+  void look_at_queue() noexcept;
+  bool refill(Output& out) noexcept;
+  void give(Output& out) noexcept;
+  void wait() noexcept;
+
+  AlsaCapture capture_;
+  const std::atomic<bool>* stop_ = nullptr;
+  std::int64_t position_ = 0;  // of the next sample to give
+  std::int64_t waited_ = 0;    // ns
+  bool overloaded_ = false;
+  std::int64_t pending_lost_ = 0;      // in front of the slot that is held
+  std::vector<float> samples_;         // of one slot
+  std::int64_t given_ = 0, held_ = 0;  // frames of it: given already, in it
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,98 @@
+#include "pipeline/nodes/host/live/tcp_source.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace runnel::pipeline {
+namespace {
+
+// Its own parameters, and those of all such sources.
+constexpr auto make_parameters() {
+  std::array<Parameter, 2 + std::size(kPcmParameters)> all = {
+      text_parameter<&TcpSource::address>("address", "", "tcp:HOST:PORT or unix:PATH"),
+      text_parameter<&TcpSource::mode>(
+          "mode", "listen|connect",
+          "listen: the sender calls, and the first one is heard; connect: it is called"),
+  };
+  std::copy(std::begin(kPcmParameters), std::end(kPcmParameters), all.begin() + 2);
+  return all;
+}
+constexpr auto kParameters = make_parameters();
+
+constexpr int kConnectMilliseconds = 10000;
+
+}  // namespace
+
+const NodeType TcpSource::type = {
+    .name = "tcp",
+    .help =
+        "Takes bare samples from a socket, in messages: a 4-byte little-endian length, then so many bytes. "
+        "One of length 0 ends the stream.",
+    .input = {},
+    .output = {static_cast<Kinds>(Kind::audio), "float32; integers in [-1, 1)"},
+    .parameters = kParameters,
+    .make = make_node<TcpSource>,
+};
+
+Status TcpSource::open(PrepareContext& context) noexcept {
+  context.output.source = address;
+  RUNNEL_ASSIGN(where_, SocketAddress::parse(address));
+  if (mode == "connect") return {};
+  RUNNEL_ASSIGN(listener_, listen_at(where_));
+  return {};
+}
+
+Status TcpSource::connect() noexcept {
+  if (mode == "connect") {
+    RUNNEL_ASSIGN(Descriptor socket, connect_to(where_, kConnectMilliseconds));
+    input_.take(std::move(socket), std::string(address));
+    return {};
+  }
+  for (;;) {
+    if (!input_.wait_for(listener_.number())) {
+      stopped_ = true;
+      return {};
+    }
+    Descriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.is_open()) {
+      input_.take(std::move(socket), std::string(address));
+      return {};
+    }
+    // A caller who hung up at once is none.
+    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+      return Status(Code::io_error) << address << ": cannot accept a connection: " << std::strerror(errno);
+  }
+}
+
+Result<std::size_t> TcpSource::read(std::span<std::byte> room) noexcept {
+  if (!input_.is_open()) RUNNEL_TRY(connect());
+  if (stopped_) return std::size_t{0};
+  while (message_.empty()) {
+    const Result<bool> whole = stream_.next(message_);
+    if (!whole.ok()) return whole.status().at(address);
+    if (*whole) {
+      if (message_.empty()) return std::size_t{0};
+      continue;
+    }
+    RUNNEL_ASSIGN(const std::size_t count, input_.read(stream_.room()));
+    if (count > 0) {
+      stream_.add(count);
+      continue;
+    }
+    if (stream_.cut() && truncated == "error" && !input_.was_stopped()) {
+      return Status(Code::invalid_data)
+             << address << ": the connection ended within a message (truncated=accept leaves it out)";
+    }
+    return std::size_t{0};
+  }
+  const std::size_t count = std::min(room.size(), message_.size());
+  std::copy_n(message_.begin(), count, room.begin());
+  message_ = message_.subspan(count);
+  return count;
+}
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,36 @@
+// Bare samples in messages from a socket.
+#pragma once
+
+#include "pipeline/host/live/frame_stream.h"
+#include "pipeline/nodes/host/live/pcm_source.h"
+
+namespace runnel::pipeline {
+
+// Each message is a 4-byte little-endian length and so many bytes of samples, cut anywhere
+// (pipeline/host/live/frame_stream.h). A message without bytes ends the stream, and so does the other side
+// when it closes the connection between two messages.
+class TcpSource final : public PcmSource {
+ public:
+  static const NodeType type;
+
+  std::string_view address = "tcp:127.0.0.1:7000";
+  std::string_view mode = "listen";
+
+  // Where it listens; with port 0 in `address`, the one that the system chose.
+  [[nodiscard]] std::string local() const { return local_address(listener_); }
+
+ protected:
+  Status open(PrepareContext& context) noexcept override;
+  Result<std::size_t> read(std::span<std::byte> room) noexcept override;
+
+ private:
+  Status connect() noexcept;
+
+  SocketAddress where_;
+  Descriptor listener_;
+  bool stopped_ = false;  // before anyone had called
+  FrameStream stream_;
+  std::span<const std::byte> message_;  // what is left of it
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,80 @@
+#include "pipeline/nodes/host/model/live_infer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace runnel::pipeline {
+
+// The same node to everyone who writes graphs.
+const NodeType LiveInfer::type = [] {
+  NodeType copy = Infer::type;
+  copy.make = make_node<LiveInfer>;
+  return copy;
+}();
+
+Status LiveInfer::prepare(PrepareContext& context) noexcept {
+  RUNNEL_TRY(Infer::prepare(context));
+  frame_bytes_ = context.output.frame_bytes();
+  normal_ = context.max_output;
+  // Room for as many frames that were skipped.
+  context.max_output = 2 * normal_ + 1;
+  return {};
+}
+
+std::int64_t LiveInfer::reset(std::int64_t first) noexcept {
+  behind_ = false;
+  next_ = Infer::reset(first);
+  return next_;
+}
+
+bool LiveInfer::fill_up(std::int64_t end, Output& out) noexcept {
+  const std::int64_t count = std::clamp<std::int64_t>(end - next_, 0, out.capacity);
+  std::memset(out.data, 0, static_cast<std::size_t>(count) * frame_bytes_);
+  out.first = next_;
+  out.count = count;
+  next_ += count;
+  skipped_ += count;
+  return next_ >= end;
+}
+
+void LiveInfer::count(const Output& out) noexcept {
+  if (out.count > 0) next_ = out.first + out.count;
+}
+
+Status LiveInfer::process(const Block& in, Output& out) noexcept {
+  if (!skip_blocks_ && behind_) {
+    // As much as is missing, but so that what the model says still fits.
+    const bool all = fill_up(std::min(resume_, next_ + out.capacity - normal_), out);
+    behind_ = !all || next_ < resume_;
+    if (behind_) resume_ = Infer::reset(in.first + in.count);
+  } else if (skip_blocks_) {
+    behind_ = true;
+    resume_ = Infer::reset(in.first + in.count);
+    fill_up(resume_, out);
+  }
+  if (behind_) return {};
+  RUNNEL_TRY(Infer::process(in, out));
+  count(out);
+  return {};
+}
+
+Status LiveInfer::flush(Output& out) noexcept {
+  if (behind_ && next_ < resume_) {
+    out.end = false;
+    if (!fill_up(resume_, out)) return {};
+  }
+  if (out.count > 0) return {};
+  RUNNEL_TRY(Infer::flush(out));
+  count(out);
+  return {};
+}
+
+Text LiveInfer::note() const noexcept {
+  Text text = Infer::note();
+  if (skipped_ > 0)
+    text << (text.view().empty() ? "" : "; ") << "processing did not keep up: " << skipped_
+         << " frames of the model were skipped (overload=skip-inference)";
+  return text;
+}
+
+}  // namespace runnel::pipeline

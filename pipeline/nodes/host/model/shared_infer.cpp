@@ -1,0 +1,107 @@
+#include "pipeline/nodes/host/model/shared_infer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace runnel::pipeline {
+
+const NodeType SharedInfer::type = {
+    .name = Infer::type.name,
+    .help = Infer::type.help,
+    .input = Infer::type.input,
+    .output = Infer::type.output,
+    .parameters = Infer::type.parameters,
+    .make = make_node<SharedInfer>,
+};
+
+SharedInfer::~SharedInfer() {
+  if (place_.group != nullptr) shared_->give_back(place_);
+}
+
+Result<const Prepared*> SharedInfer::make_prepared(PrepareContext& context, const Model& loaded,
+                                                   const PrepareOptions& options) noexcept {
+  return shared_->prepare(loaded, context.operators, options);
+}
+
+Result<Session> SharedInfer::make_session(PrepareContext&) noexcept {
+  RUNNEL_ASSIGN(place_, shared_->take(prepared()));
+  return place_.group->session(place_.index);
+}
+
+Status SharedInfer::prepare(PrepareContext& context) noexcept {
+  shared_ = context.shared;
+  if (shared_ == nullptr) return Status(Code::invalid_argument, "this program shares no models");
+  RUNNEL_TRY(Infer::prepare(context));
+  if (!streamed()) return {};
+  block_ = prepared().block();
+  capacity_ = context.max_input + block_;
+  queue_ = static_cast<std::byte*>(
+      context.memory.allocate(static_cast<std::size_t>(capacity_) * frame_bytes(), 64));
+  if (queue_ == nullptr) return out_of_memory("frames that wait for a model");
+  result_bytes_ = context.output.frame_bytes();
+  results_.capacity = context.max_output;
+  results_.data = static_cast<std::byte*>(
+      context.memory.allocate(static_cast<std::size_t>(results_.capacity) * result_bytes_, 16));
+  return results_.data == nullptr ? out_of_memory("results of a model") : Status();
+}
+
+std::int64_t SharedInfer::reset(std::int64_t first) noexcept {
+  waiting_ = taken_ = 0;
+  results_.count = 0;
+  return Infer::reset(first);
+}
+
+Status SharedInfer::process(const Block& in, Output& out) noexcept {
+  if (block_ == 0) return Infer::process(in, out);
+  if (results_.count > 0) {
+    out.first = results_.first;
+    out.count = results_.count;
+    std::memcpy(out.data, results_.data, static_cast<std::size_t>(results_.count) * result_bytes_);
+    results_.count = 0;
+  }
+  if (in.count == 0) return {};
+  if (taken_ > 0) {
+    waiting_ -= taken_;
+    std::memmove(queue_, queue_ + static_cast<std::size_t>(taken_) * frame_bytes(),
+                 static_cast<std::size_t>(waiting_) * frame_bytes());
+    taken_ = 0;
+  }
+  const std::int64_t skipped = stream().skip(in.count);
+  const std::int64_t count = in.count - skipped;
+  // At the end of a stream blocks come without a pause in which somebody could run the model: it runs alone,
+  // to make room.
+  if (const std::int64_t over = waiting_ + count - capacity_; over > 0) {
+    const std::int64_t run = ceil_div(over, block_) * block_;
+    RUNNEL_TRY(Infer::process({.data = queue_, .count = run}, out));
+    waiting_ -= run;
+    std::memmove(queue_, queue_ + static_cast<std::size_t>(run) * frame_bytes(),
+                 static_cast<std::size_t>(waiting_) * frame_bytes());
+  }
+  std::memcpy(queue_ + static_cast<std::size_t>(waiting_) * frame_bytes(),
+              in.data + static_cast<std::size_t>(skipped) * frame_bytes(),
+              static_cast<std::size_t>(count) * frame_bytes());
+  waiting_ += count;
+  return {};
+}
+
+SessionGroup::Turn SharedInfer::load() noexcept {
+  stream().store(queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), block_);
+  taken_ += block_;
+  return {place_.index, block_};
+}
+
+// What waits goes through the session alone: a block per call, as `flush` has it, then the rest and what the
+// session holds.
+Status SharedInfer::flush(Output& out) noexcept {
+  if (block_ == 0 || waiting_ == taken_) return Infer::flush(out);
+  const std::int64_t count = std::min(block_, waiting_ - taken_);
+  const Block next{.data = queue_ + static_cast<std::size_t>(taken_) * frame_bytes(), .count = count};
+  taken_ += count;
+  RUNNEL_TRY(Infer::process(next, out));
+  out.end = false;
+  return {};
+}
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,65 @@
+// A table of numbers in text: its separator and names found out, its columns chosen by name or number, its
+// cells read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "pipeline/nodes/host/table/csv_reader.h"
+#include "pipeline/nodes/host/table/time_stamps.h"
+
+namespace runnel::pipeline {
+
+// Every failure names file, and line and column where there are such.
+class CsvTable {
+ public:
+  struct Settings {
+    std::string_view separator = "auto";  // auto, comma, semicolon, tab, space
+    std::string_view header = "auto";     // auto, yes, no
+    bool decimal_comma = false;
+  };
+  // A finite number, or none.
+  struct Cell {
+    float value = 0;
+    bool there = false;
+  };
+
+  // Stands in front of the first row of numbers. May be called again, to read from there once more.
+  Status open(std::string_view path, const Settings& settings);
+  // The same for rows that come one by one; once. Waits for the first one, in front of which `skip` lines are
+  // left out.
+  Status open(ByteInput& input, const Settings& settings, std::int64_t skip);
+  // False at the end. Error: also a row that is wider than the first one.
+  Result<bool> next();
+  void again() { reader_.again(); }
+  // Whether next() would not wait.
+  Result<bool> ready() { return reader_.ready(); }
+
+  // `what`: the parameter that says so, for messages. A name, or a number from 1. Errors: not_found,
+  // invalid_argument.
+  Status find_column(std::string_view what, std::string_view name, std::size_t& index) const;
+  // Names, numbers and ranges of numbers with commas between them; empty: all but `without`.
+  Status find_columns(std::string_view what, std::string_view list, std::size_t without,
+                      std::vector<std::size_t>& indices) const;
+
+  Result<Cell> number(std::size_t column) const;
+  Result<std::int64_t> time(std::size_t column, TimeUnit unit) const;
+  // As it stands in the file, the first 40 bytes; empty behind the end of the row.
+  [[nodiscard]] std::string_view shown(std::size_t column) const;
+  [[nodiscard]] bool reaches(std::size_t column) const { return column < reader_.cells().size(); }
+  // "a.csv, line 7, column 3 (acc_z): ", to be gone on with.
+  [[nodiscard]] Status at_cell(std::size_t column) const;
+  [[nodiscard]] const std::string& path() const { return reader_.path(); }
+
+ private:
+  Status begin();
+
+  CsvReader reader_;
+  Settings settings_;
+  std::vector<std::string> names_;  // of the columns; empty without a header
+  std::size_t width_ = 0;           // cells per row
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,114 @@
+#include "pipeline/nodes/host/table/sensor.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace runnel::pipeline {
+namespace {
+
+constexpr Parameter kParameters[] = {
+    text_parameter<&Sensor::path>("path", "", "serial line, FIFO or file; -: the standard input", true),
+    required(parameter<&Sensor::rate>("rate", "Hz", 1e-5, 1e9, "rows per second")),
+    parameter<&Sensor::baud>("baud", "", 1200, 3000000, "speed of a serial line"),
+    parameter<&Sensor::skip>("skip", "", -1, 1000000,
+                             "lines to leave out at the start; -1: one of a serial line, which may have "
+                             "begun before, and else none"),
+    text_parameter<&Sensor::columns>("columns", "",
+                                     "channels, in their order: names, or numbers from 1 and ranges of them "
+                                     "(2-4), with commas between them; empty: all but the time stamps"),
+    text_parameter<&Sensor::time>(
+        "time", "",
+        "name or number of the column of time stamps; empty: there is none, and lost rows are not seen"),
+    text_parameter<&Sensor::time_unit>("time_unit", "s|ms|us|ns|iso8601", "of the time stamps"),
+    text_parameter<&Sensor::separator>("separator", "auto|comma|semicolon|tab|space",
+                                       "between cells; auto: the one that the first row has most of"),
+    text_parameter<&Sensor::decimal>("decimal", "point|comma",
+                                     "what numbers have in front of their fraction"),
+    text_parameter<&Sensor::header>(
+        "header", "auto|yes|no", "the first row has names; auto: it does when one of its cells is no number"),
+    text_parameter<&Sensor::garbled>("garbled", "drop|error",
+                                     "rows that cannot be read: counted, and lost, or refused"),
+    text_parameter<&Sensor::missing>("missing", "error|gap|hold|fill",
+                                     "cells that are empty, infinite or not a number: refused, the row "
+                                     "counted as lost, the row above's value, or that of fill"),
+    parameter<&Sensor::fill>(
+        "fill", "", -1e30, 1e30,
+        "value for missing=fill and gaps=fill, and for hold where there is no row above"),
+    text_parameter<&Sensor::gaps>("gaps", "gap|error|hold|fill",
+                                  "rows that the time stamps tell of and that are not there: counted as lost "
+                                  "samples, refused, or made up"),
+    parameter<&Sensor::max_gap>("max_gap", "s", 0, 1e9, "a longer jump of the time stamps is refused"),
+    text_parameter<&Sensor::irregular>("irregular", "error|accept",
+                                       "rows further from their place in time than tolerance: refused, or "
+                                       "taken as the next sample and counted"),
+    parameter<&Sensor::tolerance>("tolerance", "", 0, 0.5,
+                                  "how far a row may be from its place, as a share of the distance of rows"),
+    text_parameter<&Sensor::out_of_order>(
+        "out_of_order", "error|drop",
+        "rows that are not later than the one above: refused, or left out and counted"),
+};
+
+}  // namespace
+
+const NodeType Sensor::type = {
+    .name = "sensor",
+    .help =
+        "Reads rows of numbers as they come, from a serial line, a FIFO or the standard input; one row per "
+        "sample, one column per channel.",
+    .input = {},
+    .output = {static_cast<Kinds>(Kind::audio), "float32 values as they are written, one channel per column"},
+    .parameters = kParameters,
+    .make = make_node<Sensor>,
+};
+
+Sensor::Sensor() {
+  missing = "gap";
+  irregular = "accept";
+  out_of_order = "drop";
+}
+
+Status Sensor::prepare(PrepareContext& context) noexcept {
+  input_.end_at(context.stop);
+  return CsvSource::prepare(context);
+}
+
+Status Sensor::open() {
+  RUNNEL_TRY(input_.open(std::string(path), baud));
+  return table_.open(input_, settings(), skip < 0 ? (input_.is_serial() ? 1 : 0) : skip);
+}
+
+Result<bool> Sensor::read_row() {
+  for (;;) {
+    placed_ = false;
+    const Result<bool> more = table_.next();
+    if (more.ok() && !*more) return false;
+    const Result<bool> taken = more.ok() ? take_row() : more;
+    if (taken.ok() && *taken) {
+      in_a_row_ = 0;
+      return true;
+    }
+    // A single row may be noise on the line; when nothing else comes any more, something is wrong.
+    if (!placed_) ++in_a_row_;
+    const bool too_many = static_cast<double>(in_a_row_) > std::max(10.0, grid_rate_.hz());
+    if (taken.ok()) {
+      if (too_many)
+        return Status(Code::invalid_data)
+               << path
+               << ": its clock went back: for a second or more, no time stamp was behind the latest one";
+      continue;
+    }
+    if (taken.status().code() != Code::invalid_data || garbled == "error" || too_many) return taken.status();
+    ++garbled_rows_;
+    // Unless its place in time is known, the next row's time stamp tells that this one is missing.
+    if (!grid_ || placed_) ++pending_lost_;
+  }
+}
+
+Text Sensor::note() const noexcept {
+  Text text = CsvSource::note();
+  if (garbled_rows_ > 0)
+    text << (text.view().empty() ? "" : "; ") << garbled_rows_ << " rows of " << path << " could not be read";
+  return text;
+}
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,35 @@
+// Rows of a sensor that come one by one: over a serial line, a FIFO or the standard input.
+#pragma once
+
+#include "pipeline/nodes/host/live/live_source.h"
+#include "pipeline/nodes/host/table/csv_source.h"
+
+namespace runnel::pipeline {
+
+// As `csv`, but gives every row when it comes, and goes on where a recording would be refused: what cannot be
+// read, is missing or comes twice is counted, and lost samples are a gap.
+class Sensor final : public CsvSource, public LiveSource {
+ public:
+  static const NodeType type;
+
+  std::int64_t baud = 115200;
+  std::string_view garbled = "drop";
+  std::int64_t skip = -1;
+
+  Sensor();
+  Status prepare(PrepareContext& context) noexcept override;
+  [[nodiscard]] Text note() const noexcept override;
+  CaptureFacts capture_facts() const override { return {}; }
+  std::int64_t waited_nanoseconds() const noexcept override { return input_.waited_nanoseconds(); }
+
+ protected:
+  Status open() override;
+  Result<bool> read_row() override;
+
+ private:
+  ByteInput input_;
+  std::int64_t garbled_rows_ = 0;
+  std::int64_t in_a_row_ = 0;  // rows out of order, one behind the other
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,61 @@
+// The node infer for programs whose model is compiled into them (compiler/embed): a stream, every table of
+// which is a constant. No model file is read, nothing is planned.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "inference/prepared.h"
+#include "kernels/arithmetic/requantize.h"
+#include "pipeline/node.h"
+#include "pipeline/nodes/model/model_stream.h"
+
+namespace runnel::pipeline {
+
+// What a model is when the program starts. All of it lies in ROM.
+struct CompiledModel {
+  Prepared prepared;
+  ModelStreamShape shape;
+  DType given = DType::float32;           // of the frames that come; as many as shape.in_values
+  ValueConverter input, output;           // `self`: this object
+  int in_exponent = 0, out_exponent = 0;  // of the tensors
+  kernels::Rounding rounding = kernels::Rounding::half_up;
+  DType gives = DType::float32;  // of the frames that go
+  int given_exponent = 0;        // of those, where they are integers
+  std::span<const std::string_view> labels;
+  // Everything that operators read: weights, biases, numbers. Damage is noticed when the node is prepared.
+  struct Constants {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint32_t crc = 0;  // CRC-32C
+  };
+  std::span<const Constants> constants;
+};
+
+// Converters of a CompiledModel.
+void copy_values(const void* self, const std::byte* from, std::int64_t values,
+                 std::byte* to) noexcept;  // of one byte
+void copy_wide_values(const void* self, const std::byte* from, std::int64_t values,
+                      std::byte* to) noexcept;  // of two bytes
+void copy_floats(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void quantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void quantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void dequantize_int8(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+void dequantize_int16(const void* self, const std::byte* from, std::int64_t values, std::byte* to) noexcept;
+
+class CompiledInfer final : public Node {
+ public:
+  const CompiledModel* model = nullptr;  // outlives the node
+
+  // Errors: invalid_data when the model's constants are damaged; mismatch when other frames come than it
+  // takes; out_of_memory.
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override { return stream_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  ModelStream stream_;
+};
+
+}  // namespace runnel::pipeline

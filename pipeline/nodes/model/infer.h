@@ -1,0 +1,74 @@
+// A model over a stream: frames in, frames of one of its outputs out, as the model is to be used
+// (inference/model/usage.h).
+#pragma once
+
+#include <optional>
+
+#include "inference/stepped_session.h"
+#include "pipeline/node.h"
+#include "pipeline/nodes/model/infer_values.h"
+#include "pipeline/nodes/model/model_stream.h"
+
+namespace runnel::pipeline {
+
+// stream: output frame j has the logical index j of the offline run, whatever the model's delay: look-ahead
+// costs time, not alignment. step: a run gives as many frames as it takes new ones, or one frame, which
+// covers them. window, whole: a run gives one frame, which covers all of its own; that of a clip has the
+// index of the clip's first frame.
+// Behind a gap everything starts afresh on the same grid: steps and windows begin at multiples of their
+// distance.
+class Infer : public Node {
+ public:
+  static const NodeType type;
+
+  std::string_view model;
+  std::int64_t chunk = 0;   // stream: frames per run of the model; 0: its smallest
+  std::string_view output;  // name of the tensor; empty: the only one that is no state
+  bool dequantize = false;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+  [[nodiscard]] Text note() const noexcept override;
+
+  // Once prepared, of a model that runs as a stream: how, and which tensor is given. Null for other usages.
+  [[nodiscard]] const Prepared* streamed() const noexcept { return stepped_ ? nullptr : prepared_; }
+  [[nodiscard]] int output_tensor() const noexcept {
+    return prepared_->model().outputs()[static_cast<std::size_t>(position_)];
+  }
+
+ protected:
+  // Where the prepared model and the session of a stream come from; a program that has many graphs may share
+  // them (nodes/host/shared_infer.h).
+  virtual Result<const Prepared*> make_prepared(PrepareContext& context, const Model& loaded,
+                                                const PrepareOptions& options) noexcept;
+  virtual Result<Session> make_session(PrepareContext& context) noexcept;
+
+  [[nodiscard]] const Prepared& prepared() const noexcept { return *prepared_; }
+  // Bytes of a frame as it comes in.
+  [[nodiscard]] std::size_t frame_bytes() const noexcept { return shape_.in_bytes; }
+  // The frames of a model that runs as a stream.
+  [[nodiscard]] ModelStream& stream() noexcept { return stream_; }
+
+ private:
+  Status choose_output(const Model& loaded, const ModelUsage& usage) noexcept;
+  Status prepare_stream(PrepareContext& context, const Model& loaded) noexcept;
+  Status prepare_stepped(PrepareContext& context, const Model& loaded, const ModelUsage& usage) noexcept;
+  Status give_labels(PrepareContext& context, const Model& loaded) noexcept;
+  void step(Output& out) noexcept;
+  ModelStreamShape shape_of(const Model& loaded, const PrepareContext& context, int to) const noexcept;
+
+  const Prepared* prepared_ = nullptr;
+  ModelStream stream_;  // stream
+  std::optional<SteppedSession> stepped_;
+  InputValues input_;
+  OutputValues output_values_;
+  int position_ = 0;  // of the output
+  ModelStreamShape shape_;
+  std::int64_t grid_ = 0;     // stepped: index of the next run's first output frame
+  std::int64_t skip_ = 0;     // stepped: input still to be dropped
+  std::int64_t ignored_ = 0;  // frames behind a clip
+};
+
+}  // namespace runnel::pipeline

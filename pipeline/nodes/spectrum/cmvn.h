@@ -1,0 +1,46 @@
+// Mean and variance normalisation as a node: with fixed statistics (features::Cmvn), or with those of the
+// recording itself (features/frames/running_cmvn.h).
+#pragma once
+
+#include "features/frames/cmvn.h"
+#include "features/frames/running_cmvn.h"
+#include "pipeline/nodes/spectrum/stage.h"
+
+namespace runnel::pipeline {
+
+// Frames, or samples of several channels (mode=fixed).
+class Cmvn : public StageNode {
+ public:
+  static const NodeType type;
+
+  std::string_view mode = "fixed";
+  // fixed: one number for all dimensions, or one for each, with commas between them.
+  std::string_view mean = "0";
+  std::string_view deviation = "1";
+  // Hosts replace both by the numbers when they read a graph's text
+  // (pipeline/host/statistics/statistics_file.h).
+  std::string_view file, section;
+  // The others.
+  bool variance = true;
+  std::int32_t window = 600, min_window = 100;
+  bool center = false;
+  float frames = 300;
+  std::int32_t max_frames = 3000;
+
+  Status prepare(PrepareContext& context) noexcept override;
+  std::int64_t reset(std::int64_t first) noexcept override;
+  Status process(const Block& in, Output& out) noexcept override;
+  Status flush(Output& out) noexcept override;
+
+ private:
+  Status prepare_fixed(PrepareContext& context) noexcept;
+
+  bool fixed_ = true;
+  features::Cmvn cmvn_;
+  features::SlidingCmvn sliding_;
+  features::MirrorCmvn mirror_;
+  features::ExponentialCmvn exponential_;
+  features::UtteranceCmvn utterance_;
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,45 @@
+// The node fbank for programs whose front end is known when they are compiled: its tables are constants
+// (features/fbank/fbank_tables.h), nothing is computed to prepare it, no option is read by name.
+#pragma once
+
+#include "features/fbank/constant_fbank.h"
+#include "pipeline/nodes/finite_input.h"
+#include "pipeline/nodes/spectrum/fbank_blocks.h"
+
+namespace runnel::pipeline {
+
+template <class Blocks>
+class FixedFbank : public Node {
+ public:
+  std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
+  Status flush(Output& out) noexcept override { return blocks_.flush(out); }
+  [[nodiscard]] Text note() const noexcept override { return note_of_replaced("fbank", blocks_.replaced()); }
+
+ protected:
+  Blocks blocks_;
+};
+
+// Of any tables.
+class ConstantFbank final : public FixedFbank<FbankBlocks> {
+ public:
+  const features::FbankTables* tables = nullptr;  // outlives the node
+
+  Status prepare(PrepareContext& context) noexcept override {
+    return blocks_.prepare(*tables, context.label, context);
+  }
+};
+
+// Of a Recipe that features::has_constant_form(): of the front end's code only what it asks for is linked.
+template <class Recipe>
+class CompiledFbank final : public FixedFbank<FbankBlocksOf<features::ConstantFbank<Recipe>>> {
+ public:
+  Status prepare(PrepareContext& context) noexcept override {
+    RUNNEL_TRY(check_fbank_input(Recipe::kOptions, context.label, context));
+    RUNNEL_TRY(this->blocks_.front_end().emplace().init(context.memory));
+    this->blocks_.describe_output(context);
+    return {};
+  }
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,28 @@
+// The node microfrontend for programs whose front end is known when they are compiled: its tables are
+// constants (features/microfrontend/microfrontend_tables.h), nothing is computed to prepare it, and no option
+// is read by name.
+#pragma once
+
+#include "pipeline/nodes/spectrum/microfrontend_blocks.h"
+
+namespace runnel::pipeline {
+
+class ConstantMicrofrontend final : public Node {
+ public:
+  const features::MicrofrontendOptions* options = nullptr;  // these two outlive the node, and belong together
+  const features::MicrofrontendTables* tables = nullptr;
+  DType gives = DType::uint16;
+  std::string_view non_finite = "zero";
+
+  Status prepare(PrepareContext& context) noexcept override {
+    return blocks_.prepare(*options, *tables, {context.label, gives, non_finite}, context);
+  }
+  std::int64_t reset(std::int64_t first) noexcept override { return blocks_.reset(first); }
+  Status process(const Block& in, Output& out) noexcept override { return blocks_.process(in, out); }
+  [[nodiscard]] Text note() const noexcept override { return blocks_.note(); }
+
+ private:
+  MicrofrontendBlocks blocks_;
+};
+
+}  // namespace runnel::pipeline

@@ -1,0 +1,87 @@
+// What the nodes fbank and stft share: a front end between blocks of samples and of frames.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "base/checked.h"
+#include "features/fbank/fbank_steps.h"
+#include "pipeline/node.h"
+
+namespace runnel::pipeline {
+
+// Whether a front end can have these samples; `who`: the node as the user knows it.
+Status check_fbank_input(const features::FbankOptions& options, std::string_view who,
+                         PrepareContext& context) noexcept;
+
+// F: features::Fbank or one of constants. Frames lie on one grid of the shift for the whole recording: behind
+// a gap, samples up to the next point of it are dropped.
+template <class F>
+class FbankBlocksOf {
+ public:
+  std::int64_t reset(std::int64_t first) noexcept;
+  Status process(const Block& in, Output& out) noexcept;
+  Status flush(Output& out) noexcept;
+  // Samples that were not finite and were read as 0, since prepare().
+  [[nodiscard]] std::int64_t replaced() const noexcept {
+    return replaced_ + (fbank_ ? fbank_->non_finite_samples() : 0);
+  }
+  // The front end, for whoever makes it, and then says what comes out.
+  [[nodiscard]] std::optional<F>& front_end() noexcept { return fbank_; }
+  void describe_output(PrepareContext& context) noexcept;
+
+ private:
+  [[nodiscard]] std::int64_t shift() const noexcept { return fbank_->shape().grid.shift; }
+  [[nodiscard]] std::span<float> room(const Output& out) const noexcept;
+
+  std::optional<F> fbank_;
+  std::int64_t replaced_ = 0;  // before the last reset
+  std::int64_t skip_ = 0;      // input still to be dropped
+  std::int64_t grid_ = 0;      // index of the next frame that was number 0 of fbank_
+};
+
+template <class F>
+void FbankBlocksOf<F>::describe_output(PrepareContext& context) noexcept {
+  const features::FrameGrid& grid = fbank_->shape().grid;
+  context.output.kind = Kind::frames;
+  context.output.dtype = DType::float32;
+  context.output.channels = static_cast<std::int32_t>(fbank_->dims());
+  context.output.clock = context.input.clock.windows(grid.shift, grid.start_of(0), grid.length);
+  context.max_output = static_cast<std::int64_t>(
+      std::max(fbank_->max_frames(static_cast<std::size_t>(context.max_input)), std::size_t{1}));
+}
+
+template <class F>
+std::int64_t FbankBlocksOf<F>::reset(std::int64_t first) noexcept {
+  replaced_ = replaced();
+  fbank_->reset();
+  grid_ = ceil_div(first, shift());
+  skip_ = grid_ * shift() - first;
+  return grid_;
+}
+
+template <class F>
+std::span<float> FbankBlocksOf<F>::room(const Output& out) const noexcept {
+  return {out.as<float>(), static_cast<std::size_t>(out.capacity) * fbank_->dims()};
+}
+
+template <class F>
+Status FbankBlocksOf<F>::process(const Block& in, Output& out) noexcept {
+  const std::int64_t dropped = std::min(skip_, in.count);
+  skip_ -= dropped;
+  out.first = grid_ + fbank_->next_frame();
+  const auto count = static_cast<std::size_t>(in.count - dropped);
+  const auto step = fbank_->push(std::span<const float>(in.as<float>() + dropped, count), room(out));
+  out.count = static_cast<std::int64_t>(step.frames);
+  return step.samples == count ? Status() : fbank_->status();
+}
+
+template <class F>
+Status FbankBlocksOf<F>::flush(Output& out) noexcept {
+  out.first = grid_ + fbank_->next_frame();
+  out.count = static_cast<std::int64_t>(fbank_->flush(room(out)));
+  out.end = out.count == 0;
+  return {};
+}
+
+}  // namespace runnel::pipeline

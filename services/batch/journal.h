@@ -1,0 +1,77 @@
+// The journal of a run: OUT.journal beside the output OUT. Text, appended to and never rewritten; every line
+// is a JSON object that ends in a checksum of itself, so that a line which a crash has cut is known.
+//
+//     {"runnel_batch":2,"call":..,"list":..,"total":..,"shard":..,"shards":..,"here":..,"prefix":..,"timing":1,"format":"jsonl","sum":"1f2e3d4c"}
+//     {"path":..,"listed":{..},"sum":..}                      one for each recording of this shard
+//     {"done":7,"at":1024,"length":310,"crc":..,..,"sum":..}  one for each that is finished, in the same
+//     order
+//     {"end":1334,"sum":..}                                   the output is complete and under its name
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "services/batch/outcome.h"
+#include "services/batch/output_format.h"
+#include "services/batch/recordings/recordings.h"
+#include "services/batch/recordings/shard.h"
+
+namespace runnel::batch {
+
+struct JournalHead {
+  std::uint32_t call = 0;  // checksum of what is done to every recording: model, graph, options
+  std::uint32_t list = 0;  // checksum of the recordings of all shards
+  std::int64_t total = 0;  // how many these are
+  std::int64_t here = 0;   // of this shard
+  Shard shard;
+  std::string prefix;  // what the output begins with (the header of a CSV)
+  bool timing = true;  // the summary says how long the work took
+  OutputFormat format = OutputFormat::jsonl;
+};
+
+struct JournalEntry {
+  std::int64_t index = 0;           // of the recording in the whole list
+  std::int64_t at = 0, length = 0;  // where its records lie in the output, in bytes
+  std::uint32_t crc = 0;            // of these bytes
+  Counts counts;
+  std::string line;  // Outcome::index
+};
+
+std::filesystem::path journal_path(const std::filesystem::path& output);
+
+// Lines with their checksum and newline.
+std::string to_line(const JournalHead& head);
+std::string to_line(const JournalEntry& entry);
+std::string end_line(std::int64_t bytes);
+std::string sealed(std::string_view object);
+
+// Reads a journal from its beginning, as far as it is sound.
+class JournalReader {
+ public:
+  // Errors: not_found; invalid_data when the head or the list is not complete: then nothing had begun.
+  static Result<JournalReader> open(const std::filesystem::path& path);
+
+  [[nodiscard]] const JournalHead& head() const { return head_; }
+  [[nodiscard]] Recordings& recordings() { return recordings_; }
+  // The next finished recording; false behind the last sound line.
+  bool next(JournalEntry& entry);
+  // Bytes of the journal up to the last entry that next() gave.
+  [[nodiscard]] std::int64_t sound_bytes() const { return sound_; }
+  // Once next() was false: bytes of the complete output; -1: it is not complete.
+  [[nodiscard]] std::int64_t end() const { return end_; }
+
+ private:
+  bool read_sealed(std::string& object);
+
+  std::ifstream in_;
+  JournalHead head_;
+  Recordings recordings_;
+  std::int64_t read_ = 0, sound_ = 0, end_ = -1;
+};
+
+}  // namespace runnel::batch

@@ -1,0 +1,105 @@
+#include "services/page/terminal_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/host/json.h"
+#include "services/page/watches.h"
+
+namespace runnel::page {
+namespace {
+
+using namespace pipeline;
+
+constexpr std::chrono::milliseconds kBetween(100);
+constexpr std::size_t kWidth = 79, kBars = 20;
+constexpr double kLeastDecibels = -60;
+
+// Numbers that are no shares are shown as those that softmax would make of them.
+std::vector<double> shares(const std::vector<float>& values) {
+  std::vector<double> result(values.begin(), values.end());
+  if (std::all_of(result.begin(), result.end(), [](double value) { return value > -1e-3 && value < 1.001; }))
+    return result;
+  const double largest = *std::max_element(result.begin(), result.end());
+  double sum = 0;
+  for (double& value : result) sum += value = std::exp(value - largest);
+  for (double& value : result) value /= sum;
+  return result;
+}
+
+}  // namespace
+
+void TerminalView::connect(const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (auto* watch = dynamic_cast<Watch*>(graph.stage(i).node); watch != nullptr) watch->listen(*this);
+  }
+}
+
+void TerminalView::watched(const Watch& watch, std::span<const float> values, std::int64_t) {
+  if (watch.what == kWatchedSource) {
+    for (const float value : values) peak_ = std::max(peak_, std::abs(value));
+    return;
+  }
+  if (watch.what != kWatchedModel) return;
+  const auto channels = static_cast<std::size_t>(watch.format().channels);
+  Values& kept = values_[&watch];
+  if (kept.shown) kept.largest.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(channels));
+  kept.shown = false;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    kept.largest[i % channels] = std::max(kept.largest[i % channels], values[i]);
+}
+
+// The record of an event is written next, to the same terminal perhaps.
+void TerminalView::watched(const Watch&, const Event&, const std::string&) { clear(); }
+
+void TerminalView::clear() {
+  if (drawn_) write_("\r\x1b[K");
+  drawn_ = false;
+}
+
+std::string TerminalView::line(double seconds, std::int64_t lost, std::size_t columns) const {
+  const double level =
+      peak_ > 0 ? std::max(20 * std::log10(static_cast<double>(peak_)), kLeastDecibels) : kLeastDecibels;
+  const auto bars =
+      static_cast<std::size_t>(std::lround(kBars * std::clamp(1 - level / kLeastDecibels, 0.0, 1.0)));
+  std::string text = json_number(seconds, 1) + " s  [" + std::string(bars, '#') +
+                     std::string(kBars - bars, '.') + "] " + json_number(level, 0) + " dB";
+  if (lost > 0) text += "  LOST " + std::to_string(lost) + " samples";
+  for (const auto& [watch, kept] : values_) {
+    const std::vector<double> values = shares(kept.largest);
+    std::vector<std::size_t> order(values.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const std::size_t shown = std::min<std::size_t>(3, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                        return values[a] > values[b] || (values[a] == values[b] && a < b);
+                      });
+    const std::span<const std::string_view> labels = watch->format().labels;
+    for (std::size_t i = 0; i < shown; ++i) {
+      // Labels come from files: only what cannot move the cursor is shown.
+      std::string label = order[i] < labels.size() ? std::string(labels[order[i]]) : std::to_string(order[i]);
+      std::replace_if(
+          label.begin(), label.end(), [](unsigned char letter) { return letter < 32 || letter == 127; }, '?');
+      text += "  " + label + " " + json_number(values[order[i]], 2);
+    }
+  }
+  // Not within a letter of several bytes.
+  if (text.size() > columns) {
+    std::size_t end = columns;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text.resize(end);
+  }
+  return text;
+}
+
+void TerminalView::stepped(const Graph& graph) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ < kBetween) return;
+  told_ = now;
+  write_("\r\x1b[K" + line(graph.executor().seconds(), graph.executor().lost(), kWidth));
+  drawn_ = true;
+  peak_ = 0;
+  for (auto& [watch, kept] : values_) kept.shown = true;
+}
+
+}  // namespace runnel::page

@@ -1,0 +1,49 @@
+// A line at the bottom of a terminal that shows what is heard: level, the largest posteriors, losses.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/host/graph.h"
+#include "pipeline/nodes/host/act/watch.h"
+
+namespace runnel::page {
+
+// Used by the thread that runs the graph. For a graph from a text that add_watches() has seen.
+class TerminalView final : public pipeline::WatchListener {
+ public:
+  // `write`: takes text with control sequences, for the terminal. Drawn at most ten times a second; what is
+  // drawn goes away with clear().
+  explicit TerminalView(std::function<void(std::string_view)> write) : write_(std::move(write)) {}
+
+  void connect(const pipeline::Graph& graph);
+  // To be called behind every step.
+  void stepped(const pipeline::Graph& graph);
+  // Leaves an empty line to whoever writes next.
+  void clear();
+
+  void watched(const pipeline::Watch& watch, std::span<const float> values, std::int64_t first) override;
+  void watched(const pipeline::Watch& watch, const pipeline::Event& event,
+               const std::string& record) override;
+  void lost(const pipeline::Watch&, const pipeline::Gap&, const std::string&) override { clear(); }
+
+  // The line itself, without control sequences, at most so many columns wide.
+  [[nodiscard]] std::string line(double seconds, std::int64_t lost, std::size_t columns) const;
+
+ private:
+  std::function<void(std::string_view)> write_;
+  // Of a model: the largest since the last line; shown again when nothing has come since then.
+  struct Values {
+    std::vector<float> largest;
+    bool shown = true;
+  };
+  std::map<const pipeline::Watch*, Values> values_;
+  float peak_ = 0;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point told_{};
+};
+
+}  // namespace runnel::page

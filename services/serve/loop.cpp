@@ -1,0 +1,661 @@
+#include "services/serve/loop.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "pipeline/host/json.h"
+#include "services/net/token.h"
+
+namespace runnel::serve {
+namespace {
+
+using pipeline::json_number;
+using pipeline::json_string;
+using State = Connection::State;
+using std::chrono::milliseconds;
+
+constexpr int kMostEvents = 512;
+constexpr int kMostAccepted = 64;  // in one round
+constexpr int kMostOpenings = 8;   // streams made in one round
+constexpr milliseconds kSweep{250};
+// A connection is left alone that long before it may have to make room: whoever means well has spoken by
+// then, or has taken its answers.
+constexpr milliseconds kPatience{250};
+// Of the system: large enough for a packet to be on its way while the last one is processed, and not larger,
+// because there are many.
+constexpr int kReceiveBuffer = 1 << 16, kSendBuffer = 1 << 16;
+
+Time clock_now() noexcept { return std::chrono::steady_clock::now(); }
+std::int64_t nanoseconds(Time::duration time) noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+}
+
+void set_option(int fd, int level, int name, int value) noexcept {
+  setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// Behind what is there, without texts on the way: nothing is allocated while there is room.
+void tell_progress(std::int64_t samples, std::string& out) {
+  char digits[20];
+  const auto count =
+      static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, samples).ptr - digits);
+  out.append("{\"type\":\"progress\",\"samples\":").append(digits, count).append("}\n");
+}
+
+// How many models a text runs: that many sessions belong to one stream.
+std::size_t models_in(std::string_view around) {
+  const auto text = pipeline::parse_graph(around);
+  if (!text.ok()) return 1;
+  const auto count =
+      std::count_if(text->nodes.begin(), text->nodes.end(),
+                    [](const pipeline::NodeText& node) { return node.type == pipeline::Infer::type.name; });
+  return std::max<std::size_t>(static_cast<std::size_t>(count), 1);
+}
+
+}  // namespace
+
+Loop::Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake)
+    : options_(options),
+      metrics_(metrics),
+      times_(times),
+      wake_(wake),
+      shared_(static_cast<std::size_t>(options.max_streams) * models_in(options.around)),
+      nodes_(served_nodes(options.graph.nodes)),
+      now_(clock_now()),
+      next_step_(now_),
+      next_sweep_(now_),
+      deadline_(now_) {}
+
+Result<std::unique_ptr<Loop>> Loop::make(const ServerOptions& options, Metrics& metrics,
+                                         Metrics::Times& times, int wake) {
+  std::unique_ptr<Loop> loop(new Loop(options, metrics, times, wake));
+  loop->epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  if (loop->epoll_ < 0 || pipe2(loop->inbox_, O_NONBLOCK | O_CLOEXEC) != 0)
+    return Status(Code::io_error) << "no means to wait for clients: " << std::strerror(errno);
+  RUNNEL_TRY(loop->watch(wake, kWake));
+  return loop;
+}
+
+Loop::~Loop() {
+  stopped_ = true;
+  if (inbox_[0] >= 0) read_inbox();
+  for (const auto& client : clients_) {
+    if (client->fd >= 0) ::close(client->fd);
+  }
+  for (const int fd : {epoll_, listener_, inbox_[0], inbox_[1]}) {
+    if (fd >= 0) ::close(fd);
+  }
+}
+
+Status Loop::watch(int fd, std::uint64_t tag) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = tag;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  return Status(Code::io_error) << "cannot wait for a socket: " << std::strerror(errno);
+}
+
+Status Loop::prepare(const SampleFormat& format) {
+  RUNNEL_ASSIGN(std::unique_ptr<Stream> stream, stream_for(format));
+  free_.push_back(std::move(stream));
+  return {};
+}
+
+Result<std::unique_ptr<Stream>> Loop::stream_for(const SampleFormat& format) {
+  const auto kept = std::find_if(free_.begin(), free_.end(),
+                                 [&](const auto& stream) { return stream->format() == format; });
+  if (kept != free_.end()) {
+    std::unique_ptr<Stream> stream = std::move(*kept);
+    *kept = std::move(free_.back());
+    free_.pop_back();
+    return stream;
+  }
+  // As many as there may be, and all kept ones are for other formats: one of them goes.
+  if (made_ >= options_.max_streams && !free_.empty()) {
+    free_.pop_back();
+    --made_;
+  }
+  pipeline::GraphOptions graph = options_.graph;
+  graph.nodes = nodes_;
+  graph.shared = &shared_;
+  RUNNEL_ASSIGN(std::unique_ptr<Stream> stream, Stream::make(options_.around, format, graph));
+  ++made_;
+  return stream;
+}
+
+void Loop::run(int listener, std::span<const std::unique_ptr<Loop>> loops) {
+  listener_ = listener;
+  loops_ = loops;
+  listen_again();
+  while (!stopped_ || !clients_.empty()) {
+    wait();
+    if (!queue_.empty()) step();
+    if (now_ >= next_sweep_) sweep();
+    if (any_closed_) bury();
+  }
+  publish();
+}
+
+void Loop::wait() {
+  const bool work =
+      std::any_of(queue_.begin(), queue_.end(), [&](const Connection* client) { return !blocked(*client); });
+  // Whoever sent meanwhile takes part in the next step.
+  if (!work && now_ < next_step_) std::this_thread::sleep_until(next_step_);
+  int timeout = work ? 0 : -1;
+  if (timeout < 0 && (!clients_.empty() || !listening_)) {
+    timeout = static_cast<int>(
+        std::clamp<std::int64_t>(nanoseconds(next_sweep_ - clock_now()) / 1'000'000 + 1, 0, kSweep.count()));
+  }
+  epoll_event events[kMostEvents];
+  const int count = epoll_wait(epoll_, events, kMostEvents, timeout);
+  now_ = clock_now();
+  openings_left_ = kMostOpenings;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[i];
+    switch (event.data.u64) {
+      case kListener:
+        accept_some();
+        break;
+      case kWake:
+        begin_drain();
+        break;
+      case kInbox:
+        read_inbox();
+        break;
+      default:
+        on_event(*static_cast<Connection*>(event.data.ptr), event.events);
+    }
+  }
+}
+
+void Loop::accept_some() {
+  if (stopped_) return;
+  for (int i = 0; i < kMostAccepted; ++i) {
+    // Who is not let in yet waits with the system, in order.
+    if (!has_room()) return wait_for_room();
+    const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      metrics_.accepted.fetch_add(1, std::memory_order_relaxed);
+      hand_over(fd);
+      continue;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      // Out of sockets or memory: what is not needed goes, and others wait.
+      make_room();
+      stop_listening();
+    }
+    return;
+  }
+}
+
+void Loop::hand_over(int fd) noexcept {
+  Loop& loop = *loops_[next_loop_++ % loops_.size()];
+  if (&loop == this) {
+    adopt(fd);
+    return;
+  }
+  // A pipe takes an integer whole or not at all.
+  if (::write(loop.inbox_[1], &fd, sizeof fd) != sizeof fd) ::close(fd);
+}
+
+void Loop::read_inbox() {
+  int fd = -1;
+  while (true) {
+    if (!stopped_ && !has_room()) return wait_for_room();
+    if (::read(inbox_[0], &fd, sizeof fd) != sizeof fd) return;
+    adopt(fd);
+  }
+}
+
+void Loop::adopt(int fd) {
+  if (stopped_) {
+    ::close(fd);
+    return;
+  }
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
+  set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options_.idle.count()));
+  auto client = std::make_unique<Connection>(fd, options_.longest_message, now_);
+  epoll_event event{};
+  event.events = client->interest = EPOLLIN;
+  event.data.ptr = client.get();
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
+    ::close(fd);
+    return;
+  }
+  metrics_.connections.fetch_add(1, std::memory_order_relaxed);
+  ++others_;
+  clients_.push_back(std::move(client));
+}
+
+// Until the next round, in which more streams may be made, or until somebody goes or was here long enough:
+// asking meanwhile would be spinning.
+void Loop::wait_for_room() noexcept {
+  if (openings_left_ > 0) stop_listening();
+}
+
+// Newcomers wait: with the system, or, when another loop lets them in, in the inbox.
+void Loop::stop_listening() noexcept {
+  if (!listening_) return;
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_ >= 0 ? listener_ : inbox_[0], nullptr);
+  listening_ = false;
+}
+
+void Loop::listen_again() noexcept {
+  if (listening_ || stopped_) return;
+  listening_ = (listener_ >= 0 ? watch(listener_, kListener) : watch(inbox_[0], kInbox)).ok();
+}
+
+// As many as may become streams at once are let in, however small the limit of others is.
+bool Loop::has_room() { return others_ < most_others() || make_room(); }
+
+// Closes whoever has been here longest without being a stream, if that was long enough.
+bool Loop::make_room() {
+  Connection* oldest = nullptr;
+  for (const auto& client : clients_) {
+    if (client->state == State::streaming || client->state == State::closed) continue;
+    if (oldest == nullptr || client->since < oldest->since) oldest = client.get();
+  }
+  if (oldest == nullptr || now_ - oldest->since < kPatience) return false;
+  // What it said may not have been read yet, because there was so much else to do.
+  if (oldest->state == State::greeting) {
+    if (openings_left_ <= 0) return false;
+    on_readable(*oldest);
+    if (oldest->state != State::greeting) return others_ < most_others();
+  }
+  count_end(*oldest, oldest->state == State::greeting ? Reason::greeting : Reason::slow_reader);
+  close(*oldest);
+  return true;
+}
+
+void Loop::on_event(Connection& client, std::uint32_t events) {
+  if (client.state == State::closed) return;
+  if ((events & EPOLLERR) != 0) {
+    count_end(client, Reason::gone);
+    close(client);
+    return;
+  }
+  if ((events & EPOLLOUT) != 0) write(client);
+  if ((events & (EPOLLIN | EPOLLHUP)) != 0 && client.state != State::closed) on_readable(client);
+}
+
+void Loop::on_readable(Connection& client) {
+  const bool dropping = client.state == State::sending || client.state == State::lingering;
+  // What came before goes first; the system keeps the rest, and then the client has to wait.
+  if (!dropping && (client.queued || client.over)) return;
+  if (client.state == State::greeting && openings_left_ <= 0) return;
+  std::byte dropped[4096];
+  const std::span<std::byte> room = dropping ? std::span<std::byte>(dropped) : client.frames.room();
+  const ssize_t count = recv(client.fd, room.data(), room.size(), MSG_DONTWAIT);
+  if (count < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
+    if (!dropping) count_end(client, Reason::gone);
+    close(client);
+    return;
+  }
+  if (count == 0) {
+    client.closed_by_peer = true;
+    if (client.state == State::lingering) {
+      close(client);
+      return;
+    }
+    set_interest(client);
+    if (client.state == State::greeting) {
+      count_end(client, Reason::gone);
+      close(client);
+    } else if (client.state == State::streaming) {
+      take_input(client);
+    }
+    return;
+  }
+  if (dropping) return;
+  metrics_.bytes.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
+  client.frames.add(static_cast<std::size_t>(count));
+  client.heard = client.arrived = now_;
+  if (client.state == State::greeting) {
+    std::span<const std::byte> message;
+    const Result<bool> whole = client.frames.next(message);
+    if (!whole.ok()) {
+      refuse(client, Reason::greeting, whole.status().text());
+      return;
+    }
+    if (!*whole) {
+      client.greeted += static_cast<std::size_t>(count);
+      if (client.greeted >= Greeting::kLongest + pipeline::kFrameHeaderBytes)
+        refuse(client, Reason::greeting, "the first message is too long, expected at most 4096 bytes");
+      return;
+    }
+    greet(client, message);
+  }
+  if (client.state == State::streaming) take_input(client);
+}
+
+void Loop::greet(Connection& client, std::span<const std::byte> message) {
+  const Result<Greeting> greeting = parse_greeting(message);
+  if (!greeting.ok()) {
+    refuse(client, Reason::greeting, greeting.status().text());
+    return;
+  }
+  if (!options_.token.empty() && !net::equal_in_constant_time(greeting->token, options_.token)) {
+    refuse(client, Reason::token, "the token is not the right one");
+    return;
+  }
+  const std::int64_t streams = metrics_.streams.fetch_add(1) + 1;
+  if (streams > options_.max_streams) {
+    metrics_.streams.fetch_sub(1);
+    refuse(client, Reason::busy,
+           "there are " + std::to_string(options_.max_streams) + " streams already; come back later");
+    return;
+  }
+  const int made_before = made_;
+  const SampleFormat format{greeting->format, greeting->rate, greeting->channels};
+  Result<std::unique_ptr<Stream>> stream = stream_for(format);
+  if (made_ != made_before) --openings_left_;
+  if (!stream.ok()) {
+    metrics_.streams.fetch_sub(1);
+    refuse(client, Reason::greeting, stream.status().text());
+    return;
+  }
+  std::int64_t most = metrics_.most_streams.load();
+  while (most < streams && !metrics_.most_streams.compare_exchange_weak(most, streams)) {
+  }
+  metrics_.begun.fetch_add(1, std::memory_order_relaxed);
+  client.stream = std::move(*stream);
+  client.source = greeting->source;
+  client.progress = greeting->progress;
+  client.state = State::streaming;
+  client.since = now_;
+  --others_;
+  client.out.reserve(4096);
+  client.stream->begin(client.source, &client.out);
+  std::string ready = "{\"type\":\"ready\",\"source\":" + json_string(client.source) +
+                      ",\"longest_message\":" + std::to_string(options_.longest_message) +
+                      ",\"conversions\":[";
+  const char* comma = "";
+  for (const std::string& what : client.stream->inserted()) {
+    ready += comma + json_string(what);
+    comma = ",";
+  }
+  client.out += ready + "]}\n";
+  write(client);
+}
+
+// Gives the stream the next message once it has taken the last one.
+void Loop::take_input(Connection& client) {
+  while (client.stream->waiting() == 0 && !client.over) {
+    std::span<const std::byte> message;
+    const Result<bool> whole = client.frames.next(message);
+    if (!whole.ok()) {
+      refuse(client, Reason::data, whole.status().text());
+      return;
+    }
+    if (!*whole) {
+      if (client.closed_by_peer && client.frames.cut() && !client.drained) {
+        refuse(client, Reason::data, "the stream ended within a message");
+        return;
+      }
+      client.over = client.closed_by_peer || client.drained;
+      if (!client.over) return;
+    } else if (message.empty()) {
+      client.over = true;
+    } else if (message.size() % client.stream->format().frame_bytes() != 0) {
+      refuse(client, Reason::data,
+             "a message of " + std::to_string(message.size()) + " bytes, expected a multiple of " +
+                 std::to_string(client.stream->format().frame_bytes()) +
+                 ", the bytes of a sample of all channels");
+      return;
+    } else {
+      client.stream->give(message);
+    }
+  }
+  queue(client);
+}
+
+void Loop::queue(Connection& client) {
+  if (client.queued) return;
+  client.queued = true;
+  queue_.push_back(&client);
+}
+
+void Loop::step() {
+  stepping_.clear();
+  turns_.clear();
+  std::size_t kept = 0;
+  for (Connection* const client : queue_) {
+    if (client->state != State::streaming) {
+      client->queued = false;
+    } else if (blocked(*client)) {
+      queue_[kept++] = client;
+    } else {
+      stepping_.push_back(client);
+      turns_.emplace_back(client->stream.get());
+      client->queued = false;
+    }
+  }
+  queue_.resize(kept);
+  if (turns_.empty()) return;
+  next_step_ = now_ + options_.gather;
+  together_.step(turns_);
+  const Time done = clock_now();
+  step_times_.add(nanoseconds(done - now_));
+  metrics_.steps.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < stepping_.size(); ++i) {
+    Connection& client = *stepping_[i];
+    if (!turns_[i].status.ok()) {
+      refuse(client, Reason::failed, turns_[i].status.text());
+      continue;
+    }
+    if (client.stream->waiting() == 0) lateness_.add(nanoseconds(done - client.arrived));
+    account(client);
+    if (client.progress) tell_progress(client.stream->samples(), client.out);
+    if (client.stream->waiting() > 0)
+      queue(client);
+    else if (client.over)
+      finish(client);
+    else
+      take_input(client);
+    if (client.unsent() > 0 && client.state != State::closed) write(client);
+  }
+  now_ = done;
+}
+
+// Tells the metrics what is new.
+void Loop::account(Connection& client) {
+  const std::int64_t samples = client.stream->samples(), events = client.stream->events();
+  const auto rate = static_cast<std::uint64_t>(client.stream->format().rate);
+  const auto microseconds = [&](std::int64_t count) {
+    return static_cast<std::uint64_t>(count) * 1'000'000 / rate;
+  };
+  metrics_.microseconds.fetch_add(microseconds(samples) - microseconds(client.samples),
+                                  std::memory_order_relaxed);
+  if (events > client.events)
+    metrics_.events.fetch_add(static_cast<std::uint64_t>(events - client.events), std::memory_order_relaxed);
+  client.samples = samples;
+  client.events = events;
+}
+
+void Loop::finish(Connection& client) {
+  if (const Status status = client.stream->end(); !status.ok()) {
+    refuse(client, Reason::failed, status.text());
+    return;
+  }
+  account(client);
+  client.out += "{\"type\":\"summary\",\"source\":" + json_string(client.source) +
+                ",\"audio_seconds\":" + json_number(client.stream->seconds(), 3) +
+                ",\"events\":" + std::to_string(client.stream->events()) +
+                ",\"drained\":" + (client.drained ? "true" : "false") + "}\n";
+  metrics_.completed.fetch_add(1, std::memory_order_relaxed);
+  answer_done(client);
+}
+
+// A connection has one end, whatever comes behind it: who was refused may also go without a word.
+void Loop::count_end(Connection& client, Reason reason) noexcept {
+  if (!std::exchange(client.end_counted, true)) metrics_.end(reason);
+}
+
+void Loop::refuse(Connection& client, Reason reason, std::string_view message) {
+  count_end(client, reason);
+  client.out += "{\"type\":\"error\",\"reason\":\"" + std::string(name_of(reason)) +
+                "\",\"message\":" + json_string(message) + "}\n";
+  answer_done(client);
+}
+
+// The last answer stands in `out`.
+void Loop::answer_done(Connection& client) {
+  release(client);
+  client.state = State::sending;
+  client.since = client.taken = now_;
+  write(client);
+}
+
+// The stream is free for another client.
+void Loop::release(Connection& client) {
+  if (client.stream == nullptr) return;
+  free_.push_back(std::move(client.stream));
+  metrics_.streams.fetch_sub(1);
+  ++others_;
+}
+
+void Loop::write(Connection& client) {
+  while (client.unsent() > 0) {
+    const ssize_t count =
+        send(client.fd, client.out.data() + client.sent, client.unsent(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      count_end(client, Reason::gone);
+      close(client);
+      return;
+    }
+    client.sent += static_cast<std::size_t>(count);
+    client.taken = now_;
+  }
+  if (client.unsent() == 0) {
+    client.out.clear();
+    client.sent = 0;
+    if (client.state == State::sending) {
+      // Closing at once would make the system throw away answers that the client has not read, when something
+      // of the client's is still on its way.
+      shutdown(client.fd, SHUT_WR);
+      client.state = State::lingering;
+      client.since = now_;
+      if (client.closed_by_peer) {
+        close(client);
+        return;
+      }
+    }
+  }
+  set_interest(client);
+}
+
+void Loop::set_interest(Connection& client) noexcept {
+  const bool reads =
+      !client.closed_by_peer && !(client.state == State::streaming && (client.over || blocked(client)));
+  const std::uint32_t interest = (reads ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
+                                 (client.unsent() > 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  if (interest == client.interest || client.state == State::closed) return;
+  epoll_event event{};
+  event.events = client.interest = interest;
+  event.data.ptr = &client;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, client.fd, &event);
+}
+
+// Events of this round may still name the client: it is buried at its end.
+void Loop::close(Connection& client) noexcept {
+  if (client.state == State::closed) return;
+  release(client);
+  --others_;
+  ::close(client.fd);
+  client.fd = -1;
+  client.state = State::closed;
+  any_closed_ = true;
+  metrics_.connections.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Loop::bury() {
+  any_closed_ = false;
+  std::erase_if(queue_, [](const Connection* client) { return client->state == State::closed; });
+  std::erase_if(clients_, [](const auto& client) { return client->state == State::closed; });
+  if (others_ < most_others()) listen_again();
+}
+
+void Loop::sweep() {
+  next_sweep_ = now_ + kSweep;
+  listen_again();
+  publish();
+  for (const auto& client : clients_) {
+    if (client->state != State::closed) sweep(*client);
+  }
+  if (!stopped_ || now_ < deadline_) return;
+  for (const auto& client : clients_) {
+    if (client->state == State::closed) continue;
+    if (client->state != State::lingering) {
+      count_end(*client, Reason::shutdown);
+      ++cut_off_;
+    }
+    close(*client);
+  }
+}
+
+void Loop::sweep(Connection& client) {
+  const auto seconds = [](milliseconds time) {
+    return json_number(static_cast<double>(time.count()) / 1000, 1);
+  };
+  if (client.unsent() > 0 && now_ - client.taken > options_.idle) {
+    count_end(client, Reason::slow_reader);
+    close(client);
+  } else if (client.state == State::greeting && now_ - client.since > options_.greeting) {
+    refuse(client, Reason::greeting, "no first message within " + seconds(options_.greeting) + " s");
+  } else if (client.state == State::streaming && !client.queued && now_ - client.heard > options_.idle) {
+    refuse(client, Reason::idle, "nothing was heard for " + seconds(options_.idle) + " s");
+  } else if (client.state == State::lingering && now_ - client.since > options_.linger) {
+    close(client);
+  }
+}
+
+void Loop::begin_drain() {
+  if (stopped_) return;
+  stopped_ = true;
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, wake_, nullptr);
+  if (listener_ >= 0) {
+    ::close(listener_);
+    listener_ = -1;
+  }
+  deadline_ = now_ + options_.drain;
+  for (const auto& client : clients_) {
+    if (client->state == State::greeting) {
+      refuse(*client, Reason::shutdown, "the server stops");
+    } else if (client->state == State::streaming) {
+      client->drained = true;
+      take_input(*client);
+      if (client->state == State::streaming) set_interest(*client);
+    }
+  }
+  next_sweep_ = now_;
+}
+
+void Loop::publish() noexcept {
+  const auto tell = [](const pipeline::StepTimes& from, Metrics::Quantiles& to) {
+    to.p50 = from.quantile(0.5) * 1e-6;
+    to.p99 = from.quantile(0.99) * 1e-6;
+    to.largest = from.largest() * 1e-6;
+  };
+  tell(step_times_, times_.step);
+  tell(lateness_, times_.lateness);
+}
+
+}  // namespace runnel::serve

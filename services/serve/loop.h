@@ -1,0 +1,122 @@
+// One thread of a server: its clients, their streams, and the steps that they take together.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "pipeline/host/shared_sessions.h"
+#include "pipeline/host/step_times.h"
+#include "services/serve/connection.h"
+#include "services/serve/greeting.h"
+#include "services/serve/metrics.h"
+#include "services/serve/server.h"
+#include "services/serve/stream.h"
+
+namespace runnel::serve {
+
+// Waits for the system (epoll), reads what came, steps all streams that have something, writes what came of
+// it. Reads of a client only what its stream has taken, so that a fast client is held up by TCP itself; takes
+// a tenth of a second of each stream in turn, so that nobody waits for a fast one.
+class Loop {
+ public:
+  // `wake`: readable once the server is to stop. `times`: its place in the metrics. What is referred to
+  // outlives the loop.
+  static Result<std::unique_ptr<Loop>> make(const ServerOptions& options, Metrics& metrics,
+                                            Metrics::Times& times, int wake);
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // A stream that is ready for a client with this format: made, or kept from another client.
+  Status prepare(const SampleFormat& format);
+
+  // Until the server stops and all is brought out. `listener`: taken over by this loop, which shares clients
+  // out among `loops`; -1: another loop has it.
+  void run(int listener, std::span<const std::unique_ptr<Loop>> loops);
+  // Streams that were cut off at the end.
+  [[nodiscard]] int cut_off() const noexcept { return cut_off_; }
+  [[nodiscard]] const pipeline::StepTimes& step_times() const noexcept { return step_times_; }
+  [[nodiscard]] const pipeline::StepTimes& lateness() const noexcept { return lateness_; }
+
+ private:
+  Loop(const ServerOptions& options, Metrics& metrics, Metrics::Times& times, int wake);
+  enum Tag : std::uint64_t { kListener = 1, kWake = 2, kInbox = 3 };  // no pointer has these values
+
+  Status watch(int fd, std::uint64_t tag) noexcept;
+  void wait();
+  void accept_some();
+  void adopt(int fd);
+  void hand_over(int fd) noexcept;
+  void read_inbox();
+  void wait_for_room() noexcept;
+  void stop_listening() noexcept;
+  void listen_again() noexcept;
+  [[nodiscard]] int most_others() const noexcept {
+    return std::max(options_.max_others, options_.max_streams);
+  }
+  bool has_room();
+  bool make_room();
+
+  void on_event(Connection& client, std::uint32_t events);
+  void on_readable(Connection& client);
+  void greet(Connection& client, std::span<const std::byte> message);
+  Result<std::unique_ptr<Stream>> stream_for(const SampleFormat& format);
+  void take_input(Connection& client);
+  void queue(Connection& client);
+  [[nodiscard]] bool blocked(const Connection& client) const noexcept {
+    return client.unsent() > options_.most_unsent;
+  }
+
+  void step();
+  void account(Connection& client);
+  void finish(Connection& client);
+  void count_end(Connection& client, Reason reason) noexcept;
+  void refuse(Connection& client, Reason reason, std::string_view message);
+  void release(Connection& client);
+  void answer_done(Connection& client);
+  void write(Connection& client);
+  void set_interest(Connection& client) noexcept;
+  void close(Connection& client) noexcept;
+
+  void sweep();
+  void sweep(Connection& client);
+  void begin_drain();
+  void bury();
+  void publish() noexcept;
+
+  const ServerOptions& options_;
+  Metrics& metrics_;
+  Metrics::Times& times_;
+  int wake_, epoll_ = -1, listener_ = -1;
+  int inbox_[2] = {-1, -1};  // clients from the loop that accepts: their sockets as integers
+  bool listening_ = false;   // to newcomers: at the listener, or at the inbox
+  bool stopped_ = false;
+  std::span<const std::unique_ptr<Loop>> loops_;
+  std::size_t next_loop_ = 0;
+
+  pipeline::SharedSessions shared_;  // in front of the streams, which refer to it
+  std::vector<const pipeline::NodeType*> nodes_;
+  std::vector<std::unique_ptr<Stream>> free_;
+  int made_ = 0;           // streams that exist
+  int openings_left_ = 0;  // in this round: making a stream takes time that others wait for
+
+  std::vector<std::unique_ptr<Connection>> clients_;
+  int others_ = 0;                  // that are no streams
+  std::vector<Connection*> queue_;  // have something to process
+  std::vector<Connection*> stepping_;
+  std::vector<Together::Turn> turns_;
+  Together together_;
+  bool any_closed_ = false;
+
+  Time now_, next_step_, next_sweep_, deadline_;
+  pipeline::StepTimes step_times_, lateness_;
+  int cut_off_ = 0;
+};
+
+}  // namespace runnel::serve

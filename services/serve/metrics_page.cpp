@@ -1,0 +1,34 @@
+#include "services/serve/metrics_page.h"
+
+#include "services/net/http_server.h"
+
+namespace runnel::serve {
+namespace {
+
+class Page final : public MetricsPage {
+ public:
+  explicit Page(std::unique_ptr<net::HttpServer> server) : server_(std::move(server)) {}
+  [[nodiscard]] const net::Address& address() const noexcept override { return server_->address(); }
+
+ private:
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MetricsPage>> MetricsPage::start(const net::Address& address, std::string token,
+                                                        std::function<std::string()> text) {
+  // One thread answers: a few readers, seconds apart.
+  RUNNEL_ASSIGN(
+      std::unique_ptr<net::HttpServer> server,
+      net::HttpServer::start(
+          {.address = address, .token = std::move(token), .threads = 1}, [&](httplib::Server& routes) {
+            routes.Get("/metrics",
+                       [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
+                         response.set_content(text(), "text/plain; version=0.0.4");
+                       });
+          }));
+  return std::unique_ptr<MetricsPage>(std::make_unique<Page>(std::move(server)));
+}
+
+}  // namespace runnel::serve

@@ -1,0 +1,26 @@
+// Metrics over HTTP, for Prometheus and people.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "services/net/address.h"
+
+namespace runnel::serve {
+
+// GET /metrics in a thread of its own, until destroyed. It reads numbers only: whoever asks cannot hold up
+// streams.
+class MetricsPage {
+ public:
+  // `text`: asked from that thread. `token`, when not empty, must be shown as "Authorization: Bearer TOKEN".
+  // Errors: invalid_argument for an address that others can reach without a token; io_error; unsupported in a
+  // build without cpp-httplib.
+  static Result<std::unique_ptr<MetricsPage>> start(const net::Address& address, std::string token,
+                                                    std::function<std::string()> text);
+  virtual ~MetricsPage() = default;
+  [[nodiscard]] virtual const net::Address& address() const noexcept = 0;
+};
+
+}  // namespace runnel::serve

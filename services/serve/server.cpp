@@ -1,0 +1,98 @@
+#include "services/serve/server.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "pipeline/host/json.h"
+#include "services/serve/loop.h"
+
+namespace runnel::serve {
+
+Result<std::unique_ptr<Server>> Server::make(ServerOptions options) {
+  if (!options.address.is_loopback() && options.token.empty()) {
+    return Status(Code::invalid_argument) << options.address.text()
+                                          << ": other machines can reach this address; give a token that "
+                                             "clients must show, or listen at 127.0.0.1";
+  }
+  if (options.max_streams < 1 || options.max_streams > 65536 || options.threads < 1 ||
+      options.threads > Metrics::kMostThreads) {
+    return Status(Code::invalid_argument)
+           << options.max_streams << " streams in " << options.threads
+           << " threads: expected 1 to 65536 streams, 1 to " << Metrics::kMostThreads << " threads";
+  }
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  server->metrics_.threads = server->options_.threads;
+  server->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (server->wake_ < 0) return Status(Code::io_error) << "no event to stop with: " << std::strerror(errno);
+  for (int i = 0; i < server->options_.threads; ++i) {
+    RUNNEL_ASSIGN(std::unique_ptr<Loop> loop,
+                  Loop::make(server->options_, server->metrics_,
+                             server->metrics_.times[static_cast<std::size_t>(i)], server->wake_));
+    // Says now what is wrong with the graph, and not to the first client.
+    RUNNEL_TRY(loop->prepare({}));
+    server->loops_.push_back(std::move(loop));
+  }
+  RUNNEL_ASSIGN(server->listener_, net::listen_at(server->options_.address));
+  server->processor_before_ = processor_seconds();
+  return server;
+}
+
+Server::Server(ServerOptions options) : options_(std::move(options)) {}
+
+Server::~Server() {
+  loops_.clear();
+  if (listener_ >= 0) close(listener_);
+  if (wake_ >= 0) close(wake_);
+}
+
+Status Server::run() {
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < loops_.size(); ++i)
+    threads.emplace_back([this, i] { loops_[i]->run(-1, loops_); });
+  loops_[0]->run(std::exchange(listener_, -1), loops_);
+  for (std::thread& thread : threads) thread.join();
+  int cut_off = 0;
+  for (const auto& loop : loops_) cut_off += loop->cut_off();
+  if (cut_off == 0) return {};
+  return Status(Code::io_error) << cut_off
+                                << " streams were cut off: their clients did not take the answers in time";
+}
+
+void Server::stop() noexcept {
+  const std::uint64_t one = 1;
+  // Only a counter at its end could refuse, and then the server knows already.
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+}
+
+std::string Server::summary() const {
+  using pipeline::json_number;
+  double step = 0, late = 0, latest = 0;
+  for (const auto& loop : loops_) {
+    step = std::max(step, loop->step_times().quantile(0.99));
+    late = std::max(late, loop->lateness().quantile(0.99));
+    latest = std::max(latest, loop->lateness().largest());
+  }
+  const double audio = static_cast<double>(metrics_.microseconds.load()) * 1e-6;
+  const double processor = processor_seconds() - processor_before_;
+  std::string text = "{\"type\":\"summary\",\"streams\":" + std::to_string(metrics_.begun.load()) +
+                     ",\"completed\":" + std::to_string(metrics_.completed.load()) +
+                     ",\"most_at_a_time\":" + std::to_string(metrics_.most_streams.load()) + ",\"ended\":{";
+  for (std::size_t i = 0; i < kReasons; ++i) {
+    text += (i == 0 ? "\"" : ",\"") + std::string(name_of(static_cast<Reason>(i))) +
+            "\":" + std::to_string(metrics_.ended[i].load());
+  }
+  return text + "},\"audio_seconds\":" + json_number(audio, 3) +
+         ",\"events\":" + std::to_string(metrics_.events.load()) +
+         ",\"processor_seconds\":" + json_number(processor, 3) + ",\"processor_ms_per_audio_second\":" +
+         (audio > 0 ? json_number(processor * 1e3 / audio, 4) : "null") +
+         ",\"step_p99_us\":" + json_number(step, 1) + ",\"lateness_p99_us\":" + json_number(late, 1) +
+         ",\"lateness_max_us\":" + json_number(latest, 1) +
+         ",\"resident_bytes\":" + std::to_string(resident_bytes()) + "}";
+}
+
+}  // namespace runnel::serve

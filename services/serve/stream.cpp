@@ -1,0 +1,192 @@
+#include "services/serve/stream.h"
+
+#include <algorithm>
+
+#include "pipeline/host/text.h"
+
+namespace runnel::serve {
+namespace {
+
+using pipeline::Kind;
+using pipeline::Kinds;
+using pipeline::NodeType;
+using pipeline::parameter;
+
+constexpr pipeline::Parameter kParameters[] = {
+    parameter<&Samples::rate>("rate", "Hz", 1, 768000, "of the samples"),
+    parameter<&Samples::channels>("channels", "", 1, 1024, "of the samples"),
+};
+
+template <class N>
+N* find(pipeline::Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) {
+    if (auto* const node = dynamic_cast<N*>(graph.stage(i).node); node != nullptr) return node;
+  }
+  return nullptr;
+}
+
+// Sources and sinks belong to the server.
+Status check_text(std::string_view around, pipeline::NodeTable served) {
+  RUNNEL_ASSIGN(const pipeline::GraphText text, pipeline::parse_graph(around));
+  for (const pipeline::NodeText& node : text.nodes) {
+    const auto named = [&](const NodeType* type) { return type->name == node.type; };
+    if (std::any_of(served.begin(), served.end(), named)) continue;
+    const auto all = pipeline::host_nodes();
+    if (const auto known = std::find_if(all.begin(), all.end(), named); known != all.end()) {
+      return Status(Code::unsupported)
+             << pipeline::describe_position(around, node.position) << ": " << node.type
+             << " has no place in a served graph: samples come from clients and events go to them; expected "
+                "what stands between, "
+             << "e.g. fbank ! infer model=a.rnl ! detect";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const NodeType Samples::type = {.name = "stream",
+                                .help = "Samples of a client.",
+                                .input = {},
+                                .output = {static_cast<Kinds>(Kind::audio), "float32"},
+                                .parameters = kParameters,
+                                .make = pipeline::make_node<Samples>};
+
+const NodeType Answers::type = {.name = "answers",
+                                .help = "Events for a client.",
+                                .input = {static_cast<Kinds>(Kind::events), "events"},
+                                .output = {},
+                                .parameters = {},
+                                .make = pipeline::make_node<Answers>};
+
+Status Samples::prepare(pipeline::PrepareContext& context) noexcept {
+  context.output.kind = Kind::audio;
+  context.output.dtype = DType::float32;
+  context.output.channels = static_cast<std::int32_t>(channels);
+  context.output.clock.sample_rate = rate;
+  context.output.source = "stream";
+  context.max_output = context.max_input;
+  return {};
+}
+
+Status Samples::process(const pipeline::Block&, pipeline::Output& out) noexcept {
+  const auto frame = static_cast<std::int64_t>(pipeline::bytes_of(code)) * channels;
+  out.count = std::min(out.capacity, static_cast<std::int64_t>(waiting.size()) / frame);
+  const auto bytes = static_cast<std::size_t>(out.count * frame);
+  pipeline::to_float(code, waiting.data(), {out.as<float>(), static_cast<std::size_t>(out.count * channels)});
+  waiting = waiting.subspan(bytes);
+  return {};
+}
+
+Status Answers::prepare(pipeline::PrepareContext& context) noexcept {
+  format_ = context.input;
+  call("stream");
+  return {};
+}
+
+Status Answers::process(const pipeline::Block& in, pipeline::Output&) noexcept {
+  if (to == nullptr) return {};
+  for (std::int64_t i = 0; i < in.count; ++i) *to += records_.event(in.as<pipeline::Event>()[i]) + '\n';
+  return {};
+}
+
+std::vector<const NodeType*> served_nodes(pipeline::NodeTable nodes) {
+  std::vector<const NodeType*> served;
+  for (const NodeType* const type : nodes) {
+    // By its name: programs have `infer` in several kinds, all the same to those who write graphs.
+    if (type->name == pipeline::Infer::type.name)
+      served.push_back(&pipeline::SharedInfer::type);
+    else if (type->input.kinds != 0 && type->output.kinds != 0 && !type->joins)
+      served.push_back(type);
+  }
+  return served;
+}
+
+Result<std::unique_ptr<Stream>> Stream::make(std::string_view around, const SampleFormat& format,
+                                             pipeline::GraphOptions options) {
+  RUNNEL_TRY(check_text(around, options.nodes));
+  auto nodes = std::vector<const NodeType*>(options.nodes.begin(), options.nodes.end());
+  nodes.insert(nodes.end(), {&Samples::type, &Answers::type});
+  options.nodes = nodes;
+  options.insert_conversions = true;
+  options.note = {};
+  options.stop = nullptr;
+  options.tick = std::max<std::int64_t>(format.rate / 10, 1);
+  auto stream = std::make_unique<Stream>();
+  stream->format_ = format;
+  stream->tick_ = options.tick;
+  const std::string text = "stream rate=" + std::to_string(format.rate) +
+                           " channels=" + std::to_string(format.channels) + " ! " + std::string(around) +
+                           " ! answers";
+  RUNNEL_ASSIGN(stream->graph_, pipeline::Graph::build(text, options));
+  pipeline::Graph& graph = *stream->graph_;
+  stream->executor_ = &graph.executor();
+  stream->samples_ = find<Samples>(graph);
+  stream->answers_ = find<Answers>(graph);
+  stream->samples_->code = format.code;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (auto* const node = dynamic_cast<pipeline::SharedInfer*>(graph.stage(i).node); node != nullptr)
+      stream->models_.push_back({node, i});
+  }
+  return stream;
+}
+
+void Stream::begin(std::string_view source, std::string* to) {
+  samples_->waiting = {};
+  answers_->to = to;
+  answers_->call(source);
+  executor_->restart();
+}
+
+Together::Together() {
+  due_.reserve(kAtOnce);
+  waiting_.reserve(kAtOnce);
+}
+
+void Together::step(std::span<Turn> turns) noexcept {
+  for (std::size_t first = 0; first < turns.size(); first += kAtOnce)
+    step_some(turns.subspan(first, std::min(kAtOnce, turns.size() - first)));
+}
+
+void Together::step_some(std::span<Turn> turns) noexcept {
+  std::size_t models = 0;
+  for (Turn& turn : turns) {
+    bool done = false;
+    // A status is large; one that is ok is not copied.
+    if (const Status status = turn.stream->executor_->step(done); !status.ok()) turn.status = status;
+    models = std::max(models, turn.stream->models_.size());
+  }
+  for (std::size_t model = 0; model < models; ++model) run_models(turns, model);
+}
+
+void Together::run_models(std::span<Turn> turns, std::size_t model) noexcept {
+  waiting_.clear();
+  for (Turn& turn : turns) {
+    if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
+    pipeline::SharedInfer& node = *turn.stream->models_[model].node;
+    if (node.due()) waiting_.push_back(&node);
+  }
+  while (!waiting_.empty()) {
+    // Streams of one graph have the same model here; what another group has waits for the next round.
+    SessionGroup& group = waiting_.front()->group();
+    due_.clear();
+    for (pipeline::SharedInfer* const node : waiting_) {
+      if (&node->group() == &group) due_.push_back(node->load());
+    }
+    group.run(due_);
+    std::size_t kept = 0;
+    for (pipeline::SharedInfer* const node : waiting_) {
+      if (&node->group() == &group) node->collect();
+      if (node->due()) waiting_[kept++] = node;
+    }
+    waiting_.resize(kept);
+  }
+  for (Turn& turn : turns) {
+    if (!turn.status.ok() || model >= turn.stream->models_.size()) continue;
+    const Stream::Model& at = turn.stream->models_[model];
+    if (!at.node->has_results()) continue;
+    if (const Status status = turn.stream->executor_->deliver(at.stage); !status.ok()) turn.status = status;
+  }
+}
+
+}  // namespace runnel::serve

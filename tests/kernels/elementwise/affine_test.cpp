@@ -1,0 +1,94 @@
+#include "kernels/elementwise/affine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/arithmetic/fixed_point.h"
+
+namespace runnel::kernels {
+namespace {
+
+constexpr double kQ0 = 2147483648.0;
+
+TEST(Affine, MultipliersHold31Bits) {
+  for (const double real : {1e-9, 0.3, 0.5, 1.0, 0.999999999999, 3.7, 1e6}) {
+    const Multiplier m = multiplier_of(real);
+    EXPECT_GE(m.value, 1 << 30);
+    EXPECT_NEAR(static_cast<double>(m.value) / kQ0 * std::pow(2.0, -m.shift), real, real * 2e-9) << real;
+  }
+  EXPECT_EQ(multiplier_of(0).value, 0);
+  EXPECT_EQ(multiplier_of(1e-12).value, 0);
+  EXPECT_EQ(multiplier_of(1e30).shift, -31);  // saturates
+  EXPECT_EQ(reduced(multiplier_of(1.0).value), 1 << 30);
+  EXPECT_EQ(reduced(0x7fffffff), 0x7fff0000);
+}
+
+TEST(FixedPoint, FunctionsAreCloseToTheRealOnes) {
+  for (double a = -15.9; a < 16; a += 0.0937) {
+    const auto q4 = static_cast<std::int32_t>(std::lround(a * (1 << 27)));
+    EXPECT_NEAR(fixed::logistic(q4) / kQ0, 1 / (1 + std::exp(-a)), 3e-7) << a;
+    EXPECT_NEAR(fixed::tanh(q4) / kQ0, std::tanh(a), 3e-7) << a;
+    if (a < 0) {
+      EXPECT_NEAR(fixed::exp_of_negative(q4, 4) / kQ0, std::exp(a), 1e-6) << a;
+    }
+  }
+  EXPECT_EQ(fixed::logistic(0), 1 << 30);
+  EXPECT_EQ(fixed::tanh(0), 0);
+}
+
+TEST(Affine, TablesOfSixteenBitsAreWithinOneStepOfTheFunctions) {
+  for (int x = -32768; x < 32768; x += 37) {
+    const auto half = static_cast<std::int16_t>(x);
+    EXPECT_NEAR(sigmoid_of_int16(half, 0, 0), 32768 / (1 + std::exp(-x / 4096.0)), 1.6) << x;
+    EXPECT_NEAR(tanh_of_int16(half, 0, 0), 32768 * std::tanh(x / 4096.0), 3.1) << x;
+  }
+}
+
+TEST(Affine, RoundsHalvesAwayFromZero) {
+  EXPECT_EQ(to_integer(0.25f, 0.5f, 0), 1);
+  EXPECT_EQ(to_integer(-0.25f, 0.5f, 0), -1);
+  EXPECT_EQ(to_integer(-0.25f, 0.5f, 10), 9);
+  EXPECT_EQ(to_integer(std::nanf(""), 0.5f, 10), 10);
+}
+
+// Scale times integer, rounded to float once; also where the product is no normal number. Integers that no
+// float holds: through double.
+TEST(Affine, DequantizedValuesAreRoundedOnce) {
+  std::mt19937 random(5);
+  for (const DType type : {DType::int8, DType::uint8, DType::int16, DType::int32}) {
+    for (int exponent : {-140, -126, -60, -8, 0, 90}) {
+      const Affine x{type, std::ldexp(1.0F + static_cast<float>(random() % 8388608) * 0x1p-23F, exponent),
+                     type == DType::int32 ? 0 : 3};
+      std::vector<std::int32_t> values(500);
+      std::vector<std::byte> bytes(values.size() * size_of(type));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        std::int32_t value = static_cast<std::int32_t>(random());
+        if (type == DType::int32 && i % 2 == 0)
+          value = (1 << 24) + static_cast<std::int32_t>(i) - 250;  // on both sides of what a float holds
+        if (type == DType::int8) value = static_cast<std::int8_t>(value);
+        if (type == DType::uint8) value = static_cast<std::uint8_t>(value);
+        if (type == DType::int16) value = static_cast<std::int16_t>(value);
+        values[i] = value;
+        std::memcpy(bytes.data() + i * size_of(type), &value, size_of(type));  // little-endian
+      }
+      std::vector<float> y(values.size());
+      affine_dequantize(x, values.size(), bytes.data(), y.data());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double exact =
+            static_cast<double>(x.scale) *
+            static_cast<double>(std::int64_t{values[i]} -
+                                x.zero_point);  // what is lost beyond 53 bits is lost there too
+        ASSERT_EQ(y[i], static_cast<float>(exact))
+            << name_of(type) << ' ' << values[i] << " scale 2^" << exponent;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel::kernels

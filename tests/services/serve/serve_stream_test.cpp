@@ -1,0 +1,96 @@
+// Streams without a network: what they share, and that sharing changes nothing.
+#include <gtest/gtest.h>
+
+#include "services/serve/stream.h"
+#include "tests/services/serve/support.h"
+
+namespace runnel::serve::test {
+namespace {
+
+struct Streams {
+  explicit Streams(std::size_t count) : shared(count) {
+    options.nodes = nodes;
+    options.shared = &shared;
+  }
+  std::unique_ptr<Stream> make(const std::string& around) {
+    auto stream = Stream::make(around, {}, options);
+    EXPECT_TRUE(stream.ok()) << stream.status().text();
+    return stream.ok() ? std::move(*stream) : nullptr;
+  }
+  Digits digits;
+  pipeline::SharedSessions shared;
+  std::vector<const pipeline::NodeType*> nodes = served_nodes(pipeline::host_nodes());
+  pipeline::GraphOptions options = digits.options();
+};
+
+// The model, tables of the front end and the memory of a step exist once: what a stream has of its own is a
+// history of sound, features and decisions.
+TEST(ServeStream, SharesWhatItDoesNotChange) {
+  Streams all(50);
+  const std::string around = all.digits.around();
+  std::vector<std::unique_ptr<Stream>> streams;
+  streams.push_back(all.make(around));
+  ASSERT_NE(streams.back(), nullptr);
+  const std::size_t once = all.shared.memory_bytes();
+  EXPECT_GT(once, 50 * 10'000U) << "sessions of all streams";
+  for (int i = 1; i < 50; ++i) streams.push_back(all.make(around));
+  EXPECT_EQ(all.shared.memory_bytes(), once);
+  EXPECT_LT(streams.back()->memory_bytes(), 16'000U);
+}
+
+// Two streams in turn, whose packets have other sizes, give what each gives alone: nothing of one is left to
+// the other.
+TEST(ServeStream, GivesWhatItGivesAlone) {
+  const std::vector<std::int16_t> sounds[] = {sound(3, 1), sound(3, 2)};
+  const std::size_t packets[] = {1600, 730};
+  std::string alone[2], together[2];
+  const auto give = [](Stream& stream, const std::vector<std::int16_t>& samples, std::size_t& at,
+                       std::size_t count) {
+    const std::size_t taken = std::min(count, samples.size() - at);
+    stream.give(std::as_bytes(std::span(samples).subspan(at, taken)));
+    at += taken;
+  };
+  Together steps;
+  for (int i = 0; i < 2; ++i) {
+    Streams own(1);
+    const auto stream = own.make(own.digits.around());
+    stream->begin("a", &alone[i]);
+    for (std::size_t at = 0; at < sounds[i].size();) {
+      give(*stream, sounds[i], at, packets[i]);
+      Together::Turn turn(stream.get());
+      steps.step({&turn, 1});
+      ASSERT_TRUE(turn.status.ok());
+    }
+    ASSERT_TRUE(stream->end().ok());
+    EXPECT_NE(alone[i], "");
+  }
+  Streams both(2);
+  const std::unique_ptr<Stream> streams[] = {both.make(both.digits.around()),
+                                             both.make(both.digits.around())};
+  std::size_t at[2] = {};
+  for (int i = 0; i < 2; ++i) streams[i]->begin("a", &together[i]);
+  while (at[0] < sounds[0].size() || at[1] < sounds[1].size()) {
+    Together::Turn turns[] = {Together::Turn(streams[0].get()), Together::Turn(streams[1].get())};
+    for (int i = 0; i < 2; ++i) give(*streams[i], sounds[i], at[i], packets[i]);
+    steps.step(turns);
+    for (const Together::Turn& turn : turns) ASSERT_TRUE(turn.status.ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(streams[i]->end().ok());
+    EXPECT_EQ(together[i], alone[i]);
+  }
+}
+
+// Buffers for formats of any number take memory for few sizes.
+TEST(ServeStream, SharedBuffersAreFew) {
+  pipeline::SharedSessions shared(1);
+  std::byte* const first = shared.buffer(0, 1000);
+  EXPECT_NE(first, nullptr);
+  EXPECT_EQ(shared.buffer(0, 1024), first);
+  EXPECT_NE(shared.buffer(1, 1000), first);
+  for (std::size_t bytes = 1; bytes <= 1 << 16; bytes += 7) EXPECT_NE(shared.buffer(0, bytes), nullptr);
+  EXPECT_LT(shared.memory_bytes(), 1U << 18);
+}
+
+}  // namespace
+}  // namespace runnel::serve::test
