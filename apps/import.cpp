@@ -92,8 +92,8 @@ Status run_import(const ImportCall& call) {
       return Status(Code::unsupported) << call.input << ": usage stream, but the model cannot be streamed";
     say(call.input + ": written for whole clips only");
   }
-  const fb::Usage used = graph.pipeline.usage;
-  if (used == fb::Usage::step) say(call.input + ": written for steps: it keeps its state from run to run");
+  const UsageKind used = graph.pipeline.usage;
+  if (used == UsageKind::step) say(call.input + ": written for steps: it keeps its state from run to run");
   std::vector<std::byte> bytes = std::move(written->bytes);
   if (call.encrypt) {
     RUNNEL_ASSIGN(bytes, encrypt_model(bytes, *options.key));

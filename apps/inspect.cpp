@@ -121,9 +121,9 @@ double frame_macs(const ModelDescription& about, const ModelUsage& usage) {
 std::string usage_text(const ModelUsage& usage) {
   const std::string name(name_of(usage.kind));
   switch (usage.kind) {
-    case fb::Usage::stream:
+    case UsageKind::stream:
       return name;
-    case fb::Usage::step: {
+    case UsageKind::step: {
       std::string text =
           fmt::format("{} of {} new frames of {} values", name, usage.advance, usage.frame_values);
       if (usage.context > 0) text += fmt::format(", behind {} of the past", usage.context);
@@ -131,10 +131,10 @@ std::string usage_text(const ModelUsage& usage) {
         text += fmt::format(", {} states from outputs to inputs", usage.pairs->size());
       return text;
     }
-    case fb::Usage::window:
+    case UsageKind::window:
       return fmt::format("{} of {} frames of {} values, every {}", name, usage.frames, usage.frame_values,
                          usage.advance);
-    case fb::Usage::whole:
+    case UsageKind::whole:
       break;
   }
   return fmt::format("{} clip of {} frames of {} values", name, usage.frames, usage.frame_values);
@@ -147,7 +147,7 @@ void print_run(const ModelDescription& about, const Model& model, double frame_m
     fmt::print("not streamed\n  {} multiply-adds per run\n", about.macs);
     return;
   }
-  if (usage->kind == fb::Usage::whole) {
+  if (usage->kind == UsageKind::whole) {
     fmt::print("run once for each clip\n  {} multiply-adds per clip\n", about.macs);
     return;
   }
@@ -177,7 +177,7 @@ void print_table(const ModelDescription& about, const Model& model, double frame
     if (const auto usage = usage_of(model); usage.ok())
       fmt::print("  usage      {}\n", usage_text(*usage));
     else
-      fmt::print("  usage      {}: {}\n", runnel::name_of(pipeline->usage()), usage.status().text());
+      fmt::print("  usage      {}: {}\n", runnel::name_of(native(pipeline->usage())), usage.status().text());
     if (pipeline->front_end() != nullptr) fmt::print("  front end  {}\n", pipeline->front_end()->str());
     if (pipeline->decision() != nullptr) fmt::print("  decision   {}\n", pipeline->decision()->str());
     if (pipeline->labels() != nullptr && pipeline->labels()->size() > 0) {

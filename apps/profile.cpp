@@ -75,7 +75,7 @@ void print_memory(const Profile& profile) {
 // "one run of 4 frames", "one step of 3 frames": what a run takes.
 std::string run_text(const Profile& profile, const Model& model) {
   if (profile.mode == RunMode::stream) return fmt::format("one run of {} frames", profile.block);
-  if (const auto usage = usage_of(model); usage.ok() && usage->kind == fb::Usage::step)
+  if (const auto usage = usage_of(model); usage.ok() && usage->kind == UsageKind::step)
     return fmt::format("one step of {} frames", usage->advance);
   return profile.block > 0 ? fmt::format("one clip of {} frames", profile.block) : "one clip";
 }

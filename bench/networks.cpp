@@ -66,12 +66,12 @@ class Builder {
     compiler::Node node;
     node.name = name;
     node.inputs = {x, add(std::move(weights)), add(std::move(bias))};
-    const fb::Activation activation_of = layer.relu ? fb::Activation::relu : fb::Activation::none;
+    const Activation activation_of = layer.relu ? Activation::relu : Activation::none;
     if (dense) {
-      node.code = fb::OpCode::fully_connected;
+      node.code = OpCode::fully_connected;
       node.options = compiler::FullyConnectedOptions{activation_of};
     } else {
-      node.code = fb::OpCode::conv;
+      node.code = OpCode::conv;
       compiler::ConvOptions options;
       options.stride_height = options.stride_width = layer.stride;
       options.dilation_width = layer.dilation;
@@ -87,18 +87,18 @@ class Builder {
   }
   TensorId add_relu(const std::string& name, TensorId a, TensorId b, std::vector<std::int32_t> shape) {
     return output({name,
-                   fb::OpCode::add,
+                   OpCode::add,
                    1,
                    {a, b},
                    {},
-                   compiler::BinaryOptions{fb::Activation::relu},
+                   compiler::BinaryOptions{Activation::relu},
                    kernels::Rounding::half_up},
                   std::move(shape));
   }
   TensorId mean(const std::string& name, TensorId x, std::vector<std::int32_t> shape) {
     compiler::PoolOptions options;
     options.global = true;
-    return output({name, fb::OpCode::average_pool, 1, {x}, {}, options, kernels::Rounding::half_up},
+    return output({name, OpCode::average_pool, 1, {x}, {}, options, kernels::Rounding::half_up},
                   std::move(shape));
   }
   Graph finish(TensorId y) {

@@ -8,8 +8,8 @@ Result<std::unique_ptr<StackKernels>> StackKernels::make(const Model& model, Isa
   auto stack = std::make_unique<StackKernels>();
   stack->made_.resize(static_cast<std::size_t>(model.tensor_count()));
   for (int op = 0; op < model.operator_count(); ++op) {
-    if (model.op(op).code() == fb::OpCode::conv) RUNNEL_TRY(stack->add(model, op, isa));
-    if (model.op(op).code() == fb::OpCode::requantize && model.op(op).version() == 1)
+    if (code_of(model.op(op)) == OpCode::conv) RUNNEL_TRY(stack->add(model, op, isa));
+    if (code_of(model.op(op)) == OpCode::requantize && model.op(op).version() == 1)
       RUNNEL_TRY(stack->add_requantization(model, op, isa));
   }
   if (stack->layers_.empty()) return Status(Code::unsupported) << "a network without convolutions";
@@ -70,16 +70,16 @@ Status StackKernels::add(const Model& model, int op, Isa isa) {
   spec.requant.shift = layer->shift.data();
   spec.requant.count = static_cast<std::int32_t>(layer->shift.size());
   spec.requant.rounding = static_cast<kernels::Rounding>(node.rounding());
-  spec.requant.low = options.activation() == fb::Activation::relu ? 0 : -128;
+  spec.requant.low = native(options.activation()) == Activation::relu ? 0 : -128;
   int out = node.outputs()->Get(0);
-  if (op + 1 < model.operator_count() && model.op(op + 1).code() == fb::OpCode::add) {
+  if (op + 1 < model.operator_count() && code_of(model.op(op + 1)) == OpCode::add) {
     const fb::Operator& sum = model.op(op + 1);
     const int a = sum.inputs()->Get(0), b = sum.inputs()->Get(1), other = a == out ? b : a;
     if ((a == out || b == out) && model.tensor(other).exponent() == y.exponent() &&
         model.tensor(sum.outputs()->Get(0)).exponent() == y.exponent()) {
       spec.add = true;
       spec.sum_low = sum.options_as_BinaryOptions() != nullptr &&
-                             sum.options_as_BinaryOptions()->activation() == fb::Activation::relu
+                             native(sum.options_as_BinaryOptions()->activation()) == Activation::relu
                          ? 0
                          : -128;
       layer->addend = values(other, static_cast<std::size_t>(spec.out_channels));

@@ -64,7 +64,7 @@ void range_of(const Graph& graph, TensorId id, double& low, double& high) {
   high = 1;
   if (held(graph.tensors[static_cast<std::size_t>(id)])) return;
   for (const Node& node : graph.nodes) {
-    if (node.code == fb::OpCode::quantize && node.inputs[0] == id &&
+    if (node.code == OpCode::quantize && node.inputs[0] == id &&
         held(graph.tensors[static_cast<std::size_t>(node.outputs[0])]))
       return;
   }

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxFailure = 160;
 char last_failure[kMaxFailure] = "";
 
-runnel_code code_of(Code code) noexcept {
+runnel_code c_code(Code code) noexcept {
   switch (code) {
     case Code::ok:
       return RUNNEL_OK;
@@ -70,7 +70,7 @@ runnel_code fail(runnel_code code, std::string_view text) noexcept {
 }
 
 runnel_code fail(const Status& status) noexcept {
-  return status.ok() ? RUNNEL_OK : fail(code_of(status.code()), status.text());
+  return status.ok() ? RUNNEL_OK : fail(c_code(status.code()), status.text());
 }
 
 Target this_target() noexcept {

@@ -106,10 +106,10 @@ Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition delegate_v1{fb::OpCode::delegate, 1,     "delegate", check_delegate,
-                                     stream_delegate,      refuse};
-const OperatorDefinition delegate_described{
-    fb::OpCode::delegate, 1, "delegate", check_delegate, stream_delegate, prepare_described};
+const OperatorDefinition delegate_v1{OpCode::delegate, 1,     "delegate", check_delegate,
+                                     stream_delegate,  refuse};
+const OperatorDefinition delegate_described{OpCode::delegate, 1, "delegate", check_delegate, stream_delegate,
+                                            prepare_described};
 
 }  // namespace ops
 }  // namespace runnel

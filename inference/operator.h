@@ -95,7 +95,7 @@ struct AbsorbedSum {
   std::int32_t addend = -1;     // tensor; -1: there is no such sum
   std::int64_t back_bytes = 0;  // the addend is read this far in front of its block
   std::int32_t output = -1;     // tensor that is written instead of the operator's own output
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
 };
 
 // What an operator may use while it prepares.
@@ -170,7 +170,7 @@ struct OperatorDefinition {
   // `custom`: an operator of the application, found by name and version (inference/custom.h). `delegate`: a
   // back end, found by its kind as name (inference/delegate.h); the name "delegate" stands for all kinds that
   // no other definition names.
-  fb::OpCode code = fb::OpCode::none;
+  OpCode code = OpCode::none;
   std::uint8_t version = 1;
   std::string_view name;
   // Everything that can be wrong with an operator of a file: number and types of operands, options, and that

@@ -5,22 +5,22 @@ namespace runnel {
 
 std::string_view operator_type(const fb::Operator& op) noexcept {
   const flatbuffers::String* name = nullptr;
-  if (op.code() == fb::OpCode::custom)
+  if (code_of(op) == OpCode::custom)
     name = op.options_as_CustomOptions()->name();
-  else if (op.code() == fb::OpCode::delegate)
+  else if (code_of(op) == OpCode::delegate)
     name = op.options_as_DelegateOptions()->kind();
   else
-    return fb::EnumNameOpCode(op.code());
+    return name_of(code_of(op));
   return {name->c_str(), name->size()};
 }
 
 const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator& op) noexcept {
-  const bool named = op.code() == fb::OpCode::custom || op.code() == fb::OpCode::delegate;
+  const bool named = code_of(op) == OpCode::custom || code_of(op) == OpCode::delegate;
   const OperatorDefinition* any = nullptr;
   for (const OperatorDefinition* definition : table) {
-    if (definition->code != op.code() || definition->version != op.version()) continue;
+    if (definition->code != code_of(op) || definition->version != op.version()) continue;
     if (!named || definition->name == operator_type(op)) return definition;
-    if (op.code() == fb::OpCode::delegate && definition->name == "delegate") any = definition;
+    if (code_of(op) == OpCode::delegate && definition->name == "delegate") any = definition;
   }
   return any;
 }
@@ -32,13 +32,13 @@ Status missing_operators(const Model& model, OperatorTable table) noexcept {
     const fb::Operator& op = model.op(i);
     if (find_operator(table, op) != nullptr) continue;
     missing << (count++ == 0 ? "" : ", ")
-            << (op.code() == fb::OpCode::custom     ? "custom "
-                : op.code() == fb::OpCode::delegate ? "delegate "
-                                                    : "");
+            << (code_of(op) == OpCode::custom     ? "custom "
+                : code_of(op) == OpCode::delegate ? "delegate "
+                                                  : "");
     if (const std::string_view name = operator_type(op); !name.empty())
       missing << name;
     else
-      missing << "number " << static_cast<int>(op.code());
+      missing << "number " << static_cast<int>(code_of(op));
     missing << " version " << op.version();
     if (const std::string_view name = model.operator_name(i); !name.empty()) missing << " '" << name << '\'';
   }

@@ -79,7 +79,7 @@ class Preparation final : public PrepareContext {
     const int position = sum.inputs()->Get(0) == op().outputs()->Get(0) ? 1 : 0;
     return {sum.inputs()->Get(static_cast<std::uint32_t>(position)),
             window_of(current_ + 1, position).back_bytes, sum.outputs()->Get(0),
-            sum.options_as_BinaryOptions()->activation()};
+            native(sum.options_as_BinaryOptions()->activation())};
   }
   void request_scratch(std::size_t bytes) noexcept override {
     out_.scratch_bytes = std::max(out_.scratch_bytes, bytes);
@@ -105,8 +105,8 @@ class Preparation final : public PrepareContext {
  private:
   // Their own check makes sure that they have options.
   [[nodiscard]] bool is_variable(int op) const noexcept {
-    return model_.op(op).code() == fb::OpCode::read_variable ||
-           model_.op(op).code() == fb::OpCode::assign_variable;
+    return code_of(model_.op(op)) == OpCode::read_variable ||
+           code_of(model_.op(op)) == OpCode::assign_variable;
   }
 
   [[nodiscard]] std::span<Placement> placements() const noexcept {

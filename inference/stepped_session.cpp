@@ -116,7 +116,7 @@ void SteppedSession::place_input() noexcept {
 
 void SteppedSession::run() noexcept {
   const Model& model = session_.prepared().model();
-  if (usage_.kind != fb::Usage::step) session_.reset();
+  if (usage_.kind != UsageKind::step) session_.reset();
   place_input();
   for_each_pair(usage_, model, [&](const fb::StatePair& pair, const TensorView& input, std::size_t offset) {
     std::memcpy(session_.input(position_of(model, pair.input())).data(), states_ + offset, input.bytes());
@@ -127,7 +127,7 @@ void SteppedSession::run() noexcept {
   });
   ran_ = true;
   fresh_ = 0;
-  over_ = usage_.kind == fb::Usage::whole;
+  over_ = usage_.kind == UsageKind::whole;
   filled_ = std::max<std::int64_t>(usage_.frames - usage_.advance, 0);
   skip_ = std::max<std::int64_t>(usage_.advance - usage_.frames, 0);
   std::memmove(kept_, kept_ + static_cast<std::size_t>(usage_.frames - filled_) * frame_bytes_,
@@ -135,7 +135,7 @@ void SteppedSession::run() noexcept {
 }
 
 void SteppedSession::finish() noexcept {
-  if (fresh_ == 0 || over_ || (ran_ && usage_.kind != fb::Usage::step)) return;
+  if (fresh_ == 0 || over_ || (ran_ && usage_.kind != UsageKind::step)) return;
   zero(input_, room(), wanted() * usage_.frame_values);
   filled_ = usage_.frames;
 }

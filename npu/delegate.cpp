@@ -250,7 +250,7 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition ethos_u_v1{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
+const OperatorDefinition ethos_u_v1{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
                                     prepare_segment};
 
 const Status& last_run() noexcept { return the_status(); }

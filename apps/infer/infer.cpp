@@ -124,7 +124,7 @@ Status run_loaded(const InferCall& call, const std::shared_ptr<const OwnedModel>
   if (const auto stored = usage_of(model); stored.ok()) usage = *stored;
   for (std::uint32_t k = 0; call.states.empty() && usage.pairs != nullptr && k < usage.pairs->size(); ++k)
     states[usage.pairs->Get(k)->output()] = usage.pairs->Get(k)->input();
-  const bool by_usage = (usage.kind == fb::Usage::step || usage.kind == fb::Usage::window) &&
+  const bool by_usage = (usage.kind == UsageKind::step || usage.kind == UsageKind::window) &&
                         usage.time_axis >= 0 && !call.sequence && call.chunk == 0;
   const int streamed_input = by_usage ? model.inputs()[static_cast<std::size_t>(usage.input)] : -1;
 

@@ -161,7 +161,7 @@ Status run_sim(const SimCall& call) {
   const auto use_simulator = [&](InferCall& changed, const Model& model) -> Status {
     bool any = false;
     for (int i = 0; i < model.operator_count(); ++i)
-      any = any || (model.op(i).code() == fb::OpCode::delegate &&
+      any = any || (code_of(model.op(i)) == OpCode::delegate &&
                     DelegateSegment(model, model.op(i)).kind() == "ethos-u");
     if (!any) return Status(Code::invalid_data) << call.model << ": no operator is computed by an Ethos-U";
     npu::SegmentObserver observer;

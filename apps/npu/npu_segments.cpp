@@ -27,7 +27,7 @@ Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags&
   const Model& model = out.model->model();
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
-    if (op.code() != fb::OpCode::delegate || DelegateSegment(model, op).kind() != "ethos-u") continue;
+    if (code_of(op) != OpCode::delegate || DelegateSegment(model, op).kind() != "ethos-u") continue;
     const std::string name = "operator " + std::to_string(i);
     auto segment = npu::read_segment(model, op);
     if (!segment.ok()) return segment.status().at(path + ": " + name);

@@ -167,22 +167,22 @@ Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, c
   const TensorView y = ops::output(prepared.model(), op);
   const bool integers = y.dtype == DType::int8 || y.dtype == DType::int16;
   const Status none = Status(Code::unsupported) << "no compiled form for " << name_of(y.dtype);
-  switch (op.code()) {
-    case fb::OpCode::conv:
-    case fb::OpCode::fully_connected:
+  switch (code_of(op)) {
+    case OpCode::conv:
+    case OpCode::fully_connected:
       if (!integers || (op.version() != 1 && op.version() != 4)) return none;
       return compile_conv(prepared, op, static_cast<const ops::BoundConv&>(bound), tensors, pool);
-    case fb::OpCode::add:
-    case fb::OpCode::sub:
-    case fb::OpCode::mul:
-    case fb::OpCode::max:
-    case fb::OpCode::min:
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::mul:
+    case OpCode::max:
+    case OpCode::min:
       if (!integers || op.version() > 2) return none;
       return compile_binary(static_cast<const ops::BoundBinary&>(bound), tensors);
-    case fb::OpCode::transpose:
+    case OpCode::transpose:
       if (!bound.keeps_bytes) return Status(Code::unsupported, "elements in another order");
       [[fallthrough]];
-    case fb::OpCode::reshape:
+    case OpCode::reshape:
       return compile_copy(static_cast<const ops::BoundCopy&>(bound), tensors);
     default:
       return none;

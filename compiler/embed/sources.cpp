@@ -220,10 +220,10 @@ Result<std::vector<std::string>> operator_symbols(const Model& model) {
     const fb::Operator& op = model.op(i);
     const std::string_view type = operator_type(op);
     if (type.empty())
-      return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(op.code())
+      return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(code_of(op))
                                        << ", which this version does not know";
-    std::string name = op.code() == fb::OpCode::delegate ? std::string("delegate") : std::string(type);
-    if (op.code() == fb::OpCode::custom) name = "custom_" + name;
+    std::string name = code_of(op) == OpCode::delegate ? std::string("delegate") : std::string(type);
+    if (code_of(op) == OpCode::custom) name = "custom_" + name;
     for (char& letter : name) {
       if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
     }

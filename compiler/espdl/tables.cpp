@@ -10,24 +10,24 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-constexpr std::pair<std::string_view, fb::OpCode> kFunctions[] = {{"Sigmoid", fb::OpCode::sigmoid},
-                                                                  {"Tanh", fb::OpCode::tanh},
-                                                                  {"Swish", fb::OpCode::swish},
-                                                                  {"HardSwish", fb::OpCode::hard_swish},
-                                                                  {"HardSigmoid", fb::OpCode::hard_sigmoid},
-                                                                  {"Gelu", fb::OpCode::gelu},
-                                                                  {"Elu", fb::OpCode::elu},
-                                                                  {"LeakyRelu", fb::OpCode::leaky_relu},
-                                                                  {"Exp", fb::OpCode::exp},
-                                                                  {"Log", fb::OpCode::log},
-                                                                  {"Sqrt", fb::OpCode::sqrt},
-                                                                  {"Neg", fb::OpCode::neg},
-                                                                  {"Abs", fb::OpCode::abs},
-                                                                  {"Mish", fb::OpCode::mish},
-                                                                  {"Erf", fb::OpCode::erf},
-                                                                  {"Softplus", fb::OpCode::softplus}};
+constexpr std::pair<std::string_view, OpCode> kFunctions[] = {{"Sigmoid", OpCode::sigmoid},
+                                                              {"Tanh", OpCode::tanh},
+                                                              {"Swish", OpCode::swish},
+                                                              {"HardSwish", OpCode::hard_swish},
+                                                              {"HardSigmoid", OpCode::hard_sigmoid},
+                                                              {"Gelu", OpCode::gelu},
+                                                              {"Elu", OpCode::elu},
+                                                              {"LeakyRelu", OpCode::leaky_relu},
+                                                              {"Exp", OpCode::exp},
+                                                              {"Log", OpCode::log},
+                                                              {"Sqrt", OpCode::sqrt},
+                                                              {"Neg", OpCode::neg},
+                                                              {"Abs", OpCode::abs},
+                                                              {"Mish", OpCode::mish},
+                                                              {"Erf", OpCode::erf},
+                                                              {"Softplus", OpCode::softplus}};
 
-const std::pair<std::string_view, fb::OpCode>* find(std::string_view op) {
+const std::pair<std::string_view, OpCode>* find(std::string_view op) {
   return std::find_if(std::begin(kFunctions), std::end(kFunctions),
                       [&](const auto& entry) { return entry.first == op; });
 }
@@ -36,7 +36,7 @@ const std::pair<std::string_view, fb::OpCode>* find(std::string_view op) {
 
 bool is_function(std::string_view op) { return find(op) != std::end(kFunctions); }
 
-std::string_view function_named(fb::OpCode code) {
+std::string_view function_named(OpCode code) {
   const auto* const found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                          [&](const auto& entry) { return entry.second == code; });
   return found == std::end(kFunctions) ? std::string_view() : found->first;
@@ -49,7 +49,7 @@ Result<FunctionCode> function_of(const Node& node) {
   FunctionCode out{found->second, {}};
   FunctionOptions options;
   switch (out.code) {
-    case fb::OpCode::gelu: {
+    case OpCode::gelu: {
       RUNNEL_ASSIGN(const std::string variant, node.text("approximate", "none"));
       if (variant != "none" && variant != "tanh")
         return Builder::fail(node, Code::unsupported)
@@ -57,14 +57,14 @@ Result<FunctionCode> function_of(const Node& node) {
       options.tanh_form = variant == "tanh";
       break;
     }
-    case fb::OpCode::hard_sigmoid: {
+    case OpCode::hard_sigmoid: {
       RUNNEL_ASSIGN(options.alpha, node.number("alpha", 0.2f));
       RUNNEL_ASSIGN(options.beta, node.number("beta", 0.5f));
       break;
     }
-    case fb::OpCode::elu:
-    case fb::OpCode::leaky_relu: {
-      RUNNEL_ASSIGN(options.alpha, node.number("alpha", out.code == fb::OpCode::elu ? 1.0f : 0.01f));
+    case OpCode::elu:
+    case OpCode::leaky_relu: {
+      RUNNEL_ASSIGN(options.alpha, node.number("alpha", out.code == OpCode::elu ? 1.0f : 0.01f));
       break;
     }
     default:

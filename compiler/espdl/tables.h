@@ -14,10 +14,10 @@ namespace runnel::compiler::espdl_source {
 bool is_function(std::string_view op);
 
 // Its name in a file; empty for operators that are no functions.
-std::string_view function_named(fb::OpCode code);
+std::string_view function_named(OpCode code);
 
 struct FunctionCode {
-  fb::OpCode code = fb::OpCode::none;
+  OpCode code = OpCode::none;
   Options options;
 };
 // Errors: invalid_data for attributes of the wrong type, unsupported for unknown variants.

@@ -151,7 +151,7 @@ Status apply_manifest(const WakeWordManifest& manifest, Graph& graph) {
     return Status(Code::mismatch) << "manifest: output \"" << out.name << "\" has " << values
                                   << " values, expected one probability";
   PipelineSettings& settings = graph.pipeline;
-  settings.usage = fb::Usage::step;
+  settings.usage = UsageKind::step;
   settings.step = in.shape[1];
   settings.sample_rate = 16000;
   settings.front_end =

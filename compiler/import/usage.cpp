@@ -7,15 +7,15 @@
 namespace runnel::compiler {
 namespace {
 
-Result<fb::Usage> parse_usage(const UsageOptions& options, fb::Usage imported) {
-  for (const fb::Usage usage : {fb::Usage::stream, fb::Usage::step, fb::Usage::window, fb::Usage::whole}) {
+Result<UsageKind> parse_usage(const UsageOptions& options, UsageKind imported) {
+  for (const UsageKind usage : {UsageKind::stream, UsageKind::step, UsageKind::window, UsageKind::whole}) {
     if (options.usage == name_of(usage)) return usage;
   }
   if (!options.usage.empty())
     return Status(Code::invalid_argument)
            << "usage \"" << options.usage << "\", expected stream, step, window or whole";
-  if (options.step || options.context || !options.states.empty()) return fb::Usage::step;
-  return options.window || options.hop ? fb::Usage::window : imported;
+  if (options.step || options.context || !options.states.empty()) return UsageKind::step;
+  return options.window || options.hop ? UsageKind::window : imported;
 }
 
 Result<TensorId> find_port(const Graph& graph, const std::vector<TensorId>& ports, const std::string& name,
@@ -29,16 +29,16 @@ Result<TensorId> find_port(const Graph& graph, const std::vector<TensorId>& port
   return Status(Code::not_found) << "state: no " << what << " \"" << name << "\"; the model has " << known;
 }
 
-Status check_numbers(const UsageOptions& options, fb::Usage usage) {
+Status check_numbers(const UsageOptions& options, UsageKind usage) {
   const struct {
     std::string_view name;
     const std::optional<int>& value;
     bool allowed;
     int least;
-  } numbers[] = {{"window", options.window, usage == fb::Usage::window || usage == fb::Usage::whole, 1},
-                 {"hop", options.hop, usage == fb::Usage::window, 1},
-                 {"step", options.step, usage == fb::Usage::step, 1},
-                 {"context", options.context, usage == fb::Usage::step, 0}};
+  } numbers[] = {{"window", options.window, usage == UsageKind::window || usage == UsageKind::whole, 1},
+                 {"hop", options.hop, usage == UsageKind::window, 1},
+                 {"step", options.step, usage == UsageKind::step, 1},
+                 {"context", options.context, usage == UsageKind::step, 0}};
   for (const auto& number : numbers) {
     if (!number.value) continue;
     if (!number.allowed)
@@ -55,14 +55,14 @@ Status check_numbers(const UsageOptions& options, fb::Usage usage) {
 
 Status apply_usage(const UsageOptions& options, Graph& graph) {
   if (!options.given()) return {};
-  const fb::Usage imported = graph.pipeline.usage;
-  RUNNEL_ASSIGN(const fb::Usage usage, parse_usage(options, imported));
+  const UsageKind imported = graph.pipeline.usage;
+  RUNNEL_ASSIGN(const UsageKind usage, parse_usage(options, imported));
   RUNNEL_TRY(check_numbers(options, usage));
-  if (usage == fb::Usage::stream && imported == fb::Usage::step) {
+  if (usage == UsageKind::stream && imported == UsageKind::step) {
     return Status(Code::invalid_argument,
                   "usage stream: the model keeps its state from run to run, expected usage step");
   }
-  if (!options.states.empty() && usage != fb::Usage::step)
+  if (!options.states.empty() && usage != UsageKind::step)
     return Status(Code::invalid_argument) << "state has no meaning for usage " << name_of(usage);
   PipelineSettings& settings = graph.pipeline;
   settings.usage = usage;
@@ -81,8 +81,8 @@ Status apply_usage(const UsageOptions& options, Graph& graph) {
 
 Result<WrittenModel> write_for_use(Graph& graph, const WriteOptions& options) {
   RUNNEL_ASSIGN(WrittenModel written, write_model(graph, options));
-  if (!written.refusals.empty() && graph.pipeline.usage == fb::Usage::stream) {
-    graph.pipeline.usage = fb::Usage::whole;
+  if (!written.refusals.empty() && graph.pipeline.usage == UsageKind::stream) {
+    graph.pipeline.usage = UsageKind::whole;
     const std::vector<std::string> refusals = std::move(written.refusals);
     RUNNEL_ASSIGN(written, write_model(graph, options));
     written.refusals = refusals;

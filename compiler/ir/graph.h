@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "inference/model/model_generated.h"
+#include "inference/op_code.h"
 #include "kernels/arithmetic/requantize.h"
 
 namespace runnel::compiler {
@@ -37,13 +37,13 @@ struct ConvOptions {
   int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   int pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   int groups = 1;
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
 };
 struct FullyConnectedOptions {
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
 };
 struct BinaryOptions {
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
 };
 struct PoolOptions {
   int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1, dilation_height = 1,
@@ -69,7 +69,7 @@ struct AxisOptions {
 };
 struct PadOptions {
   std::vector<std::int32_t> before, after;
-  fb::PadMode mode = fb::PadMode::zero;
+  PadMode mode = PadMode::zero;
   int value = 0;
   float real_value = 0;
 };
@@ -88,7 +88,7 @@ struct TopKOptions {
 
 // ---- recurrence, normalization, rearrangement
 struct RecurrentOptions {
-  fb::Direction direction = fb::Direction::forward;
+  Direction direction = Direction::forward;
   int gate_exponent = 0;
   int outputs = 1;
 };
@@ -98,15 +98,15 @@ struct NormOptions {
   int p = 2;
 };
 struct ResizeOptions {
-  fb::ResizeMode mode = fb::ResizeMode::nearest;
-  fb::ResizeCoordinates coordinates = fb::ResizeCoordinates::asymmetric;
+  ResizeMode mode = ResizeMode::nearest;
+  ResizeCoordinates coordinates = ResizeCoordinates::asymmetric;
 };
 struct BlockOptions {
   int size = 1;
   bool channel_major = false;
 };
 struct ScatterOptions {
-  fb::ScatterReduction reduction = fb::ScatterReduction::none;
+  ScatterReduction reduction = ScatterReduction::none;
 };
 struct ReverseOptions {
   int time_axis = 0, batch_axis = 0;
@@ -121,7 +121,7 @@ struct TransposedConvOptions {
   int stride_height = 1, stride_width = 1, dilation_height = 1, dilation_width = 1;
   int crop_top = 0, crop_left = 0, crop_bottom = 0, crop_right = 0;
   int groups = 1;
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
 };
 
 struct SequenceLstmOptions {
@@ -131,7 +131,7 @@ struct SequenceLstmOptions {
 };
 struct SvdfOptions {
   int rank = 1;
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
   DType state_dtype = DType::none;
   float state_scale = 0;
   int state_zero_point = 0;
@@ -171,7 +171,7 @@ using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions,
 
 struct Node {
   std::string name;
-  fb::OpCode code = fb::OpCode::none;
+  OpCode code = OpCode::none;
   int version = 1;
   std::vector<TensorId> inputs, outputs;  // kAbsent: optional input that is not there
   Options options;
@@ -189,7 +189,7 @@ struct VectorCase {
 
 // What stands around the model: fields of fb::Pipeline.
 struct PipelineSettings {
-  fb::Usage usage = fb::Usage::stream;
+  UsageKind usage = UsageKind::stream;
   int sample_rate = 0;
   std::string front_end, decision;
   std::vector<std::string> labels;

@@ -38,7 +38,7 @@ TensorId GraphEditor::transpose(TensorId x, const std::vector<std::uint8_t>& per
                                 TensorId to) {
   std::vector<std::uint8_t> whole = perm;
   for (const Node& node : graph_.nodes) {
-    if (node.code != fb::OpCode::transpose || node.outputs[0] != x) continue;
+    if (node.code != OpCode::transpose || node.outputs[0] != x) continue;
     const auto& first = std::get<TransposeOptions>(node.options).perm;
     const Tensor &from = tensor(node.inputs[0]), &made = tensor(x);
     if (from.exponents != made.exponents || from.scales != made.scales ||
@@ -54,7 +54,7 @@ TensorId GraphEditor::transpose(TensorId x, const std::vector<std::uint8_t>& per
   const TensorId y = to != kAbsent ? to : like(x, dims, "/turned");
   Node node;
   node.name = origin.name + "/turn";
-  node.code = fb::OpCode::transpose;
+  node.code = OpCode::transpose;
   node.inputs = {x};
   node.outputs = {y};
   node.options = TransposeOptions{std::move(whole)};
@@ -68,7 +68,7 @@ TensorId GraphEditor::reshape(TensorId x, std::vector<std::int32_t> dims, const 
   const TensorId y = to != kAbsent ? to : like(x, std::move(dims), "/shaped");
   Node node;
   node.name = origin.name + "/shape";
-  node.code = fb::OpCode::reshape;
+  node.code = OpCode::reshape;
   node.inputs = {x};
   node.outputs = {y};
   node.rounding = origin.rounding;

@@ -62,7 +62,7 @@ Window padded(const From& o) {
 ConvOptions from(const fb::ConvOptions& o) {
   auto out = padded<ConvOptions>(o);
   out.groups = o.groups();
-  out.activation = o.activation();
+  out.activation = native(o.activation());
   return out;
 }
 PoolOptions from(const fb::PoolOptions& o) {
@@ -80,11 +80,12 @@ TransposedConvOptions from(const fb::TransposedConvOptions& o) {
   out.crop_bottom = o.crop_bottom();
   out.crop_right = o.crop_right();
   out.groups = o.groups();
-  out.activation = o.activation();
+  out.activation = native(o.activation());
   return out;
 }
 PadOptions from(const fb::PadOptions& o) {
-  return {list<std::int32_t>(o.before()), list<std::int32_t>(o.after()), o.mode(), o.value(), o.real_value()};
+  return {list<std::int32_t>(o.before()), list<std::int32_t>(o.after()), native(o.mode()), o.value(),
+          o.real_value()};
 }
 AttentionOptions from(const fb::AttentionOptions& o) {
   return {o.left(),           o.right(),           o.chunk(),           o.score_exponent(), o.scale(),
@@ -98,9 +99,9 @@ Options options_of(const fb::Operator& op) {
     case fb::Options::ConvOptions:
       return from(*op.options_as_ConvOptions());
     case fb::Options::FullyConnectedOptions:
-      return FullyConnectedOptions{op.options_as_FullyConnectedOptions()->activation()};
+      return FullyConnectedOptions{native(op.options_as_FullyConnectedOptions()->activation())};
     case fb::Options::BinaryOptions:
-      return BinaryOptions{op.options_as_BinaryOptions()->activation()};
+      return BinaryOptions{native(op.options_as_BinaryOptions()->activation())};
     case fb::Options::PoolOptions:
       return from(*op.options_as_PoolOptions());
     case fb::Options::LutOptions:
@@ -131,20 +132,20 @@ Options options_of(const fb::Operator& op) {
       return TopKOptions{op.options_as_TopKOptions()->axis(), op.options_as_TopKOptions()->smallest()};
     case fb::Options::RecurrentOptions: {
       const auto& o = *op.options_as_RecurrentOptions();
-      return RecurrentOptions{o.direction(), o.gate_exponent(), o.outputs()};
+      return RecurrentOptions{native(o.direction()), o.gate_exponent(), o.outputs()};
     }
     case fb::Options::NormOptions: {
       const auto& o = *op.options_as_NormOptions();
       return NormOptions{o.axis(), o.epsilon(), o.p()};
     }
     case fb::Options::ResizeOptions:
-      return ResizeOptions{op.options_as_ResizeOptions()->mode(),
-                           op.options_as_ResizeOptions()->coordinates()};
+      return ResizeOptions{native(op.options_as_ResizeOptions()->mode()),
+                           native(op.options_as_ResizeOptions()->coordinates())};
     case fb::Options::BlockOptions:
       return BlockOptions{op.options_as_BlockOptions()->size(),
                           op.options_as_BlockOptions()->channel_major()};
     case fb::Options::ScatterOptions:
-      return ScatterOptions{op.options_as_ScatterOptions()->reduction()};
+      return ScatterOptions{native(op.options_as_ScatterOptions()->reduction())};
     case fb::Options::ReverseOptions:
       return ReverseOptions{op.options_as_ReverseOptions()->time_axis(),
                             op.options_as_ReverseOptions()->batch_axis()};
@@ -166,8 +167,8 @@ Options options_of(const fb::Operator& op) {
     }
     case fb::Options::SvdfOptions: {
       const auto& o = *op.options_as_SvdfOptions();
-      return SvdfOptions{o.rank(), o.activation(), static_cast<DType>(o.state_dtype()), o.state_scale(),
-                         o.state_zero_point()};
+      return SvdfOptions{o.rank(), native(o.activation()), static_cast<DType>(o.state_dtype()),
+                         o.state_scale(), o.state_zero_point()};
     }
     case fb::Options::DelegateOptions: {
       const auto& o = *op.options_as_DelegateOptions();
@@ -204,7 +205,7 @@ Tensor tensor_of(const Model& model, int index) {
 
 PipelineSettings settings_of(const fb::Pipeline& from) {
   PipelineSettings out;
-  out.usage = from.usage();
+  out.usage = native(from.usage());
   out.sample_rate = from.sample_rate();
   out.front_end = text(from.front_end());
   out.decision = text(from.decision());
@@ -239,8 +240,8 @@ Graph graph_of(const Model& model) {
     const fb::Operator& op = model.op(i);
     Node node;
     node.name = model.operator_name(i);
-    if (node.name.empty()) node.name = fb::EnumNameOpCode(op.code()) + std::to_string(i);
-    node.code = op.code();
+    if (node.name.empty()) node.name = name_of(code_of(op)) + std::to_string(i);
+    node.code = code_of(op);
     node.version = op.version();
     node.inputs = list<TensorId>(op.inputs());
     node.outputs = list<TensorId>(op.outputs());

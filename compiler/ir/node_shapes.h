@@ -23,8 +23,7 @@ struct Case {
   const Node& node;
 
   [[nodiscard]] Status fail() const {
-    return Status(Code::invalid_data)
-           << "node \"" << node.name << "\" (" << fb::EnumNameOpCode(node.code) << "): ";
+    return Status(Code::invalid_data) << "node \"" << node.name << "\" (" << name_of(node.code) << "): ";
   }
   [[nodiscard]] bool has(std::size_t position) const {
     return position < node.inputs.size() && node.inputs[position] != kAbsent;

@@ -149,7 +149,7 @@ Status recurrent(const Case& at) {
   if (x.size() != 3 || x[1] != 1)
     return at.fail() << "input of " << text_of(x) << ", expected [time, 1, features]";
   if (hidden.size() != 3) return at.fail() << "hidden weights of " << text_of(hidden) << ", expected rank 3";
-  const std::int64_t directions = options.direction == fb::Direction::bidirectional ? 2 : 1;
+  const std::int64_t directions = options.direction == Direction::bidirectional ? 2 : 1;
   std::size_t position = 0;
   if ((options.outputs & 1) != 0) RUNNEL_TRY(at.set(position++, {x[0], directions, 1, hidden[2]}));
   for (; position < outputs; ++position) RUNNEL_TRY(at.set(position, {directions, 1, hidden[2]}));

@@ -94,7 +94,7 @@ Status pad(const Case& at) {
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (options.before[i] < 0 || options.after[i] < 0) return at.fail() << "negative padding on axis " << i;
-    if (options.mode == fb::PadMode::reflect && (options.before[i] >= x[i] || options.after[i] >= x[i])) {
+    if (options.mode == PadMode::reflect && (options.before[i] >= x[i] || options.after[i] >= x[i])) {
       return at.fail() << "reflecting " << std::max(options.before[i], options.after[i]) << " elements of "
                        << x[i] << " on axis " << i;
     }

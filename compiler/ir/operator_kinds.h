@@ -1,26 +1,24 @@
 // Kinds of operators, by code.
 #pragma once
 
-#include "inference/model/model_generated.h"
+#include "inference/op_code.h"
 
 namespace runnel::compiler {
 
 // A function of one value: abs to erf.
-constexpr bool is_function(fb::OpCode code) noexcept {
-  return code >= fb::OpCode::abs && code <= fb::OpCode::erf;
-}
+constexpr bool is_function(OpCode code) noexcept { return code >= OpCode::abs && code <= OpCode::erf; }
 // A function of pairs of numbers whose shapes broadcast.
-constexpr bool is_pair(fb::OpCode code) noexcept {
+constexpr bool is_pair(OpCode code) noexcept {
   switch (code) {
-    case fb::OpCode::add:
-    case fb::OpCode::sub:
-    case fb::OpCode::mul:
-    case fb::OpCode::div:
-    case fb::OpCode::max:
-    case fb::OpCode::min:
-    case fb::OpCode::mod:
-    case fb::OpCode::pow:
-    case fb::OpCode::squared_difference:
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::mul:
+    case OpCode::div:
+    case OpCode::max:
+    case OpCode::min:
+    case OpCode::mod:
+    case OpCode::pow:
+    case OpCode::squared_difference:
       return true;
     default:
       return false;

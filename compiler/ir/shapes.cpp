@@ -24,106 +24,106 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
   if (is_pair(node.code)) return binary(at);
   if (is_function(node.code)) return same(at);
   switch (node.code) {
-    case fb::OpCode::conv:
+    case OpCode::conv:
       return conv(at);
-    case fb::OpCode::fully_connected:
+    case OpCode::fully_connected:
       return fully_connected(at);
-    case fb::OpCode::matmul:
+    case OpCode::matmul:
       return matmul(at);
-    case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool:
+    case OpCode::average_pool:
+    case OpCode::max_pool:
       return pool(at);
-    case fb::OpCode::lut:
+    case OpCode::lut:
       return lut(at);
-    case fb::OpCode::relu:
-    case fb::OpCode::clip:
-    case fb::OpCode::requantize:
-    case fb::OpCode::quantize:
-    case fb::OpCode::dequantize:
+    case OpCode::relu:
+    case OpCode::clip:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
       return same(at);
-    case fb::OpCode::prelu:
+    case OpCode::prelu:
       return prelu(at);
-    case fb::OpCode::reshape:
+    case OpCode::reshape:
       return reshape(at);
-    case fb::OpCode::transpose:
+    case OpCode::transpose:
       return transpose(at);
-    case fb::OpCode::slice:
+    case OpCode::slice:
       return slice(at);
-    case fb::OpCode::concat:
+    case OpCode::concat:
       return concat(at);
-    case fb::OpCode::split:
+    case OpCode::split:
       return split(at);
-    case fb::OpCode::pad:
+    case OpCode::pad:
       return pad(at);
-    case fb::OpCode::reduce_mean:
-    case fb::OpCode::reduce_sum:
-    case fb::OpCode::reduce_max:
-    case fb::OpCode::reduce_min:
+    case OpCode::reduce_mean:
+    case OpCode::reduce_sum:
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
       return reduce(at);
-    case fb::OpCode::softmax:
-    case fb::OpCode::log_softmax:
+    case OpCode::softmax:
+    case OpCode::log_softmax:
       return along_axis(at);
     // ---- recurrence, normalization, rearrangement
-    case fb::OpCode::gru:
-    case fb::OpCode::lstm:
+    case OpCode::gru:
+    case OpCode::lstm:
       return node.version >= 3 ? sequence_lstm(at) : recurrent(at);
-    case fb::OpCode::svdf:
+    case OpCode::svdf:
       return svdf(at);
-    case fb::OpCode::attention:
+    case OpCode::attention:
       return attention(at);
-    case fb::OpCode::layer_norm:
-    case fb::OpCode::rms_norm:
-    case fb::OpCode::lp_norm:
-    case fb::OpCode::scatter_nd:
-    case fb::OpCode::reverse_sequence:
+    case OpCode::layer_norm:
+    case OpCode::rms_norm:
+    case OpCode::lp_norm:
+    case OpCode::scatter_nd:
+    case OpCode::reverse_sequence:
       return same(at);
-    case fb::OpCode::resize:
-    case fb::OpCode::expand:
+    case OpCode::resize:
+    case OpCode::expand:
       return given(at);
-    case fb::OpCode::depth_to_space:
+    case OpCode::depth_to_space:
       return block(at, true);
-    case fb::OpCode::space_to_depth:
+    case OpCode::space_to_depth:
       return block(at, false);
-    case fb::OpCode::gather:
+    case OpCode::gather:
       return gather(at);
-    case fb::OpCode::insert_zeros:
+    case OpCode::insert_zeros:
       return insert_zeros(at);
-    case fb::OpCode::transposed_conv:
+    case OpCode::transposed_conv:
       return transposed_conv(at);
-    case fb::OpCode::streaming_cache:
+    case OpCode::streaming_cache:
       return streaming_cache(at);
     // Element by element, matrices, choices.
-    case fb::OpCode::equal:
-    case fb::OpCode::greater:
-    case fb::OpCode::greater_or_equal:
-    case fb::OpCode::less:
-    case fb::OpCode::less_or_equal:
-    case fb::OpCode::logical_and:
-    case fb::OpCode::logical_or:
-    case fb::OpCode::logical_xor:
+    case OpCode::equal:
+    case OpCode::greater:
+    case OpCode::greater_or_equal:
+    case OpCode::less:
+    case OpCode::less_or_equal:
+    case OpCode::logical_and:
+    case OpCode::logical_or:
+    case OpCode::logical_xor:
       return binary(at);
-    case fb::OpCode::logical_not:
-    case fb::OpCode::cast:
+    case OpCode::logical_not:
+    case OpCode::cast:
       return same(at);
-    case fb::OpCode::where:
+    case OpCode::where:
       return where(at);
-    case fb::OpCode::arg_max:
+    case OpCode::arg_max:
       return arg_max(at);
-    case fb::OpCode::top_k:
+    case OpCode::top_k:
       return top_k(at);
-    case fb::OpCode::reduce_l1:
-    case fb::OpCode::reduce_l2:
-    case fb::OpCode::reduce_prod:
-    case fb::OpCode::reduce_log_sum:
-    case fb::OpCode::reduce_log_sum_exp:
-    case fb::OpCode::reduce_sum_square:
+    case OpCode::reduce_l1:
+    case OpCode::reduce_l2:
+    case OpCode::reduce_prod:
+    case OpCode::reduce_log_sum:
+    case OpCode::reduce_log_sum_exp:
+    case OpCode::reduce_sum_square:
       return reduce(at);
-    case fb::OpCode::custom:
-    case fb::OpCode::delegate:
+    case OpCode::custom:
+    case OpCode::delegate:
       return custom(at);
-    case fb::OpCode::read_variable:
+    case OpCode::read_variable:
       return at.node.inputs.empty() ? custom(at) : same(at);
-    case fb::OpCode::assign_variable:
+    case OpCode::assign_variable:
       return same(at);
     default:
       break;

@@ -175,7 +175,7 @@ class Rewriter {
   void segment(const Part& part, CompiledPart&& compiled, CompiledPart* block) {
     Node node;
     node.name = "ethos-u " + std::to_string(count_++);
-    node.code = fb::OpCode::delegate;
+    node.code = OpCode::delegate;
     DelegateOptions options;
     options.kind = "ethos-u";
     options.attributes = {{"target", std::string(options_.program.accelerator->name)},

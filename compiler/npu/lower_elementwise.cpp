@@ -9,15 +9,15 @@ namespace {
 
 constexpr int kMostShift = 63, kMostGap = 15, kMultiplierBits = 31;
 
-npu::ElementwiseMode mode_of(fb::OpCode code) {
+npu::ElementwiseMode mode_of(OpCode code) {
   switch (code) {
-    case fb::OpCode::add:
+    case OpCode::add:
       return npu::ElementwiseMode::add;
-    case fb::OpCode::sub:
+    case OpCode::sub:
       return npu::ElementwiseMode::sub;
-    case fb::OpCode::mul:
+    case OpCode::mul:
       return npu::ElementwiseMode::mul;
-    case fb::OpCode::min:
+    case OpCode::min:
       return npu::ElementwiseMode::min;
     default:
       return npu::ElementwiseMode::max;
@@ -70,7 +70,7 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
     return {};
   }
   kernels::AffinePairSpec spec;
-  spec.op = node.code == fb::OpCode::add ? kernels::AffinePair::add : kernels::AffinePair::sub;
+  spec.op = node.code == OpCode::add ? kernels::AffinePair::add : kernels::AffinePair::sub;
   kernels::set_scales(spec, affine_of(*a.tensor), affine_of(*b.tensor), affine_of(*y.tensor));
   // The operand with the larger scale is multiplied by exactly one half.
   const bool scale_first = a.tensor->scales[0] <= b.tensor->scales[0];
@@ -84,13 +84,13 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
 // Operands as the operation has them: changed over where op.reversed says so.
 Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, const Operand& y,
                         npu::Operation& op) {
-  if (node.code == fb::OpCode::add || node.code == fb::OpCode::sub) {
+  if (node.code == OpCode::add || node.code == OpCode::sub) {
     if (!op.reversed || !y.affine()) return sum(node, a, b, y, op);
     RUNNEL_TRY(sum(node, b, a, y, op));
     op.operand_to_scale = op.operand_to_scale == 1 ? 2 : 1;
     return {};
   }
-  if (node.code != fb::OpCode::mul) {
+  if (node.code != OpCode::mul) {
     if (!same_scale(*a.tensor, *y.tensor) || !same_scale(*b.tensor, *y.tensor))
       return refuse() << "operands of different scales";
     op.opa_scale = op.opb_scale = op.ofm_scale = {1, 0};
@@ -131,7 +131,7 @@ Status Lowering::binary(const Node& node) {
     op.reversed = true;
   }
   const auto* options = std::get_if<BinaryOptions>(&node.options);
-  set_limits(op, y, options == nullptr ? fb::Activation::none : options->activation);
+  set_limits(op, y, options == nullptr ? Activation::none : options->activation);
   RUNNEL_TRY(scales(node, a, b, y, op));
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&a, &b, &y}, maps));

@@ -68,7 +68,7 @@ void Lowering::plan_concatenations(const std::vector<const Node*>& nodes,
   // The last one first: its parts may be concatenations, too.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const Node& node = **it;
-    if (node.code == fb::OpCode::reshape) {
+    if (node.code == OpCode::reshape) {
       // What is reshaped into a place that is known already is computed there.
       const TensorId x = node.inputs[0];
       const Place* const to = place_of(node.outputs[0]);
@@ -79,7 +79,7 @@ void Lowering::plan_concatenations(const std::vector<const Node*>& nodes,
         places_[x] = {to->buffer, to->offset, dense_strides(shape_of(x), size_of(y.dtype))};
       continue;
     }
-    if (node.code != fb::OpCode::concat) continue;
+    if (node.code != OpCode::concat) continue;
     const Tensor& y = at(node.outputs[0]);
     const Place whole = placed(node.outputs[0]);
     const std::size_t axis = axis_of(node, y.shape.size());
@@ -139,7 +139,7 @@ Status Lowering::move(const Operand& from, const Operand& to) {
     RUNNEL_ASSIGN(step.op.ofm, spatial(target));
     step.op.kind = npu::OperationKind::pool;
     step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
-    set_limits(step.op, to, fb::Activation::none);
+    set_limits(step.op, to, Activation::none);
     step.op.ifm.zero_point = step.op.ofm.zero_point = 0;
     step.ifm = from.place.buffer;
     step.ofm = to.place.buffer;
@@ -239,8 +239,8 @@ Status Lowering::reshape(const Node& node) {
 
 bool Lowering::read_by_windows(TensorId id) const {
   return std::all_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
-    const bool window = node.code == fb::OpCode::conv || node.code == fb::OpCode::average_pool ||
-                        node.code == fb::OpCode::max_pool;
+    const bool window =
+        node.code == OpCode::conv || node.code == OpCode::average_pool || node.code == OpCode::max_pool;
     return window || std::count(node.inputs.begin(), node.inputs.end(), id) == 0;
   });
 }
@@ -261,7 +261,7 @@ Status Lowering::transpose(const Node& node) {
 Status Lowering::pad(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<PadOptions>(node.options);
-  if (o.mode != fb::PadMode::zero) return refuse() << "padding by elements of the input";
+  if (o.mode != PadMode::zero) return refuse() << "padding by elements of the input";
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "padding that changes its scale";
   // Of each axis what is in front and behind, over what is inside along the axes before it.
   Operand inside = y;

@@ -44,12 +44,12 @@ Status Lowering::pool(const Node& node) {
     return refuse() << "windows of " << window.rows.taps << " x " << window.columns.taps
                     << ", expected at most " << kMostRows << " rows and " << kMostElements << " elements";
   }
-  if (node.code == fb::OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
+  if (node.code == OpCode::average_pool) return average(node, x, y, window, in, out, o.count_padding);
   if (!same_scale(*x.tensor, *y.tensor)) return refuse() << "a maximum that changes its scale";
   npu::Step step;
   step.op.kind = npu::OperationKind::pool;
   step.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
-  set_limits(step.op, y, fb::Activation::none);
+  set_limits(step.op, y, Activation::none);
   in.zero_point = out.zero_point = 0;
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
@@ -76,7 +76,7 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
   npu::Step step;
   npu::Operation& op = step.op;
   op.rounding = form.rounding;
-  set_limits(op, y, fb::Activation::none);
+  set_limits(op, y, Activation::none);
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
   npu::FeatureMap read = in, written = out;
@@ -103,7 +103,7 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
 Status Lowering::reduce(const Node& node) {
   const Operand x = input(node, 0), y = output(node);
   const auto& o = std::get<ReduceOptions>(node.options);
-  const bool mean = node.code == fb::OpCode::reduce_mean;
+  const bool mean = node.code == OpCode::reduce_mean;
   if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8)
     return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
   if (node.version != 1 && node.version != 3) return refuse() << "sums over windows of a stream";
@@ -153,7 +153,7 @@ Status Lowering::reduce(const Node& node) {
   op.kind = npu::OperationKind::pool;
   op.mode = static_cast<std::uint8_t>(channels ? npu::PoolMode::reduce_sum : npu::PoolMode::average);
   op.global_scale = true;
-  set_limits(op, y, fb::Activation::none);
+  set_limits(op, y, Activation::none);
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
   if (node.version == 3) {

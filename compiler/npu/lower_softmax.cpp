@@ -152,7 +152,7 @@ Status Lowering::softmax(const Node& node) {
   npu::Step largest;
   largest.op.kind = npu::OperationKind::pool;
   largest.op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
-  set_limits(largest.op, x, fb::Activation::none);
+  set_limits(largest.op, x, Activation::none);
   largest.op.ifm = in;
   largest.op.ifm.width = largest.op.ifm.width0 = in.depth;
   largest.op.ifm.depth = 1;

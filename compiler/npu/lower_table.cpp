@@ -36,7 +36,7 @@ Status Lowering::look_up(const Operand& x, const Operand& y, std::vector<std::by
   npu::Operation& op = step.op;
   op.kind = npu::OperationKind::pool;
   op.mode = static_cast<std::uint8_t>(npu::PoolMode::max);
-  set_limits(op, y, fb::Activation::none);
+  set_limits(op, y, Activation::none);
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&x, &y}, maps));
   op.ifm = maps[0];
@@ -75,7 +75,7 @@ Status Lowering::requantize(const Node& node) {
   op.kind = npu::OperationKind::pool;
   op.mode = static_cast<std::uint8_t>(npu::PoolMode::average);
   op.global_scale = true;
-  set_limits(op, y, fb::Activation::none);
+  set_limits(op, y, Activation::none);
   if (x.affine() != y.affine()) return table(node);
   if (y.affine()) {
     const kernels::Multiplier multiplier = kernels::multiplier_of(static_cast<double>(x.tensor->scales[0]) /

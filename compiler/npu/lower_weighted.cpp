@@ -48,7 +48,7 @@ class ChannelScales {
       shift = integer_at(shifts, i);
     } else {
       const std::size_t i = w_.scales.size() == 1 ? 0 : channel;
-      const bool one_product = node_.code == fb::OpCode::fully_connected && w_.scales.size() == 1;
+      const bool one_product = node_.code == OpCode::fully_connected && w_.scales.size() == 1;
       const double product = one_product
                                  ? static_cast<double>(x_.scales[0] * w_.scales[i])
                                  : static_cast<double>(x_.scales[0]) * static_cast<double>(w_.scales[i]);
@@ -204,7 +204,7 @@ Status Lowering::fully_connected(const Node& node) {
   RUNNEL_TRY(weighted(node, x, y, step, shape[0], shape[1]));
   set_limits(step.op, y,
              std::get_if<FullyConnectedOptions>(&node.options) == nullptr
-                 ? fb::Activation::none
+                 ? Activation::none
                  : std::get<FullyConnectedOptions>(node.options).activation);
   step.op.kind = npu::OperationKind::conv;
   // Rows of channels; all axes but the last one are rows.

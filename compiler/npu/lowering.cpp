@@ -64,7 +64,7 @@ Status Lowering::mask(TensorId id, npu::BufferId mask) {
   op.mode = static_cast<std::uint8_t>(npu::ElementwiseMode::mul);
   op.has_ifm2 = true;
   op.rounding = npu::Rounding::natural;
-  set_limits(op, x, fb::Activation::none);
+  set_limits(op, x, Activation::none);
   std::vector<npu::FeatureMap> maps;
   RUNNEL_TRY(flatten({&x, &frames}, maps));
   op.ifm = op.ofm = maps[0];
@@ -114,41 +114,41 @@ Status Lowering::lower(const Node& node) {
       return refuse() << "values without one scale";
   }
   switch (node.code) {
-    case fb::OpCode::conv:
+    case OpCode::conv:
       return convolution(node);
-    case fb::OpCode::fully_connected:
+    case OpCode::fully_connected:
       return fully_connected(node);
-    case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool:
+    case OpCode::average_pool:
+    case OpCode::max_pool:
       return pool(node);
-    case fb::OpCode::reduce_mean:
-    case fb::OpCode::reduce_sum:
+    case OpCode::reduce_mean:
+    case OpCode::reduce_sum:
       return reduce(node);
-    case fb::OpCode::softmax:
+    case OpCode::softmax:
       return softmax(node);
-    case fb::OpCode::add:
-    case fb::OpCode::sub:
-    case fb::OpCode::mul:
-    case fb::OpCode::min:
-    case fb::OpCode::max:
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::mul:
+    case OpCode::min:
+    case OpCode::max:
       return binary(node);
-    case fb::OpCode::requantize:
+    case OpCode::requantize:
       return requantize(node);
-    case fb::OpCode::lut:
-    case fb::OpCode::relu:
-    case fb::OpCode::clip:
+    case OpCode::lut:
+    case OpCode::relu:
+    case OpCode::clip:
       return table(node);
-    case fb::OpCode::concat:
+    case OpCode::concat:
       return concat(node);
-    case fb::OpCode::split:
+    case OpCode::split:
       return split(node);
-    case fb::OpCode::slice:
+    case OpCode::slice:
       return slice(node);
-    case fb::OpCode::reshape:
+    case OpCode::reshape:
       return reshape(node);
-    case fb::OpCode::transpose:
+    case OpCode::transpose:
       return transpose(node);
-    case fb::OpCode::pad:
+    case OpCode::pad:
       return pad(node);
     default:
       break;

@@ -208,7 +208,7 @@ Status Lowering::window(npu::Step step, const npu::FeatureMap& in, const npu::Fe
   return {};
 }
 
-void Lowering::set_limits(npu::Operation& op, const Operand& y, fb::Activation activation) {
+void Lowering::set_limits(npu::Operation& op, const Operand& y, Activation activation) {
   std::int32_t low = kernels::lowest(y.tensor->dtype), high = kernels::highest(y.tensor->dtype);
   if (y.affine()) {
     TensorView view;
@@ -216,7 +216,7 @@ void Lowering::set_limits(npu::Operation& op, const Operand& y, fb::Activation a
     view.scales = y.tensor->scales;
     view.zero_points = y.tensor->zero_points;
     ops::affine_range(view, activation, low, high);
-  } else if (activation == fb::Activation::relu) {
+  } else if (activation == Activation::relu) {
     low = 0;
   }
   op.activation.low = low;

@@ -11,8 +11,8 @@ namespace {
 const Tensor& tensor(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
 
 bool moves_only(const Node& node) {
-  return node.code == fb::OpCode::reshape || node.code == fb::OpCode::concat ||
-         node.code == fb::OpCode::split || node.code == fb::OpCode::slice;
+  return node.code == OpCode::reshape || node.code == OpCode::concat || node.code == OpCode::split ||
+         node.code == OpCode::slice;
 }
 
 bool is_named(const Graph& graph, const Node& node, const std::string& name) {
@@ -50,14 +50,14 @@ std::vector<bool> regions(const Graph& graph, const Options& options) {
 
 }  // namespace
 
-std::string operator_name(const Node& node) { return fb::EnumNameOpCode(node.code); }
+std::string operator_name(const Node& node) { return name_of(node.code); }
 std::string name_of(const Graph& graph, const Node& node) {
   if (!node.name.empty() || node.outputs.empty()) return node.name;
   return tensor(graph, node.outputs[0]).name;
 }
 
 std::int64_t multiply_adds(const Graph& graph, const Node& node) {
-  if (node.code != fb::OpCode::conv && node.code != fb::OpCode::fully_connected) return 0;
+  if (node.code != OpCode::conv && node.code != OpCode::fully_connected) return 0;
   std::int64_t count = 1;
   for (const std::int32_t size : tensor(graph, node.outputs[0]).shape) count *= size;
   const Dims& weights = tensor(graph, node.inputs[1]).shape;

@@ -110,8 +110,8 @@ Status StreamForm::add(std::size_t n) {
   const auto refuse = [&] { return Status(Code::unsupported) << "\"" << name_of(graph_, node) << "\": "; };
   if (rule.kind != streaming::Kind::window && rule.kind != streaming::Kind::pointwise)
     return refuse() << "the NPU steps windows and what goes frame by frame only";
-  if (rule.kind == streaming::Kind::window && node.code != fb::OpCode::conv &&
-      node.code != fb::OpCode::average_pool && node.code != fb::OpCode::max_pool) {
+  if (rule.kind == streaming::Kind::window && node.code != OpCode::conv &&
+      node.code != OpCode::average_pool && node.code != OpCode::max_pool) {
     return refuse() << "it moves frames along time";
   }
   if (rule.padding == streaming::Padding::skipped && (rule.left > 0 || rule.right > 0))
@@ -190,7 +190,7 @@ void StreamForm::adapt_input(const Node& node, std::size_t position, Operand& op
                                   ? (at(y).frames - 1) * step.rule.stride + step.rule.extent()
                                   : at(y).frames;
   // Reshapes may put frames together.
-  if (node.code != fb::OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
+  if (node.code != OpCode::reshape) operand.shape[axis] = static_cast<std::int32_t>(frames);
 }
 
 void StreamForm::adapt_window(const Node& node, Window& window) const {

@@ -48,7 +48,7 @@ class FramesFirst {
     return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
   }
   static const Order* order_of(const Node& node) {
-    return node.code == fb::OpCode::transpose ? &std::get<TransposeOptions>(node.options).perm : nullptr;
+    return node.code == OpCode::transpose ? &std::get<TransposeOptions>(node.options).perm : nullptr;
   }
 
   void turn_vectors(TensorId from, TensorId to, const Order& order) {

@@ -8,8 +8,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
-
 std::vector<float> floats_of(const Tensor& tensor) {
   std::vector<float> values(tensor.data->size() / sizeof(float));
   std::memcpy(values.data(), tensor.data->data(), values.size() * sizeof(float));
@@ -57,7 +55,7 @@ class Fusion {
     return &graph_.nodes[static_cast<std::size_t>(maker_[static_cast<std::size_t>(id)])];
   }
 
-  static fb::Activation* activation_of(Node& node) {
+  static Activation* activation_of(Node& node) {
     if (auto* conv = std::get_if<ConvOptions>(&node.options)) return &conv->activation;
     if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options))
       return node.code == OpCode::fully_connected ? &dense->activation : nullptr;
@@ -79,9 +77,9 @@ class Fusion {
   void take_relu(std::size_t i) {
     if (tensor(graph_.nodes[i].outputs[0]).dtype != DType::float32) return;
     Node* maker = only_maker(graph_.nodes[i].inputs[0]);
-    fb::Activation* activation = maker == nullptr ? nullptr : activation_of(*maker);
-    if (activation == nullptr || *activation != fb::Activation::none) return;
-    *activation = fb::Activation::relu;
+    Activation* activation = maker == nullptr ? nullptr : activation_of(*maker);
+    if (activation == nullptr || *activation != Activation::none) return;
+    *activation = Activation::relu;
     replace(*maker, i);
   }
 
@@ -112,7 +110,7 @@ class Fusion {
   void take_constant(std::size_t i) {
     const Node& node = graph_.nodes[i];
     const auto* options = std::get_if<BinaryOptions>(&node.options);
-    if (options == nullptr || options->activation != fb::Activation::none) return;
+    if (options == nullptr || options->activation != Activation::none) return;
     const std::size_t which = tensor(node.inputs[1]).data ? 1 : 0;
     if (node.code == OpCode::sub && which == 0) return;
     const TensorId x = node.inputs[1 - which];
@@ -121,7 +119,7 @@ class Fusion {
     if (values.empty() || maker == nullptr || tensor(x).shape != tensor(node.outputs[0]).shape ||
         (maker->code != OpCode::conv && maker->code != OpCode::fully_connected))
       return;
-    if (*activation_of(*maker) != fb::Activation::none || maker->inputs.size() < 2 ||
+    if (*activation_of(*maker) != Activation::none || maker->inputs.size() < 2 ||
         !tensor(maker->inputs[1]).data)
       return;
     if (node.code == OpCode::mul)

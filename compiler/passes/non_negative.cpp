@@ -34,13 +34,13 @@ bool symmetric(const Tensor& tensor) {
 
 bool fused_relu(const Node& node) {
   if (const auto* options = std::get_if<ConvOptions>(&node.options))
-    return options->activation == fb::Activation::relu;
+    return options->activation == Activation::relu;
   if (const auto* options = std::get_if<FullyConnectedOptions>(&node.options))
-    return options->activation == fb::Activation::relu;
+    return options->activation == Activation::relu;
   if (const auto* options = std::get_if<BinaryOptions>(&node.options))
-    return options->activation == fb::Activation::relu;
+    return options->activation == Activation::relu;
   if (const auto* options = std::get_if<TransposedConvOptions>(&node.options))
-    return options->activation == fb::Activation::relu;
+    return options->activation == Activation::relu;
   return false;
 }
 
@@ -57,70 +57,70 @@ bool output_is_non_negative(const Graph& graph, const Node& node) {
   };
   if (fused_relu(node)) return true;
   switch (node.code) {
-    case fb::OpCode::relu:
-    case fb::OpCode::softmax:
-    case fb::OpCode::abs:
-    case fb::OpCode::exp:
-    case fb::OpCode::sigmoid:
-    case fb::OpCode::hard_sigmoid:
-    case fb::OpCode::softplus:
-    case fb::OpCode::squared_difference:
-    case fb::OpCode::reduce_l1:
-    case fb::OpCode::reduce_l2:
-    case fb::OpCode::reduce_sum_square:
+    case OpCode::relu:
+    case OpCode::softmax:
+    case OpCode::abs:
+    case OpCode::exp:
+    case OpCode::sigmoid:
+    case OpCode::hard_sigmoid:
+    case OpCode::softplus:
+    case OpCode::squared_difference:
+    case OpCode::reduce_l1:
+    case OpCode::reduce_l2:
+    case OpCode::reduce_sum_square:
       return true;
-    case fb::OpCode::clip: {
+    case OpCode::clip: {
       const auto* options = std::get_if<ClipOptions>(&node.options);
       return input(0) || (options != nullptr && options->low >= 0);
     }
-    case fb::OpCode::lut:
+    case OpCode::lut:
       return input(1);
-    case fb::OpCode::max:
+    case OpCode::max:
       return input(0) || input(1);
-    case fb::OpCode::add:
-    case fb::OpCode::mul:
-    case fb::OpCode::matmul:
-    case fb::OpCode::div:
-    case fb::OpCode::min:
-    case fb::OpCode::concat:
+    case OpCode::add:
+    case OpCode::mul:
+    case OpCode::matmul:
+    case OpCode::div:
+    case OpCode::min:
+    case OpCode::concat:
       return every_input();
-    case fb::OpCode::pad: {
+    case OpCode::pad: {
       const auto* options = std::get_if<PadOptions>(&node.options);
-      return input(0) && options != nullptr && (options->mode != fb::PadMode::zero || options->value >= 0);
+      return input(0) && options != nullptr && (options->mode != PadMode::zero || options->value >= 0);
     }
-    case fb::OpCode::prelu:
-    case fb::OpCode::swish:
-    case fb::OpCode::hard_swish:
-    case fb::OpCode::tanh:
-    case fb::OpCode::gelu:
-    case fb::OpCode::elu:
-    case fb::OpCode::leaky_relu:
-    case fb::OpCode::mish:
-    case fb::OpCode::sqrt:
-    case fb::OpCode::reduce_prod:
-    case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool:
-    case fb::OpCode::requantize:
-    case fb::OpCode::quantize:
-    case fb::OpCode::dequantize:
-    case fb::OpCode::reshape:
-    case fb::OpCode::transpose:
-    case fb::OpCode::slice:
-    case fb::OpCode::split:
-    case fb::OpCode::reduce_mean:
-    case fb::OpCode::reduce_sum:
-    case fb::OpCode::reduce_max:
-    case fb::OpCode::reduce_min:
+    case OpCode::prelu:
+    case OpCode::swish:
+    case OpCode::hard_swish:
+    case OpCode::tanh:
+    case OpCode::gelu:
+    case OpCode::elu:
+    case OpCode::leaky_relu:
+    case OpCode::mish:
+    case OpCode::sqrt:
+    case OpCode::reduce_prod:
+    case OpCode::average_pool:
+    case OpCode::max_pool:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
+    case OpCode::reshape:
+    case OpCode::transpose:
+    case OpCode::slice:
+    case OpCode::split:
+    case OpCode::reduce_mean:
+    case OpCode::reduce_sum:
+    case OpCode::reduce_max:
+    case OpCode::reduce_min:
       return input(0);
-    case fb::OpCode::lp_norm:
-    case fb::OpCode::resize:
-    case fb::OpCode::depth_to_space:
-    case fb::OpCode::space_to_depth:
-    case fb::OpCode::gather:
-    case fb::OpCode::reverse_sequence:
-    case fb::OpCode::insert_zeros:
-    case fb::OpCode::streaming_cache:
-    case fb::OpCode::expand:
+    case OpCode::lp_norm:
+    case OpCode::resize:
+    case OpCode::depth_to_space:
+    case OpCode::space_to_depth:
+    case OpCode::gather:
+    case OpCode::reverse_sequence:
+    case OpCode::insert_zeros:
+    case OpCode::streaming_cache:
+    case OpCode::expand:
       return input(0);
     default:
       return false;

@@ -11,7 +11,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
 using kernels::Rounding;
 
 bool has_scale(const Tensor& tensor) {
@@ -142,17 +141,17 @@ class Folding {
 
   // [0, 6] and [-1, 1] become a clip behind the operator.
   Status limited(Node node) {
-    fb::Activation* activation = nullptr;
+    Activation* activation = nullptr;
     if (auto* conv = std::get_if<ConvOptions>(&node.options)) activation = &conv->activation;
     if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) activation = &dense->activation;
     if (auto* pair = std::get_if<BinaryOptions>(&node.options)) activation = &pair->activation;
-    if (activation == nullptr || *activation <= fb::Activation::relu) {
+    if (activation == nullptr || *activation <= Activation::relu) {
       made_->push_back(std::move(node));
       return {};
     }
-    const double low = *activation == fb::Activation::relu6 ? 0 : -1,
-                 high = *activation == fb::Activation::relu6 ? 6 : 1;
-    *activation = fb::Activation::none;
+    const double low = *activation == Activation::relu6 ? 0 : -1,
+                 high = *activation == Activation::relu6 ? 6 : 1;
+    *activation = Activation::none;
     Node clip;
     clip.name = node.name;
     clip.code = OpCode::clip;

@@ -94,9 +94,9 @@ int exponent_for(double size, std::int32_t most) {
 Status fold_recurrent(Graph& graph, Node& node, const std::function<const Tensor&(TensorId)>& before,
                       const std::function<int(TensorId)>& exponent) {
   Layer layer(graph, node, before);
-  if (node.code == fb::OpCode::svdf) {
+  if (node.code == OpCode::svdf) {
     auto& options = std::get<SvdfOptions>(node.options);
-    if (options.activation > fb::Activation::relu) {
+    if (options.activation > Activation::relu) {
       return Status(Code::unsupported)
              << "node \"" << node.name
              << "\" has no form with power-of-two scales: an SVDF with an activation other than ReLU";

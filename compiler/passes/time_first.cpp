@@ -12,14 +12,14 @@ namespace {
 
 using Perm = std::vector<std::uint8_t>;
 
-bool is_spatial(fb::OpCode code) {
+bool is_spatial(OpCode code) {
   switch (code) {
-    case fb::OpCode::conv:
-    case fb::OpCode::transposed_conv:
-    case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool:
-    case fb::OpCode::resize:
-    case fb::OpCode::insert_zeros:
+    case OpCode::conv:
+    case OpCode::transposed_conv:
+    case OpCode::average_pool:
+    case OpCode::max_pool:
+    case OpCode::resize:
+    case OpCode::insert_zeros:
       return true;
     default:
       return false;
@@ -27,21 +27,21 @@ bool is_spatial(fb::OpCode code) {
 }
 
 // Element by element with one stream; further inputs are tables, the same for every channel.
-bool is_unary(fb::OpCode code) {
+bool is_unary(OpCode code) {
   switch (code) {
-    case fb::OpCode::lut:
-    case fb::OpCode::relu:
-    case fb::OpCode::clip:
-    case fb::OpCode::requantize:
-    case fb::OpCode::quantize:
-    case fb::OpCode::dequantize:
+    case OpCode::lut:
+    case OpCode::relu:
+    case OpCode::clip:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
       return true;
     default:
-      return code >= fb::OpCode::abs && code <= fb::OpCode::erf;
+      return code >= OpCode::abs && code <= OpCode::erf;
   }
 }
 
-bool is_binary(fb::OpCode code) { return code >= fb::OpCode::add && code <= fb::OpCode::min; }
+bool is_binary(OpCode code) { return code >= OpCode::add && code <= OpCode::min; }
 
 template <class T>
 void turn(T& options) {
@@ -194,7 +194,7 @@ class TimeFirst {
       define(node, perm);
       return true;
     }
-    if (node.code == fb::OpCode::concat) {
+    if (node.code == OpCode::concat) {
       if (!std::all_of(node.inputs.begin(), node.inputs.end(), fits)) return false;
       for (TensorId& input : node.inputs) input = front(input, perm, node);
       auto& axis = std::get<AxisOptions>(node.options).axis;
@@ -221,7 +221,7 @@ class TimeFirst {
         editor_.shape(x)[0] != 1)
       return false;
     const Perm swap = {0, 2, 1, 3};
-    const bool has_weights = node.code == fb::OpCode::conv || node.code == fb::OpCode::transposed_conv;
+    const bool has_weights = node.code == OpCode::conv || node.code == OpCode::transposed_conv;
     if (has_weights) {
       const Tensor& weights = editor_.tensor(node.inputs[1]);
       if (!weights.data || weights.shape.size() != 4) return false;
@@ -264,8 +264,7 @@ class TimeFirst {
   // Time by itself, then the other axes.
   bool split_padding(const Node& node, bool refused) {
     const auto* pad = std::get_if<PadOptions>(&node.options);
-    if (!refused || pad == nullptr || pad->mode != fb::PadMode::zero || !is_stream(node.inputs[0]))
-      return false;
+    if (!refused || pad == nullptr || pad->mode != PadMode::zero || !is_stream(node.inputs[0])) return false;
     const auto time = static_cast<std::size_t>(time_axis(node.inputs[0]));
     PadOptions over_time = *pad, others = *pad;
     bool any = false;

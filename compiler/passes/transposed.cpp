@@ -50,7 +50,7 @@ void fold_inserted_zeros(Graph& graph) {
   std::vector<bool> removed(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& spread = graph.nodes[i];
-    if (spread.code != fb::OpCode::insert_zeros) continue;
+    if (spread.code != OpCode::insert_zeros) continue;
     const auto& zeros = std::get<InsertZerosOptions>(spread.options);
     const TensorId x = spread.inputs[0], z = spread.outputs[0];
     bool fits = tensor(x).exponents == tensor(z).exponents && tensor(x).dtype != DType::float32 &&
@@ -60,7 +60,7 @@ void fold_inserted_zeros(Graph& graph) {
       const Node& node = graph.nodes[k];
       if (std::find(node.inputs.begin(), node.inputs.end(), z) == node.inputs.end()) continue;
       TransposedConvOptions ignored;
-      fits = node.code == fb::OpCode::conv && node.inputs[0] == z && tensor(node.inputs[1]).data &&
+      fits = node.code == OpCode::conv && node.inputs[0] == z && tensor(node.inputs[1]).data &&
              options_of(zeros, std::get<ConvOptions>(node.options), tensor(node.inputs[1]), ignored);
       readers.push_back(k);
     }
@@ -72,7 +72,7 @@ void fold_inserted_zeros(Graph& graph) {
       std::vector<std::byte> data = turned_round(tensor(node.inputs[1]));
       graph.tensors.push_back(Tensor(tensor(node.inputs[1])));
       graph.tensors.back().data = std::move(data);
-      node.code = fb::OpCode::transposed_conv;
+      node.code = OpCode::transposed_conv;
       node.inputs[0] = x;
       node.inputs[1] = static_cast<TensorId>(graph.tensors.size() - 1);
       node.options = options;

@@ -74,7 +74,7 @@ class Attention {
 
   std::optional<Pattern> match(std::size_t i) {
     const Node& product = editor_.old()[i];
-    if (product.code != fb::OpCode::matmul) return std::nullopt;
+    if (product.code != OpCode::matmul) return std::nullopt;
     const TensorId q = product.inputs[0], k = product.inputs[1];
     const int rank = static_cast<int>(editor_.shape(product.outputs[0]).size());
     const auto rank_of = [&](TensorId id) { return static_cast<int>(editor_.shape(id).size()); };
@@ -82,7 +82,7 @@ class Attention {
         time_axis(k) != rank - 1)
       return std::nullopt;
     if (const auto* options = std::get_if<FullyConnectedOptions>(&product.options);
-        options != nullptr && options->activation != fb::Activation::none)
+        options != nullptr && options->activation != Activation::none)
       return std::nullopt;
     if (rank == 4 && editor_.shape(q)[0] != 1) return std::nullopt;
     Pattern pattern;
@@ -90,7 +90,7 @@ class Attention {
     auto reader = only_reader(product.outputs[0]);
     if (!reader) return std::nullopt;
     const Node& next = editor_.old()[*reader];
-    if (next.code == fb::OpCode::mul || (next.code == fb::OpCode::div && !integers(q))) {
+    if (next.code == OpCode::mul || (next.code == OpCode::div && !integers(q))) {
       const TensorId other = next.inputs[0] == product.outputs[0] ? next.inputs[1] : next.inputs[0];
       const Tensor& factor = editor_.tensor(other);
       if (!factor.data || factor.data->size() != size_of(factor.dtype) ||
@@ -102,14 +102,14 @@ class Attention {
       if (!reader) return std::nullopt;
     }
     const Node& softmax = editor_.old()[*reader];
-    if (softmax.code != fb::OpCode::softmax || softmax.version != 1 ||
+    if (softmax.code != OpCode::softmax || softmax.version != 1 ||
         std::get<AxisOptions>(softmax.options).axis != rank - 1)
       return std::nullopt;
     pattern.softmax = *reader;
     reader = only_reader(softmax.outputs[0]);
     if (!reader) return std::nullopt;
     const Node& sum = editor_.old()[*reader];
-    if (sum.code != fb::OpCode::matmul || sum.inputs[0] != softmax.outputs[0] ||
+    if (sum.code != OpCode::matmul || sum.inputs[0] != softmax.outputs[0] ||
         time_axis(sum.inputs[1]) != rank - 2 || rank_of(sum.inputs[1]) != rank)
       return std::nullopt;
     if (editor_.tensor(sum.outputs[0]).dtype != editor_.tensor(q).dtype ||
@@ -160,14 +160,14 @@ class Attention {
       } else {
         float value = 1;
         std::memcpy(&value, factor.data->data(), sizeof value);
-        options.real_scale = scaled.code == fb::OpCode::div ? 1.0f / value : value;
+        options.real_scale = scaled.code == OpCode::div ? 1.0f / value : value;
       }
     }
     const TensorId q = laid_out(scores.inputs[0], false, scores),
                    k = laid_out(scores.inputs[1], true, scores), v = laid_out(sum.inputs[1], false, sum);
     const TensorId y = sum.outputs[0];
     Node node = sum;
-    node.code = fb::OpCode::attention;
+    node.code = OpCode::attention;
     node.version = 1;
     node.inputs = {q, k, v};
     node.options = options;

@@ -10,16 +10,15 @@ namespace runnel::compiler {
 namespace {
 
 bool is_statistic(const Node& node) {
-  return node.code == fb::OpCode::reduce_mean || node.code == fb::OpCode::reduce_sum ||
-         node.code == fb::OpCode::reduce_max || node.code == fb::OpCode::reduce_min;
+  return node.code == OpCode::reduce_mean || node.code == OpCode::reduce_sum ||
+         node.code == OpCode::reduce_max || node.code == OpCode::reduce_min;
 }
 
-bool is_elementwise(fb::OpCode code) {
-  return code == fb::OpCode::relu || code == fb::OpCode::clip || code == fb::OpCode::requantize ||
-         code == fb::OpCode::lut || code == fb::OpCode::pow ||
-         (code >= fb::OpCode::abs && code <= fb::OpCode::erf);
+bool is_elementwise(OpCode code) {
+  return code == OpCode::relu || code == OpCode::clip || code == OpCode::requantize || code == OpCode::lut ||
+         code == OpCode::pow || (code >= OpCode::abs && code <= OpCode::erf);
 }
-bool is_pair(fb::OpCode code) { return code >= fb::OpCode::add && code <= fb::OpCode::min; }
+bool is_pair(OpCode code) { return code >= OpCode::add && code <= OpCode::min; }
 
 class Statistics {
  public:
@@ -95,7 +94,7 @@ class Statistics {
     const auto& old = std::get<ReduceOptions>(node.options);
     if (node.version != 1 && node.version != 3) return false;
     if (std::find(old.axes.begin(), old.axes.end(), time) == old.axes.end()) return false;
-    if (node.version == 3 && node.code != fb::OpCode::reduce_mean) return false;
+    if (node.version == 3 && node.code != OpCode::reduce_mean) return false;
     const TensorId x = node.inputs[0], y = node.outputs[0];
     const int frames = frames_of(x);
     Node windowed = node;
@@ -134,7 +133,7 @@ class Statistics {
   bool pool_or_flatten(const Node& node, std::size_t index, int time) {
     if (so_far_) return false;
     if (std::holds_alternative<PoolOptions>(node.options)) return pool(node, time);
-    if (node.code == fb::OpCode::reshape) return flatten(node, index, time);
+    if (node.code == OpCode::reshape) return flatten(node, index, time);
     return false;
   }
 
@@ -166,7 +165,7 @@ class Statistics {
   bool pool_as_reduction(const Node& node, const PoolOptions& options, int time) {
     const std::vector<std::int32_t>& shape = editor_.shape(node.inputs[0]);
     const std::size_t rank = shape.size();
-    const bool max = node.code == fb::OpCode::max_pool;
+    const bool max = node.code == OpCode::max_pool;
     if (editor_.tensor(node.inputs[0]).dtype == DType::float32 || (max && node.version != 1) || time < 1)
       return false;
     const bool all = options.kernel_width == shape[rank - 2] && options.pad_left + options.pad_right == 0 &&
@@ -176,7 +175,7 @@ class Statistics {
                                     (options.kernel_height == 1 || options.dilation_height == 1)));
     if (!all || shape[0] != 1 || (rank > 3 && time == 2 && shape[1] != 1)) return false;
     Node reduction = node;
-    reduction.code = max ? fb::OpCode::reduce_max : fb::OpCode::reduce_mean;
+    reduction.code = max ? OpCode::reduce_max : OpCode::reduce_mean;
     reduction.version = max ? 2 : node.version == 1 ? 5 : 6;
     ReduceOptions over;
     for (std::size_t axis = 1; axis + 1 < rank; ++axis) over.axes.push_back(static_cast<std::uint8_t>(axis));
@@ -199,7 +198,7 @@ class Statistics {
     const auto list = readers(flat);
     if (to.back() != all || list.size() != 1 || is_output(flat)) return false;
     const Node& dense = editor_.old()[list[0]];
-    if (dense.code != fb::OpCode::fully_connected || dense.version != 1 || dense.inputs[0] != flat ||
+    if (dense.code != OpCode::fully_connected || dense.version != 1 || dense.inputs[0] != flat ||
         list[0] != index + 1)
       return false;
     const Tensor& weights = editor_.tensor(dense.inputs[1]);
@@ -220,7 +219,7 @@ class Statistics {
     const auto kernel = static_cast<TensorId>(graph_.tensors.size()) - 1;
     const TensorId frame_major = editor_.reshape(editor_.transpose(x, perm, node), {1, frames, values}, node);
     Node conv = dense;
-    conv.code = fb::OpCode::conv;
+    conv.code = OpCode::conv;
     conv.inputs[0] = frame_major;
     conv.inputs[1] = kernel;
     ConvOptions options;

@@ -13,8 +13,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
-
 class Emission {
  public:
   Emission(const Graph& graph, const Plan& plan)

@@ -9,8 +9,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
-
 const Tensor& at(const Graph& graph, TensorId id) { return graph.tensors[static_cast<std::size_t>(id)]; }
 
 TensorId root(std::vector<TensorId>& groups, TensorId id) {
@@ -158,7 +156,7 @@ Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
     return Role::real;
   }
   if (const auto* pad = std::get_if<PadOptions>(&node.options);
-      pad != nullptr && pad->mode == fb::PadMode::zero && pad->real_value != 0)
+      pad != nullptr && pad->mode == PadMode::zero && pad->real_value != 0)
     return Role::real;
   return role;
 }

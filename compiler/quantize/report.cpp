@@ -74,7 +74,7 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
     const Node& node = quantized.real.nodes[nodes[i]];
     OperatorReport entry;
     entry.name = node.name;
-    entry.code = fb::EnumNameOpCode(node.code);
+    entry.code = name_of(node.code);
     entry.type = quantized.plan.types[nodes[i]];
     entry.accumulated = noise.ratio();
     entry.saturated =

@@ -63,16 +63,17 @@ struct OptionsWriter {
   }
   WrittenOptions operator()(const std::monostate&) const { return {}; }
   WrittenOptions operator()(const ConvOptions& o) const {
-    return done(
-        fb::Options::ConvOptions,
-        fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height, o.dilation_width,
-                              o.pad_top, o.pad_left, o.pad_bottom, o.pad_right, o.groups, o.activation));
+    return done(fb::Options::ConvOptions,
+                fb::CreateConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height,
+                                      o.dilation_width, o.pad_top, o.pad_left, o.pad_bottom, o.pad_right,
+                                      o.groups, to_file(o.activation)));
   }
   WrittenOptions operator()(const FullyConnectedOptions& o) const {
-    return done(fb::Options::FullyConnectedOptions, fb::CreateFullyConnectedOptions(builder, o.activation));
+    return done(fb::Options::FullyConnectedOptions,
+                fb::CreateFullyConnectedOptions(builder, to_file(o.activation)));
   }
   WrittenOptions operator()(const BinaryOptions& o) const {
-    return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, o.activation));
+    return done(fb::Options::BinaryOptions, fb::CreateBinaryOptions(builder, to_file(o.activation)));
   }
   WrittenOptions operator()(const PoolOptions& o) const {
     return done(fb::Options::PoolOptions,
@@ -97,8 +98,8 @@ struct OptionsWriter {
     return done(fb::Options::AxisOptions, fb::CreateAxisOptions(builder, o.axis));
   }
   WrittenOptions operator()(const PadOptions& o) const {
-    return done(fb::Options::PadOptions,
-                fb::CreatePadOptionsDirect(builder, &o.before, &o.after, o.mode, o.value, o.real_value));
+    return done(fb::Options::PadOptions, fb::CreatePadOptionsDirect(builder, &o.before, &o.after,
+                                                                    to_file(o.mode), o.value, o.real_value));
   }
   WrittenOptions operator()(const ReduceOptions& o) const {
     return done(fb::Options::ReduceOptions,
@@ -114,21 +115,23 @@ struct OptionsWriter {
   }
   // ---- recurrence, normalization, rearrangement
   WrittenOptions operator()(const RecurrentOptions& o) const {
-    return done(fb::Options::RecurrentOptions,
-                fb::CreateRecurrentOptions(builder, o.direction, static_cast<std::int8_t>(o.gate_exponent),
-                                           static_cast<std::uint8_t>(o.outputs)));
+    return done(
+        fb::Options::RecurrentOptions,
+        fb::CreateRecurrentOptions(builder, to_file(o.direction), static_cast<std::int8_t>(o.gate_exponent),
+                                   static_cast<std::uint8_t>(o.outputs)));
   }
   WrittenOptions operator()(const NormOptions& o) const {
     return done(fb::Options::NormOptions, fb::CreateNormOptions(builder, o.axis, o.epsilon, o.p));
   }
   WrittenOptions operator()(const ResizeOptions& o) const {
-    return done(fb::Options::ResizeOptions, fb::CreateResizeOptions(builder, o.mode, o.coordinates));
+    return done(fb::Options::ResizeOptions,
+                fb::CreateResizeOptions(builder, to_file(o.mode), to_file(o.coordinates)));
   }
   WrittenOptions operator()(const BlockOptions& o) const {
     return done(fb::Options::BlockOptions, fb::CreateBlockOptions(builder, o.size, o.channel_major));
   }
   WrittenOptions operator()(const ScatterOptions& o) const {
-    return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, o.reduction));
+    return done(fb::Options::ScatterOptions, fb::CreateScatterOptions(builder, to_file(o.reduction)));
   }
   WrittenOptions operator()(const ReverseOptions& o) const {
     return done(fb::Options::ReverseOptions, fb::CreateReverseOptions(builder, o.time_axis, o.batch_axis));
@@ -146,7 +149,7 @@ struct OptionsWriter {
     return done(fb::Options::TransposedConvOptions,
                 fb::CreateTransposedConvOptions(builder, o.stride_height, o.stride_width, o.dilation_height,
                                                 o.dilation_width, o.crop_top, o.crop_left, o.crop_bottom,
-                                                o.crop_right, o.groups, o.activation));
+                                                o.crop_right, o.groups, to_file(o.activation)));
   }
   WrittenOptions operator()(const SequenceLstmOptions& o) const {
     return done(fb::Options::SequenceLstmOptions,
@@ -154,9 +157,9 @@ struct OptionsWriter {
                                               static_cast<std::int8_t>(o.cell_exponent)));
   }
   WrittenOptions operator()(const SvdfOptions& o) const {
-    return done(fb::Options::SvdfOptions,
-                fb::CreateSvdfOptions(builder, o.rank, o.activation, static_cast<std::uint8_t>(o.state_dtype),
-                                      o.state_scale, o.state_zero_point));
+    return done(fb::Options::SvdfOptions, fb::CreateSvdfOptions(builder, o.rank, to_file(o.activation),
+                                                                static_cast<std::uint8_t>(o.state_dtype),
+                                                                o.state_scale, o.state_zero_point));
   }
   WrittenOptions operator()(const AttentionOptions& o) const {
     const auto narrow = [](int value) { return static_cast<std::int8_t>(value); };
@@ -265,9 +268,9 @@ void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sect
     const auto inputs = builder.CreateVector(numbering.of(node.inputs));
     const auto outputs = builder.CreateVector(numbering.of(node.outputs));
     const WrittenOptions options = std::visit(OptionsWriter{builder}, node.options);
-    operators.push_back(fb::CreateOperator(builder, node.code, static_cast<std::uint8_t>(node.version),
-                                           inputs, outputs, options.type, options.value,
-                                           static_cast<std::uint8_t>(node.rounding)));
+    operators.push_back(
+        fb::CreateOperator(builder, to_file(node.code), static_cast<std::uint8_t>(node.version), inputs,
+                           outputs, options.type, options.value, static_cast<std::uint8_t>(node.rounding)));
   }
   const auto tensor_list = builder.CreateVector(tensors);
   const auto operator_list = builder.CreateVector(operators);
@@ -300,9 +303,10 @@ void add_pipeline(const PipelineSettings& settings, const Numbering& numbering, 
   const auto front_end = builder.CreateString(settings.front_end);
   const auto decision = builder.CreateString(settings.decision);
   const auto labels = builder.CreateVectorOfStrings(settings.labels);
-  sections.add(fb::SectionKind::pipeline, builder,
-               fb::CreatePipeline(builder, settings.usage, settings.sample_rate, front_end, decision, labels,
-                                  settings.window, settings.hop, settings.context, settings.step, states));
+  sections.add(
+      fb::SectionKind::pipeline, builder,
+      fb::CreatePipeline(builder, to_file(settings.usage), settings.sample_rate, front_end, decision, labels,
+                         settings.window, settings.hop, settings.context, settings.step, states));
 }
 
 Status add_vectors(const Graph& graph, const Numbering& numbering, SectionList& sections) {

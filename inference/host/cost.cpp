@@ -4,25 +4,25 @@ namespace runnel {
 
 std::int64_t multiply_adds(const Model& model, const fb::Operator& op, const Shape& output) {
   const auto input = [&](std::uint32_t position) { return model.tensor(op.inputs()->Get(position)).shape; };
-  switch (op.code()) {
-    case fb::OpCode::conv:
-    case fb::OpCode::fully_connected: {
+  switch (code_of(op)) {
+    case OpCode::conv:
+    case OpCode::fully_connected: {
       const Shape weights = input(1);
       return output.elements() * weights.product(1, weights.rank);
     }
-    case fb::OpCode::matmul: {
+    case OpCode::matmul: {
       const Shape a = input(0);
       return output.elements() * a[a.rank - 1];
     }
-    case fb::OpCode::transposed_conv: {
+    case OpCode::transposed_conv: {
       // Every input element meets every tap; most of the output's elements get only some of them.
       const Shape weights = input(1);
       const fb::TransposedConvOptions& o = *op.options_as_TransposedConvOptions();
       return output.elements() * weights.product(1, weights.rank) /
              (std::int64_t{o.stride_height()} * o.stride_width());
     }
-    case fb::OpCode::gru:
-    case fb::OpCode::lstm: {
+    case OpCode::gru:
+    case OpCode::lstm: {
       // Of the outputs only h of every frame has the frames; the reference length of x stands for them
       // elsewhere.
       const Shape weights = input(1), hidden = input(2);

@@ -106,7 +106,7 @@ Result<ModelDescription> describe_model(std::shared_ptr<const OwnedModel> owned,
       out.macs_per_frame += described.macs_per_frame;
     }
     out.operators.push_back(std::move(described));
-    if (op.code() == fb::OpCode::delegate) out.delegates.push_back(describe_delegate(model, op, i));
+    if (code_of(op) == OpCode::delegate) out.delegates.push_back(describe_delegate(model, op, i));
   }
   if (out.streamed) {
     out.block_multiple = 1;

@@ -9,7 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "inference/model/model_generated.h"
+#include "inference/model/file_enums.h"
 #include "kernels/arithmetic/requantize.h"
 
 namespace runnel {

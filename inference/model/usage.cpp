@@ -129,10 +129,10 @@ Status read_numbers(const fb::Pipeline& pipeline, ModelUsage& usage) noexcept {
     std::int64_t value;
     bool allowed;
   } numbers[] = {
-      {"window", pipeline.window(), usage.kind == fb::Usage::window || usage.kind == fb::Usage::whole},
-      {"hop", pipeline.hop(), usage.kind == fb::Usage::window},
-      {"context", pipeline.context(), usage.kind == fb::Usage::step},
-      {"step", pipeline.step(), usage.kind == fb::Usage::step}};
+      {"window", pipeline.window(), usage.kind == UsageKind::window || usage.kind == UsageKind::whole},
+      {"hop", pipeline.hop(), usage.kind == UsageKind::window},
+      {"context", pipeline.context(), usage.kind == UsageKind::step},
+      {"step", pipeline.step(), usage.kind == UsageKind::step}};
   for (const auto& number : numbers) {
     if (number.value < 0 || number.value > kMostFrames)
       return bad() << name << ": " << number.what << " of " << number.value << " frames, expected 0 to "
@@ -142,25 +142,25 @@ Status read_numbers(const fb::Pipeline& pipeline, ModelUsage& usage) noexcept {
                    << " frames, which belongs to another usage";
   }
   usage.context = pipeline.context();
-  usage.frames = usage.kind == fb::Usage::step && pipeline.step() > 0 ? pipeline.step() + usage.context
+  usage.frames = usage.kind == UsageKind::step && pipeline.step() > 0 ? pipeline.step() + usage.context
                                                                       : pipeline.window();
   usage.pairs = pipeline.states();
-  if (usage.pairs != nullptr && usage.pairs->size() > 0 && usage.kind != fb::Usage::step)
+  if (usage.pairs != nullptr && usage.pairs->size() > 0 && usage.kind != UsageKind::step)
     return bad() << name << ": state from outputs to inputs, which belongs to usage step";
   return {};
 }
 
 }  // namespace
 
-std::string_view name_of(fb::Usage usage) noexcept {
+std::string_view name_of(UsageKind usage) noexcept {
   switch (usage) {
-    case fb::Usage::stream:
+    case UsageKind::stream:
       return "stream";
-    case fb::Usage::step:
+    case UsageKind::step:
       return "step";
-    case fb::Usage::window:
+    case UsageKind::window:
       return "window";
-    case fb::Usage::whole:
+    case UsageKind::whole:
       return "whole";
   }
   return "unknown";
@@ -170,20 +170,20 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values) noexcept {
   ModelUsage usage;
   const fb::Pipeline* pipeline = model.pipeline();
   if (pipeline != nullptr) {
-    usage.kind = pipeline->usage();
+    usage.kind = native(pipeline->usage());
     RUNNEL_TRY(read_numbers(*pipeline, usage));
   } else {
-    usage.kind = model.plan() != nullptr ? fb::Usage::stream : fb::Usage::whole;
+    usage.kind = model.plan() != nullptr ? UsageKind::stream : UsageKind::whole;
   }
   if (!usage.stepped()) return usage;
   RUNNEL_TRY(check_pairs(model, usage));
   RUNNEL_TRY(find_input(model, usage));
   RUNNEL_TRY(place_frames(model, usage, values));
   switch (usage.kind) {
-    case fb::Usage::step:
+    case UsageKind::step:
       usage.advance = usage.frames - usage.context;
       break;
-    case fb::Usage::window:
+    case UsageKind::window:
       usage.advance = pipeline->hop() > 0 ? pipeline->hop() : usage.frames;
       break;
     default:
@@ -197,7 +197,7 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values) noexcept {
 }
 
 int output_time_axis(const Model& model, const ModelUsage& usage, int tensor) noexcept {
-  if (usage.kind != fb::Usage::step) return -1;
+  if (usage.kind != UsageKind::step) return -1;
   const Shape shape = model.tensor(tensor).shape;
   return shape.rank - leading(shape) < 2 ? -1 : axis_of(shape, usage.advance);
 }

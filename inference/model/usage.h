@@ -19,7 +19,7 @@
 namespace runnel {
 
 struct ModelUsage {
-  fb::Usage kind = fb::Usage::stream;
+  UsageKind kind = UsageKind::stream;
   // Position among the inputs of the one that takes the stream; all others are state.
   int input = 0;
   // Of that input, when it is no stream. -1: its last dimension holds the values of all frames, one frame
@@ -33,7 +33,7 @@ struct ModelUsage {
   // Outputs that are inputs of the next run; null: none.
   const flatbuffers::Vector<const fb::StatePair*>* pairs = nullptr;
 
-  [[nodiscard]] bool stepped() const noexcept { return kind != fb::Usage::stream; }
+  [[nodiscard]] bool stepped() const noexcept { return kind != UsageKind::stream; }
 };
 
 // `values`: of a frame, where the stream is known; 0: not. It settles what a file leaves open: how many
@@ -47,6 +47,6 @@ Result<ModelUsage> usage_of(const Model& model, std::int64_t values = 0) noexcep
 // frame.
 int output_time_axis(const Model& model, const ModelUsage& usage, int tensor) noexcept;
 
-std::string_view name_of(fb::Usage usage) noexcept;
+std::string_view name_of(UsageKind usage) noexcept;
 
 }  // namespace runnel

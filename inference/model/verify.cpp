@@ -165,7 +165,7 @@ Status verify_attributes(const flatbuffers::Vector<flatbuffers::Offset<fb::Custo
 Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
   const fb::CustomOptions* const options = op.options_as_CustomOptions();
   if (options == nullptr) {
-    if (op.code() != fb::OpCode::custom) return {};
+    if (code_of(op) != OpCode::custom) return {};
     return bad() << "operator " << index << ": a custom operator without its options";
   }
   RUNNEL_TRY(verify_name(options->name(), "a custom operator whose name", index));
@@ -176,7 +176,7 @@ Status verify_custom(const fb::Operator& op, std::uint32_t index) noexcept {
 Status verify_delegate(const fb::Operator& op, std::uint32_t index, const Production& production) noexcept {
   const fb::DelegateOptions* const options = op.options_as_DelegateOptions();
   if (options == nullptr) {
-    if (op.code() != fb::OpCode::delegate) return {};
+    if (code_of(op) != OpCode::delegate) return {};
     return bad() << "operator " << index << ": a delegate without its options";
   }
   RUNNEL_TRY(verify_name(options->kind(), "a delegate whose kind", index));

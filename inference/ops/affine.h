@@ -11,8 +11,8 @@
 namespace runnel::ops {
 
 // Activations beyond ReLU need scales.
-inline Status check_plain_activation(fb::Activation activation) noexcept {
-  if (activation <= fb::Activation::relu) return {};
+inline Status check_plain_activation(Activation activation) noexcept {
+  if (activation <= Activation::relu) return {};
   return Status(Code::unsupported) << "activation " << static_cast<int>(activation)
                                    << " of tensors without scales";
 }
@@ -45,7 +45,7 @@ inline kernels::Affine affine_of(const TensorView& tensor) noexcept {
 }
 
 // Range of a type, cut by an activation.
-inline void affine_range(const TensorView& y, fb::Activation activation, std::int32_t& low,
+inline void affine_range(const TensorView& y, Activation activation, std::int32_t& low,
                          std::int32_t& high) noexcept {
   low = kernels::lowest(y.dtype);
   high = kernels::highest(y.dtype);
@@ -57,9 +57,9 @@ inline void affine_range(const TensorView& y, fb::Activation activation, std::in
     high = static_cast<std::int32_t>(
         std::min<std::int64_t>(high, kernels::to_integer(value, y.scales[0], y.zero_point())));
   };
-  if (activation == fb::Activation::relu || activation == fb::Activation::relu6) at_least(0);
-  if (activation == fb::Activation::relu6) at_most(6);
-  if (activation == fb::Activation::relu_n1_to_1) {
+  if (activation == Activation::relu || activation == Activation::relu6) at_least(0);
+  if (activation == Activation::relu6) at_most(6);
+  if (activation == Activation::relu_n1_to_1) {
     at_least(-1);
     at_most(1);
   }

@@ -96,11 +96,11 @@ inline kernels::Dims dims_of(const Shape& shape) noexcept {
 }
 
 // Range of an integer type; with ReLU the lower end is the zero point.
-inline void activation_range(DType type, std::int32_t zero_point, fb::Activation activation,
-                             std::int32_t& low, std::int32_t& high) noexcept {
+inline void activation_range(DType type, std::int32_t zero_point, Activation activation, std::int32_t& low,
+                             std::int32_t& high) noexcept {
   low = type == DType::int8 ? -128 : -32768;
   high = type == DType::int8 ? 127 : 32767;
-  if (activation == fb::Activation::relu) low = zero_point;
+  if (activation == Activation::relu) low = zero_point;
 }
 
 // A bound operator of type T in the preparation's memory.

@@ -8,7 +8,7 @@ namespace {
 bool is_sum_behind(const Prepared& prepared, int i, std::span<const std::int64_t> readers) noexcept {
   const Model& model = prepared.model();
   const fb::Operator &op = model.op(i), &sum = model.op(i + 1);
-  if (sum.code() != fb::OpCode::add || sum.inputs()->size() != 2 || sum.options_as_BinaryOptions() == nullptr)
+  if (code_of(sum) != OpCode::add || sum.inputs()->size() != 2 || sum.options_as_BinaryOptions() == nullptr)
     return false;
   const std::int32_t own = op.outputs()->Get(0), a = sum.inputs()->Get(0), b = sum.inputs()->Get(1),
                      y = sum.outputs()->Get(0);

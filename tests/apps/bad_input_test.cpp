@@ -155,11 +155,11 @@ std::string small_model(const std::string& output, const std::string& middle) {
   };
   graph.tensors = {tensor("x"), tensor(middle), tensor(output)};
   graph.nodes = {
-      {"first", fb::OpCode::add, 2, {0, 0}, {1}, compiler::BinaryOptions{}, kernels::Rounding::half_up},
-      {"second", fb::OpCode::add, 2, {1, 0}, {2}, compiler::BinaryOptions{}, kernels::Rounding::half_up}};
+      {"first", OpCode::add, 2, {0, 0}, {1}, compiler::BinaryOptions{}, kernels::Rounding::half_up},
+      {"second", OpCode::add, 2, {1, 0}, {2}, compiler::BinaryOptions{}, kernels::Rounding::half_up}};
   graph.inputs = {0};
   graph.outputs = {2};
-  graph.pipeline.usage = fb::Usage::stream;
+  graph.pipeline.usage = UsageKind::stream;
   const auto written = compiler::write_model(graph);
   EXPECT_TRUE(written.ok()) << written.status().text();
   if (!written.ok()) return "";

@@ -73,7 +73,7 @@ test::ConformanceRecord run_file(const fs::path& file, const char* folder) {
   record.target = compiler::espdl_source::name_of(loaded->import.target);
   const DType type = graph.tensors[static_cast<std::size_t>(graph.inputs[0])].dtype;
   record.bits = static_cast<int>(8 * size_of(type));
-  const bool stepped = graph.pipeline.usage == fb::Usage::step;
+  const bool stepped = graph.pipeline.usage == UsageKind::step;
   if (stepped) record.kind = "steps";
   const auto outputs = loaded->graph->whole(loaded->inputs);
   if (!outputs.ok()) {
@@ -148,7 +148,7 @@ TEST(EspdlModels, StepsOfAStreamingModelEndWithTheOfflineResult) {
     auto streaming = load(folder / "streaming_model.espdl", offline->import.target);
     ASSERT_TRUE(streaming.ok()) << streaming.status().text();
     EXPECT_FALSE(streaming->graph->streams());
-    EXPECT_EQ(streaming->import.graph.pipeline.usage, fb::Usage::step);
+    EXPECT_EQ(streaming->import.graph.pipeline.usage, UsageKind::step);
     const Bytes& all = offline->inputs[0];
     const std::size_t step = streaming->inputs[0].size();
     ASSERT_EQ(all.size() % step, 0u);

@@ -46,7 +46,7 @@ std::vector<T> values_of(const Bytes& bytes) {
 }
 
 // The output and what the tensors with these words in their names hold.
-compiler::TensorId find_tensor(const compiler::Graph& graph, fb::OpCode code) {
+compiler::TensorId find_tensor(const compiler::Graph& graph, OpCode code) {
   for (const compiler::Node& node : graph.nodes) {
     if (node.code == code) return node.outputs[0];
   }
@@ -59,8 +59,8 @@ TEST(PteModels, KeywordsGiveTheRecordedLogits) {
   const json golden = read_json(folder / "golden.json"), inputs = read_json(folder / "mfcc_inputs.json");
   compiler::Graph graph = import("et_arduino_kws.pte");
   ASSERT_FALSE(graph.nodes.empty());
-  graph.outputs.push_back(find_tensor(graph, fb::OpCode::fully_connected));
-  graph.outputs.push_back(find_tensor(graph, fb::OpCode::quantize));
+  graph.outputs.push_back(find_tensor(graph, OpCode::fully_connected));
+  graph.outputs.push_back(find_tensor(graph, OpCode::quantize));
   const auto model = load(graph);
   ASSERT_NE(model, nullptr);
   const std::vector<std::string> classes{"silence", "unknown", "yes", "no",  "up",   "down",

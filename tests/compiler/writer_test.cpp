@@ -46,14 +46,14 @@ Graph small_graph() {
   graph.tensors[1].non_negative = true;
   ConvOptions conv;
   conv.pad_left = 1;
-  conv.activation = fb::Activation::relu;
-  graph.nodes = {{"first", fb::OpCode::add, 1, {4, 3}, {2}, BinaryOptions{}, kernels::Rounding::half_even},
-                 {"second", fb::OpCode::add, 2, {2, 7}, {6}, BinaryOptions{}, kernels::Rounding::half_up},
-                 {"third", fb::OpCode::conv, 1, {6, 5, kAbsent}, {1}, conv, kernels::Rounding::half_even}};
+  conv.activation = Activation::relu;
+  graph.nodes = {{"first", OpCode::add, 1, {4, 3}, {2}, BinaryOptions{}, kernels::Rounding::half_even},
+                 {"second", OpCode::add, 2, {2, 7}, {6}, BinaryOptions{}, kernels::Rounding::half_up},
+                 {"third", OpCode::conv, 1, {6, 5, kAbsent}, {1}, conv, kernels::Rounding::half_even}};
   graph.inputs = {4};
   graph.outputs = {1};
   graph.metadata = {{"key", "value"}, {"source.format", "test"}};
-  graph.pipeline.usage = fb::Usage::stream;
+  graph.pipeline.usage = UsageKind::stream;
   graph.pipeline.sample_rate = 16000;
   graph.pipeline.front_end = "fbank";
   graph.pipeline.labels = {"yes", "no"};
@@ -101,7 +101,7 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
     const Node& expected = graph.nodes[static_cast<std::size_t>(i)];
     const fb::Operator& found = model.op(i);
     EXPECT_EQ(model.operator_name(i), expected.name);
-    EXPECT_EQ(found.code(), expected.code);
+    EXPECT_EQ(native(found.code()), expected.code);
     EXPECT_EQ(found.version(), expected.version);
     EXPECT_EQ(found.rounding(), static_cast<std::uint8_t>(expected.rounding));
     ASSERT_EQ(found.inputs()->size(), expected.inputs.size());
@@ -116,7 +116,7 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
   const fb::ConvOptions* conv = model.op(2).options_as_ConvOptions();
   ASSERT_NE(conv, nullptr);
   EXPECT_EQ(conv->pad_left(), 1);
-  EXPECT_EQ(conv->activation(), fb::Activation::relu);
+  EXPECT_EQ(native(conv->activation()), Activation::relu);
   EXPECT_EQ(model.metadata("key"), "value");
   EXPECT_EQ(model.metadata("source.format"), "test");
   ASSERT_NE(model.pipeline(), nullptr);

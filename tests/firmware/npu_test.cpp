@@ -133,7 +133,7 @@ struct Recording {
     EXPECT_TRUE(owned.ok()) << owned.status().text();
     const Model& loaded = (*owned)->model();
     for (int i = 0; i < loaded.operator_count(); ++i) {
-      if (loaded.op(i).code() != fb::OpCode::delegate) continue;
+      if (code_of(loaded.op(i)) != OpCode::delegate) continue;
       const auto block = npu::read_block_program(loaded, loaded.op(i), std::size_t{1} << 20);
       EXPECT_TRUE(block.ok()) << block.status().text();
       if (block.ok() && block->output.own())

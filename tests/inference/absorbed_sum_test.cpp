@@ -60,9 +60,9 @@ compiler::Graph graph_of(const Case& c) {
     compiler::ConvOptions options;
     options.pad_left = kernel - 1 - ahead;
     options.pad_right = ahead;
-    options.activation = relu ? fb::Activation::relu : fb::Activation::none;
+    options.activation = relu ? Activation::relu : Activation::none;
     graph.nodes.push_back({name,
-                           fb::OpCode::conv,
+                           OpCode::conv,
                            1,
                            {x, static_cast<compiler::TensorId>(graph.tensors.size() - 1)},
                            {y},
@@ -73,29 +73,24 @@ compiler::Graph graph_of(const Case& c) {
              addend = activation("addend", -4);
   const auto y = activation("y", c.other_scale ? -3 : -4), z = activation("z", -4);
   graph.nodes.push_back(
-      {"relu", fb::OpCode::relu, 1, {x}, {positive}, std::monostate{}, kernels::Rounding::half_up});
+      {"relu", OpCode::relu, 1, {x}, {positive}, std::monostate{}, kernels::Rounding::half_up});
   const auto beside = c.in_place ? positive : addend;
   if (!c.in_place) conv("beside", x, addend, 1, 0, false);
   conv("convolution", positive, mixed, c.kernel, c.ahead, c.conv_relu);
   const std::vector<compiler::TensorId> operands =
       c.addend_first ? std::vector{beside, mixed} : std::vector{mixed, beside};
   graph.nodes.push_back({"sum",
-                         fb::OpCode::add,
+                         OpCode::add,
                          1,
                          operands,
                          {y},
-                         compiler::BinaryOptions{c.relu ? fb::Activation::relu : fb::Activation::none},
+                         compiler::BinaryOptions{c.relu ? Activation::relu : Activation::none},
                          kernels::Rounding::half_up});
   graph.inputs = {x};
   graph.outputs = {y};
   if (c.other_reader) {
-    graph.nodes.push_back({"again",
-                           fb::OpCode::max,
-                           1,
-                           {mixed, y},
-                           {z},
-                           compiler::BinaryOptions{},
-                           kernels::Rounding::half_up});
+    graph.nodes.push_back(
+        {"again", OpCode::max, 1, {mixed, y}, {z}, compiler::BinaryOptions{}, kernels::Rounding::half_up});
     graph.outputs = {y, z};
   }
   compiler::mark_non_negative(graph);

@@ -81,7 +81,7 @@ TEST(ConverterFailures, ResidualBranch) {
   const auto x = builder.input({1, 50, 8});
   const auto y =
       builder.conv(builder.conv(x, 8, {.kernel = 3, .dilation = 1}), 8, {.kernel = 3, .dilation = 2});
-  builder.output(builder.binary(fb::OpCode::add, y, builder.slice(x, 1, 6, 44)));
+  builder.output(builder.binary(OpCode::add, y, builder.slice(x, 1, 6, 44)));
   expect_exact(builder, 6);
 }
 

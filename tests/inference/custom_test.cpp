@@ -46,11 +46,9 @@ Result<const BoundOperator*> prepare_negate(PrepareContext& context) noexcept {
   bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kNegate{fb::OpCode::custom, 1, "Negate", check_negate, stream_negate,
-                                 prepare_negate};
-const OperatorDefinition kNegate2{fb::OpCode::custom, 2, "Negate", check_negate, stream_negate,
-                                  prepare_negate};
-const OperatorDefinition kOther{fb::OpCode::custom, 1, "Other", check_negate, stream_negate, prepare_negate};
+const OperatorDefinition kNegate{OpCode::custom, 1, "Negate", check_negate, stream_negate, prepare_negate};
+const OperatorDefinition kNegate2{OpCode::custom, 2, "Negate", check_negate, stream_negate, prepare_negate};
+const OperatorDefinition kOther{OpCode::custom, 1, "Other", check_negate, stream_negate, prepare_negate};
 
 std::vector<const OperatorDefinition*> with(std::initializer_list<const OperatorDefinition*> mine) {
   std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
@@ -70,7 +68,7 @@ compiler::Graph graph_with(const CustomOptions& options, int version = 1) {
   const auto id = static_cast<compiler::TensorId>(graph.tensors.size() - 1);
   compiler::Node node;
   node.name = "mine";
-  node.code = fb::OpCode::custom;
+  node.code = OpCode::custom;
   node.version = version;
   node.inputs = {x};
   node.outputs = {id};
@@ -208,7 +206,7 @@ TEST(CustomOperator, AttributesHaveOneValue) {
         fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8)),
         fb::CreateTensorDirect(builder, &shape, static_cast<std::uint8_t>(DType::int8))};
     const std::vector<flatbuffers::Offset<fb::Operator>> operators = {fb::CreateOperatorDirect(
-        builder, fb::OpCode::custom, 1, &x, &y, fb::Options::CustomOptions, options.Union())};
+        builder, to_file(OpCode::custom), 1, &x, &y, fb::Options::CustomOptions, options.Union())};
     builder.Finish(fb::CreateGraphDirect(builder, &tensors, &operators, &x, &y));
     const Status status = verify_graph(*flatbuffers::GetRoot<fb::Graph>(builder.GetBufferPointer()), {});
     EXPECT_EQ(std::string(status.text()), "operator 0: attribute 0 has no name or " + std::to_string(values) +

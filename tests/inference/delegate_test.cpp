@@ -41,7 +41,7 @@ Result<const BoundOperator*> prepare_offset(PrepareContext& context) noexcept {
   bound->offset = segment.part("offset")[0];
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kOffset{fb::OpCode::delegate, 1, "offset-unit", check_delegate, stream_delegate,
+const OperatorDefinition kOffset{OpCode::delegate, 1, "offset-unit", check_delegate, stream_delegate,
                                  prepare_offset};
 
 // x [1, 6, 2] -> relu -> segment -> y
@@ -62,7 +62,7 @@ compiler::Graph graph_with(const std::function<void(compiler::Graph&, compiler::
   const auto id = static_cast<compiler::TensorId>(graph.tensors.size() - 1);
   compiler::Node node;
   node.name = "segment";
-  node.code = fb::OpCode::delegate;
+  node.code = OpCode::delegate;
   node.inputs = {id - 1, x};
   node.outputs = {id};
   node.options = DelegateOptions{"offset-unit", {"offset"}, {{"level", std::vector<std::int64_t>{7}}}};
@@ -111,7 +111,7 @@ TEST(Delegate, IsRefusedByKindWhereThereIsNone) {
   // A table without the general definition names it, too.
   std::vector<const OperatorDefinition*> few;
   for (const OperatorDefinition* definition : all_operators()) {
-    if (definition->code != fb::OpCode::delegate) few.push_back(definition);
+    if (definition->code != OpCode::delegate) few.push_back(definition);
   }
   EXPECT_NE(
       Engine::make(model, options, few).status().text().find("delegate offset-unit version 1 'segment'"),
@@ -186,8 +186,8 @@ compiler::Graph variables(const std::function<void(compiler::Graph&)>& change = 
   graph.tensors[3].data = std::vector<std::byte>{std::byte{5}, {}, {}, {}, std::byte{6}, {}, {}, {}};
   graph.inputs = {0};
   graph.outputs = {1, 2};
-  graph.nodes = {{"read", fb::OpCode::read_variable, 1, {3}, {1}, compiler::VariableOptions{4}},
-                 {"assign", fb::OpCode::assign_variable, 1, {0}, {2}, compiler::VariableOptions{4}}};
+  graph.nodes = {{"read", OpCode::read_variable, 1, {3}, {1}, compiler::VariableOptions{4}},
+                 {"assign", OpCode::assign_variable, 1, {0}, {2}, compiler::VariableOptions{4}}};
   if (change) change(graph);
   return graph;
 }

@@ -41,7 +41,7 @@ class GraphBuilder {
     options.pad_left = w.left;
     options.pad_right = w.right;
     options.groups = groups;
-    options.activation = relu ? fb::Activation::relu : fb::Activation::none;
+    options.activation = relu ? Activation::relu : Activation::none;
     std::vector<std::int32_t> out = shape;
     out[out.size() - 2] = length(shape[shape.size() - 2], w);
     out.back() = channels;
@@ -60,7 +60,7 @@ class GraphBuilder {
     options.pad_left = w.left;
     options.pad_right = w.right;
     options.groups = groups;
-    options.activation = relu ? fb::Activation::relu : fb::Activation::none;
+    options.activation = relu ? Activation::relu : Activation::none;
     return add_conv(x, {channels, h.kernel, w.kernel, shape.back() / groups}, options,
                     {shape[0], length(shape[1], h), length(shape[2], w), channels}, false);
   }
@@ -74,13 +74,12 @@ class GraphBuilder {
     options.pad_right = w.right;
     options.count_padding = count_padding;
     const Id y = tensor({shape[0], length(shape[1], w), shape[2]}, -4);
-    node(max ? fb::OpCode::max_pool : fb::OpCode::average_pool, {x}, {y}, options);
+    node(max ? OpCode::max_pool : OpCode::average_pool, {x}, {y}, options);
     return y;
   }
-  Id binary(fb::OpCode code, Id a, Id b, int version = 1, bool relu = false) {
+  Id binary(OpCode code, Id a, Id b, int version = 1, bool relu = false) {
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(a)].shape, -4);
-    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none},
-         version);
+    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? Activation::relu : Activation::none}, version);
     return y;
   }
   Id slice(Id x, int axis, int begin, int count, int step = 1) {
@@ -92,19 +91,19 @@ class GraphBuilder {
     auto out = shape;
     out[static_cast<std::size_t>(axis)] = count;
     const Id y = tensor(out, exponent(x));
-    node(fb::OpCode::slice, {x}, {y}, options);
+    node(OpCode::slice, {x}, {y}, options);
     return y;
   }
   Id pad(Id x, int axis, int before, int after, int value) {
     const auto shape = graph_.tensors[static_cast<std::size_t>(x)].shape;
     compiler::PadOptions options{std::vector<std::int32_t>(shape.size(), 0),
-                                 std::vector<std::int32_t>(shape.size(), 0), fb::PadMode::zero, value};
+                                 std::vector<std::int32_t>(shape.size(), 0), PadMode::zero, value};
     options.before[static_cast<std::size_t>(axis)] = before;
     options.after[static_cast<std::size_t>(axis)] = after;
     auto out = shape;
     out[static_cast<std::size_t>(axis)] += before + after;
     const Id y = tensor(out, exponent(x));
-    node(fb::OpCode::pad, {x}, {y}, options);
+    node(OpCode::pad, {x}, {y}, options);
     return y;
   }
   Id concat(std::vector<Id> parts, int axis) {
@@ -114,18 +113,18 @@ class GraphBuilder {
       out[static_cast<std::size_t>(axis)] +=
           graph_.tensors[static_cast<std::size_t>(part)].shape[static_cast<std::size_t>(axis)];
     const Id y = tensor(out, -4);
-    node(fb::OpCode::concat, std::move(parts), {y}, compiler::AxisOptions{axis});
+    node(OpCode::concat, std::move(parts), {y}, compiler::AxisOptions{axis});
     return y;
   }
   Id requantize(Id x, int to) {
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(x)].shape, to);
-    node(fb::OpCode::requantize, {x}, {y}, std::monostate{});
+    node(OpCode::requantize, {x}, {y}, std::monostate{});
     return y;
   }
   Id relu(Id x) {
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(x)].shape, exponent(x));
     graph_.tensors[static_cast<std::size_t>(y)].non_negative = true;
-    node(fb::OpCode::relu, {x}, {y}, std::monostate{});
+    node(OpCode::relu, {x}, {y}, std::monostate{});
     return y;
   }
   Id transpose(Id x, std::vector<std::uint8_t> perm) {
@@ -133,19 +132,19 @@ class GraphBuilder {
     std::vector<std::int32_t> out;
     for (const std::uint8_t axis : perm) out.push_back(shape[axis]);
     const Id y = tensor(out, exponent(x));
-    node(fb::OpCode::transpose, {x}, {y}, compiler::TransposeOptions{std::move(perm)});
+    node(OpCode::transpose, {x}, {y}, compiler::TransposeOptions{std::move(perm)});
     return y;
   }
   Id reshape(Id x, std::vector<std::int32_t> shape) {
     const Id y = tensor(std::move(shape), exponent(x));
-    node(fb::OpCode::reshape, {x}, {y}, std::monostate{});
+    node(OpCode::reshape, {x}, {y}, std::monostate{});
     return y;
   }
   Id lut(Id x) {
     const std::size_t entries = dtype_ == DType::int8 ? 256 : 257;
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(x)].shape, -4);
     const Id table = constant({static_cast<std::int32_t>(entries)}, dtype_, {-4}, -1, 127);
-    node(fb::OpCode::lut, {x, table}, {y}, compiler::LutOptions{});
+    node(OpCode::lut, {x, table}, {y}, compiler::LutOptions{});
     return y;
   }
 
@@ -211,10 +210,10 @@ class GraphBuilder {
     graph_.tensors.push_back(std::move(t));
     return static_cast<Id>(graph_.tensors.size()) - 1;
   }
-  void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options,
+  void node(OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options,
             int version = 1) {
     compiler::Node n;
-    n.name = std::string(fb::EnumNameOpCode(code)) + std::to_string(graph_.nodes.size());
+    n.name = std::string(name_of(code)) + std::to_string(graph_.nodes.size());
     n.code = code;
     n.version = version;
     n.inputs = std::move(inputs);
@@ -244,8 +243,8 @@ class GraphBuilder {
                           dtype_ == DType::int16 ? 2000 : 60);
     const Id bias = constant({channels}, wide(), bias_exponents, per_channel ? 0 : -1, 900);
     const Id y = tensor(std::move(out), dtype_ == DType::int16 ? exponent(x) : -4);
-    graph_.tensors[static_cast<std::size_t>(y)].non_negative = options.activation == fb::Activation::relu;
-    node(fb::OpCode::conv, {x, w, bias}, {y}, options);
+    graph_.tensors[static_cast<std::size_t>(y)].non_negative = options.activation == Activation::relu;
+    node(OpCode::conv, {x, w, bias}, {y}, options);
     return y;
   }
   std::mt19937 random_;

@@ -61,7 +61,7 @@ class GreedyWalk {
         if (!outputs.contains(input)) info(input).extend(i + 1);
       }
       for (const std::int32_t output : *op.outputs()) info(output).begin = i;
-      const int kind = in_place(op.code());
+      const int kind = in_place(code_of(op));
       if (kind == 0 || op.outputs()->size() != 1) continue;
       Info& y = info(op.outputs()->Get(0));
       for (const std::int32_t input : *op.inputs()) {
@@ -83,52 +83,52 @@ class GreedyWalk {
   }
 
   // 0: not in place, 1: the bytes do not change, 2: they do.
-  static int in_place(fb::OpCode code) {
-    using enum fb::OpCode;
-    static const std::set<fb::OpCode> changed = {add,
-                                                 logical_and,
-                                                 logical_or,
-                                                 logical_xor,
-                                                 logical_not,
-                                                 clip,
-                                                 elu,
-                                                 equal,
-                                                 exp,
-                                                 greater,
-                                                 greater_or_equal,
-                                                 hard_sigmoid,
-                                                 hard_swish,
-                                                 layer_norm,
-                                                 leaky_relu,
-                                                 less,
-                                                 less_or_equal,
-                                                 log,
-                                                 lp_norm,
-                                                 lut,
-                                                 max,
-                                                 min,
-                                                 mod,
-                                                 neg,
-                                                 prelu,
-                                                 reduce_l1,
-                                                 reduce_l2,
-                                                 reduce_log_sum,
-                                                 reduce_log_sum_exp,
-                                                 reduce_max,
-                                                 reduce_mean,
-                                                 reduce_min,
-                                                 reduce_prod,
-                                                 reduce_sum,
-                                                 reduce_sum_square,
-                                                 relu,
-                                                 requantize,
-                                                 reverse_sequence,
-                                                 rms_norm,
-                                                 scatter_nd,
-                                                 sigmoid,
-                                                 sqrt,
-                                                 swish,
-                                                 fb::OpCode::tanh};
+  static int in_place(OpCode code) {
+    using enum OpCode;
+    static const std::set<OpCode> changed = {add,
+                                             logical_and,
+                                             logical_or,
+                                             logical_xor,
+                                             logical_not,
+                                             clip,
+                                             elu,
+                                             equal,
+                                             exp,
+                                             greater,
+                                             greater_or_equal,
+                                             hard_sigmoid,
+                                             hard_swish,
+                                             layer_norm,
+                                             leaky_relu,
+                                             less,
+                                             less_or_equal,
+                                             log,
+                                             lp_norm,
+                                             lut,
+                                             max,
+                                             min,
+                                             mod,
+                                             neg,
+                                             prelu,
+                                             reduce_l1,
+                                             reduce_l2,
+                                             reduce_log_sum,
+                                             reduce_log_sum_exp,
+                                             reduce_max,
+                                             reduce_mean,
+                                             reduce_min,
+                                             reduce_prod,
+                                             reduce_sum,
+                                             reduce_sum_square,
+                                             relu,
+                                             requantize,
+                                             reverse_sequence,
+                                             rms_norm,
+                                             scatter_nd,
+                                             sigmoid,
+                                             sqrt,
+                                             swish,
+                                             OpCode::tanh};
     return code == reshape ? 1 : changed.contains(code) ? 2 : 0;
   }
 

@@ -14,9 +14,9 @@ struct ChannelFirst : StreamCase {
   explicit ChannelFirst(int exponent = 0) {
     x = input(DType::int8, {1, 3, 20});
     turned = tensor(DType::int8, {1, 20, 3}, exponent);
-    node(fb::OpCode::transpose, {x}, {turned}, compiler::TransposeOptions{{0, 2, 1}});
+    node(OpCode::transpose, {x}, {turned}, compiler::TransposeOptions{{0, 2, 1}});
     y = tensor(DType::int8, {1, 20, 3}, exponent);
-    node(fb::OpCode::relu, {turned}, {y});
+    node(OpCode::relu, {turned}, {y});
     graph.outputs = {y};
   }
   [[nodiscard]] std::shared_ptr<const Engine> engine(RunMode mode, std::int64_t frames) const {
@@ -74,7 +74,7 @@ TEST(KeptOrder, LooksAtTheAxesThatHoldSomething) {
     const auto x = test.input(DType::int8, {1, 4, 1, 5});
     const auto turned = test.tensor(
         DType::int8, kept ? std::vector<std::int32_t>{4, 1, 5, 1} : std::vector<std::int32_t>{5, 4, 1, 1});
-    test.node(fb::OpCode::transpose, {x}, {turned},
+    test.node(OpCode::transpose, {x}, {turned},
               compiler::TransposeOptions{kept ? std::vector<std::uint8_t>{1, 2, 3, 0}
                                               : std::vector<std::uint8_t>{3, 1, 0, 2}});
     test.graph.outputs = {turned};

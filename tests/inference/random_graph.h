@@ -95,8 +95,8 @@ class RandomGraph {
           y = check(builder_.conv(y, channels, w));
         }
         const bool swap = uniform(0, 1) != 0;
-        return builder_.binary(uniform(0, 1) != 0 ? fb::OpCode::add : fb::OpCode::mul, swap ? y : x,
-                               swap ? x : y, uniform(1, 2), uniform(0, 1) != 0);
+        return builder_.binary(uniform(0, 1) != 0 ? OpCode::add : OpCode::mul, swap ? y : x, swap ? x : y,
+                               uniform(1, 2), uniform(0, 1) != 0);
       }
       case 7: {  // two strided branches of equal length, concatenated
         const Window w = window(4, 3, 1);
@@ -128,7 +128,7 @@ class RandomGraph {
         Window v = w;
         tell("fan", w);
         const Id a = check(builder_.conv(x, channels, w)), b = check(builder_.pool(x, true, v));
-        return builder_.binary(fb::OpCode::add, a, b);
+        return builder_.binary(OpCode::add, a, b);
       }
       case 11: {  // two-dimensional, time as height or as width
         Window w = window(4, 2, 2), f = window(3, 1, 1);
@@ -164,16 +164,16 @@ class RandomGraph {
       case 15: {  // channel-first for a while
         story_ << " channel-first";
         const Id y = builder_.transpose(x, {0, 2, 1}), z = builder_.relu(y);
-        return builder_.transpose(builder_.binary(fb::OpCode::add, y, z), {0, 2, 1});
+        return builder_.transpose(builder_.binary(OpCode::add, y, z), {0, 2, 1});
       }
       case 16: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum,
-                                                fb::OpCode::reduce_max, fb::OpCode::reduce_min};
-        const fb::OpCode code = kCodes[uniform(0, 3)];
+        static constexpr OpCode kCodes[] = {OpCode::reduce_mean, OpCode::reduce_sum, OpCode::reduce_max,
+                                            OpCode::reduce_min};
+        const OpCode code = kCodes[uniform(0, 3)];
         const int window = uniform(0, 4) == 0 ? -1 : uniform(1, 12), hop = window < 0 ? 1 : uniform(1, 3);
         const int before = window < 0 ? 0 : uniform(0, 1) != 0 ? window - 1 : uniform(0, window - 1);
-        story_ << ' ' << fb::EnumNameOpCode(code) << "(window " << window << " hop " << hop << " before "
-               << before << ')';
+        story_ << ' ' << name_of(code) << "(window " << window << " hop " << hop << " before " << before
+               << ')';
         return check(stages_.statistic(code, x, window, hop, before));
       }
       case 17: {
@@ -208,7 +208,7 @@ class RandomGraph {
         Window pick;
         pick.kernel = pick.stride = factor;
         const Id same = stages_.nearest(builder_.pool(x, false, pick), factor);
-        return builder_.binary(fb::OpCode::add, high, same);
+        return builder_.binary(OpCode::add, high, same);
       }
     }
   }

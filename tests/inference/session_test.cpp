@@ -20,7 +20,7 @@ std::shared_ptr<const OwnedModel> small_model(std::uint32_t seed = 1) {
   auto x = builder.input({1, 40, 3});
   x = builder.conv(x, 4, {.kernel = 4, .stride = 2, .dilation = 1, .left = 1, .right = 2});
   auto y = builder.conv(x, 4, {.kernel = 3, .stride = 1, .dilation = 2, .left = 2, .right = 2}, 4);
-  builder.output(builder.binary(fb::OpCode::add, x, y));
+  builder.output(builder.binary(OpCode::add, x, y));
   auto model = builder.build();
   EXPECT_TRUE(model.ok()) << model.status().text();
   return model.ok() ? *model : nullptr;

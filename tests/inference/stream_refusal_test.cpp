@@ -56,7 +56,7 @@ TEST(StreamRefusal, JoinsOfDifferentRate) {
   GraphBuilder builder;
   const auto x = builder.input({1, 20, 3});
   const auto fast = builder.slice(x, 1, 0, 10), slow = builder.conv(x, 3, {.kernel = 2, .stride = 2});
-  builder.output(builder.binary(fb::OpCode::add, fast, slow));
+  builder.output(builder.binary(OpCode::add, fast, slow));
   EXPECT_NE(refusal_of(builder).find("rates differ: 1/1 and 1/2"), std::string::npos);
 }
 
@@ -66,7 +66,7 @@ TEST(StreamRefusal, JoinsWhoseLengthsAgreeByChance) {
   const auto x = builder.input({1, 20, 3});
   const auto a = builder.conv(x, 3, {.kernel = 2, .stride = 2}),
              b = builder.conv(x, 3, {.kernel = 1, .stride = 2});
-  builder.output(builder.binary(fb::OpCode::add, a, b));
+  builder.output(builder.binary(OpCode::add, a, b));
   const std::string why = refusal_of(builder);
   EXPECT_NE(why.find("different lengths"), std::string::npos) << why;
 }

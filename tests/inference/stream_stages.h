@@ -31,7 +31,7 @@ class StreamStages {
     const Id weights = b.constant({channels, 1, w.kernel, shape[2]}, b.dtype(), {-7}, -1, wide ? 2000 : 60);
     const Id bias = b.constant({channels}, b.wide(), {static_cast<std::int8_t>(b.exponent(x) - 7)}, -1, 900);
     const Id y = like(x, {1, length, channels});
-    b.node(fb::OpCode::transposed_conv, {x, weights, bias}, {y}, options);
+    b.node(OpCode::transposed_conv, {x, weights, bias}, {y}, options);
     return y;
   }
 
@@ -50,12 +50,12 @@ class StreamStages {
         compiler::kAbsent};
     if (lstm) inputs.push_back(compiler::kAbsent);
     const Id y = b.tensor({shape[1], 1, 1, hidden}, state);
-    b.node(lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), {y}, options);
+    b.node(lstm ? OpCode::lstm : OpCode::gru, std::move(inputs), {y}, options);
     return b.reshape(y, {1, shape[1], hidden});
   }
 
   // `before` < window; window -1: all frames so far.
-  Id statistic(fb::OpCode code, Id x, int window, int hop, int before) {
+  Id statistic(OpCode code, Id x, int window, int hop, int before) {
     const auto shape = b.shape(x);
     compiler::ReduceOptions options;
     options.axes = {1};
@@ -69,7 +69,7 @@ class StreamStages {
                            : room < 0 ? 0
                                       : room / hop + 1,
                            shape[2]},
-                          code == fb::OpCode::reduce_sum ? b.exponent(x) + 3 : b.exponent(x));
+                          code == OpCode::reduce_sum ? b.exponent(x) + 3 : b.exponent(x));
     b.node(code, {x}, {y}, options, 2);
     return y;
   }
@@ -86,27 +86,27 @@ class StreamStages {
     options.score_exponent = -4;
     options.weight_exponent = b.dtype() == DType::int16 ? -15 : -7;
     options.real_scale = 0.5f;
-    b.node(fb::OpCode::attention, {q, k, v}, {y}, options);
+    b.node(OpCode::attention, {q, k, v}, {y}, options);
     return b.reshape(y, shape);
   }
 
   Id nearest(Id x, int factor) {
     const auto shape = b.shape(x);
     const Id y = like(x, {1, shape[1] * factor, shape[2]});
-    b.node(fb::OpCode::resize, {x}, {y}, compiler::ResizeOptions{});
+    b.node(OpCode::resize, {x}, {y}, compiler::ResizeOptions{});
     return y;
   }
 
   Id softmax(Id x) {
     const Id y = b.tensor(b.shape(x), b.dtype() == DType::int16 ? -15 : -7);
-    b.node(fb::OpCode::softmax, {x}, {y}, compiler::AxisOptions{static_cast<int>(b.shape(x).size()) - 1});
+    b.node(OpCode::softmax, {x}, {y}, compiler::AxisOptions{static_cast<int>(b.shape(x).size()) - 1});
     return y;
   }
 
   // x[t + 1] - x[t].
   Id delta(Id x) {
     const int frames = b.shape(x)[1];
-    return b.binary(fb::OpCode::sub, b.slice(x, 1, 1, frames - 1), b.slice(x, 1, 0, frames - 1));
+    return b.binary(OpCode::sub, b.slice(x, 1, 1, frames - 1), b.slice(x, 1, 0, frames - 1));
   }
 
  private:

@@ -103,7 +103,7 @@ TEST(StreamState, ReadersShareOneHistory) {
   const auto x = builder.input({1, 60, 4});
   const auto narrow = builder.conv(x, 4, {.kernel = 3, .left = 1, .right = 1}),
              wide = builder.conv(x, 4, {.kernel = 9, .left = 4, .right = 4});
-  builder.output(builder.binary(fb::OpCode::add, builder.binary(fb::OpCode::add, narrow, wide), x));
+  builder.output(builder.binary(OpCode::add, builder.binary(OpCode::add, narrow, wide), x));
   const auto model = builder.build();
   ASSERT_TRUE(model.ok()) << model.status().text();
   const auto engine = Engine::make(*model);

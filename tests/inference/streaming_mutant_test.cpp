@@ -40,9 +40,9 @@ class Misled final : public PrepareContext {
     if (!inner_.streamed() || inner_.windows_apart()) return window;
     const bool joins =
         op().inputs()->size() > 1 && op().outputs()->size() == 1 &&
-        (op().code() == fb::OpCode::add || op().code() == fb::OpCode::mul || op().code() == fb::OpCode::sub);
+        (code_of(op()) == OpCode::add || code_of(op()) == OpCode::mul || code_of(op()) == OpCode::sub);
     if (planted == Defect::join && joins) window.back_bytes = window.back_frames = 0;
-    if (planted == Defect::cache && op().code() == fb::OpCode::conv && window.back_frames > 0) {
+    if (planted == Defect::cache && code_of(op()) == OpCode::conv && window.back_frames > 0) {
       window.back_bytes += window.back_bytes / window.back_frames;
       ++window.back_frames;
       ++window.frames;
@@ -86,7 +86,7 @@ OperatorTable misled_operators() {
 Result<const BoundOperator*> prepare(PrepareContext& context) noexcept {
   Misled misled(context);
   const auto bound = find_operator(all_operators(), context.op())->prepare(misled);
-  const bool remembers = context.op().code() == fb::OpCode::gru || context.op().code() == fb::OpCode::lstm;
+  const bool remembers = code_of(context.op()) == OpCode::gru || code_of(context.op()) == OpCode::lstm;
   if (!bound.ok() || planted != Defect::state || !remembers || !context.streamed() || context.windows_apart())
     return bound;
   auto* const reckless = new (context.memory().allocate(sizeof(Reckless), alignof(Reckless))) Reckless();

@@ -209,7 +209,7 @@ TEST(StreamingProperty, JoinsOfEqualLengthsAndNoOthersAreTaken) {
       EXPECT_FALSE(same);
       continue;
     }
-    builder.output(builder.binary(fb::OpCode::add, ends[0], ends[1]));
+    builder.output(builder.binary(OpCode::add, ends[0], ends[1]));
     std::vector<std::string> refusals;
     ASSERT_TRUE(builder.build(&refusals).ok());
     EXPECT_EQ(refusals.empty(), same) << i;

@@ -126,7 +126,7 @@ TEST(Threads, WideLayersAreEqual) {
     auto x = builder.input({1, 9, channels});
     x = builder.conv(x, channels + 3, {.kernel = 3, .left = 2}, 1, true, true);
     x = builder.conv(x, channels, {});
-    builder.output(builder.binary(fb::OpCode::add, x, builder.relu(x)));
+    builder.output(builder.binary(OpCode::add, x, builder.relu(x)));
     const auto model = builder.build();
     ASSERT_TRUE(model.ok()) << model.status().text();
     for (const int threads : {2, 3, 4}) {

@@ -447,7 +447,7 @@ TEST(DeviceStream, NumbersOfBlocksAreChecked) {
          {&npu::ethos_u_v1, npu::simulating_operators().back()}) {
       for (int i = 0; i < (*owned)->model().operator_count(); ++i) {
         const auto& op = (*owned)->model().op(i);
-        if (op.code() == fb::OpCode::delegate)
+        if (code_of(op) == runnel::OpCode::delegate)
           text += std::string(definition->check((*owned)->model(), op).text()) + '\n';
       }
     }

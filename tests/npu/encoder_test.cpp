@@ -46,7 +46,7 @@ class RecordedStreams : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(loaded.ok()) << loaded.status().text();
     owned_ = loaded->model;
     for (int i = 0; i < owned_->model().operator_count(); ++i) {
-      if (owned_->model().op(i).code() != fb::OpCode::delegate) continue;
+      if (code_of(owned_->model().op(i)) != runnel::OpCode::delegate) continue;
       auto segment = npu::read_segment(owned_->model(), owned_->model().op(i));
       ASSERT_TRUE(segment.ok()) << segment.status().text();
       segments_.push_back(*std::move(segment));

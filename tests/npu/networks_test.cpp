@@ -195,7 +195,7 @@ int list_and_judge(const fs::path& path) {
   int count = 0;
   for (int i = 0; i < owned->model().operator_count(); ++i) {
     const fb::Operator& op = owned->model().op(i);
-    if (op.code() != fb::OpCode::delegate) continue;
+    if (code_of(op) != runnel::OpCode::delegate) continue;
     const auto segment = npu::read_segment(owned->model(), op);
     EXPECT_TRUE(segment.ok()) << segment.status().text();
     if (segment.ok()) count += list_and_judge(*segment);

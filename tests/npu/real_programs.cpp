@@ -16,7 +16,7 @@ std::vector<Program> programs_of(const std::filesystem::path& data,
     if (!loaded.ok()) continue;
     const Model& model = loaded->model->model();
     for (int i = 0; i < model.operator_count(); ++i) {
-      if (model.op(i).code() != fb::OpCode::delegate) continue;
+      if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
       const auto segment = npu::read_segment(model, model.op(i));
       if (!segment.ok()) continue;
       const auto payload = DelegateSegment(model, model.op(i)).part("command_stream");

@@ -44,7 +44,7 @@ Graph summing(std::int32_t frames, bool state) {
   graph.outputs = {1};
   compiler::Node sum;
   sum.name = "sum";
-  sum.code = fb::OpCode::reduce_sum;
+  sum.code = OpCode::reduce_sum;
   sum.inputs = {0};
   sum.outputs = {1};
   sum.options = compiler::ReduceOptions{{1}};
@@ -58,7 +58,7 @@ Graph summing(std::int32_t frames, bool state) {
   graph.outputs = {3};
   compiler::Node add;
   add.name = "add";
-  add.code = fb::OpCode::add;
+  add.code = OpCode::add;
   add.version = 2;
   add.inputs = {1, 2};
   add.outputs = {3};

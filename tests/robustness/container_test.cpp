@@ -118,7 +118,7 @@ std::size_t read_attributes(const Model& model) {
 }
 
 TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
-  static const OperatorDefinition definition{fb::OpCode::custom, 1, "Mine", check_nothing, nullptr, nullptr};
+  static const OperatorDefinition definition{OpCode::custom, 1, "Mine", check_nothing, nullptr, nullptr};
   std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
   table.push_back(&definition);
   compiler::Graph graph;
@@ -132,7 +132,7 @@ TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
   graph.inputs = {0};
   graph.outputs = {1};
   compiler::Node node;
-  node.code = fb::OpCode::custom;
+  node.code = OpCode::custom;
   node.inputs = {0};
   node.outputs = {1};
   node.options = compiler::CustomOptions{"Mine",

@@ -101,7 +101,7 @@ class RandomGraph {
       case 1:
       case 2:
       case 3: {
-        node.code = fb::OpCode::conv;
+        node.code = OpCode::conv;
         compiler::ConvOptions o{.stride_width = small(2),
                                 .dilation_width = small(3),
                                 .pad_left = padding(6),
@@ -117,14 +117,14 @@ class RandomGraph {
           o.pad_top = padding(4);
           o.pad_bottom = padding(4);
         }
-        if (one_in(4)) o.activation = fb::Activation::relu;
+        if (one_in(4)) o.activation = Activation::relu;
         node.inputs.push_back(constant({outputs, kernel_height, 1 + below(5), channels / o.groups}, dtype_));
         node.options = o;
         break;
       }
       case 4:
       case 5: {
-        node.code = one_in(2) ? fb::OpCode::average_pool : fb::OpCode::max_pool;
+        node.code = one_in(2) ? OpCode::average_pool : OpCode::max_pool;
         compiler::PoolOptions o{.kernel_width = small(4),
                                 .stride_width = small(3),
                                 .dilation_width = small(2),
@@ -143,10 +143,9 @@ class RandomGraph {
       }
       case 6:
       case 7: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::add, fb::OpCode::sub, fb::OpCode::mul,
-                                                fb::OpCode::max, fb::OpCode::min};
+        static constexpr OpCode kCodes[] = {OpCode::add, OpCode::sub, OpCode::mul, OpCode::max, OpCode::min};
         node.code = kCodes[below(5)];
-        node.version = node.code != fb::OpCode::max && node.code != fb::OpCode::min && one_in(3) ? 2 : 1;
+        node.version = node.code != OpCode::max && node.code != OpCode::min && one_in(3) ? 2 : 1;
         const int other = below(3);
         if (other == 0)
           node.inputs.push_back(pick());
@@ -156,11 +155,11 @@ class RandomGraph {
           node.inputs.push_back(
               constant(std::vector<std::int32_t>(static_cast<std::size_t>(rank), 1), dtype_));
         if (one_in(2)) std::swap(node.inputs[0], node.inputs[1]);
-        node.options = compiler::BinaryOptions{one_in(3) ? fb::Activation::relu : fb::Activation::none};
+        node.options = compiler::BinaryOptions{one_in(3) ? Activation::relu : Activation::none};
         break;
       }
       case 8: {
-        node.code = fb::OpCode::slice;
+        node.code = OpCode::slice;
         compiler::SliceOptions o;
         y.shape = from;
         for (int axis = 0; axis < rank; ++axis) {
@@ -175,32 +174,32 @@ class RandomGraph {
         break;
       }
       case 9: {
-        node.code = fb::OpCode::concat;
+        node.code = OpCode::concat;
         for (int parts = below(3); parts > 0; --parts) node.inputs.push_back(pick());
         node.options = compiler::AxisOptions{one_in(4) ? padding(3) : rank - 1};
         break;
       }
       case 10: {
-        node.code = fb::OpCode::pad;
+        node.code = OpCode::pad;
         compiler::PadOptions o;
         for (int axis = 0; axis < rank; ++axis) {
           o.before.push_back(one_in(2) ? padding(3) : 0);
           o.after.push_back(one_in(2) ? padding(3) : 0);
         }
-        o.mode = static_cast<fb::PadMode>(one_in(3) ? below(3) : 0);
+        o.mode = static_cast<PadMode>(one_in(3) ? below(3) : 0);
         o.value = padding(200);
         node.options = o;
         break;
       }
       case 11: {
-        static constexpr fb::OpCode kCodes[] = {fb::OpCode::reduce_mean, fb::OpCode::reduce_sum,
-                                                fb::OpCode::reduce_max, fb::OpCode::reduce_min};
+        static constexpr OpCode kCodes[] = {OpCode::reduce_mean, OpCode::reduce_sum, OpCode::reduce_max,
+                                            OpCode::reduce_min};
         node.code = kCodes[below(4)];
         node.options = compiler::ReduceOptions{{static_cast<std::uint8_t>(one_in(4) ? below(5) : rank - 1)}};
         break;
       }
       case 12: {
-        node.code = fb::OpCode::transpose;
+        node.code = OpCode::transpose;
         compiler::TransposeOptions o;
         for (int axis = 0; axis < rank; ++axis) o.perm.push_back(static_cast<std::uint8_t>(axis));
         std::swap(o.perm[static_cast<std::size_t>(below(rank))],
@@ -210,10 +209,10 @@ class RandomGraph {
       }
       default: {
         const int which = below(4);
-        node.code = which == 0   ? fb::OpCode::relu
-                    : which == 1 ? fb::OpCode::requantize
-                    : which == 2 ? fb::OpCode::lut
-                                 : fb::OpCode::reshape;
+        node.code = which == 0   ? OpCode::relu
+                    : which == 1 ? OpCode::requantize
+                    : which == 2 ? OpCode::lut
+                                 : OpCode::reshape;
         if (which == 2) {
           node.inputs.push_back(constant({dtype_ == DType::int8 ? 256 : 2049}, dtype_));
           graph.tensors[static_cast<std::size_t>(node.inputs[1])].exponents = y.exponents;

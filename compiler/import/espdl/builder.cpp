@@ -30,22 +30,22 @@ Status check_scale(const std::string& name, const Value& value) {
   return {};
 }
 
-bool keeps_layout(fb::OpCode code) {
+bool keeps_layout(OpCode code) {
   if (is_function(code) || is_pair(code)) return true;
   switch (code) {
-    case fb::OpCode::lut:
-    case fb::OpCode::relu:
-    case fb::OpCode::clip:
-    case fb::OpCode::prelu:
-    case fb::OpCode::requantize:
-    case fb::OpCode::quantize:
-    case fb::OpCode::dequantize:
-    case fb::OpCode::concat:
-    case fb::OpCode::split:
-    case fb::OpCode::custom:  // as far as anyone knows
-    case fb::OpCode::streaming_cache:
-    case fb::OpCode::where:
-    case fb::OpCode::cast:
+    case OpCode::lut:
+    case OpCode::relu:
+    case OpCode::clip:
+    case OpCode::prelu:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
+    case OpCode::concat:
+    case OpCode::split:
+    case OpCode::custom:  // as far as anyone knows
+    case OpCode::streaming_cache:
+    case OpCode::where:
+    case OpCode::cast:
       return true;
     default:
       return false;
@@ -166,7 +166,7 @@ Result<TensorId> Builder::constant_tensor(const Constant& constant) {
   return add(std::move(tensor));
 }
 
-Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs,
+Status Builder::emit(const Node& from, OpCode code, std::vector<TensorId> inputs,
                      std::vector<TensorId> outputs, Options options, int version) {
   compiler::Node node;
   node.name = from.name;
@@ -186,10 +186,9 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
   }
   mark_non_negative(graph, node);
   channels_last_.resize(graph.tensors.size(), false);
-  const bool window = code == fb::OpCode::conv || code == fb::OpCode::average_pool ||
-                      code == fb::OpCode::max_pool || code == fb::OpCode::resize ||
-                      code == fb::OpCode::insert_zeros || code == fb::OpCode::depth_to_space ||
-                      code == fb::OpCode::space_to_depth;
+  const bool window = code == OpCode::conv || code == OpCode::average_pool || code == OpCode::max_pool ||
+                      code == OpCode::resize || code == OpCode::insert_zeros ||
+                      code == OpCode::depth_to_space || code == OpCode::space_to_depth;
   const bool last = window || (keeps_layout(code) && !node.inputs.empty() && channels_last(node.inputs[0]));
   for (const TensorId id : node.outputs) channels_last_[static_cast<std::size_t>(id)] = last;
   graph.nodes.push_back(std::move(node));
@@ -199,7 +198,7 @@ Status Builder::emit(const Node& from, fb::OpCode code, std::vector<TensorId> in
 Status Builder::emit_reshape(const Node& from, TensorId input, TensorId output,
                              std::vector<std::int32_t> shape) {
   at(output).shape = std::move(shape);
-  return emit(from, fb::OpCode::reshape, {input}, {output});
+  return emit(from, OpCode::reshape, {input}, {output});
 }
 
 Result<TensorId> Builder::reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape) {

@@ -73,7 +73,7 @@ class Builder {
 
   // ---- nodes
   // Appends a node: shapes of its outputs, non_negative and rounding are filled in.
-  Status emit(const Node& from, fb::OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
+  Status emit(const Node& from, OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
               Options options = {}, int version = 1);
   Status emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape, between two nodes.
@@ -153,6 +153,6 @@ Result<int> normalize_axis(const Node& node, std::int64_t axis, std::size_t rank
 Result<TensorId> convert_bias(Builder& builder, const Node& node, DType data, std::int64_t outputs,
                               int input_exponent, const std::vector<std::int8_t>& weight_exponents);
 // "Linear" or "Relu".
-Result<fb::Activation> activation_of(const Node& node);
+Result<Activation> activation_of(const Node& node);
 
 }  // namespace runnel::compiler::espdl_source

@@ -222,7 +222,7 @@ Result<Graph> convert_with(const Model& model, EspdlTarget target, CacheForm cac
       Node pass;
       pass.name = name;
       pass.op = "Identity";
-      RUNNEL_TRY(builder.emit(pass, fb::OpCode::reshape, {id}, {own}));
+      RUNNEL_TRY(builder.emit(pass, OpCode::reshape, {id}, {own}));
       id = own;
     }
     builder.graph.outputs.push_back(id);
@@ -254,7 +254,7 @@ Result<Graph> convert(const Model& model, EspdlTarget target, const EspdlOptions
   if (graph.ok() && streams(*graph, options.operators)) return graph;
   auto stepped = convert_with(model, target, CacheForm::explicit_operators, options.custom_operators);
   if (!stepped.ok()) return stepped;
-  stepped->pipeline.usage = fb::Usage::step;
+  stepped->pipeline.usage = UsageKind::step;
   return stepped;
 }
 

@@ -112,12 +112,12 @@ Result<TensorId> Builder::stored(const Node& node, const Value& value, const Per
   }
   TensorId id = kAbsent;
   if (moves) {
-    RUNNEL_ASSIGN(
-        id, emit(node, fb::OpCode::transpose, {value.id}, TransposeOptions{{order.begin(), order.end()}}));
+    RUNNEL_ASSIGN(id,
+                  emit(node, OpCode::transpose, {value.id}, TransposeOptions{{order.begin(), order.end()}}));
   } else if (shape == at(value.id).shape) {
     id = value.id;
   } else {
-    RUNNEL_ASSIGN(id, emit(node, fb::OpCode::reshape, {value.id}, {}, shape));
+    RUNNEL_ASSIGN(id, emit(node, OpCode::reshape, {value.id}, {}, shape));
   }
   orders_.emplace(key, id);
   return id;
@@ -151,7 +151,7 @@ Result<Value> Builder::with_ones(const Node& node, const Value& value, const Dim
   out.perm = perm;
   RUNNEL_ASSIGN(const auto shape, shape_of(node, dims, perm));
   if (shape != at(value.id).shape) {
-    RUNNEL_ASSIGN(out.id, emit(node, fb::OpCode::reshape, {value.id}, {}, shape));
+    RUNNEL_ASSIGN(out.id, emit(node, OpCode::reshape, {value.id}, {}, shape));
   }
   return out;
 }
@@ -178,19 +178,19 @@ Result<Value> Builder::without_padding(const Node& node, const Value& value) {
     options.before.push_back(static_cast<std::int32_t>(padding.before[static_cast<std::size_t>(axis)]));
     options.after.push_back(static_cast<std::int32_t>(padding.after[static_cast<std::size_t>(axis)]));
   }
-  RUNNEL_ASSIGN(const TensorId y, emit(node, fb::OpCode::pad, {x}, options));
+  RUNNEL_ASSIGN(const TensorId y, emit(node, OpCode::pad, {x}, options));
   return computed(y, bare.perm);
 }
 
-Result<TensorId> Builder::emit(const Node& node, fb::OpCode code, std::vector<TensorId> inputs,
-                               Options options, std::vector<std::int32_t> shape, DType dtype, int version) {
+Result<TensorId> Builder::emit(const Node& node, OpCode code, std::vector<TensorId> inputs, Options options,
+                               std::vector<std::int32_t> shape, DType dtype, int version) {
   RUNNEL_ASSIGN(const auto ids, emit_all(node, code, std::move(inputs), std::move(options),
                                          {std::move(shape)}, {dtype}, version));
   return ids[0];
 }
 
-Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode code,
-                                                std::vector<TensorId> inputs, Options options,
+Result<std::vector<TensorId>> Builder::emit_all(const Node& node, OpCode code, std::vector<TensorId> inputs,
+                                                Options options,
                                                 const std::vector<std::vector<std::int32_t>>& shapes,
                                                 const std::vector<DType>& dtypes, int version) {
   compiler::Node made;
@@ -201,7 +201,7 @@ Result<std::vector<TensorId>> Builder::emit_all(const Node& node, fb::OpCode cod
   made.inputs = std::move(inputs);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     Tensor tensor;
-    tensor.name = node.name + ":" + std::string(fb::EnumNameOpCode(code)) + (i == 0 ? "" : std::to_string(i));
+    tensor.name = node.name + ":" + std::string(name_of(code)) + (i == 0 ? "" : std::to_string(i));
     tensor.shape = shapes[i];
     tensor.dtype = dtypes[i] != DType::none ? dtypes[i] : at(made.inputs[0]).dtype;
     if (moves_data(made)) {

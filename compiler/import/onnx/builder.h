@@ -17,7 +17,7 @@ namespace runnel::compiler::onnx_source {
 // Padding with zeros that nothing has computed yet: convolutions take it over.
 struct Padding {
   std::vector<std::int64_t> before, after;  // per axis of ONNX
-  fb::PadMode mode = fb::PadMode::zero;
+  PadMode mode = PadMode::zero;
   float value = 0;
 };
 
@@ -75,9 +75,9 @@ class Builder {
 
   // ---- nodes
   // One output; `shape` where the operator leaves it open. `dtype` none: that of the first input.
-  Result<TensorId> emit(const Node& node, fb::OpCode code, std::vector<TensorId> inputs, Options options = {},
+  Result<TensorId> emit(const Node& node, OpCode code, std::vector<TensorId> inputs, Options options = {},
                         std::vector<std::int32_t> shape = {}, DType dtype = DType::none, int version = 1);
-  Result<std::vector<TensorId>> emit_all(const Node& node, fb::OpCode code, std::vector<TensorId> inputs,
+  Result<std::vector<TensorId>> emit_all(const Node& node, OpCode code, std::vector<TensorId> inputs,
                                          Options options,
                                          const std::vector<std::vector<std::int32_t>>& shapes,
                                          const std::vector<DType>& dtypes, int version = 1);
@@ -155,10 +155,9 @@ struct Aligned {
 };
 Result<Aligned> aligned(Builder& builder, const Node& node, const std::vector<Value>& operands);
 // a op b, broadcast.
-Result<Value> binary(Builder& builder, const Node& node, fb::OpCode code, const Value& a, const Value& b,
+Result<Value> binary(Builder& builder, const Node& node, OpCode code, const Value& a, const Value& b,
                      DType dtype = DType::none);
-Result<Value> unary(Builder& builder, const Node& node, fb::OpCode code, const Value& x,
-                    Options options = {});
+Result<Value> unary(Builder& builder, const Node& node, OpCode code, const Value& x, Options options = {});
 // x [.., K] times constant weights [N][K], plus a bias of N; `bias` may be null.
 Result<Value> dense(Builder& builder, const Node& node, const Value& x, const Constant& weights,
                     const Constant* bias);

@@ -345,7 +345,7 @@ Status add_outputs(const ::onnx::GraphProto& graph, Builder& builder) {
     RUNNEL_ASSIGN(const Value value, builder.value(node, 0));
     RUNNEL_ASSIGN(TensorId id, builder.plain(node, value));
     if (taken.contains(id) || builder.at(id).data) {
-      RUNNEL_ASSIGN(id, builder.emit(node, fb::OpCode::reshape, {id}, {}, builder.at(id).shape));
+      RUNNEL_ASSIGN(id, builder.emit(node, OpCode::reshape, {id}, {}, builder.at(id).shape));
     }
     taken.insert(id);
     builder.at(id).name = output.name();

@@ -191,7 +191,7 @@ Result<Operand> Builder::reinterpreted(const Call& call, std::int32_t from, std:
   RUNNEL_ASSIGN(TensorId id, stored(call, operand, perm_of(x)));
   RUNNEL_TRY(check_shape(call, shape));
   if (at(id).shape != shape) {
-    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
+    RUNNEL_ASSIGN(id, emit(call, OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
   }
   return computed(id, perm_of(y));
 }
@@ -291,7 +291,7 @@ Status Builder::add_variables() {
           add_constant(call, {tensor.dtype, shape, {tensor.data->begin(), tensor.data->end()}}, "first"));
       first.push_back(id);
     }
-    RUNNEL_ASSIGN(const TensorId id, emit(call, fb::OpCode::read_variable, first, VariableOptions{number},
+    RUNNEL_ASSIGN(const TensorId id, emit(call, OpCode::read_variable, first, VariableOptions{number},
                                           {shape, tensor.dtype, scale}));
     variables_[index] = {number, shape};
     Operand operand{nullptr, id, tensor.dtype, tensor.sizes, perm_of(tensor)};
@@ -309,7 +309,7 @@ Status Builder::assign(const Call& call, std::int32_t index, const Operand& oper
                        << text_of(tensor.sizes);
   RUNNEL_ASSIGN(const TensorId x, stored(call, operand, perm_of(tensor)));
   RUNNEL_ASSIGN(const TensorId y,
-                emit(call, fb::OpCode::assign_variable, {x}, VariableOptions{variable.number}, {}));
+                emit(call, OpCode::assign_variable, {x}, VariableOptions{variable.number}, {}));
   Operand held{nullptr, y, tensor.dtype, tensor.sizes, perm_of(tensor)};
   held_[static_cast<std::size_t>(index)] = std::move(held);
   occupy(tensor, index);
@@ -367,10 +367,10 @@ Result<TensorId> Builder::stored(const Call& call, const Operand& operand, const
   }
   TensorId id = operand.id;
   if (moves) {
-    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::transpose, {operand.id},
-                           TransposeOptions{{order.begin(), order.end()}}, {}));
+    RUNNEL_ASSIGN(
+        id, emit(call, OpCode::transpose, {operand.id}, TransposeOptions{{order.begin(), order.end()}}, {}));
   } else if (shape != at(id).shape) {
-    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {operand.id}, {}, {shape, DType::none, std::nullopt}));
+    RUNNEL_ASSIGN(id, emit(call, OpCode::reshape, {operand.id}, {}, {shape, DType::none, std::nullopt}));
   }
   orders_.emplace(key, id);
   return id;
@@ -416,23 +416,22 @@ Result<Operand> Builder::reshaped(const Call& call, const Operand& operand, cons
   Dims shape = permuted(dims, perm);
   if (shape.empty()) shape = {1};
   if (at(id).shape != shape) {
-    RUNNEL_ASSIGN(id, emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
+    RUNNEL_ASSIGN(id, emit(call, OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
   }
   return Operand{nullptr, id, operand.dtype, dims, perm};
 }
 
 // ---- nodes
 
-Result<TensorId> Builder::emit(const Call& call, fb::OpCode code, std::vector<TensorId> inputs,
-                               Options options, Made made, int version, kernels::Rounding rounding) {
+Result<TensorId> Builder::emit(const Call& call, OpCode code, std::vector<TensorId> inputs, Options options,
+                               Made made, int version, kernels::Rounding rounding) {
   RUNNEL_ASSIGN(const auto ids, emit_all(call, code, std::move(inputs), std::move(options), {std::move(made)},
                                          version, rounding));
   return ids[0];
 }
 
-Result<std::vector<TensorId>> Builder::emit_all(const Call& call, fb::OpCode code,
-                                                std::vector<TensorId> inputs, Options options,
-                                                const std::vector<Made>& made, int version,
+Result<std::vector<TensorId>> Builder::emit_all(const Call& call, OpCode code, std::vector<TensorId> inputs,
+                                                Options options, const std::vector<Made>& made, int version,
                                                 kernels::Rounding rounding) {
   Node node;
   node.name = call.name + " " + std::to_string(call.index);

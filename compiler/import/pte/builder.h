@@ -115,10 +115,10 @@ class Builder {
     DType dtype = DType::none;        // none: that of the first input
     std::optional<Scale> scale;       // none: that of the first input, if the types are the same
   };
-  Result<TensorId> emit(const Call& call, fb::OpCode code, std::vector<TensorId> inputs, Options options,
+  Result<TensorId> emit(const Call& call, OpCode code, std::vector<TensorId> inputs, Options options,
                         Made made, int version = 1,
                         kernels::Rounding rounding = kernels::Rounding::tflite_double);
-  Result<std::vector<TensorId>> emit_all(const Call& call, fb::OpCode code, std::vector<TensorId> inputs,
+  Result<std::vector<TensorId>> emit_all(const Call& call, OpCode code, std::vector<TensorId> inputs,
                                          Options options, const std::vector<Made>& made, int version = 1,
                                          kernels::Rounding rounding = kernels::Rounding::tflite_double);
   // What an operator computed, as a value whose axes are stored in this order.

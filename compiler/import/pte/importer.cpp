@@ -83,7 +83,7 @@ Status add_output(Builder& builder, const Method& method, std::size_t index) {
   };
   if (taken(builder.graph.inputs) || taken(builder.graph.outputs) || builder.at(id).data) {
     const std::vector<std::int32_t> shape = builder.at(id).shape;
-    RUNNEL_ASSIGN(id, builder.emit(call, fb::OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
+    RUNNEL_ASSIGN(id, builder.emit(call, OpCode::reshape, {id}, {}, {shape, DType::none, std::nullopt}));
   }
   builder.at(id).name = call.name;
   builder.graph.outputs.push_back(id);
@@ -129,9 +129,9 @@ Result<PteImport> import_program(std::span<const std::byte> file, OperatorTable 
     out.notes.push_back("method \"" + method.name + "\" is taken; left out: " + names);
   }
   if (bundled) RUNNEL_TRY(add_test_cases(file, method.name, out.graph, out.notes));
-  out.graph.pipeline.usage = builder.stateful()                 ? fb::Usage::step
-                             : can_stream(out.graph, operators) ? fb::Usage::stream
-                                                                : fb::Usage::whole;
+  out.graph.pipeline.usage = builder.stateful()                 ? UsageKind::step
+                             : can_stream(out.graph, operators) ? UsageKind::stream
+                                                                : UsageKind::whole;
   return out;
 }
 

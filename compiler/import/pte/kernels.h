@@ -88,8 +88,7 @@ Result<Steps> read_steps(Builder& builder, const Call& call);
 // Of a pool: kernel, stride, padding and, where it has one, dilation are operands 1 to 4.
 Result<PoolOptions> read_pool_window(Builder& builder, const Call& call, bool dilated);
 // a op b in float32 or plain int32, broadcast.
-Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a,
-                       const Operand& b);
+Result<Operand> binary(Builder& builder, const Call& call, OpCode code, const Operand& a, const Operand& b);
 Operand scalar(float value);
 
 }  // namespace runnel::compiler::pte_source

@@ -112,7 +112,7 @@ Status Builder::add_input(std::int32_t tensor) {
   at(twin).name += ".int8";
   as_uint8(id);
   ids_[static_cast<std::size_t>(tensor)] = twin;
-  return emit(shift_of(from), fb::OpCode::requantize, {id}, {twin}, {}, 3);
+  return emit(shift_of(from), OpCode::requantize, {id}, {twin}, {}, 3);
 }
 
 Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {
@@ -121,7 +121,7 @@ Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {
   at(id).data.reset();
   at(twin).name += ".int8";
   as_uint8(id);
-  RUNNEL_TRY(emit(shift_of(from), fb::OpCode::requantize, {twin}, {id}, {}, 3));
+  RUNNEL_TRY(emit(shift_of(from), OpCode::requantize, {twin}, {id}, {}, 3));
   return id;
 }
 
@@ -168,7 +168,7 @@ TensorId Builder::constant(const Operator& op, DType dtype, std::vector<std::int
   return add(std::move(tensor));
 }
 
-Status Builder::emit(const Operator& op, fb::OpCode code, std::vector<TensorId> inputs,
+Status Builder::emit(const Operator& op, OpCode code, std::vector<TensorId> inputs,
                      std::vector<TensorId> outputs, Options options, int version,
                      kernels::Rounding rounding) {
   Node node;
@@ -189,7 +189,7 @@ Status Builder::emit(const Operator& op, fb::OpCode code, std::vector<TensorId> 
 Status Builder::emit_reshape(const Operator& op, TensorId input, TensorId output,
                              std::vector<std::int32_t> shape) {
   at(output).shape = std::move(shape);
-  return emit(op, fb::OpCode::reshape, {input}, {output});
+  return emit(op, OpCode::reshape, {input}, {output});
 }
 
 Result<TensorId> Builder::reshaped(const Operator& op, TensorId input,
@@ -201,18 +201,18 @@ Result<TensorId> Builder::reshaped(const Operator& op, TensorId input,
 }
 
 Result<Activated> activated(Builder& builder, const Operator& op, std::int8_t fused, TensorId y) {
-  Activated how{fb::Activation::none, y, false};
+  Activated how{Activation::none, y, false};
   switch (static_cast<FusedActivation>(fused)) {
     case FusedActivation::none:
       return how;
     case FusedActivation::relu:
-      how.activation = fb::Activation::relu;
+      how.activation = Activation::relu;
       return how;
     case FusedActivation::relu6:
-      how.activation = fb::Activation::relu6;
+      how.activation = Activation::relu6;
       break;
     case FusedActivation::relu_n1_to_1:
-      how.activation = fb::Activation::relu_n1_to_1;
+      how.activation = Activation::relu_n1_to_1;
       break;
     default:
       return Builder::fail(op, Code::unsupported) << "fused activation " << static_cast<int>(fused);
@@ -227,12 +227,11 @@ Status finish_activated(Builder& builder, const Operator& op, const Activated& h
   return how.clipped ? emit_float_clip(builder, op, how.activation, how.to, y) : Status();
 }
 
-Status emit_float_clip(Builder& builder, const Operator& op, fb::Activation activation, TensorId x,
-                       TensorId y) {
+Status emit_float_clip(Builder& builder, const Operator& op, Activation activation, TensorId x, TensorId y) {
   ClipOptions limits;
-  limits.low_value = activation == fb::Activation::relu_n1_to_1 ? -1.0f : 0.0f;
-  limits.high_value = activation == fb::Activation::relu6 ? 6.0f : 1.0f;
-  return builder.emit(op, fb::OpCode::clip, {x}, {y}, limits);
+  limits.low_value = activation == Activation::relu_n1_to_1 ? -1.0f : 0.0f;
+  limits.high_value = activation == Activation::relu6 ? 6.0f : 1.0f;
+  return builder.emit(op, OpCode::clip, {x}, {y}, limits);
 }
 
 Result<int> normalize_axis(const Operator& op, std::int64_t axis, std::size_t rank) {

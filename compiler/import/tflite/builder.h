@@ -59,8 +59,8 @@ class Builder {
 
   // ---- nodes
   // Appends a node: shapes of its outputs are filled in.
-  Status emit(const Operator& op, fb::OpCode code, std::vector<TensorId> inputs,
-              std::vector<TensorId> outputs, Options options = {}, int version = 1,
+  Status emit(const Operator& op, OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
+              Options options = {}, int version = 1,
               kernels::Rounding rounding = kernels::Rounding::tflite_double);
   Status emit_reshape(const Operator& op, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape; the tensor itself when it has that shape.
@@ -87,15 +87,14 @@ class Builder {
 
 // What a fused activation becomes: part of the operator, or for float32 beyond ReLU a clip behind it.
 struct Activated {
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
   TensorId to = kAbsent;  // what the operator is to write
   bool clipped = false;
 };
 Result<Activated> activated(Builder& builder, const Operator& op, std::int8_t fused, TensorId y);
 // The clip behind it, when there is one.
 Status finish_activated(Builder& builder, const Operator& op, const Activated& how, TensorId y);
-Status emit_float_clip(Builder& builder, const Operator& op, fb::Activation activation, TensorId x,
-                       TensorId y);
+Status emit_float_clip(Builder& builder, const Operator& op, Activation activation, TensorId x, TensorId y);
 
 // An activation as an operator of its own, between tensors of one scale.
 Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, TensorId x, TensorId y);

@@ -143,9 +143,9 @@ Result<Graph> build(const Model& model, const Windows& windows, OperatorTable op
   Graph graph = std::move(builder.graph);
   graph.metadata.emplace_back("source.format", "tflite");
   if (!model.description.empty()) graph.metadata.emplace_back("tflite.description", model.description);
-  graph.pipeline.usage = builder.stateful               ? fb::Usage::step
-                         : can_stream(graph, operators) ? fb::Usage::stream
-                                                        : fb::Usage::whole;
+  graph.pipeline.usage = builder.stateful               ? UsageKind::step
+                         : can_stream(graph, operators) ? UsageKind::stream
+                                                        : UsageKind::whole;
   return graph;
 }
 

@@ -97,8 +97,8 @@ Status emit_table(Builder& builder, const Operator& op, TensorId x, TensorId y) 
                                    1.0f, zero);
     kernels::store(DType::int8, table.data(), static_cast<std::size_t>(i), result);
   }
-  return builder.emit(op, fb::OpCode::lut, {x, builder.constant(op, DType::int8, {256}, std::move(table))},
-                      {y}, LutOptions{});
+  return builder.emit(op, OpCode::lut, {x, builder.constant(op, DType::int8, {256}, std::move(table))}, {y},
+                      LutOptions{});
 }
 
 }  // namespace runnel::compiler::tflite_source

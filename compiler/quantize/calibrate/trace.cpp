@@ -23,7 +23,7 @@ Graph traced(const Graph& graph, std::span<const TensorId> outputs) {
     copy.data.reset();
     Node pass;
     pass.name = copy.name;
-    pass.code = fb::OpCode::reshape;
+    pass.code = OpCode::reshape;
     pass.inputs = {id};
     pass.outputs = {static_cast<TensorId>(out.tensors.size())};
     out.outputs.push_back(pass.outputs[0]);
@@ -34,7 +34,7 @@ Graph traced(const Graph& graph, std::span<const TensorId> outputs) {
   for (const TensorId id : out.outputs) needed[static_cast<std::size_t>(id)] = true;
   std::vector<Node> kept;
   for (auto node = out.nodes.rbegin(); node != out.nodes.rend(); ++node) {
-    const bool reads = node->code == fb::OpCode::assign_variable ||
+    const bool reads = node->code == OpCode::assign_variable ||
                        std::any_of(node->outputs.begin(), node->outputs.end(), [&](TensorId id) {
                          return id >= 0 && needed[static_cast<std::size_t>(id)];
                        });

@@ -148,7 +148,7 @@ std::string real_operators(const Quantized& quantized) {
         !node.outputs.empty() &&
         quantized.real.tensors[static_cast<std::size_t>(node.outputs[0])].dtype == DType::float32;
     if (quantized.plan.types[n] == DType::float32 && computes && quantized.plan.roles[n] != Role::passive)
-      kinds[fb::EnumNameOpCode(node.code)].push_back(node.name);
+      kinds[name_of(node.code)].push_back(node.name);
   }
   std::string text;
   for (const auto& kind : kinds) {

@@ -35,8 +35,7 @@ void sort_by_rank(std::vector<Candidate>& candidates) {
                    [](const Candidate& a, const Candidate& b) { return a.rank > b.rank; });
 }
 
-bool may_be_real(const TargetRules& target, fb::OpCode code) {
-  using fb::OpCode;
+bool may_be_real(const TargetRules& target, OpCode code) {
   return !target.esp_dl ||
          (code != OpCode::conv && code != OpCode::transposed_conv && code != OpCode::fully_connected &&
           code != OpCode::matmul && code != OpCode::max_pool);

@@ -18,7 +18,7 @@ void split_layers(Graph& graph, const Options& options) {
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) {
     const bool layer =
-        (node.code == fb::OpCode::conv || node.code == fb::OpCode::fully_connected) && node.inputs.size() > 1;
+        (node.code == OpCode::conv || node.code == OpCode::fully_connected) && node.inputs.size() > 1;
     const std::vector<float> values =
         layer ? floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]) : std::vector<float>();
     double most = 0, squares = 0;
@@ -43,9 +43,9 @@ void split_layers(Graph& graph, const Options& options) {
       graph.tensors.push_back(std::move(made));
       return static_cast<TensorId>(graph.tensors.size()) - 1;
     };
-    fb::Activation activation = fb::Activation::none;
+    Activation activation = Activation::none;
     const auto take_activation = [&](Node& from) {
-      fb::Activation* own = nullptr;
+      Activation* own = nullptr;
       if (auto* conv = std::get_if<ConvOptions>(&from.options)) own = &conv->activation;
       if (auto* dense = std::get_if<FullyConnectedOptions>(&from.options)) own = &dense->activation;
       if (own != nullptr) std::swap(*own, activation);
@@ -57,7 +57,7 @@ void split_layers(Graph& graph, const Options& options) {
     large.inputs[1] = add_tensor(node.inputs[1], ".large", &halves);
     node.inputs[1] = add_tensor(node.inputs[1], ".rest", &rest);
     sum.name = node.name + ".sum";
-    sum.code = fb::OpCode::add;
+    sum.code = OpCode::add;
     sum.outputs = node.outputs;
     sum.options = BinaryOptions{activation};
     node.outputs = {add_tensor(sum.outputs[0], ".rest", nullptr)};

@@ -16,8 +16,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
-
 constexpr double kMostFactor = 16;
 
 void store_floats(Tensor& tensor, const std::vector<float>& values) {

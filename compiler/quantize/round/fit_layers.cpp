@@ -15,9 +15,8 @@ constexpr std::size_t kMostRow = 1536;
 constexpr double kMostWork = 6e9;  // products of one layer's sums
 
 void drop_activation(Node& node) {
-  if (auto* conv = std::get_if<ConvOptions>(&node.options)) conv->activation = fb::Activation::none;
-  if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options))
-    dense->activation = fb::Activation::none;
+  if (auto* conv = std::get_if<ConvOptions>(&node.options)) conv->activation = Activation::none;
+  if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) dense->activation = Activation::none;
 }
 
 Result<Gram> sums_of(const Graph& graph, int number, const Plan& plan, const Clips& clips,
@@ -94,8 +93,7 @@ Status fit_recurrent(const Graph& graph, int number, const Clips& clips, std::sp
   };
   const auto &w = shape_of(node.inputs[1]), &x = shape_of(node.inputs[0]);
   const auto& settings = std::get<RecurrentOptions>(node.options);
-  if (w.size() != 3 || w[0] != 1 || x.size() != 3 || x[1] != 1 ||
-      settings.direction != fb::Direction::forward)
+  if (w.size() != 3 || w[0] != 1 || x.size() != 3 || x[1] != 1 || settings.direction != Direction::forward)
     return {};
   for (const int i : {1, 2}) plan.matrices.erase({number, i});
   const auto frames = static_cast<std::size_t>(x[0]), rows = static_cast<std::size_t>(w[1]),
@@ -159,7 +157,7 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
     if (plan.roles[n] == Role::recurrent && plan.types[n] != DType::float32 && methods.round)
       RUNNEL_TRY(fit_recurrent(graph, static_cast<int>(n), clips, which, methods, options, plan));
     const bool fits = plan.roles[n] == Role::weighted && plan.types[n] != DType::float32 &&
-                      node.code != fb::OpCode::transposed_conv;
+                      node.code != OpCode::transposed_conv;
     if (!fits || LayerShape::of(graph, node).row > kMostRow) continue;
     plan.layers.erase(static_cast<int>(n));
     RUNNEL_ASSIGN(const Gram gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));

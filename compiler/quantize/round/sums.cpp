@@ -11,7 +11,7 @@ namespace {
 
 bool is_plain_sum(const Graph& graph, const Plan& plan, std::size_t n) {
   const Node& node = graph.nodes[n];
-  if (node.code != fb::OpCode::add || plan.roles[n] != Role::pair || plan.types[n] == DType::float32)
+  if (node.code != OpCode::add || plan.roles[n] != Role::pair || plan.types[n] == DType::float32)
     return false;
   const std::vector<DType> types = tensor_types(graph, plan);
   const auto& y = graph.tensors[static_cast<std::size_t>(node.outputs[0])].shape;

@@ -12,7 +12,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
 using kernels::Function;
 
 constexpr std::pair<OpCode, Function> kFunctions[] = {{OpCode::abs, Function::abs},

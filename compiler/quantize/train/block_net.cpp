@@ -9,8 +9,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
-
 // Adam moves a parameter by about its rate per step: weights by a fiftieth of their integers' step,
 // logarithms by a hundredth.
 constexpr float kWeightRate = 0.02f, kScaleRate = 0.01f, kBiasRate = 0.02f;

@@ -68,7 +68,7 @@ class BlockNet {
     std::size_t node = 0;
     int a = -1, b = -1, y = -1;  // tensors of the block
     int layer = -1, grid = -1;   // -1: the result is on its input's grid
-    fb::Activation activation = fb::Activation::none;
+    Activation activation = Activation::none;
     std::vector<std::uint32_t> first,
         from;  // mean, most: which values of a give value i of y: from[first[i]] to from[first[i + 1] - 1]
     std::vector<float> share;  // mean: factor of each value of y

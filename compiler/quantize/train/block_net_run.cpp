@@ -10,8 +10,6 @@
 namespace runnel::compiler::quantizer {
 namespace {
 
-using fb::OpCode;
-
 std::size_t from_end(const std::vector<std::int32_t>& shape, std::size_t back) {
   return shape.size() > back ? static_cast<std::size_t>(shape[shape.size() - 1 - back]) : 1;
 }
@@ -191,7 +189,7 @@ void BlockNet::forward(const Step& step, const Ready& ready, std::span<const flo
       }
       break;
   }
-  if (step.activation == fb::Activation::relu) {
+  if (step.activation == Activation::relu) {
     for (float& one : y) one = std::max(one, 0.0f);
   }
   if (step.grid < 0) {
@@ -224,7 +222,7 @@ void BlockNet::backward(const Step& step, const Ready& ready, Work& work,
     }
     if (place >= 0) gradient[static_cast<std::size_t>(place)] += static_cast<float>(std::log(2.0) * reach);
   }
-  if (step.activation == fb::Activation::relu) {
+  if (step.activation == Activation::relu) {
     for (std::size_t i = 0; i < y.size(); ++i) dy[i] = y[i] > 0 ? dy[i] : 0.0f;
   }
   switch (step.kind) {

@@ -11,12 +11,12 @@ namespace {
 void lower_relu(Lowering& to, const compiler::Node& node) { to.add(node, "Relu", {to.operand(node, 0)}); }
 
 struct Back {
-  fb::OpCode code;
+  OpCode code;
   void (*lower)(Lowering& to, const compiler::Node& node);
   bool rounds = true;  // whether results depend on how ties are rounded, whatever the exponents are
 };
 
-using enum fb::OpCode;
+using enum OpCode;
 constexpr std::array kBack = {
     Back{conv, lower_conv},
     Back{transposed_conv, lower_transposed_conv},
@@ -102,7 +102,7 @@ constexpr std::array kBack = {
     Back{softplus, lower_function},
 };
 
-const Back* find(fb::OpCode code) {
+const Back* find(OpCode code) {
   const auto* const found =
       std::find_if(kBack.begin(), kBack.end(), [&](const Back& entry) { return entry.code == code; });
   return found == kBack.end() ? nullptr : found;

@@ -28,10 +28,10 @@ Lowering::Lowering(const Graph& graph, EspdlTarget target)
 }
 
 void Lowering::refuse(const compiler::Node& node, const std::string& why) {
-  refusals_.push_back("node \"" + node.name + "\" (" + fb::EnumNameOpCode(node.code) + "): " + why);
+  refusals_.push_back("node \"" + node.name + "\" (" + runnel::name_of(node.code) + "): " + why);
 }
 
-const compiler::Node* Lowering::tail(const compiler::Node& node, fb::OpCode code) const {
+const compiler::Node* Lowering::tail(const compiler::Node& node, OpCode code) const {
   const compiler::Node* const next = &node + 1;
   if (next >= graph_.nodes.data() + graph_.nodes.size() || next->name != node.name || next->code != code)
     return nullptr;

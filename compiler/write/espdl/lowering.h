@@ -45,7 +45,7 @@ class Lowering {
   [[nodiscard]] bool read_once(TensorId id) const { return reads_[static_cast<std::size_t>(id)] == 1; }
   // The node right behind `node` when it belongs to it: same name, of this code, the only reader of its
   // result. The importer makes such pairs of single nodes. Null otherwise.
-  [[nodiscard]] const compiler::Node* tail(const compiler::Node& node, fb::OpCode code) const;
+  [[nodiscard]] const compiler::Node* tail(const compiler::Node& node, OpCode code) const;
   // Nodes that another one stands for.
   void skip(const compiler::Node& node) { skipped_.insert(&node); }
   [[nodiscard]] bool skipped(const compiler::Node& node) const { return skipped_.contains(&node); }

@@ -35,41 +35,41 @@ bool keeps_zero(const Graph& graph, const Node& node) {
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
   };
   switch (node.code) {
-    case fb::OpCode::conv:
-    case fb::OpCode::fully_connected:
+    case OpCode::conv:
+    case OpCode::fully_connected:
       return data(2) == nullptr ? node.inputs.size() < 3 || node.inputs[2] == kAbsent : all_zero(*data(2));
-    case fb::OpCode::matmul:
-    case fb::OpCode::average_pool:
-    case fb::OpCode::max_pool:
-    case fb::OpCode::relu:
-    case fb::OpCode::prelu:
-    case fb::OpCode::requantize:
-    case fb::OpCode::quantize:
-    case fb::OpCode::dequantize:
-    case fb::OpCode::reshape:
-    case fb::OpCode::transpose:
-    case fb::OpCode::slice:
-    case fb::OpCode::split:
-    case fb::OpCode::pad:
-    case fb::OpCode::tanh:
-    case fb::OpCode::swish:
-    case fb::OpCode::gelu:
-    case fb::OpCode::elu:
-    case fb::OpCode::leaky_relu:
-    case fb::OpCode::neg:
-    case fb::OpCode::abs:
-    case fb::OpCode::mul:
+    case OpCode::matmul:
+    case OpCode::average_pool:
+    case OpCode::max_pool:
+    case OpCode::relu:
+    case OpCode::prelu:
+    case OpCode::requantize:
+    case OpCode::quantize:
+    case OpCode::dequantize:
+    case OpCode::reshape:
+    case OpCode::transpose:
+    case OpCode::slice:
+    case OpCode::split:
+    case OpCode::pad:
+    case OpCode::tanh:
+    case OpCode::swish:
+    case OpCode::gelu:
+    case OpCode::elu:
+    case OpCode::leaky_relu:
+    case OpCode::neg:
+    case OpCode::abs:
+    case OpCode::mul:
       return true;
-    case fb::OpCode::add:
-    case fb::OpCode::sub:
-    case fb::OpCode::max:
-    case fb::OpCode::min:
-    case fb::OpCode::concat:
+    case OpCode::add:
+    case OpCode::sub:
+    case OpCode::max:
+    case OpCode::min:
+    case OpCode::concat:
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (data(i) != nullptr && !all_zero(*data(i))) return false;
       }
       return true;
-    case fb::OpCode::lut: {
+    case OpCode::lut: {
       // The entry in the middle belongs to 0.
       const auto* const table = data(1);
       if (table == nullptr) return false;
@@ -94,7 +94,7 @@ class Former {
     graph.nodes.clear();
     graph.vectors.clear();
     graph.time_axes.clear();
-    graph.pipeline.usage = fb::Usage::step;
+    graph.pipeline.usage = UsageKind::step;
     RUNNEL_TRY(analyse());
     if (form_.refusals.empty()) {
       for (std::size_t i = 0; i < given_.nodes.size(); ++i) RUNNEL_TRY(form(given_.nodes[i], steps_[i].rule));
@@ -112,7 +112,7 @@ class Former {
   Place& place(TensorId id) { return places_[static_cast<std::size_t>(id)]; }
   Tensor& tensor(TensorId id) { return form_.graph.tensors[static_cast<std::size_t>(id)]; }
   void refuse(const Node& node, const std::string& why) {
-    form_.refusals.push_back("node \"" + node.name + "\" (" + fb::EnumNameOpCode(node.code) + "): " + why);
+    form_.refusals.push_back("node \"" + node.name + "\" (" + name_of(node.code) + "): " + why);
   }
 
   // Time axes, rates and rules, as runnel streams the graph.
@@ -168,7 +168,7 @@ class Former {
     if (known != caches_.end()) return known->second;
     Node node;
     node.name = tensor(x).name + "_" + reader.name + "_SCache";
-    node.code = fb::OpCode::streaming_cache;
+    node.code = OpCode::streaming_cache;
     const TensorId out = added(x, place(x).frames + frames, node.name);
     node.inputs = {x};
     node.outputs = {out};
@@ -188,7 +188,7 @@ class Former {
     const TensorId kept = cached(x, frames, reader);
     Node node;
     node.name = tensor(x).name + "_" + reader.name + "_delay";
-    node.code = fb::OpCode::slice;
+    node.code = OpCode::slice;
     const TensorId out = added(x, place(x).frames, node.name);
     place(out).lag += frames;
     node.inputs = {kept};
@@ -275,7 +275,7 @@ class Former {
   void window(const Node& node, const streaming::NodeRule& rule) {
     const TensorId x = node.inputs[0];
     const Place at = place(x);
-    const bool crop = node.code == fb::OpCode::slice, pad = node.code == fb::OpCode::pad;
+    const bool crop = node.code == OpCode::slice, pad = node.code == OpCode::pad;
     // Zeros in front of the first frame and behind the last one: there are some, if what is in front is zeros
     // or nothing.
     if (rule.left > 0 && !at.zero && at.lag > 0) {
@@ -299,7 +299,7 @@ class Former {
                         : "a window that StreamingCache does not stand in front of");
       return;
     }
-    if (node.code == fb::OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&
+    if (node.code == OpCode::max_pool && (rule.left > 0 || rule.right > 0) &&
         !given_.tensors[static_cast<std::size_t>(x)].non_negative) {
       refuse(node, "padding of a maximum over values below 0; the cache starts with zeros");
       return;
@@ -324,13 +324,13 @@ class Former {
 
   // Frames cut off or put in front: nothing is computed, the rest comes earlier or later.
   void shift(const Node& node, std::int64_t left) {
-    if (node.code == fb::OpCode::pad) {
+    if (node.code == OpCode::pad) {
       const auto& o = std::get<PadOptions>(node.options);
       bool others = false;
       for (std::size_t i = 0; i < o.before.size(); ++i)
         others = others ||
                  (static_cast<int>(i) != place(node.inputs[0]).axis && (o.before[i] != 0 || o.after[i] != 0));
-      if (o.value != 0 || o.mode != fb::PadMode::zero || others) {
+      if (o.value != 0 || o.mode != PadMode::zero || others) {
         refuse(node, "padding in time that is not zeros alone");
         return;
       }
@@ -350,13 +350,13 @@ class Former {
     // A copy; readers may be delayed by what is missing.
     Node copy;
     copy.name = node.name;
-    copy.code = fb::OpCode::reshape;
+    copy.code = OpCode::reshape;
     copy.inputs = {node.inputs[0]};
     copy.outputs = node.outputs;
     copy.rounding = node.rounding;
     const Place at = place(node.inputs[0]);
     const bool same = tensor(node.inputs[0]).exponents == tensor(node.outputs[0]).exponents;
-    if (!same) copy.code = fb::OpCode::requantize;
+    if (!same) copy.code = OpCode::requantize;
     form_.graph.nodes.push_back(std::move(copy));
     settle(node, at.lag - left, at.zero);
   }

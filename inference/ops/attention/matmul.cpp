@@ -137,9 +137,9 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   spec.inner = a[y.rank - 1];
   spec.columns = b[y.rank - 1];
   spec.rounding = rounding_of(op);
-  const fb::Activation activation = op.options_as_FullyConnectedOptions()->activation();
+  const Activation activation = native(op.options_as_FullyConnectedOptions()->activation());
   activation_range(out.dtype, 0, activation, spec.low, spec.high);
-  spec.relu = activation == fb::Activation::relu;
+  spec.relu = activation == Activation::relu;
   if (op.version() == 3) {
     spec.affine = true;
     spec.a_zero = x.zero_point();
@@ -174,9 +174,8 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition matmul_v1{fb::OpCode::matmul, 1, "matmul", check_matmul, stream_matmul,
-                                   prepare_matmul};
-const OperatorDefinition matmul_v3{fb::OpCode::matmul, 3, "matmul", check_matmul, stream_matmul,
+const OperatorDefinition matmul_v1{OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul};
+const OperatorDefinition matmul_v3{OpCode::matmul, 3, "matmul", check_matmul, stream_matmul,
                                    prepare_matmul};  // any scale and zero point
 
 }  // namespace runnel::ops

@@ -65,9 +65,9 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition softmax_v1{
-    fb::OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
+    OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
 const OperatorDefinition log_softmax_v1{
-    fb::OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>,
+    OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>,
     InPlace::first};
 
 }  // namespace runnel::ops

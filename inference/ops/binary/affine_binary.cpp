@@ -61,7 +61,7 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   kernels::AffinePairSpec& spec = bound->spec;
   spec.op = kOp;
   kernels::set_scales(spec, affine_of(a), affine_of(b), affine_of(y));
-  affine_range(y, op.options_as_BinaryOptions()->activation(), spec.low, spec.high);
+  affine_range(y, native(op.options_as_BinaryOptions()->activation()), spec.low, spec.high);
   const std::size_t element = size_of(y.dtype);
   bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
                                        {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
@@ -73,8 +73,7 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <kernels::AffinePair kOp>
-constexpr OperatorDefinition define(fb::OpCode code, std::string_view name,
-                                    std::uint8_t version = 3) noexcept {
+constexpr OperatorDefinition define(OpCode code, std::string_view name, std::uint8_t version = 3) noexcept {
   constexpr bool choice = kOp == kernels::AffinePair::max || kOp == kernels::AffinePair::min;
   return {code,
           version,
@@ -87,12 +86,12 @@ constexpr OperatorDefinition define(fb::OpCode code, std::string_view name,
 
 }  // namespace
 
-const OperatorDefinition add_v3 = define<kernels::AffinePair::add>(fb::OpCode::add, "add");
-const OperatorDefinition sub_v3 = define<kernels::AffinePair::sub>(fb::OpCode::sub, "sub");
-const OperatorDefinition mul_v3 = define<kernels::AffinePair::mul>(fb::OpCode::mul, "mul");
-const OperatorDefinition max_v3 = define<kernels::AffinePair::max>(fb::OpCode::max, "max");
+const OperatorDefinition add_v3 = define<kernels::AffinePair::add>(OpCode::add, "add");
+const OperatorDefinition sub_v3 = define<kernels::AffinePair::sub>(OpCode::sub, "sub");
+const OperatorDefinition mul_v3 = define<kernels::AffinePair::mul>(OpCode::mul, "mul");
+const OperatorDefinition max_v3 = define<kernels::AffinePair::max>(OpCode::max, "max");
 const OperatorDefinition squared_difference_v1 =
-    define<kernels::AffinePair::squared_difference>(fb::OpCode::squared_difference, "squared_difference", 1);
-const OperatorDefinition min_v3 = define<kernels::AffinePair::min>(fb::OpCode::min, "min");
+    define<kernels::AffinePair::squared_difference>(OpCode::squared_difference, "squared_difference", 1);
+const OperatorDefinition min_v3 = define<kernels::AffinePair::min>(OpCode::min, "min");
 
 }  // namespace runnel::ops

@@ -27,10 +27,10 @@ bool is_plain(const TensorView& tensor) noexcept {
 Status check_binary(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   RUNNEL_ASSIGN(const fb::BinaryOptions* const o, options<fb::BinaryOptions>(op));
-  RUNNEL_TRY(check_plain_activation(o->activation()));
+  RUNNEL_TRY(check_plain_activation(native(o->activation())));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   if (is_plain(y)) {
-    if (!is_plain(a) || !is_plain(b) || o->activation() != fb::Activation::none)
+    if (!is_plain(a) || !is_plain(b) || native(o->activation()) != Activation::none)
       return Status(Code::unsupported) << "int32 with scales, another type or an activation";
   } else {
     const bool floats = y.dtype == DType::float32;
@@ -82,11 +82,11 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
   spec.b_exponent = b.exponent();
   spec.y_exponent = y.exponent();
   spec.rounding = rounding_of(op);
-  const fb::Activation activation = op.options_as_BinaryOptions()->activation();
+  const Activation activation = native(op.options_as_BinaryOptions()->activation());
   activation_range(y.dtype, 0, activation, spec.low, spec.high);
   bound->plain.op = pair_of(kOp);
   bound->plain.dtype = y.dtype;
-  bound->plain.relu = activation == fb::Activation::relu;
+  bound->plain.relu = activation == Activation::relu;
 
   const std::size_t element = size_of(y.dtype);
   bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
@@ -99,20 +99,20 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
 }
 
 template <kernels::BinaryOp kOp, bool kExact>
-constexpr OperatorDefinition define(fb::OpCode code, std::uint8_t version, std::string_view name) noexcept {
+constexpr OperatorDefinition define(OpCode code, std::uint8_t version, std::string_view name) noexcept {
   return {
       code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition add_v1 = define<kernels::BinaryOp::add, false>(fb::OpCode::add, 1, "add");
-const OperatorDefinition add_v2 = define<kernels::BinaryOp::add, true>(fb::OpCode::add, 2, "add");
-const OperatorDefinition sub_v1 = define<kernels::BinaryOp::sub, false>(fb::OpCode::sub, 1, "sub");
-const OperatorDefinition sub_v2 = define<kernels::BinaryOp::sub, true>(fb::OpCode::sub, 2, "sub");
-const OperatorDefinition mul_v1 = define<kernels::BinaryOp::mul, false>(fb::OpCode::mul, 1, "mul");
-const OperatorDefinition mul_v2 = define<kernels::BinaryOp::mul, true>(fb::OpCode::mul, 2, "mul");
-const OperatorDefinition max_v1 = define<kernels::BinaryOp::max, false>(fb::OpCode::max, 1, "max");
-const OperatorDefinition min_v1 = define<kernels::BinaryOp::min, false>(fb::OpCode::min, 1, "min");
+const OperatorDefinition add_v1 = define<kernels::BinaryOp::add, false>(OpCode::add, 1, "add");
+const OperatorDefinition add_v2 = define<kernels::BinaryOp::add, true>(OpCode::add, 2, "add");
+const OperatorDefinition sub_v1 = define<kernels::BinaryOp::sub, false>(OpCode::sub, 1, "sub");
+const OperatorDefinition sub_v2 = define<kernels::BinaryOp::sub, true>(OpCode::sub, 2, "sub");
+const OperatorDefinition mul_v1 = define<kernels::BinaryOp::mul, false>(OpCode::mul, 1, "mul");
+const OperatorDefinition mul_v2 = define<kernels::BinaryOp::mul, true>(OpCode::mul, 2, "mul");
+const OperatorDefinition max_v1 = define<kernels::BinaryOp::max, false>(OpCode::max, 1, "max");
+const OperatorDefinition min_v1 = define<kernels::BinaryOp::min, false>(OpCode::min, 1, "min");
 
 }  // namespace runnel::ops

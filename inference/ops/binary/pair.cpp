@@ -66,7 +66,7 @@ Status check_comparison(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
   const bool booleans =
-      op.code() == fb::OpCode::equal && a.dtype == DType::boolean && b.dtype == DType::boolean;
+      code_of(op) == OpCode::equal && a.dtype == DType::boolean && b.dtype == DType::boolean;
   if (!booleans) RUNNEL_TRY(check_numbers(a, b));
   if (y.dtype != DType::boolean)
     return Status(Code::unsupported) << "the output is " << name_of(y.dtype) << ", expected bool";
@@ -100,9 +100,9 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
   spec.y_exponent = y.exponent();
   spec.rounding = rounding_of(op);
   const fb::BinaryOptions* const given = op.options_as_BinaryOptions();
-  const fb::Activation activation = given == nullptr ? fb::Activation::none : given->activation();
+  const Activation activation = given == nullptr ? Activation::none : native(given->activation());
   activation_range(y.dtype, 0, activation, spec.low, spec.high);
-  spec.relu = activation == fb::Activation::relu;
+  spec.relu = activation == Activation::relu;
   const std::size_t element = size_of(a.dtype);
   bound->broadcast = plan_broadcast<2>(context.shape(output_index(op)),
                                        {context.shape(input_index(op, 0)), context.shape(input_index(op, 1))},
@@ -114,37 +114,35 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <PairOp kOp>
-constexpr OperatorDefinition arithmetic(fb::OpCode code, std::uint8_t version,
-                                        std::string_view name) noexcept {
+constexpr OperatorDefinition arithmetic(OpCode code, std::uint8_t version, std::string_view name) noexcept {
   return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
-constexpr OperatorDefinition comparison(fb::OpCode code, std::string_view name) noexcept {
+constexpr OperatorDefinition comparison(OpCode code, std::string_view name) noexcept {
   return {code, 1, name, check_comparison, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
-constexpr OperatorDefinition logic(fb::OpCode code, std::string_view name) noexcept {
+constexpr OperatorDefinition logic(OpCode code, std::string_view name) noexcept {
   return {code, 1, name, check_logic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition div_v1 = arithmetic<PairOp::div>(fb::OpCode::div, 1, "div");
-const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(fb::OpCode::mod, 1, "mod");
-const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(fb::OpCode::mod, 2, "mod");
-const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(fb::OpCode::pow, 1, "pow");
+const OperatorDefinition div_v1 = arithmetic<PairOp::div>(OpCode::div, 1, "div");
+const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(OpCode::mod, 1, "mod");
+const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(OpCode::mod, 2, "mod");
+const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(OpCode::pow, 1, "pow");
 const OperatorDefinition prelu_v1{
-    fb::OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>,
-    InPlace::elements};
-const OperatorDefinition equal_v1 = comparison<PairOp::equal>(fb::OpCode::equal, "equal");
-const OperatorDefinition greater_v1 = comparison<PairOp::greater>(fb::OpCode::greater, "greater");
+    OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
+const OperatorDefinition equal_v1 = comparison<PairOp::equal>(OpCode::equal, "equal");
+const OperatorDefinition greater_v1 = comparison<PairOp::greater>(OpCode::greater, "greater");
 const OperatorDefinition greater_or_equal_v1 =
-    comparison<PairOp::greater_or_equal>(fb::OpCode::greater_or_equal, "greater_or_equal");
-const OperatorDefinition less_v1 = comparison<PairOp::less>(fb::OpCode::less, "less");
+    comparison<PairOp::greater_or_equal>(OpCode::greater_or_equal, "greater_or_equal");
+const OperatorDefinition less_v1 = comparison<PairOp::less>(OpCode::less, "less");
 const OperatorDefinition less_or_equal_v1 =
-    comparison<PairOp::less_or_equal>(fb::OpCode::less_or_equal, "less_or_equal");
-const OperatorDefinition logical_and_v1 = logic<PairOp::logical_and>(fb::OpCode::logical_and, "logical_and");
-const OperatorDefinition logical_or_v1 = logic<PairOp::logical_or>(fb::OpCode::logical_or, "logical_or");
-const OperatorDefinition logical_xor_v1 = logic<PairOp::logical_xor>(fb::OpCode::logical_xor, "logical_xor");
+    comparison<PairOp::less_or_equal>(OpCode::less_or_equal, "less_or_equal");
+const OperatorDefinition logical_and_v1 = logic<PairOp::logical_and>(OpCode::logical_and, "logical_and");
+const OperatorDefinition logical_or_v1 = logic<PairOp::logical_or>(OpCode::logical_or, "logical_or");
+const OperatorDefinition logical_xor_v1 = logic<PairOp::logical_xor>(OpCode::logical_xor, "logical_xor");
 
 }  // namespace runnel::ops

@@ -177,9 +177,9 @@ Status check_affine_weighted(const Model& model, const fb::Operator& op, std::in
   return Status(Code::invalid_data) << "the bias is not a constant of " << channels << ' ' << name_of(wide);
 }
 
-fb::Activation activation_of(const fb::Operator& op) noexcept {
-  return op.code() == fb::OpCode::conv ? op.options_as_ConvOptions()->activation()
-                                       : op.options_as_FullyConnectedOptions()->activation();
+Activation activation_of(const fb::Operator& op) noexcept {
+  return code_of(op) == OpCode::conv ? native(op.options_as_ConvOptions()->activation())
+                                     : native(op.options_as_FullyConnectedOptions()->activation());
 }
 
 // Weights, bias and scales that convolution and fully connected layers have in common. `channels`: of the
@@ -229,8 +229,7 @@ Status check_weighted(const Model& model, const fb::Operator& op, std::int32_t c
 
 // Multipliers as the model says them, or as TensorFlow Lite computes them: where all of a fully connected
 // layer has one scale, with a product in float32.
-Status bind_multipliers(PrepareContext& context, fb::Activation activation,
-                        kernels::ConvSpec& spec) noexcept {
+Status bind_multipliers(PrepareContext& context, Activation activation, kernels::ConvSpec& spec) noexcept {
   const fb::Operator& op = context.op();
   const TensorView x = input(context.model(), op, 0), w = input(context.model(), op, 1),
                    y = output(context.model(), op);
@@ -241,7 +240,7 @@ Status bind_multipliers(PrepareContext& context, fb::Activation activation,
   auto* const shifts = context.memory().array<std::int32_t>(count);
   if (multipliers == nullptr || shifts == nullptr)
     return Status(Code::out_of_memory) << "no memory for " << count << " multipliers";
-  const bool one_product = op.code() == fb::OpCode::fully_connected && count == 1;
+  const bool one_product = code_of(op) == OpCode::fully_connected && count == 1;
   for (std::size_t i = 0; i < count; ++i) {
     if (said) {
       multipliers[i] = integer_at(input(context.model(), op, 3), i);
@@ -265,7 +264,7 @@ Status bind_multipliers(PrepareContext& context, fb::Activation activation,
 }
 
 // The part of a ConvSpec that follows from types and scales.
-Status bind_numbers(PrepareContext& context, fb::Activation activation, kernels::ConvSpec& spec) noexcept {
+Status bind_numbers(PrepareContext& context, Activation activation, kernels::ConvSpec& spec) noexcept {
   const Model& model = context.model();
   const fb::Operator& op = context.op();
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
@@ -448,12 +447,12 @@ Result<const BoundOperator*> prepare_conv_op(PrepareContext& context) noexcept {
   const std::size_t x_bytes = static_cast<std::size_t>(x.product(std::max(0, x.rank - 3), x.rank)) * element;
   const std::size_t y_bytes = static_cast<std::size_t>(y.product(std::max(0, y.rank - 3), y.rank)) * element;
   if (input(context.model(), op, 0).dtype == DType::float32)
-    return prepare_float_conv_op(context, spec, o.activation(), batch, x_bytes, y_bytes);
+    return prepare_float_conv_op(context, spec, native(o.activation()), batch, x_bytes, y_bytes);
   RUNNEL_ASSIGN(BoundConv* const bound, allocate<BoundConv>(context, run_conv));
   bound->batch = batch;
   bound->x_bytes = x_bytes;
   bound->y_bytes = y_bytes;
-  RUNNEL_TRY(bind_numbers(context, o.activation(), spec));
+  RUNNEL_TRY(bind_numbers(context, native(o.activation()), spec));
   return finish(context, spec, *bound);
 }
 
@@ -488,7 +487,7 @@ Status stream_fully_connected(const Model& model, const fb::Operator& op, TimeAx
 Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const Shape x = context.shape(input_index(op, 0)), w = input(context.model(), op, 1).shape;
-  const fb::Activation activation = op.options_as_FullyConnectedOptions()->activation();
+  const Activation activation = native(op.options_as_FullyConnectedOptions()->activation());
   kernels::ConvSpec spec;
   spec.in_channels = w[1];
   spec.out_channels = w[0];
@@ -502,9 +501,9 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v1{fb::OpCode::conv, 1,           "conv", check_conv, stream_conv,
-                                 prepare_conv_op,  InPlace::no, true};
-const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected,
+const OperatorDefinition conv_v1{OpCode::conv,    1,           "conv", check_conv, stream_conv,
+                                 prepare_conv_op, InPlace::no, true};
+const OperatorDefinition fully_connected_v1{OpCode::fully_connected,
                                             1,
                                             "fully_connected",
                                             check_fully_connected,
@@ -513,9 +512,9 @@ const OperatorDefinition fully_connected_v1{fb::OpCode::fully_connected,
                                             InPlace::no,
                                             true};
 // Multipliers and shifts that the model says, as CMSIS-NN takes them.
-const OperatorDefinition conv_v4{fb::OpCode::conv, 4, "conv", check_conv, stream_conv, prepare_conv_op};
-const OperatorDefinition fully_connected_v4{fb::OpCode::fully_connected, 4,
-                                            "fully_connected",           check_fully_connected,
-                                            stream_fully_connected,      prepare_fully_connected};
+const OperatorDefinition conv_v4{OpCode::conv, 4, "conv", check_conv, stream_conv, prepare_conv_op};
+const OperatorDefinition fully_connected_v4{OpCode::fully_connected, 4,
+                                            "fully_connected",       check_fully_connected,
+                                            stream_fully_connected,  prepare_fully_connected};
 
 }  // namespace runnel::ops

@@ -26,7 +26,7 @@ void run_float_conv(const BoundOperator& self, const RunContext& context) noexce
 }  // namespace
 
 Result<const BoundOperator*> prepare_float_conv_op(PrepareContext& context, const kernels::ConvSpec& spec,
-                                                   fb::Activation activation, std::int32_t batch,
+                                                   Activation activation, std::int32_t batch,
                                                    std::size_t x_bytes, std::size_t y_bytes) noexcept {
   const fb::Operator& op = context.op();
   RUNNEL_ASSIGN(BoundFloatConv* const bound, allocate<BoundFloatConv>(context, run_float_conv));
@@ -49,7 +49,7 @@ Result<const BoundOperator*> prepare_float_conv_op(PrepareContext& context, cons
   f.weights = reinterpret_cast<const float*>(input(context.model(), op, 1).data.data());
   if (input_index(op, 2) >= 0)
     f.bias = reinterpret_cast<const float*>(input(context.model(), op, 2).data.data());
-  f.relu = activation == fb::Activation::relu;
+  f.relu = activation == Activation::relu;
   RUNNEL_TRY(kernels::prepare_float_conv(f, context.isa(), context.memory(), bound->conv));
   context.request_scratch(bound->conv.scratch_bytes);
   bound->x = operand(context, 0);

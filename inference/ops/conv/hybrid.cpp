@@ -27,7 +27,7 @@ void run_hybrid(const BoundOperator& self, const RunContext& context) noexcept {
 }
 
 Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t channels,
-                     fb::Activation activation) noexcept {
+                     Activation activation) noexcept {
   const TensorView x = input(model, op, 0), w = input(model, op, 1), y = output(model, op);
   RUNNEL_TRY(check_plain_activation(activation));
   RUNNEL_TRY(check_number(x, true, "the input"));
@@ -44,7 +44,7 @@ Status check_numbers(const Model& model, const fb::Operator& op, std::int32_t ch
   return Status(Code::invalid_data) << "the bias is not a constant of " << channels << " float32";
 }
 
-Result<BoundHybrid*> bind(PrepareContext& context, fb::Activation activation) noexcept {
+Result<BoundHybrid*> bind(PrepareContext& context, Activation activation) noexcept {
   const fb::Operator& op = context.op();
   const TensorView w = input(context.model(), op, 1);
   RUNNEL_ASSIGN(BoundHybrid* const bound, allocate<BoundHybrid>(context, run_hybrid));
@@ -57,7 +57,7 @@ Result<BoundHybrid*> bind(PrepareContext& context, fb::Activation activation) no
   }
   spec.scales = w.scales.data();
   spec.per_channel = w.scales.size() > 1;
-  spec.relu = activation == fb::Activation::relu;
+  spec.relu = activation == Activation::relu;
   bound->x = operand(context, 0);
   bound->y = output_index(op);
   return bound;
@@ -104,13 +104,13 @@ Status check_conv(const Model& model, const fb::Operator& op) noexcept {
       size(x.shape[2], o->pad_left() + o->pad_right(), w.shape[2], o->dilation_width(), o->stride_width());
   expected[3] = w.shape[0];
   RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
-  return check_numbers(model, op, w.shape[0], o->activation());
+  return check_numbers(model, op, w.shape[0], native(o->activation()));
 }
 
 Result<const BoundOperator*> prepare_conv(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
   const fb::ConvOptions& o = *op.options_as_ConvOptions();
-  RUNNEL_ASSIGN(BoundHybrid* const bound, bind(context, o.activation()));
+  RUNNEL_ASSIGN(BoundHybrid* const bound, bind(context, native(o.activation())));
   const Shape x = context.shape(input_index(op, 0)), y = context.shape(output_index(op)),
               w = input(context.model(), op, 1).shape;
   kernels::HybridConvSpec& spec = bound->spec;
@@ -146,12 +146,13 @@ Status check_fully_connected(const Model& model, const fb::Operator& op) noexcep
   Shape expected = x.shape;
   expected[x.shape.rank - 1] = w.shape[0];
   RUNNEL_TRY(expect_shape(y.shape, expected, "the output"));
-  return check_numbers(model, op, w.shape[0], o->activation());
+  return check_numbers(model, op, w.shape[0], native(o->activation()));
 }
 
 Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  RUNNEL_ASSIGN(BoundHybrid* const bound, bind(context, op.options_as_FullyConnectedOptions()->activation()));
+  RUNNEL_ASSIGN(BoundHybrid* const bound,
+                bind(context, native(op.options_as_FullyConnectedOptions()->activation())));
   const Shape x = context.shape(input_index(op, 0)), w = input(context.model(), op, 1).shape;
   bound->spec.in_channels = w[1];
   bound->spec.out_channels = w[0];
@@ -164,9 +165,9 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v3{fb::OpCode::conv, 3, "conv", check_conv, stream_hybrid, prepare_conv};
-const OperatorDefinition fully_connected_v3{
-    fb::OpCode::fully_connected, 3, "fully_connected", check_fully_connected, stream_hybrid,
-    prepare_fully_connected};
+const OperatorDefinition conv_v3{OpCode::conv, 3, "conv", check_conv, stream_hybrid, prepare_conv};
+const OperatorDefinition fully_connected_v3{OpCode::fully_connected, 3,
+                                            "fully_connected",       check_fully_connected,
+                                            stream_hybrid,           prepare_fully_connected};
 
 }  // namespace runnel::ops

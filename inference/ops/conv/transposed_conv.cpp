@@ -180,7 +180,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
   for (std::size_t i = 0; i < w.exponents.size(); ++i)
     shifts[i] = to.exponent() - w.exponents[i] - from.exponent();
   spec.requant.shift = shifts;
-  activation_range(to.dtype, 0, o.activation(), spec.requant.low, spec.requant.high);
+  activation_range(to.dtype, 0, native(o.activation()), spec.requant.low, spec.requant.high);
   RUNNEL_TRY(kernels::prepare_transposed_conv(spec, context.memory(), bound->conv));
   context.request_scratch(bound->conv.scratch_bytes);
   bound->reference = context.isa() == Isa::reference;
@@ -196,8 +196,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
 
 }  // namespace
 
-const OperatorDefinition transposed_conv_v1{fb::OpCode::transposed_conv, 1,
-                                            "transposed_conv",           check_transposed,
-                                            stream_transposed,           prepare_transposed};
+const OperatorDefinition transposed_conv_v1{
+    OpCode::transposed_conv, 1, "transposed_conv", check_transposed, stream_transposed, prepare_transposed};
 
 }  // namespace runnel::ops

@@ -121,7 +121,7 @@ struct ScatterRun {
 struct BoundScatter : BoundOperator {
   std::int32_t x = -1, indices = -1, updates = -1, y = -1;
   DType dtype = DType::none, index_type = DType::int64;
-  fb::ScatterReduction reduction = fb::ScatterReduction::none;
+  ScatterReduction reduction = ScatterReduction::none;
   int depth = 0;                        // indices per update
   std::int32_t dims[kMaxRank] = {};     // of the indexed axes
   std::int64_t strides[kMaxRank] = {};  // in elements
@@ -139,17 +139,17 @@ template <class T>
 T reduced(const BoundScatter& op, T old, T update) noexcept {
   if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
     // Updates come to the output's exponent first; a product is rounded once.
-    if (op.reduction == fb::ScatterReduction::mul)
+    if (op.reduction == ScatterReduction::mul)
       return kernels::saturate<T>(
           kernels::round_shift(std::int64_t{old} * update, op.product_shift, op.rounding));
     update = kernels::saturate<T>(kernels::round_shift(update, op.update_shift, op.rounding));
-    if (op.reduction == fb::ScatterReduction::add) return kernels::saturate<T>(std::int64_t{old} + update);
+    if (op.reduction == ScatterReduction::add) return kernels::saturate<T>(std::int64_t{old} + update);
   } else {
-    if (op.reduction == fb::ScatterReduction::mul) return old * update;
-    if (op.reduction == fb::ScatterReduction::add) return old + update;
+    if (op.reduction == ScatterReduction::mul) return old * update;
+    if (op.reduction == ScatterReduction::add) return old + update;
   }
-  if (op.reduction == fb::ScatterReduction::max) return std::max(old, update);
-  if (op.reduction == fb::ScatterReduction::min) return std::min(old, update);
+  if (op.reduction == ScatterReduction::max) return std::max(old, update);
+  if (op.reduction == ScatterReduction::min) return std::min(old, update);
   return update;
 }
 
@@ -271,7 +271,7 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   bound->y = output_index(op);
   bound->dtype = x.dtype;
   bound->index_type = indices.dtype;
-  bound->reduction = op.options_as_ScatterOptions()->reduction();
+  bound->reduction = native(op.options_as_ScatterOptions()->reduction());
   bound->depth = indices.shape[indices.shape.rank - 1];
   for (int k = 0; k < bound->depth; ++k) {
     bound->dims[k] = x.shape[k];
@@ -282,7 +282,7 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
   bound->elements = static_cast<std::size_t>(x.shape.elements());
   bound->rescale = rescale(context, x, y);
   bound->rounding = rounding_of(op);
-  if (indices.constant && x.dtype == DType::float32 && bound->reduction == fb::ScatterReduction::none) {
+  if (indices.constant && x.dtype == DType::float32 && bound->reduction == ScatterReduction::none) {
     each_run(*bound, indices.data.data(), [&](const ScatterRun&) { ++bound->run_count; });
     auto* runs = context.memory().array<ScatterRun>(bound->run_count);
     if (runs == nullptr)
@@ -301,9 +301,8 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition gather_v1{fb::OpCode::gather, 1, "gather", check_gather, stream_gather,
-                                   prepare_gather};
+const OperatorDefinition gather_v1{OpCode::gather, 1, "gather", check_gather, stream_gather, prepare_gather};
 const OperatorDefinition scatter_nd_v1{
-    fb::OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
+    OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
 
 }  // namespace runnel::ops

@@ -228,9 +228,9 @@ Result<const BoundOperator*> prepare_slice(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition reshape_v1{
-    fb::OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
-const OperatorDefinition transpose_v1{
-    fb::OpCode::transpose, 1, "transpose", check_transpose, stream_transpose, prepare_transpose};
-const OperatorDefinition slice_v1{fb::OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice};
+    OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
+const OperatorDefinition transpose_v1{OpCode::transpose, 1, "transpose", check_transpose, stream_transpose,
+                                      prepare_transpose};
+const OperatorDefinition slice_v1{OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice};
 
 }  // namespace runnel::ops

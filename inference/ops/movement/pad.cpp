@@ -18,15 +18,15 @@ struct BoundPad : BoundOperator {
   kernels::Dims x_dims{}, y_dims{}, before{};
   std::int64_t value = 0;
   Rescale rescale;
-  fb::PadMode mode = fb::PadMode::zero;
+  PadMode mode = PadMode::zero;
   bool over_time = false;  // streamed along time: frames by logical index
   std::int64_t back_frames = 0, frames = 0, frame_elements = 0;
 };
 
 // Where position `position` of a padded axis comes from.
-std::size_t mirrored(fb::PadMode mode, std::int32_t position, std::int32_t size) noexcept {
+std::size_t mirrored(PadMode mode, std::int32_t position, std::int32_t size) noexcept {
   const std::int32_t last = size - 1;
-  if (mode == fb::PadMode::edge) return static_cast<std::size_t>(std::clamp<std::int32_t>(position, 0, last));
+  if (mode == PadMode::edge) return static_cast<std::size_t>(std::clamp<std::int32_t>(position, 0, last));
   return static_cast<std::size_t>(position < 0      ? -position
                                   : position > last ? 2 * last - position
                                                     : position);
@@ -84,7 +84,7 @@ void run_pad(const BoundOperator& self, const RunContext& context) noexcept {
     op.rescale(count, x, context.scratch);
     x = context.scratch;
   }
-  if (op.mode == fb::PadMode::zero)
+  if (op.mode == PadMode::zero)
     kernels::pad_constant(op.element, op.rank, op.x_dims, op.before, op.y_dims, &op.value, x, y);
   else
     pad_mirrored(op, x, y);
@@ -106,7 +106,7 @@ Status check_pad(const Model& model, const fb::Operator& op) noexcept {
   for (int axis = 0; axis < x.shape.rank; ++axis) {
     const std::int64_t before = o->before()->Get(static_cast<std::uint32_t>(axis)),
                        after = o->after()->Get(static_cast<std::uint32_t>(axis));
-    const std::int64_t most = o->mode() == fb::PadMode::reflect ? x.shape[axis] - 1 : (1 << 24);
+    const std::int64_t most = native(o->mode()) == PadMode::reflect ? x.shape[axis] - 1 : (1 << 24);
     if (before < 0 || after < 0 || before > most || after > most) {
       return Status(Code::invalid_data) << "padding of " << before << " and " << after << " on axis " << axis
                                         << ", expected 0 to " << most;
@@ -120,7 +120,7 @@ Status stream_pad(const Model&, const fb::Operator& op, TimeAxes axes, streaming
   const auto axis = static_cast<std::uint32_t>(axes[0]);
   axes.back() = axes[0];
   if (o.before()->Get(axis) == 0 && o.after()->Get(axis) == 0) return {};
-  if (o.mode() != fb::PadMode::zero)
+  if (native(o.mode()) != PadMode::zero)
     return Status(Code::unsupported) << "mirrors or repeats frames at the ends of the recording";
   for (std::uint32_t other = 0; other < o.before()->size(); ++other) {
     if (other != axis && (o.before()->Get(other) != 0 || o.after()->Get(other) != 0)) {
@@ -147,7 +147,7 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
   bound->rank = from.rank;
   bound->x_dims = dims_of(from);
   bound->y_dims = dims_of(to);
-  bound->mode = o.mode();
+  bound->mode = native(o.mode());
   bound->value = o.value();
   if (x.dtype == DType::float32) {
     const float value = o.real_value();
@@ -170,7 +170,7 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
   } else if (bound->rescale.needed()) {
     context.request_scratch(static_cast<std::size_t>(from.elements()) * bound->element);
   }
-  if (bound->mode != fb::PadMode::zero) {
+  if (bound->mode != PadMode::zero) {
     // Axes behind the last padded one are part of its elements.
     bound->rank = std::max(bound->rank, 1);
     auto last = static_cast<std::size_t>(bound->rank - 1);
@@ -186,6 +186,6 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition pad_v1{fb::OpCode::pad, 1, "pad", check_pad, stream_pad, prepare_pad};
+const OperatorDefinition pad_v1{OpCode::pad, 1, "pad", check_pad, stream_pad, prepare_pad};
 
 }  // namespace runnel::ops

@@ -26,10 +26,10 @@ struct AxisMap {
     AxisMap map;
     map.same = before == after;
     const std::int64_t common = std::gcd(before, after);
-    if (o.coordinates() == fb::ResizeCoordinates::align_corners) {
+    if (native(o.coordinates()) == ResizeCoordinates::align_corners) {
       map.step = before - 1;
       map.unit = std::max<std::int64_t>(after - 1, 1);
-    } else if (o.coordinates() == fb::ResizeCoordinates::half_pixel) {
+    } else if (native(o.coordinates()) == ResizeCoordinates::half_pixel) {
       // ((2i + 1) before - after) / (2 after)
       map.step = 2 * before / common;
       map.shift = (before - after) / common;
@@ -166,8 +166,8 @@ Status check_resize(const Model& model, const fb::Operator& op) noexcept {
   if (x.dtype != DType::float32) RUNNEL_TRY(check_quantized(x, "the input"));
   if (o->mode() > fb::ResizeMode::MAX || o->coordinates() > fb::ResizeCoordinates::MAX)
     return Status(Code::invalid_data) << "unknown mode or coordinates";
-  if (o->mode() == fb::ResizeMode::nearest && o->coordinates() != fb::ResizeCoordinates::asymmetric) {
-    return Status(Code::unsupported) << "nearest with " << fb::EnumNameResizeCoordinates(o->coordinates())
+  if (native(o->mode()) == ResizeMode::nearest && native(o->coordinates()) != ResizeCoordinates::asymmetric) {
+    return Status(Code::unsupported) << "nearest with " << name_of(native(o->coordinates()))
                                      << " coordinates, expected asymmetric";
   }
   if (x.shape.rank != 3 && x.shape.rank != 4)
@@ -186,9 +186,9 @@ streaming::NodeRule rule_of(const fb::ResizeOptions& o, std::int64_t s) noexcept
   streaming::NodeRule rule;
   rule.kind = streaming::Kind::upsample;
   rule.kernel = rule.stride = s;
-  if (o.mode() == fb::ResizeMode::nearest) return rule;
+  if (native(o.mode()) == ResizeMode::nearest) return rule;
   rule.kernel = 2 * s;
-  rule.left = o.coordinates() == fb::ResizeCoordinates::half_pixel ? (s + 1) / 2 : s;
+  rule.left = native(o.coordinates()) == ResizeCoordinates::half_pixel ? (s + 1) / 2 : s;
   rule.right = s - rule.left;
   rule.padding = streaming::Padding::skipped;
   return rule;
@@ -205,7 +205,7 @@ Status stream_resize(const Model& model, const fb::Operator& op, TimeAxes axes,
     return Status(Code::unsupported) << "resizes time from " << x[axis] << " to " << y[axis]
                                      << " frames; only whole factors can be streamed";
   }
-  if (o.coordinates() == fb::ResizeCoordinates::align_corners)
+  if (native(o.coordinates()) == ResizeCoordinates::align_corners)
     return Status(Code::unsupported)
            << "aligns the corners, which depends on the recording's length; use half_pixel";
   rule = rule_of(o, y[axis] / x[axis]);
@@ -224,7 +224,7 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
   bound->x_tensor = x_tensor;
   bound->y = output_index(op);
   bound->dtype = from.dtype;
-  bound->linear = o.mode() == fb::ResizeMode::linear;
+  bound->linear = native(o.mode()) == ResizeMode::linear;
   // Factors are those of the reference length; align_corners is refused for streams, whose length may differ.
   bound->width = AxisMap::of(o, from.shape[width], to.shape[width]);
   bound->in_width = x[width];
@@ -257,7 +257,6 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition resize_v1{fb::OpCode::resize, 1, "resize", check_resize, stream_resize,
-                                   prepare_resize};
+const OperatorDefinition resize_v1{OpCode::resize, 1, "resize", check_resize, stream_resize, prepare_resize};
 
 }  // namespace runnel::ops

@@ -149,7 +149,7 @@ void reset_streamed(const BoundOperator& self, std::byte* state) noexcept {
   *reinterpret_cast<std::uint32_t*>(state + static_cast<const BoundRecurrent&>(self).state) = 0;
 }
 
-bool is_lstm(const fb::Operator& op) noexcept { return op.code() == fb::OpCode::lstm; }
+bool is_lstm(const fb::Operator& op) noexcept { return code_of(op) == OpCode::lstm; }
 
 Shape shape_of(std::initializer_list<std::int32_t> dims) noexcept {
   Shape shape;
@@ -231,7 +231,7 @@ Status check_recurrent(const Model& model, const fb::Operator& op) noexcept {
                                      << (x.shape.rank > 1 ? x.shape[1] : 0)
                                      << ", expected [time, 1, features]";
   }
-  const std::int32_t directions = o->direction() == fb::Direction::bidirectional ? 2 : 1,
+  const std::int32_t directions = native(o->direction()) == Direction::bidirectional ? 2 : 1,
                      gates = is_lstm(op) ? 4 : 3;
   constexpr std::int32_t kMost = 1 << 16;
   const std::int32_t inputs = x.shape[2], hidden = r.shape.rank == 3 ? r.shape[2] : 0;
@@ -265,10 +265,10 @@ Status check_recurrent(const Model& model, const fb::Operator& op) noexcept {
 Status stream_recurrent(const Model&, const fb::Operator& op, TimeAxes axes,
                         streaming::NodeRule& rule) noexcept {
   const fb::RecurrentOptions& o = *op.options_as_RecurrentOptions();
-  if (o.direction() != fb::Direction::forward) {
+  if (native(o.direction()) != Direction::forward) {
     return Status(Code::unsupported) << "runs "
-                                     << (o.direction() == fb::Direction::reverse ? "backwards"
-                                                                                 : "in both directions")
+                                     << (native(o.direction()) == Direction::reverse ? "backwards"
+                                                                                     : "in both directions")
                                      << ", from the end of the recording; train it forwards, or run the "
                                         "model in usage `window` or `whole`";
   }
@@ -324,8 +324,8 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
   const bool real = x.dtype == DType::float32;
   bound->dtype = x.dtype;
   bound->frames = context.shape(bound->x_tensor)[0];
-  bound->directions = o.direction() == fb::Direction::bidirectional ? 2 : 1;
-  bound->reverse = o.direction() == fb::Direction::reverse;
+  bound->directions = native(o.direction()) == Direction::bidirectional ? 2 : 1;
+  bound->reverse = native(o.direction()) == Direction::reverse;
   // Constants keep a stream without x from being one: then the whole is run, from the initial state, every
   // time.
   bound->streamed = context.streamed() && context.time_axis(bound->x_tensor) >= 0;
@@ -402,9 +402,8 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition gru_v1{fb::OpCode::gru,  1, "gru", check_recurrent, stream_recurrent,
-                                prepare_recurrent};
-const OperatorDefinition lstm_v1{fb::OpCode::lstm, 1, "lstm", check_recurrent, stream_recurrent,
+const OperatorDefinition gru_v1{OpCode::gru, 1, "gru", check_recurrent, stream_recurrent, prepare_recurrent};
+const OperatorDefinition lstm_v1{OpCode::lstm,     1, "lstm", check_recurrent, stream_recurrent,
                                  prepare_recurrent};
 
 }  // namespace runnel::ops

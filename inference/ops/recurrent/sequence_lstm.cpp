@@ -176,8 +176,8 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition lstm_v3{fb::OpCode::lstm, 3, "lstm", check_lstm, stream_lstm, prepare_lstm};
-const OperatorDefinition lstm_v4{fb::OpCode::lstm, 4,           "lstm",
-                                 check_lstm,       stream_lstm, prepare_lstm};  // powers of two
+const OperatorDefinition lstm_v3{OpCode::lstm, 3, "lstm", check_lstm, stream_lstm, prepare_lstm};
+const OperatorDefinition lstm_v4{OpCode::lstm, 4,           "lstm",
+                                 check_lstm,   stream_lstm, prepare_lstm};  // powers of two
 
 }  // namespace runnel::ops

@@ -96,6 +96,6 @@ Result<const BoundOperator*> prepare_cache(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition streaming_cache_v1{
-    fb::OpCode::streaming_cache, 1, "streaming_cache", check_cache, stream_cache, prepare_cache};
+    OpCode::streaming_cache, 1, "streaming_cache", check_cache, stream_cache, prepare_cache};
 
 }  // namespace runnel::ops

@@ -58,7 +58,7 @@ Status check_svdf(const Model& model, const fb::Operator& op) noexcept {
              << name_of(x.dtype) << " with a state whose scale is no power of two or whose zero point is "
              << o->state_zero_point();
     }
-    if (o->activation() > fb::Activation::relu)
+    if (native(o->activation()) > Activation::relu)
       return Status(Code::unsupported)
              << "activation " << static_cast<int>(o->activation()) << " of tensors without scales";
   } else if (!floats) {
@@ -136,15 +136,15 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
     spec.features.rounding = spec.time.rounding = rounding_of(op);
     spec.features.shift = state - x.exponent() - features.exponent();
     spec.time.shift = y.exponent() - state - time.exponent();
-    activation_range(y.dtype, 0, o.activation(), spec.low, spec.high);
+    activation_range(y.dtype, 0, native(o.activation()), spec.low, spec.high);
   } else if (x.dtype == DType::float32) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    spec.low_value = o.activation() == fb::Activation::none           ? -infinity
-                     : o.activation() == fb::Activation::relu_n1_to_1 ? -1.0f
-                                                                      : 0.0f;
-    spec.high_value = o.activation() == fb::Activation::relu6          ? 6.0f
-                      : o.activation() == fb::Activation::relu_n1_to_1 ? 1.0f
-                                                                       : infinity;
+    spec.low_value = native(o.activation()) == Activation::none           ? -infinity
+                     : native(o.activation()) == Activation::relu_n1_to_1 ? -1.0f
+                                                                          : 0.0f;
+    spec.high_value = native(o.activation()) == Activation::relu6          ? 6.0f
+                      : native(o.activation()) == Activation::relu_n1_to_1 ? 1.0f
+                                                                           : infinity;
   } else {
     // The reference computes both ratios in float32. It applies no activation to integers: y's own range is
     // the limit.
@@ -167,8 +167,8 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition svdf_v1{fb::OpCode::svdf, 1, "svdf", check_svdf, stream_svdf, prepare_svdf};
-const OperatorDefinition svdf_v2{fb::OpCode::svdf, 2,           "svdf",
-                                 check_svdf,       stream_svdf, prepare_svdf};  // powers of two
+const OperatorDefinition svdf_v1{OpCode::svdf, 1, "svdf", check_svdf, stream_svdf, prepare_svdf};
+const OperatorDefinition svdf_v2{OpCode::svdf, 2,           "svdf",
+                                 check_svdf,   stream_svdf, prepare_svdf};  // powers of two
 
 }  // namespace runnel::ops

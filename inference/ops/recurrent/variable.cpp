@@ -48,10 +48,10 @@ Status check_agreement(const Model& model, const fb::Operator& op) noexcept {
   const TensorView y = output(model, op);
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& first = model.op(i);
-    if ((first.code() != fb::OpCode::read_variable && first.code() != fb::OpCode::assign_variable) ||
+    if ((code_of(first) != OpCode::read_variable && code_of(first) != OpCode::assign_variable) ||
         variable_of(first) != variable_of(op))
       continue;
-    if (first.code() != fb::OpCode::read_variable)
+    if (code_of(first) != OpCode::read_variable)
       return Status(Code::invalid_data) << "variable " << variable_of(op) << " is assigned before it is read";
     const TensorView its = output(model, first);
     if (its.dtype != y.dtype || its.zero_point() != y.zero_point()) {
@@ -59,7 +59,7 @@ Status check_agreement(const Model& model, const fb::Operator& op) noexcept {
              << "variable " << variable_of(op) << " is " << name_of(y.dtype) << " here and "
              << name_of(its.dtype) << " or of another zero point elsewhere";
     }
-    if (op.code() == fb::OpCode::read_variable && input_index(first, 0) != input_index(op, 0)) {
+    if (code_of(op) == OpCode::read_variable && input_index(first, 0) != input_index(op, 0)) {
       return Status(Code::invalid_data) << "variable " << variable_of(op) << " has two first values";
     }
     return expect_shape(y.shape, its.shape, "the variable");
@@ -68,7 +68,7 @@ Status check_agreement(const Model& model, const fb::Operator& op) noexcept {
 }
 
 Status check_variable(const Model& model, const fb::Operator& op) noexcept {
-  const bool read = op.code() == fb::OpCode::read_variable;
+  const bool read = code_of(op) == OpCode::read_variable;
   RUNNEL_TRY(check_operands(op, read ? 0 : 1, 1));
   RUNNEL_TRY(options<fb::VariableOptions>(op).status());
   if (variable_of(op) < 0 || variable_of(op) >= kMostVariables) {
@@ -97,7 +97,7 @@ Status stream_variable(const Model&, const fb::Operator&, TimeAxes, streaming::N
 
 Result<const BoundOperator*> prepare_variable(PrepareContext& context) noexcept {
   const fb::Operator& op = context.op();
-  const bool read = op.code() == fb::OpCode::read_variable;
+  const bool read = code_of(op) == OpCode::read_variable;
   const TensorView y = output(context.model(), op);
   RUNNEL_ASSIGN(BoundVariable* const bound, allocate<BoundVariable>(context, read ? run_read : run_assign));
   bound->y = output_index(op);
@@ -120,8 +120,8 @@ Result<const BoundOperator*> prepare_variable(PrepareContext& context) noexcept 
 }  // namespace
 
 const OperatorDefinition read_variable_v1{
-    fb::OpCode::read_variable, 1, "read_variable", check_variable, stream_variable, prepare_variable};
+    OpCode::read_variable, 1, "read_variable", check_variable, stream_variable, prepare_variable};
 const OperatorDefinition assign_variable_v1{
-    fb::OpCode::assign_variable, 1, "assign_variable", check_variable, stream_variable, prepare_variable};
+    OpCode::assign_variable, 1, "assign_variable", check_variable, stream_variable, prepare_variable};
 
 }  // namespace runnel::ops

@@ -179,22 +179,14 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition average_pool_v1{fb::OpCode::average_pool,
-                                         1,
-                                         "average_pool",
-                                         check_pool,
-                                         stream_pool,
-                                         prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v1{fb::OpCode::max_pool, 1,           "max_pool",
-                                     check_pool,           stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition average_pool_v1{
+    OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v1{OpCode::max_pool, 1,           "max_pool",
+                                     check_pool,       stream_pool, prepare_pool<kernels::PoolOp::max>};
 // Any scale and zero point, padding not counted.
-const OperatorDefinition average_pool_v3{fb::OpCode::average_pool,
-                                         3,
-                                         "average_pool",
-                                         check_pool,
-                                         stream_pool,
-                                         prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v3{fb::OpCode::max_pool, 3,           "max_pool",
-                                     check_pool,           stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition average_pool_v3{
+    OpCode::average_pool, 3, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition max_pool_v3{OpCode::max_pool, 3,           "max_pool",
+                                     check_pool,       stream_pool, prepare_pool<kernels::PoolOp::max>};
 
 }  // namespace runnel::ops

@@ -74,7 +74,7 @@ Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_reduction(model, op, op.version() == 3));
   const fb::ReduceOptions* const o = op.options_as_ReduceOptions();
   const TensorView x = input(model, op, 0), y = output(model, op);
-  const bool choice = op.code() == fb::OpCode::reduce_max || op.code() == fb::OpCode::reduce_min;
+  const bool choice = code_of(op) == OpCode::reduce_max || code_of(op) == OpCode::reduce_min;
   if (choice && op.version() == 3 && (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point())) {
     return Status(Code::unsupported) << "the input and the output have different scales or zero points";
   }
@@ -120,41 +120,38 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
 }  // namespace
 
 const OperatorDefinition reduce_mean_v1{
-    fb::OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
+    OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
     InPlace::shrinking};
 const OperatorDefinition reduce_sum_v1{
-    fb::OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
+    OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
     InPlace::shrinking};
 const OperatorDefinition reduce_max_v1{
-    fb::OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
+    OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
     InPlace::shrinking};
 const OperatorDefinition reduce_min_v1{
-    fb::OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
+    OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
     InPlace::shrinking};
 const OperatorDefinition reduce_l1_v1{
-    fb::OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>,
+    OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>,
     InPlace::shrinking};
 const OperatorDefinition reduce_l2_v1{
-    fb::OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>,
+    OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>,
     InPlace::shrinking};
 const OperatorDefinition reduce_prod_v1{
-    fb::OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>,
+    OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>,
     InPlace::shrinking};
-const OperatorDefinition reduce_log_sum_v1{fb::OpCode::reduce_log_sum,
-                                           1,
-                                           "reduce_log_sum",
-                                           check_reduce,
-                                           stream_reduce,
-                                           prepare_reduce<Reduction::log_sum>,
+const OperatorDefinition reduce_log_sum_v1{OpCode::reduce_log_sum, 1,
+                                           "reduce_log_sum",       check_reduce,
+                                           stream_reduce,          prepare_reduce<Reduction::log_sum>,
                                            InPlace::shrinking};
-const OperatorDefinition reduce_log_sum_exp_v1{fb::OpCode::reduce_log_sum_exp,
+const OperatorDefinition reduce_log_sum_exp_v1{OpCode::reduce_log_sum_exp,
                                                1,
                                                "reduce_log_sum_exp",
                                                check_reduce,
                                                stream_reduce,
                                                prepare_reduce<Reduction::log_sum_exp>,
                                                InPlace::shrinking};
-const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square,
+const OperatorDefinition reduce_sum_square_v1{OpCode::reduce_sum_square,
                                               1,
                                               "reduce_sum_square",
                                               check_reduce,
@@ -162,16 +159,16 @@ const OperatorDefinition reduce_sum_square_v1{fb::OpCode::reduce_sum_square,
                                               prepare_reduce<Reduction::sum_square>,
                                               InPlace::shrinking};
 const OperatorDefinition reduce_mean_v3{
-    fb::OpCode::reduce_mean, 3, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
+    OpCode::reduce_mean, 3, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
     InPlace::shrinking};
 const OperatorDefinition reduce_sum_v3{
-    fb::OpCode::reduce_sum, 3, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
+    OpCode::reduce_sum, 3, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
     InPlace::shrinking};
 const OperatorDefinition reduce_max_v3{
-    fb::OpCode::reduce_max, 3, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
+    OpCode::reduce_max, 3, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
     InPlace::shrinking};
 const OperatorDefinition reduce_min_v3{
-    fb::OpCode::reduce_min, 3, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
+    OpCode::reduce_min, 3, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
     InPlace::shrinking};
 
 }  // namespace runnel::ops

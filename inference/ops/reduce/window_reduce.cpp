@@ -282,7 +282,7 @@ Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept 
 }
 
 bool is_extreme(const fb::Operator& op) noexcept {
-  return op.code() == fb::OpCode::reduce_max || op.code() == fb::OpCode::reduce_min;
+  return code_of(op) == OpCode::reduce_max || code_of(op) == OpCode::reduce_min;
 }
 
 Status stream_window_reduce(const Model& model, const fb::Operator& op, TimeAxes axes,
@@ -352,26 +352,26 @@ Result<const BoundOperator*> prepare_window_reduce(PrepareContext& context) noex
 
 }  // namespace
 
-const OperatorDefinition reduce_mean_v2{fb::OpCode::reduce_mean, 2,
-                                        "reduce_mean",           check_window_reduce,
-                                        stream_window_reduce,    prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_sum_v2{fb::OpCode::reduce_sum, 2,
-                                       "reduce_sum",           check_window_reduce,
-                                       stream_window_reduce,   prepare_window_reduce<Reduction::sum>};
-const OperatorDefinition reduce_max_v2{fb::OpCode::reduce_max, 2,
-                                       "reduce_max",           check_window_reduce,
-                                       stream_window_reduce,   prepare_window_reduce<Reduction::max>};
-const OperatorDefinition reduce_min_v2{fb::OpCode::reduce_min, 2,
-                                       "reduce_min",           check_window_reduce,
-                                       stream_window_reduce,   prepare_window_reduce<Reduction::min>};
-const OperatorDefinition reduce_mean_v5{fb::OpCode::reduce_mean, 5,
-                                        "reduce_mean",           check_window_reduce,
-                                        stream_window_reduce,    prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_mean_v6{fb::OpCode::reduce_mean, 6,
-                                        "reduce_mean",           check_window_reduce,
-                                        stream_window_reduce,    prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_mean_v4{fb::OpCode::reduce_mean, 4,
-                                        "reduce_mean",           check_window_reduce,
-                                        stream_window_reduce,    prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition reduce_mean_v2{OpCode::reduce_mean,  2,
+                                        "reduce_mean",        check_window_reduce,
+                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition reduce_sum_v2{OpCode::reduce_sum,   2,
+                                       "reduce_sum",         check_window_reduce,
+                                       stream_window_reduce, prepare_window_reduce<Reduction::sum>};
+const OperatorDefinition reduce_max_v2{OpCode::reduce_max,   2,
+                                       "reduce_max",         check_window_reduce,
+                                       stream_window_reduce, prepare_window_reduce<Reduction::max>};
+const OperatorDefinition reduce_min_v2{OpCode::reduce_min,   2,
+                                       "reduce_min",         check_window_reduce,
+                                       stream_window_reduce, prepare_window_reduce<Reduction::min>};
+const OperatorDefinition reduce_mean_v5{OpCode::reduce_mean,  5,
+                                        "reduce_mean",        check_window_reduce,
+                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition reduce_mean_v6{OpCode::reduce_mean,  6,
+                                        "reduce_mean",        check_window_reduce,
+                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition reduce_mean_v4{OpCode::reduce_mean,  4,
+                                        "reduce_mean",        check_window_reduce,
+                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
 
 }  // namespace runnel::ops

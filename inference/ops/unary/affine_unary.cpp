@@ -58,7 +58,7 @@ kernels::AffineUnarySpec spec_of(const Model& model, const fb::Operator& op,
   spec.op = kind;
   spec.x = affine_of(input(model, op, 0));
   spec.y = affine_of(output(model, op));
-  const auto activation = kind == kernels::AffineUnary::relu ? fb::Activation::relu : fb::Activation::none;
+  const auto activation = kind == kernels::AffineUnary::relu ? Activation::relu : Activation::none;
   affine_range(output(model, op), activation, spec.low, spec.high);
   return spec;
 }
@@ -172,26 +172,26 @@ Result<const BoundOperator*> prepare_dequantize(PrepareContext& context) noexcep
 }
 
 template <kernels::AffineUnary kOp>
-constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
+constexpr OperatorDefinition define(OpCode code, std::string_view name) noexcept {
   return {code, 3, name, check_unary<kOp>, stream_pointwise, prepare_unary<kOp>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition relu_v3 = define<kernels::AffineUnary::relu>(fb::OpCode::relu, "relu");
+const OperatorDefinition relu_v3 = define<kernels::AffineUnary::relu>(OpCode::relu, "relu");
 const OperatorDefinition requantize_v3 =
-    define<kernels::AffineUnary::requantize>(fb::OpCode::requantize, "requantize");
-const OperatorDefinition sigmoid_v3 = define<kernels::AffineUnary::sigmoid>(fb::OpCode::sigmoid, "sigmoid");
-const OperatorDefinition tanh_v3 = define<kernels::AffineUnary::tanh>(fb::OpCode::tanh, "tanh");
+    define<kernels::AffineUnary::requantize>(OpCode::requantize, "requantize");
+const OperatorDefinition sigmoid_v3 = define<kernels::AffineUnary::sigmoid>(OpCode::sigmoid, "sigmoid");
+const OperatorDefinition tanh_v3 = define<kernels::AffineUnary::tanh>(OpCode::tanh, "tanh");
 const OperatorDefinition leaky_relu_v3 =
-    define<kernels::AffineUnary::leaky_relu>(fb::OpCode::leaky_relu, "leaky_relu");
+    define<kernels::AffineUnary::leaky_relu>(OpCode::leaky_relu, "leaky_relu");
 const OperatorDefinition hard_swish_v3 =
-    define<kernels::AffineUnary::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
-const OperatorDefinition clip_v3{fb::OpCode::clip, 3, "clip", check_clip, stream_pointwise, prepare_clip,
+    define<kernels::AffineUnary::hard_swish>(OpCode::hard_swish, "hard_swish");
+const OperatorDefinition clip_v3{OpCode::clip,     3, "clip", check_clip, stream_pointwise, prepare_clip,
                                  InPlace::elements};
-const OperatorDefinition quantize_v3{fb::OpCode::quantize, 3, "quantize", check_quantize, stream_pointwise,
+const OperatorDefinition quantize_v3{OpCode::quantize, 3, "quantize", check_quantize, stream_pointwise,
                                      prepare_quantize};
 const OperatorDefinition dequantize_v3{
-    fb::OpCode::dequantize, 3, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
+    OpCode::dequantize, 3, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
 
 }  // namespace runnel::ops

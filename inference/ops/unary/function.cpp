@@ -58,14 +58,14 @@ kernels::FloatMap map_of(const kernels::FloatKernels& kernels, Function function
   }
 }
 
-bool has_options(fb::OpCode code) noexcept {
-  return code == fb::OpCode::hard_sigmoid || code == fb::OpCode::elu || code == fb::OpCode::leaky_relu ||
-         code == fb::OpCode::gelu;
+bool has_options(OpCode code) noexcept {
+  return code == OpCode::hard_sigmoid || code == OpCode::elu || code == OpCode::leaky_relu ||
+         code == OpCode::gelu;
 }
 
 Status check_function(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
-  if (has_options(op.code())) {
+  if (has_options(code_of(op))) {
     RUNNEL_ASSIGN(const fb::FunctionOptions* const o, options<fb::FunctionOptions>(op));
     if (!(o->alpha() - o->alpha() == 0) || !(o->beta() - o->beta() == 0))
       return Status(Code::invalid_data) << "alpha or beta is not finite";
@@ -115,28 +115,28 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
 }
 
 template <Function kFunction>
-constexpr OperatorDefinition define(fb::OpCode code, std::string_view name) noexcept {
+constexpr OperatorDefinition define(OpCode code, std::string_view name) noexcept {
   return {code, 1, name, check_function, stream_pointwise, prepare_function<kFunction>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition abs_v1 = define<Function::abs>(fb::OpCode::abs, "abs");
-const OperatorDefinition neg_v1 = define<Function::neg>(fb::OpCode::neg, "neg");
-const OperatorDefinition exp_v1 = define<Function::exp>(fb::OpCode::exp, "exp");
-const OperatorDefinition log_v1 = define<Function::log>(fb::OpCode::log, "log");
-const OperatorDefinition sqrt_v1 = define<Function::sqrt>(fb::OpCode::sqrt, "sqrt");
-const OperatorDefinition sigmoid_v1 = define<Function::sigmoid>(fb::OpCode::sigmoid, "sigmoid");
-const OperatorDefinition tanh_v1 = define<Function::tanh>(fb::OpCode::tanh, "tanh");
-const OperatorDefinition swish_v1 = define<Function::swish>(fb::OpCode::swish, "swish");
+const OperatorDefinition abs_v1 = define<Function::abs>(OpCode::abs, "abs");
+const OperatorDefinition neg_v1 = define<Function::neg>(OpCode::neg, "neg");
+const OperatorDefinition exp_v1 = define<Function::exp>(OpCode::exp, "exp");
+const OperatorDefinition log_v1 = define<Function::log>(OpCode::log, "log");
+const OperatorDefinition sqrt_v1 = define<Function::sqrt>(OpCode::sqrt, "sqrt");
+const OperatorDefinition sigmoid_v1 = define<Function::sigmoid>(OpCode::sigmoid, "sigmoid");
+const OperatorDefinition tanh_v1 = define<Function::tanh>(OpCode::tanh, "tanh");
+const OperatorDefinition swish_v1 = define<Function::swish>(OpCode::swish, "swish");
 const OperatorDefinition hard_sigmoid_v1 =
-    define<Function::hard_sigmoid>(fb::OpCode::hard_sigmoid, "hard_sigmoid");
-const OperatorDefinition hard_swish_v1 = define<Function::hard_swish>(fb::OpCode::hard_swish, "hard_swish");
-const OperatorDefinition gelu_v1 = define<Function::gelu>(fb::OpCode::gelu, "gelu");
-const OperatorDefinition elu_v1 = define<Function::elu>(fb::OpCode::elu, "elu");
-const OperatorDefinition leaky_relu_v1 = define<Function::leaky_relu>(fb::OpCode::leaky_relu, "leaky_relu");
-const OperatorDefinition mish_v1 = define<Function::mish>(fb::OpCode::mish, "mish");
-const OperatorDefinition softplus_v1 = define<Function::softplus>(fb::OpCode::softplus, "softplus");
-const OperatorDefinition erf_v1 = define<Function::erf>(fb::OpCode::erf, "erf");
+    define<Function::hard_sigmoid>(OpCode::hard_sigmoid, "hard_sigmoid");
+const OperatorDefinition hard_swish_v1 = define<Function::hard_swish>(OpCode::hard_swish, "hard_swish");
+const OperatorDefinition gelu_v1 = define<Function::gelu>(OpCode::gelu, "gelu");
+const OperatorDefinition elu_v1 = define<Function::elu>(OpCode::elu, "elu");
+const OperatorDefinition leaky_relu_v1 = define<Function::leaky_relu>(OpCode::leaky_relu, "leaky_relu");
+const OperatorDefinition mish_v1 = define<Function::mish>(OpCode::mish, "mish");
+const OperatorDefinition softplus_v1 = define<Function::softplus>(OpCode::softplus, "softplus");
+const OperatorDefinition erf_v1 = define<Function::erf>(OpCode::erf, "erf");
 
 }  // namespace runnel::ops

@@ -117,7 +117,7 @@ Result<const BoundOperator*> bind_requantize(PrepareContext& context, std::int32
   RUNNEL_ASSIGN(BoundUnary* const bound, bind(context, run_requantize));
   bound->shift =
       output(context.model(), context.op()).exponent() - input(context.model(), context.op(), 0).exponent();
-  activation_range(bound->to, 0, fb::Activation::none, bound->low, bound->high);
+  activation_range(bound->to, 0, Activation::none, bound->low, bound->high);
   bound->low = std::max(bound->low, low);
   bound->high = std::min(bound->high, high);
   return static_cast<const BoundOperator*>(bound);
@@ -216,18 +216,18 @@ Result<const BoundOperator*> prepare_lut(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition relu_v1{fb::OpCode::relu, 1, "relu", check_relu, stream_pointwise, prepare_relu,
+const OperatorDefinition relu_v1{OpCode::relu,     1, "relu", check_relu, stream_pointwise, prepare_relu,
                                  InPlace::elements};
-const OperatorDefinition clip_v1{fb::OpCode::clip, 1, "clip", check_clip, stream_pointwise, prepare_clip,
+const OperatorDefinition clip_v1{OpCode::clip,     1, "clip", check_clip, stream_pointwise, prepare_clip,
                                  InPlace::elements};
 const OperatorDefinition requantize_v1{
-    fb::OpCode::requantize, 1, "requantize", check_requantize, stream_pointwise, prepare_requantize,
+    OpCode::requantize, 1, "requantize", check_requantize, stream_pointwise, prepare_requantize,
     InPlace::elements};
-const OperatorDefinition quantize_v1{fb::OpCode::quantize, 1, "quantize", check_quantize, stream_pointwise,
+const OperatorDefinition quantize_v1{OpCode::quantize, 1, "quantize", check_quantize, stream_pointwise,
                                      prepare_quantize};
 const OperatorDefinition dequantize_v1{
-    fb::OpCode::dequantize, 1, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
-const OperatorDefinition lut_v1{fb::OpCode::lut,  1, "lut", check_lut, stream_pointwise, prepare_lut,
+    OpCode::dequantize, 1, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
+const OperatorDefinition lut_v1{OpCode::lut,      1, "lut", check_lut, stream_pointwise, prepare_lut,
                                 InPlace::elements};
 
 }  // namespace runnel::ops

@@ -310,9 +310,9 @@ Result<const BoundOperator*> prepare_anywhere(PrepareContext& context) noexcept 
   return prepare_whole(context, *npu);
 }
 
-const OperatorDefinition kAnywhere{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
+const OperatorDefinition kAnywhere{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
                                    prepare_anywhere};
-const OperatorDefinition kSimulated{fb::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
+const OperatorDefinition kSimulated{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
                                     prepare_simulated};
 
 }  // namespace

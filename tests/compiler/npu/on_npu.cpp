@@ -79,7 +79,7 @@ Status judge_segment(const npu::Segment& segment) {
 Status judge_segments(const Model& model) {
   for (int i = 0; i < model.operator_count(); ++i) {
     const fb::Operator& op = model.op(i);
-    if (op.code() != fb::OpCode::delegate) continue;
+    if (code_of(op) != OpCode::delegate) continue;
     RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(model, op));
     RUNNEL_TRY(judge_segment(segment));
     if (!npu::is_stepped(model, op)) continue;
@@ -109,7 +109,7 @@ Result<double> cycles_of(const compiler::ethos_u::CompiledGraph& compiled,
   const npu::Program program(options);  // knows what is meant where nothing is said
   double cycles = 0;
   for (int i = 0; i < owned->model().operator_count(); ++i) {
-    if (owned->model().op(i).code() != fb::OpCode::delegate) continue;
+    if (code_of(owned->model().op(i)) != OpCode::delegate) continue;
     RUNNEL_ASSIGN(const npu::Segment segment, npu::read_segment(owned->model(), owned->model().op(i)));
     RUNNEL_ASSIGN(
         const npu::CycleModel model,

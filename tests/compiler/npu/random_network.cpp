@@ -14,7 +14,6 @@ using compiler::Graph;
 using compiler::Node;
 using compiler::Tensor;
 using compiler::TensorId;
-using fb::OpCode;
 using kernels::Rounding;
 using Shape = std::vector<std::int32_t>;
 
@@ -152,12 +151,12 @@ class Maker {
     }
   }
 
-  fb::Activation activation() {
+  Activation activation() {
     const std::int32_t kind = of(choice_.affine ? 4 : 2);
-    return kind == 0   ? fb::Activation::none
-           : kind == 1 ? fb::Activation::relu
-           : kind == 2 ? fb::Activation::relu6
-                       : fb::Activation::relu_n1_to_1;
+    return kind == 0   ? Activation::none
+           : kind == 1 ? Activation::relu
+           : kind == 2 ? Activation::relu6
+                       : Activation::relu_n1_to_1;
   }
 
   TensorId convolution(TensorId x) {

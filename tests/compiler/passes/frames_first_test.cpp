@@ -31,7 +31,7 @@ Graph channels_first() {
   const auto turn = [](const char* name, TensorId from, TensorId to) {
     Node node;
     node.name = name;
-    node.code = fb::OpCode::transpose;
+    node.code = OpCode::transpose;
     node.inputs = {from};
     node.outputs = {to};
     node.options = compiler::TransposeOptions{{0, 2, 1}};
@@ -93,7 +93,7 @@ TEST(FramesFirst, LeavesAloneWhatIsNoBorder) {
   Graph two_readers = channels_first();
   Node other = two_readers.nodes[0];  // somebody who wants channels first
   other.name = "other";
-  other.code = fb::OpCode::relu;
+  other.code = OpCode::relu;
   other.options = {};
   two_readers.tensors.push_back(two_readers.tensors[static_cast<std::size_t>(two_readers.inputs[0])]);
   other.outputs = {static_cast<TensorId>(two_readers.tensors.size()) - 1};

@@ -151,13 +151,13 @@ TEST(PowersOfTwo, RecurrentLayersStayNear) {
     ASSERT_TRUE(status.ok()) << c.file << ": " << status.text();
     int recurrent = 0;
     for (const compiler::Node& node : folded.nodes) {
-      if (node.code == fb::OpCode::svdf) {
+      if (node.code == OpCode::svdf) {
         EXPECT_EQ(node.version, 2);
       }
-      if (node.code == fb::OpCode::lstm) {
+      if (node.code == OpCode::lstm) {
         EXPECT_EQ(node.version, 4);
       }
-      recurrent += node.code == fb::OpCode::svdf || node.code == fb::OpCode::lstm ? 1 : 0;
+      recurrent += node.code == OpCode::svdf || node.code == OpCode::lstm ? 1 : 0;
     }
     EXPECT_GT(recurrent, 0) << c.file;
     const auto differences = compiler::compare(*graph, folded, 16, 1);

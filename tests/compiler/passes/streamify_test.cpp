@@ -56,7 +56,7 @@ void build(GraphBuilder& builder, Head head, int frames) {
   } else if (head == Head::mean || head == Head::mean_without_axis) {
     const Id y = builder.tensor(
         head == Head::mean ? std::vector<std::int32_t>{1, 1, 4} : std::vector<std::int32_t>{1, 4}, -4);
-    builder.node(fb::OpCode::reduce_mean, {x}, {y}, compiler::ReduceOptions{{1}});
+    builder.node(OpCode::reduce_mean, {x}, {y}, compiler::ReduceOptions{{1}});
     x = head == Head::mean ? builder.reshape(y, {1, 4}) : y;
   } else {
     if (head == Head::channel_first_dense) x = builder.transpose(x, {0, 2, 1});
@@ -66,7 +66,7 @@ void build(GraphBuilder& builder, Head head, int frames) {
   const Id weights = builder.constant({5, inputs}, builder.dtype(), {-7}, -1, 60),
            bias = builder.constant({5}, builder.wide(), {-11}, -1, 900);
   const Id y = builder.tensor({1, 5}, -3);
-  builder.node(fb::OpCode::fully_connected, {x, weights, bias}, {y}, compiler::FullyConnectedOptions{});
+  builder.node(OpCode::fully_connected, {x, weights, bias}, {y}, compiler::FullyConnectedOptions{});
   builder.output(y);
 }
 
@@ -118,9 +118,9 @@ TEST(Streamify, NormalisationsKeepTheLengthOfTheirStream) {
   for (const std::int64_t window : {StreamOptions::kClip, StreamOptions::kSoFar}) {
     GraphBuilder builder(13);
     const Id x = builder.input({1, 20, 3}), mean = builder.tensor({1, 1, 3}, -4);
-    builder.node(fb::OpCode::reduce_mean, {x}, {mean}, compiler::ReduceOptions{{1}});
+    builder.node(OpCode::reduce_mean, {x}, {mean}, compiler::ReduceOptions{{1}});
     const Id y = builder.tensor({1, 20, 3}, -4);
-    builder.node(fb::OpCode::sub, {x, builder.relu(mean)}, {y}, compiler::BinaryOptions{});
+    builder.node(OpCode::sub, {x, builder.relu(mean)}, {y}, compiler::BinaryOptions{});
     builder.output(y);
     StreamOptions options;
     options.pool_window = window;
@@ -148,16 +148,16 @@ void build_attention(GraphBuilder& builder, bool batch, bool scaled) {
                           exponent);
   };
   Id scores = shaped(20, 20, -3);
-  builder.node(fb::OpCode::matmul, {heads(false), heads(true)}, {scores}, compiler::FullyConnectedOptions{});
+  builder.node(OpCode::matmul, {heads(false), heads(true)}, {scores}, compiler::FullyConnectedOptions{});
   if (scaled) {
     const Id factor = builder.constant({1}, builder.dtype(), {-7}, -1, 100), y = shaped(20, 20, -4);
-    builder.node(fb::OpCode::mul, {scores, factor}, {y}, compiler::BinaryOptions{},
+    builder.node(OpCode::mul, {scores, factor}, {y}, compiler::BinaryOptions{},
                  builder.dtype() == DType::float32 ? 1 : 2);
     scores = y;
   }
   const Id weights = shaped(20, 20, builder.dtype() == DType::int16 ? -15 : -7), y = shaped(20, 3, -5);
-  builder.node(fb::OpCode::softmax, {scores}, {weights}, compiler::AxisOptions{batch ? 3 : 2});
-  builder.node(fb::OpCode::matmul, {weights, heads(false)}, {y}, compiler::FullyConnectedOptions{});
+  builder.node(OpCode::softmax, {scores}, {weights}, compiler::AxisOptions{batch ? 3 : 2});
+  builder.node(OpCode::matmul, {weights, heads(false)}, {y}, compiler::FullyConnectedOptions{});
   const Id back = builder.transpose(
       y, batch ? std::vector<std::uint8_t>{0, 2, 1, 3} : std::vector<std::uint8_t>{1, 0, 2});
   builder.output(builder.reshape(back, {1, 20, 6}));
@@ -221,7 +221,7 @@ TEST(Streamify, ARequiredStreamListsAllThatPreventsIt) {
   GraphBuilder builder(17);
   Id x = builder.slice(builder.input({1, 20, 3}), 1, 19, 20, -1);
   const Id all = builder.tensor({1, 1, 3}, -4);
-  builder.node(fb::OpCode::reduce_max, {x}, {all}, compiler::ReduceOptions{{1}});
+  builder.node(OpCode::reduce_max, {x}, {all}, compiler::ReduceOptions{{1}});
   builder.output(all);
   StreamOptions options;
   options.required = true;
@@ -239,7 +239,7 @@ TEST(Streamify, TimeBehindOtherAxes) {
     builder.graph().time_axes = {2};
     const Id y =
         builder.conv2d(x, 2, {.kernel = 3, .left = 1, .right = 1}, {.kernel = 5, .left = 2, .right = 2});
-    x = builder.binary(fb::OpCode::add, y, x);
+    x = builder.binary(OpCode::add, y, x);
     x = builder.conv2d(builder.relu(x), 3, {.kernel = 2, .stride = 2},
                        {.kernel = 3, .stride = 2, .left = 1, .right = 1});
     builder.output(x);
@@ -256,8 +256,7 @@ TEST(Streamify, TimeBehindOtherAxes) {
 TEST(Streamify, PaddingOfTwoAxes) {
   GraphBuilder builder(19);
   const Id x = builder.input({1, 20, 4, 2}), y = builder.tensor({1, 23, 6, 2}, -4);
-  builder.node(fb::OpCode::pad, {x}, {y},
-               compiler::PadOptions{{0, 2, 1, 0}, {0, 1, 1, 0}, fb::PadMode::zero, 9});
+  builder.node(OpCode::pad, {x}, {y}, compiler::PadOptions{{0, 2, 1, 0}, {0, 1, 1, 0}, PadMode::zero, 9});
   builder.output(builder.conv2d(y, 3, {.kernel = 3}, {.kernel = 3}));
   std::vector<std::string> refusals;
   const auto model = builder.build(&refusals);

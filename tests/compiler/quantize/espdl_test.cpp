@@ -180,7 +180,7 @@ TEST_P(QuantizedEspdl, ScalesBiasesTablesAndSumsFollowTheRules) {
 TEST_P(QuantizedEspdl, SumsRoundTheirOperandsFirst) {
   const bool even = std::string(GetParam().target) == "esp32p4";
   const auto node = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
-                                 [](const compiler::Node& one) { return one.code == fb::OpCode::add; });
+                                 [](const compiler::Node& one) { return one.code == OpCode::add; });
   ASSERT_NE(node, graph_.nodes.end());
   compiler::Graph sum = graph_;
   sum.nodes = {*node};

@@ -137,7 +137,7 @@ std::string real_kinds(const Quantized& quantized) {
         !node.outputs.empty() &&
         quantized.real.tensors[static_cast<std::size_t>(node.outputs[0])].dtype == DType::float32;
     if (quantized.plan.types[n] == DType::float32 && computes && quantized.plan.roles[n] != Role::passive)
-      ++kinds[fb::EnumNameOpCode(node.code)];
+      ++kinds[name_of(node.code)];
   }
   std::string text;
   for (const auto& kind : kinds)

@@ -138,10 +138,10 @@ TEST(QuantizeEmit, EspDlTargetsHaveTablesAndNoLeftShifts) {
   for (const char* target : {"esp32", "esp32p4"}) {
     SmallGraph small;
     Quantized quantized = made(small, options_for(target));
-    EXPECT_EQ(named(quantized.graph, "gate").code, fb::OpCode::lut);
+    EXPECT_EQ(named(quantized.graph, "gate").code, OpCode::lut);
     EXPECT_EQ(named(quantized.graph, "sum").version, 1);
     for (const Node& node : quantized.graph.nodes) {
-      if (node.code != fb::OpCode::conv && node.code != fb::OpCode::fully_connected) continue;
+      if (node.code != OpCode::conv && node.code != OpCode::fully_connected) continue;
       for (const int exponent : at(quantized.graph, node.inputs[1]).exponents) {
         EXPECT_GE(at(quantized.graph, node.outputs[0]).exponents[0] -
                       at(quantized.graph, node.inputs[0]).exponents[0] - exponent,
@@ -270,7 +270,7 @@ TEST(QuantizeMixed, OperatorsByNameAndByError) {
   options.types = {{"point", DType::int16}, {"gate", DType::float32}};
   Quantized quantized = made(small, options);
   EXPECT_EQ(at(quantized.graph, named(quantized.graph, "point").outputs[0]).dtype, DType::int16);
-  EXPECT_EQ(named(quantized.graph, "gate").code, fb::OpCode::sigmoid);
+  EXPECT_EQ(named(quantized.graph, "gate").code, OpCode::sigmoid);
   EXPECT_EQ(real_operators(quantized), "sigmoid (gate)");
   EXPECT_TRUE(RunnableGraph::make(quantized.graph).ok());
 
@@ -300,7 +300,7 @@ TEST(QuantizeMixed, InputsAreAsWideAsWhatReadsThemBehindWhatMovesThem) {
     graph.tensors.push_back(tensor);
     Node node;
     node.name = name;
-    node.code = fb::OpCode::reshape;
+    node.code = OpCode::reshape;
     node.inputs = {from};
     node.outputs = {from = static_cast<compiler::TensorId>(graph.tensors.size()) - 1};
     graph.nodes.insert(graph.nodes.begin() + (std::string(name) == "moved" ? 0 : 1), node);
@@ -329,7 +329,7 @@ TEST(QuantizeMixed, FloatsWhereSixteenBitsAreNotEnough) {
   options.max_error = sixteen / 4;
   const Quantized quantized = made(small, options);
   EXPECT_LE(quantized.error, options.max_error);
-  EXPECT_EQ(named(quantized.graph, "gate").code, fb::OpCode::sigmoid);
+  EXPECT_EQ(named(quantized.graph, "gate").code, OpCode::sigmoid);
   EXPECT_EQ(at(quantized.graph, named(quantized.graph, "gate").outputs[0]).dtype, DType::float32);
   EXPECT_EQ(real_operators(quantized), "sigmoid (gate)");
   EXPECT_THAT(quantized.notes,

@@ -55,7 +55,7 @@ class GraphOfOne {
     for (int i = 0; i < count; ++i) all.push_back({normal(graph.inputs[0], 1)});
     return all;
   }
-  void finish(const char* name, fb::OpCode code, std::vector<TensorId> inputs, TensorId output,
+  void finish(const char* name, OpCode code, std::vector<TensorId> inputs, TensorId output,
               compiler::Options options) {
     compiler::Node node;
     node.name = name;
@@ -81,8 +81,7 @@ GraphOfOne recurrent(bool lstm) {
                  r = made.constant("r", {1, gates * kHidden, kHidden});
   const TensorId b = made.constant("b", {1, 2 * gates * kHidden}),
                  y = made.tensor("y", {kFrames, 1, 1, kHidden});
-  made.finish("cell", lstm ? fb::OpCode::lstm : fb::OpCode::gru, {x, w, r, b}, y,
-              compiler::RecurrentOptions{});
+  made.finish("cell", lstm ? OpCode::lstm : OpCode::gru, {x, w, r, b}, y, compiler::RecurrentOptions{});
   return made;
 }
 
@@ -106,7 +105,7 @@ TEST(QuantizeRecurrent, RoundingForResultsBeatsRoundingToTheNearest) {
       errors[rounds ? 1 : 0] =
           (*compare_forms(quantized->real, quantized->graph, others, all_of(32), 1))[0].ratio();
     }
-    EXPECT_LT(errors[1], errors[0]) << fb::EnumNameOpCode(one.graph.nodes[0].code);
+    EXPECT_LT(errors[1], errors[0]) << name_of(one.graph.nodes[0].code);
   }
 }
 

@@ -24,14 +24,14 @@ compiler::Graph running_sum() {
   }
   compiler::Node add;
   add.name = "sum";
-  add.code = fb::OpCode::add;
+  add.code = OpCode::add;
   add.inputs = {0, 1};
   add.outputs = {2};
   add.options = compiler::BinaryOptions{};
   graph.nodes.push_back(std::move(add));
   graph.inputs = {0, 1};
   graph.outputs = {2};
-  graph.pipeline.usage = fb::Usage::step;
+  graph.pipeline.usage = UsageKind::step;
   graph.pipeline.states = {{2, 1}};
   return graph;
 }

@@ -22,16 +22,16 @@ class SmallGraph {
     const int x = tensor("x", {1, frames, 4});
     graph.inputs = {x};
     const int first =
-        layer("first", fb::OpCode::conv, x, {6, 1, 3, 4}, conv(1, 2, fb::Activation::relu), {1, frames, 6});
-    const int deep = layer("deep", fb::OpCode::conv, first, {6, 1, 3, 1}, conv(6, 2, fb::Activation::none),
-                           {1, frames, 6});
-    const int point = layer("point", fb::OpCode::conv, deep, {6, 1, 1, 6}, conv(1, 0, fb::Activation::relu),
-                            {1, frames, 6});
+        layer("first", OpCode::conv, x, {6, 1, 3, 4}, conv(1, 2, Activation::relu), {1, frames, 6});
+    const int deep =
+        layer("deep", OpCode::conv, first, {6, 1, 3, 1}, conv(6, 2, Activation::none), {1, frames, 6});
+    const int point =
+        layer("point", OpCode::conv, deep, {6, 1, 1, 6}, conv(1, 0, Activation::relu), {1, frames, 6});
     const int sum = tensor("sum", {1, frames, 6});
-    node("sum", fb::OpCode::add, {first, point}, sum, compiler::BinaryOptions{});
+    node("sum", OpCode::add, {first, point}, sum, compiler::BinaryOptions{});
     const int gate = tensor("gate", {1, frames, 6});
-    node("gate", fb::OpCode::sigmoid, {sum}, gate, {});
-    const int y = layer("dense", fb::OpCode::fully_connected, gate, {3, 6}, compiler::FullyConnectedOptions{},
+    node("gate", OpCode::sigmoid, {sum}, gate, {});
+    const int y = layer("dense", OpCode::fully_connected, gate, {3, 6}, compiler::FullyConnectedOptions{},
                         {1, frames, 3});
     graph.outputs = {y};
   }
@@ -52,7 +52,7 @@ class SmallGraph {
   compiler::Graph graph;
 
  private:
-  static compiler::ConvOptions conv(int groups, int pad, fb::Activation activation) {
+  static compiler::ConvOptions conv(int groups, int pad, Activation activation) {
     compiler::ConvOptions options;
     options.groups = groups;
     options.pad_left = pad;
@@ -79,7 +79,7 @@ class SmallGraph {
     std::memcpy(graph.tensors.back().data->data(), values.data(), count * sizeof(float));
     return id;
   }
-  void node(const std::string& name, fb::OpCode code, std::vector<compiler::TensorId> inputs, int output,
+  void node(const std::string& name, OpCode code, std::vector<compiler::TensorId> inputs, int output,
             compiler::Options options) {
     compiler::Node made;
     made.name = name;
@@ -89,7 +89,7 @@ class SmallGraph {
     made.options = std::move(options);
     graph.nodes.push_back(std::move(made));
   }
-  int layer(const std::string& name, fb::OpCode code, int x, std::vector<std::int32_t> weights,
+  int layer(const std::string& name, OpCode code, int x, std::vector<std::int32_t> weights,
             compiler::Options options, std::vector<std::int32_t> shape) {
     const int w = constant(name + ".w", weights, 0.4f), b = constant(name + ".b", {weights[0]}, 0.3f),
               y = tensor(name, std::move(shape));

@@ -27,15 +27,15 @@ TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
   for (const OperatorDefinition* definition : all_operators()) {
     EXPECT_TRUE(seen.emplace(static_cast<int>(definition->code), definition->version).second)
         << definition->name;
-    EXPECT_EQ(definition->name, fb::EnumNameOpCode(definition->code));
+    EXPECT_EQ(definition->name, name_of(definition->code));
     EXPECT_NE(definition->check, nullptr) << definition->name;
     EXPECT_NE(definition->stream, nullptr) << definition->name;
     EXPECT_NE(definition->prepare, nullptr) << definition->name;
   }
   // Every code of the format has an operator, but for that of the applications' own.
-  for (int code = 1; code <= static_cast<int>(fb::OpCode::MAX); ++code) {
-    EXPECT_EQ(seen.contains({code, 1}), static_cast<fb::OpCode>(code) != fb::OpCode::custom)
-        << fb::EnumNameOpCode(static_cast<fb::OpCode>(code));
+  for (int code = 1; code < kOpCodes; ++code) {
+    EXPECT_EQ(seen.contains({code, 1}), static_cast<OpCode>(code) != OpCode::custom)
+        << name_of(static_cast<OpCode>(code));
   }
 }
 

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 TEST(ChoiceOperators, WherePicksAndMovesToTheOutputsScale) {
   OneOperator op;
   const Dims shape = {1, 6, 2};
-  op.node(fb::OpCode::where,
+  op.node(OpCode::where,
           {op.input<bool>({1, 6, 1}), op.input<std::int8_t>(shape, -2),
            op.constant<std::int8_t>({7, -9}, {2}, -4)},
           {op.output<std::int8_t>(shape, -3)});
@@ -27,7 +27,7 @@ TEST(ChoiceOperators, WherePicksAndMovesToTheOutputsScale) {
 
 TEST(ChoiceOperators, WhereOfFloatsAndIndices) {
   OneOperator floats;
-  floats.node(fb::OpCode::where,
+  floats.node(OpCode::where,
               {floats.input<bool>({1, 3}), floats.input<float>({1, 3}), floats.input<float>({1, 3})},
               {floats.output<float>({1, 3})});
   EXPECT_THAT(values_of<float>(floats.run({bytes_of<bool>({true, false, true}), bytes_of<float>({1, 2, 3}),
@@ -35,7 +35,7 @@ TEST(ChoiceOperators, WhereOfFloatsAndIndices) {
               ElementsAre(1, 5, 3));
   OneOperator indices;
   indices.node(
-      fb::OpCode::where,
+      OpCode::where,
       {indices.input<bool>({1, 3}), indices.input<std::int64_t>({1, 3}), indices.input<std::int64_t>({1, 3})},
       {indices.output<std::int64_t>({1, 3})});
   EXPECT_THAT(values_of<std::int64_t>(
@@ -48,7 +48,7 @@ template <class From, class To>
 std::vector<To> cast(const std::vector<From>& x) {
   OneOperator op;
   const auto count = static_cast<std::int32_t>(x.size());
-  op.node(fb::OpCode::cast, {op.input<From>({1, count})}, {op.output<To>({1, count})});
+  op.node(OpCode::cast, {op.input<From>({1, count})}, {op.output<To>({1, count})});
   return values_of<To>(op.run({bytes_of(x)})[0]);
 }
 TEST(ChoiceOperators, CastsSaturateAndCutTowardsZero) {
@@ -65,21 +65,21 @@ TEST(ChoiceOperators, CastsSaturateAndCutTowardsZero) {
 TEST(ChoiceOperators, CastToBoolAndNot) {
   OneOperator op;
   const auto truth = op.tensor(DType::boolean, {1, 4});
-  op.node(fb::OpCode::cast, {op.input<std::int8_t>({1, 4}, -3)}, {truth});
-  op.node(fb::OpCode::logical_not, {truth}, {op.output<bool>({1, 4})});
+  op.node(OpCode::cast, {op.input<std::int8_t>({1, 4}, -3)}, {truth});
+  op.node(OpCode::logical_not, {truth}, {op.output<bool>({1, 4})});
   EXPECT_THAT(truths_of(op.run({bytes_of<std::int8_t>({0, 1, -128, 0})})[0]),
               ElementsAre(true, false, false, true));
 }
 
 TEST(ChoiceOperators, ArgMaxTakesTheFirstOfEquals) {
   OneOperator op;
-  op.node(fb::OpCode::arg_max, {op.input<std::int8_t>({1, 3, 4}, -3)}, {op.output<std::int32_t>({1, 3, 1})},
+  op.node(OpCode::arg_max, {op.input<std::int8_t>({1, 3, 4}, -3)}, {op.output<std::int32_t>({1, 3, 1})},
           compiler::AxisOptions{2});
   EXPECT_THAT(
       values_of<std::int32_t>(op.run({bytes_of<std::int8_t>({1, 5, 5, 2, -1, -2, -3, -4, 0, 0, 0, 7})})[0]),
       ElementsAre(1, 0, 3));
   OneOperator middle;  // an axis in the middle, 64-bit indices, NaN is worse than everything
-  middle.node(fb::OpCode::arg_max, {middle.input<float>({1, 2, 3, 2})},
+  middle.node(OpCode::arg_max, {middle.input<float>({1, 2, 3, 2})},
               {middle.output<std::int64_t>({1, 2, 1, 2})}, compiler::AxisOptions{2});
   const float nan = std::nanf("");
   EXPECT_THAT(
@@ -91,7 +91,7 @@ template <class T>
 void check_top_k(bool smallest, std::int32_t k) {
   constexpr std::int32_t kFrames = 5, kCount = 13;
   OneOperator op;
-  op.node(fb::OpCode::top_k, {op.input<T>({1, kFrames, kCount}, -3)},
+  op.node(OpCode::top_k, {op.input<T>({1, kFrames, kCount}, -3)},
           {op.output<T>({1, kFrames, k}, -3), op.output<std::int32_t>({1, kFrames, k})},
           compiler::TopKOptions{2, smallest});
   const auto x = random_values<T>(kFrames * kCount, -6, 6, 11);  // many equal ones
@@ -123,36 +123,35 @@ TEST(ChoiceOperators, TopKIsAStableSort) {
 TEST(ChoiceOperators, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::where, {op.input<float>({1, 3}), op.input<float>({1, 3}), op.input<float>({1, 3})},
+    op.node(OpCode::where, {op.input<float>({1, 3}), op.input<float>({1, 3}), op.input<float>({1, 3})},
             {op.output<float>({1, 3})});
     EXPECT_THAT(op.refusal(), HasSubstr("the condition is float32, expected bool"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::cast, {op.input<std::int8_t>({1, 3}, -4)}, {op.output<float>({1, 3})});
+    op.node(OpCode::cast, {op.input<std::int8_t>({1, 3}, -4)}, {op.output<float>({1, 3})});
     EXPECT_THAT(op.refusal(), HasSubstr("quantize, dequantize and requantize change scales"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::arg_max, {op.input<float>({1, 3})}, {op.output<std::int32_t>({1, 1})},
+    op.node(OpCode::arg_max, {op.input<float>({1, 3})}, {op.output<std::int32_t>({1, 1})},
             compiler::AxisOptions{2});
     EXPECT_THAT(op.refusal(), HasSubstr("axis 2, expected 0 to 1"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::arg_max, {op.input<float>({1, 3})}, {op.output<float>({1, 1})},
-            compiler::AxisOptions{1});
+    op.node(OpCode::arg_max, {op.input<float>({1, 3})}, {op.output<float>({1, 1})}, compiler::AxisOptions{1});
     EXPECT_THAT(op.refusal(), HasSubstr("the indices are float32, expected int32 or int64"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::top_k, {op.input<float>({1, 3})},
+    op.node(OpCode::top_k, {op.input<float>({1, 3})},
             {op.output<float>({1, 4}), op.output<std::int32_t>({1, 4})}, compiler::TopKOptions{1});
     EXPECT_THAT(op.refusal(), HasSubstr("takes 4 of 3 elements"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::arg_max, {op.input<float>({1, 3, 2})}, {op.output<std::int32_t>({1, 1, 2})},
+    op.node(OpCode::arg_max, {op.input<float>({1, 3, 2})}, {op.output<std::int32_t>({1, 1, 2})},
             compiler::AxisOptions{1});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("searches the whole recording; give it a window"));
   }

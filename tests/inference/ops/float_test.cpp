@@ -26,7 +26,7 @@ compiler::ConvOptions conv_options(int stride, int dilation, int left, int right
   o.pad_left = left;
   o.pad_right = right;
   o.groups = groups;
-  o.activation = relu ? fb::Activation::relu : fb::Activation::none;
+  o.activation = relu ? Activation::relu : Activation::none;
   return o;
 }
 
@@ -55,7 +55,7 @@ void check_conv(const ConvCase& c) {
              w = random_values<float>(elements_of(c.w), -1, 1, 2),
              b = random_values<float>(static_cast<std::size_t>(outputs), -1, 1, 3);
   OneOperator op;
-  op.node(fb::OpCode::conv,
+  op.node(OpCode::conv,
           {op.input<float>(c.x), op.constant<float>(w, c.w),
            c.bias ? op.constant<float>(b, {c.w[0]}) : compiler::kAbsent},
           {op.output<float>(shape)}, o);
@@ -83,7 +83,7 @@ void check_conv(const ConvCase& c) {
             }
           }
         }
-        if (o.activation == fb::Activation::relu) sum = std::max(sum, 0.0);
+        if (o.activation == Activation::relu) sum = std::max(sum, 0.0);
         ASSERT_NEAR(y[i], sum, size * 3e-6) << i;
       }
     }
@@ -111,9 +111,9 @@ TEST(FloatOperators, FullyConnected) {
   const auto x = random_values<float>(9 * 5, -1, 1, 1), w = random_values<float>(3 * 5, -1, 1, 2);
   OneOperator op;
   op.node(
-      fb::OpCode::fully_connected,
+      OpCode::fully_connected,
       {op.input<float>({1, 9, 5}), op.constant<float>(w, {3, 5}), op.constant<float>({0.5f, -0.5f, 0}, {3})},
-      {op.output<float>({1, 9, 3})}, compiler::FullyConnectedOptions{fb::Activation::relu});
+      {op.output<float>({1, 9, 3})}, compiler::FullyConnectedOptions{Activation::relu});
   const auto y = values_of<float>(op.run({bytes_of(x)})[0]);
   for (std::size_t i = 0; i < y.size(); ++i) {
     float sum = 0;
@@ -125,7 +125,7 @@ TEST(FloatOperators, FullyConnected) {
 
 TEST(FloatOperators, WeightsMustBeFinite) {
   OneOperator op;
-  op.node(fb::OpCode::fully_connected,
+  op.node(OpCode::fully_connected,
           {op.input<float>({1, 4, 1}), op.constant<float>({std::numeric_limits<float>::infinity()}, {1, 1}),
            compiler::kAbsent},
           {op.output<float>({1, 4, 1})}, compiler::FullyConnectedOptions{});
@@ -134,7 +134,7 @@ TEST(FloatOperators, WeightsMustBeFinite) {
 
 TEST(FloatOperators, Pools) {
   for (const bool count_padding : {true, false}) {
-    for (const auto code : {fb::OpCode::average_pool, fb::OpCode::max_pool}) {
+    for (const auto code : {OpCode::average_pool, OpCode::max_pool}) {
       OneOperator op;
       compiler::PoolOptions o;
       o.kernel_width = 3;
@@ -156,9 +156,8 @@ TEST(FloatOperators, Pools) {
             high = std::max(high, x[static_cast<std::size_t>(at * 3 + c)]);
             ++count;
           }
-          EXPECT_EQ(
-              y[static_cast<std::size_t>(i * 3 + c)],
-              code == fb::OpCode::max_pool ? high : sum / static_cast<float>(count_padding ? 3 : count));
+          EXPECT_EQ(y[static_cast<std::size_t>(i * 3 + c)],
+                    code == OpCode::max_pool ? high : sum / static_cast<float>(count_padding ? 3 : count));
         }
       }
     }
@@ -168,14 +167,14 @@ TEST(FloatOperators, Pools) {
 TEST(FloatOperators, ReluAndClip) {
   const std::vector<float> x = {-2, -0.5f, 0, 0.5f, 2, 7};
   OneOperator relu;
-  relu.node(fb::OpCode::relu, {relu.input<float>({1, 6})}, {relu.output<float>({1, 6})});
+  relu.node(OpCode::relu, {relu.input<float>({1, 6})}, {relu.output<float>({1, 6})});
   EXPECT_THAT(values_of<float>(relu.run({bytes_of(x)})[0]), ElementsAre(0, 0, 0, 0.5f, 2, 7));
   OneOperator clip;
-  clip.node(fb::OpCode::clip, {clip.input<float>({1, 6})}, {clip.output<float>({1, 6})},
+  clip.node(OpCode::clip, {clip.input<float>({1, 6})}, {clip.output<float>({1, 6})},
             compiler::ClipOptions{0, 0, -1, 1.5f});
   EXPECT_THAT(values_of<float>(clip.run({bytes_of(x)})[0]), ElementsAre(-1, -0.5f, 0, 0.5f, 1.5f, 1.5f));
   OneOperator wrong;
-  wrong.node(fb::OpCode::clip, {wrong.input<float>({1, 6})}, {wrong.output<float>({1, 6})},
+  wrong.node(OpCode::clip, {wrong.input<float>({1, 6})}, {wrong.output<float>({1, 6})},
              compiler::ClipOptions{0, 0, 1, -1});
   EXPECT_THAT(wrong.refusal(), HasSubstr("float32 bounds are the wrong way round"));
 }
@@ -188,9 +187,9 @@ TEST(FloatOperators, Movement) {
   pad.before = {0, 2, 0};
   pad.after = {0, 1, 0};
   pad.real_value = 2.5f;
-  op.node(fb::OpCode::pad, {op.input<float>({1, 6, 4})}, {padded}, pad);
-  op.node(fb::OpCode::reshape, {padded}, {turned});
-  op.node(fb::OpCode::transpose, {turned}, {op.output<float>({1, 9, 2, 2})},
+  op.node(OpCode::pad, {op.input<float>({1, 6, 4})}, {padded}, pad);
+  op.node(OpCode::reshape, {padded}, {turned});
+  op.node(OpCode::transpose, {turned}, {op.output<float>({1, 9, 2, 2})},
           compiler::TransposeOptions{{0, 1, 3, 2}});
   const auto y = values_of<float>(op.run({bytes_of(x)})[0]);
   for (std::size_t i = 0; i < y.size(); ++i) {

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 struct Case {
-  fb::OpCode code;
+  OpCode code;
   std::function<double(double)> function;
   compiler::Options options;
 };
@@ -22,29 +22,28 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 std::vector<Case> cases() {
   using compiler::FunctionOptions;
   return {
-      {fb::OpCode::abs, [](double x) { return std::abs(x); }, {}},
-      {fb::OpCode::neg, [](double x) { return -x; }, {}},
-      {fb::OpCode::exp, [](double x) { return std::exp(x); }, {}},
-      {fb::OpCode::log, [](double x) { return std::log(x); }, {}},
-      {fb::OpCode::sqrt, [](double x) { return std::sqrt(x); }, {}},
-      {fb::OpCode::sigmoid, sigmoid, {}},
-      {fb::OpCode::tanh, [](double x) { return std::tanh(x); }, {}},
-      {fb::OpCode::swish, [](double x) { return x * sigmoid(x); }, {}},
-      {fb::OpCode::hard_sigmoid, [](double x) { return std::min(1.0, std::max(0.0, 0.25f * x + 0.5)); },
+      {OpCode::abs, [](double x) { return std::abs(x); }, {}},
+      {OpCode::neg, [](double x) { return -x; }, {}},
+      {OpCode::exp, [](double x) { return std::exp(x); }, {}},
+      {OpCode::log, [](double x) { return std::log(x); }, {}},
+      {OpCode::sqrt, [](double x) { return std::sqrt(x); }, {}},
+      {OpCode::sigmoid, sigmoid, {}},
+      {OpCode::tanh, [](double x) { return std::tanh(x); }, {}},
+      {OpCode::swish, [](double x) { return x * sigmoid(x); }, {}},
+      {OpCode::hard_sigmoid, [](double x) { return std::min(1.0, std::max(0.0, 0.25f * x + 0.5)); },
        FunctionOptions{0.25f, 0.5f}},
-      {fb::OpCode::hard_swish, [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }, {}},
-      {fb::OpCode::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
-       FunctionOptions{}},
-      {fb::OpCode::gelu,
+      {OpCode::hard_swish, [](double x) { return x * std::min(1.0, std::max(0.0, x / 6 + 0.5)); }, {}},
+      {OpCode::gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, FunctionOptions{}},
+      {OpCode::gelu,
        [](double x) {
          return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
        },
        FunctionOptions{0, 0, true}},
-      {fb::OpCode::elu, [](double x) { return x > 0 ? x : 1.5 * std::expm1(x); }, FunctionOptions{1.5f}},
-      {fb::OpCode::leaky_relu, [](double x) { return x >= 0 ? x : 0.125 * x; }, FunctionOptions{0.125f}},
-      {fb::OpCode::mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, {}},
-      {fb::OpCode::softplus, [](double x) { return std::log1p(std::exp(x)); }, {}},
-      {fb::OpCode::erf, [](double x) { return std::erf(x); }, {}},
+      {OpCode::elu, [](double x) { return x > 0 ? x : 1.5 * std::expm1(x); }, FunctionOptions{1.5f}},
+      {OpCode::leaky_relu, [](double x) { return x >= 0 ? x : 0.125 * x; }, FunctionOptions{0.125f}},
+      {OpCode::mish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }, {}},
+      {OpCode::softplus, [](double x) { return std::log1p(std::exp(x)); }, {}},
+      {OpCode::erf, [](double x) { return std::erf(x); }, {}},
   };
 }
 
@@ -52,8 +51,8 @@ std::vector<Case> cases() {
 // else the nearest float or its neighbour.
 TEST(FunctionOperators, FloatsAreCloseToExact) {
   for (const Case& one : cases()) {
-    const bool in_floats = one.code == fb::OpCode::exp || one.code == fb::OpCode::sigmoid ||
-                           one.code == fb::OpCode::tanh || one.code == fb::OpCode::swish;
+    const bool in_floats = one.code == OpCode::exp || one.code == OpCode::sigmoid ||
+                           one.code == OpCode::tanh || one.code == OpCode::swish;
     const double relative = in_floats ? 3.6e-7 : 6.1e-8;
     OneOperator op;
     op.node(one.code, {op.input<float>({1, 50, 8})}, {op.output<float>({1, 50, 8})}, one.options);
@@ -64,10 +63,10 @@ TEST(FunctionOperators, FloatsAreCloseToExact) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double expected = one.function(x[i]);
       if (std::isnan(expected)) {
-        EXPECT_TRUE(std::isnan(y[i])) << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
+        EXPECT_TRUE(std::isnan(y[i])) << name_of(one.code) << '(' << x[i] << ')';
       } else {
         EXPECT_NEAR(y[i], expected, std::abs(expected) * relative + 2e-14)
-            << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
+            << name_of(one.code) << '(' << x[i] << ')';
       }
     }
   }
@@ -121,7 +120,7 @@ void check_integers(int x_exponent, int y_exponent) {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const auto real = static_cast<float>(one.function(std::ldexp(static_cast<double>(x[i]), x_exponent)));
         ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(static_cast<double>(real), -y_exponent), rounding)))
-            << fb::EnumNameOpCode(one.code) << '(' << x[i] << ')';
+            << name_of(one.code) << '(' << x[i] << ')';
       }
     }
   }
@@ -131,7 +130,7 @@ TEST(FunctionOperators, Int16) { check_integers<std::int16_t>(-12, -13); }
 
 TEST(FunctionOperators, BetweenTypes) {
   OneOperator op;
-  op.node(fb::OpCode::sqrt, {op.input<std::int8_t>({1, 4, 2}, -2)}, {op.output<float>({1, 4, 2})});
+  op.node(OpCode::sqrt, {op.input<std::int8_t>({1, 4, 2}, -2)}, {op.output<float>({1, 4, 2})});
   const auto y = values_of<float>(op.run({bytes_of<std::int8_t>({0, 4, 16, 36, 64, 100, 1, 9})})[0]);
   EXPECT_EQ(y, (std::vector<float>{0, 1, 2, 3, 4, 5, 0.5f, 1.5f}));
 }
@@ -139,22 +138,22 @@ TEST(FunctionOperators, BetweenTypes) {
 TEST(FunctionOperators, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::elu, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 2})});
+    op.node(OpCode::elu, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 2})});
     EXPECT_THAT(op.refusal(), HasSubstr("options are missing"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::exp, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 3})});
+    op.node(OpCode::exp, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 3})});
     EXPECT_THAT(op.refusal(), HasSubstr("the output has shape [1,4,3], expected [1,4,2]"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::tanh, {op.input<std::int32_t>({1, 4, 2})}, {op.output<float>({1, 4, 2})});
+    op.node(OpCode::tanh, {op.input<std::int32_t>({1, 4, 2})}, {op.output<float>({1, 4, 2})});
     EXPECT_THAT(op.refusal(), HasSubstr("the input is int32, expected int8 or int16"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::leaky_relu, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 2})},
+    op.node(OpCode::leaky_relu, {op.input<float>({1, 4, 2})}, {op.output<float>({1, 4, 2})},
             compiler::FunctionOptions{std::numeric_limits<float>::infinity()});
     EXPECT_THAT(op.refusal(), HasSubstr("not finite"));
   }

@@ -59,7 +59,7 @@ void check_integers(int shift, bool per_column) {
   for (const Sizes& s : kSizes) {
     if (per_column && !s.fixed_b) continue;
     for (const Rounding rounding : {Rounding::half_up, Rounding::half_even}) {
-      for (const auto activation : {fb::Activation::none, fb::Activation::relu}) {
+      for (const auto activation : {Activation::none, Activation::relu}) {
         OneOperator op;
         const auto a = random_integers<T>(elements_of(s.a), 1), b = random_integers<T>(elements_of(s.b), 2);
         const auto left = op.input<T>(s.a, -3);
@@ -72,7 +72,7 @@ void check_integers(int shift, bool per_column) {
             tensor.exponents.push_back(static_cast<std::int8_t>(-5 - static_cast<int>(n % 3)));
           tensor.channel_axis = static_cast<int>(s.b.size()) - 1;
         }
-        op.node(fb::OpCode::matmul, {left, right}, {op.output<T>(s.y, shift - 8)},
+        op.node(OpCode::matmul, {left, right}, {op.output<T>(s.y, shift - 8)},
                 compiler::FullyConnectedOptions{activation}, 1, rounding);
         std::vector<Bytes> inputs = {bytes_of(a)};
         if (!s.fixed_b) inputs.push_back(bytes_of(b));
@@ -81,8 +81,7 @@ void check_integers(int shift, bool per_column) {
         for (std::size_t i = 0; i < y.size(); ++i) {
           const int more = per_column ? static_cast<int>(i % columns % 3) : 0;
           const double value = rounded(std::ldexp(sums[i], -shift - more), rounding);
-          ASSERT_EQ(y[i], saturated<T>(activation == fb::Activation::relu ? std::max(value, 0.0) : value))
-              << i;
+          ASSERT_EQ(y[i], saturated<T>(activation == Activation::relu ? std::max(value, 0.0) : value)) << i;
         }
       }
     }
@@ -103,7 +102,7 @@ TEST(Matmul, FloatsAddInOrder) {
     OneOperator op;
     const auto a = random_values<float>(elements_of(s.a), -1, 1, 1),
                b = random_values<float>(elements_of(s.b), -1, 1, 2);
-    op.node(fb::OpCode::matmul,
+    op.node(OpCode::matmul,
             {op.input<float>(s.a), s.fixed_b ? op.constant<float>(b, s.b) : op.input<float>(s.b)},
             {op.output<float>(s.y)}, compiler::FullyConnectedOptions{});
     std::vector<Bytes> inputs = {bytes_of(a)};
@@ -117,25 +116,25 @@ TEST(Matmul, FloatsAddInOrder) {
 TEST(Matmul, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::matmul, {op.input<float>({1, 4, 3}), op.input<float>({1, 5, 2})},
+    op.node(OpCode::matmul, {op.input<float>({1, 4, 3}), op.input<float>({1, 5, 2})},
             {op.output<float>({1, 4, 2})}, compiler::FullyConnectedOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("the second input has 5 rows, expected the first one's 3 columns"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::matmul, {op.input<float>({1, 4, 3}), op.input<float>({3})},
-            {op.output<float>({1, 4, 1})}, compiler::FullyConnectedOptions{});
+    op.node(OpCode::matmul, {op.input<float>({1, 4, 3}), op.input<float>({3})}, {op.output<float>({1, 4, 1})},
+            compiler::FullyConnectedOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("expected at least 2"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::matmul, {op.input<std::int8_t>({1, 4, 3}), op.input<std::int16_t>({1, 3, 2})},
+    op.node(OpCode::matmul, {op.input<std::int8_t>({1, 4, 3}), op.input<std::int16_t>({1, 3, 2})},
             {op.output<std::int8_t>({1, 4, 2})}, compiler::FullyConnectedOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("inputs int8 and int16, output int8, expected one type"));
   }
   {
     OneOperator op;  // attention: every frame with every frame
-    op.node(fb::OpCode::matmul, {op.input<float>({1, 6, 3}), op.input<float>({1, 3, 6})},
+    op.node(OpCode::matmul, {op.input<float>({1, 6, 3}), op.input<float>({1, 3, 6})},
             {op.output<float>({1, 6, 6})}, compiler::FullyConnectedOptions{});
     compiler::WriteOptions options;
     options.time_axes = {1, 2};
@@ -155,8 +154,7 @@ void check_softmax(int axis, int exponent, bool logarithm) {
     const auto x_id = op.input<T>(shape, exponent);
     const int y_exponent = logarithm ? -2 : -7;
     const auto y_id = to_float ? op.output<float>(shape) : op.output<T>(shape, y_exponent);
-    op.node(logarithm ? fb::OpCode::log_softmax : fb::OpCode::softmax, {x_id}, {y_id},
-            compiler::AxisOptions{axis});
+    op.node(logarithm ? OpCode::log_softmax : OpCode::softmax, {x_id}, {y_id}, compiler::AxisOptions{axis});
     const auto x = std::is_same_v<T, float> ? random_values<T>(120, -90, 90, 1)
                                             : random_values<T>(120, std::numeric_limits<T>::lowest(),
                                                                std::numeric_limits<T>::max(), 1);
@@ -207,18 +205,18 @@ TEST(Softmax, SubtractsTheMaximumWhateverTheScale) {
 TEST(Softmax, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})},
+    op.node(OpCode::softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})},
             compiler::AxisOptions{3});
     EXPECT_THAT(op.refusal(), HasSubstr("axis 3, expected 0 to 2"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})});
+    op.node(OpCode::softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})});
     EXPECT_THAT(op.refusal(), HasSubstr("options are missing"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::log_softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})},
+    op.node(OpCode::log_softmax, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 3})},
             compiler::AxisOptions{1});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("sums over the whole recording"));
   }

@@ -21,14 +21,14 @@ double value(DType dtype, const Bytes& data, std::size_t i, int exponent) {
 }
 
 // y[frame] = gain * (x - mean) / norm + offset with what each normalization takes for mean and norm.
-void check(fb::OpCode code, DType dtype, NormOptions options) {
+void check(OpCode code, DType dtype, NormOptions options) {
   StreamCase test(7);
   const int e = dtype == DType::int16 ? -12 : -5, ey = dtype == DType::int16 ? -12 : -4;
   options.axis = 2;
   options.epsilon = 1e-3f;
   std::vector<Id> inputs = {test.input(dtype, {1, kFrames, kChannels}, e)};
-  if (code != fb::OpCode::lp_norm) inputs.push_back(test.random_constant(dtype, {kChannels}, e, 100));
-  if (code == fb::OpCode::layer_norm) inputs.push_back(test.random_constant(dtype, {kChannels}, e, 100));
+  if (code != OpCode::lp_norm) inputs.push_back(test.random_constant(dtype, {kChannels}, e, 100));
+  if (code == OpCode::layer_norm) inputs.push_back(test.random_constant(dtype, {kChannels}, e, 100));
   const Id y = test.tensor(dtype, {1, kFrames, kChannels}, ey);
   test.node(code, inputs, {y}, options);
   test.graph.outputs = {y};
@@ -40,14 +40,14 @@ void check(fb::OpCode code, DType dtype, NormOptions options) {
   for (std::size_t t = 0; t < kFrames; ++t) {
     double mean = 0, squares = 0, absolute = 0;
     const auto x = [&](std::size_t c) { return value(dtype, data, t * kChannels + c, e); };
-    for (std::size_t c = 0; c < kChannels; ++c) mean += code == fb::OpCode::layer_norm ? x(c) / kChannels : 0;
+    for (std::size_t c = 0; c < kChannels; ++c) mean += code == OpCode::layer_norm ? x(c) / kChannels : 0;
     for (std::size_t c = 0; c < kChannels; ++c) {
       squares += (x(c) - mean) * (x(c) - mean);
       absolute += std::abs(x(c));
     }
-    const double norm = code != fb::OpCode::lp_norm ? std::sqrt(squares / kChannels + options.epsilon)
-                        : options.p == 1            ? absolute
-                                                    : std::sqrt(squares);
+    const double norm = code != OpCode::lp_norm ? std::sqrt(squares / kChannels + options.epsilon)
+                        : options.p == 1        ? absolute
+                                                : std::sqrt(squares);
     for (std::size_t c = 0; c < kChannels; ++c) {
       double expected = (x(c) - mean) / norm;
       if (inputs.size() > 1) expected *= factor(1, c);
@@ -56,25 +56,25 @@ void check(fb::OpCode code, DType dtype, NormOptions options) {
       const double most = step == 0 ? 1e9 : (dtype == DType::int8 ? 127 : 32767) * step;
       EXPECT_NEAR(value(dtype, found, t * kChannels + c, ey), std::clamp(expected, -most, most),
                   0.501 * step + 1e-5 + (step > 0 ? step * 0.01 : 0))
-          << fb::EnumNameOpCode(code) << ' ' << name_of(dtype) << " frame " << t << " channel " << c;
+          << name_of(code) << ' ' << name_of(dtype) << " frame " << t << " channel " << c;
     }
   }
-  test.check({0, 1, 3, 20}, fb::EnumNameOpCode(code));
+  test.check({0, 1, 3, 20}, name_of(code));
 }
 
 TEST(Norm, IsTheFormula) {
   for (const DType dtype : {DType::int8, DType::int16, DType::float32}) {
-    check(fb::OpCode::layer_norm, dtype, {});
-    check(fb::OpCode::rms_norm, dtype, {});
-    check(fb::OpCode::lp_norm, dtype, {0, 0, 1});
-    check(fb::OpCode::lp_norm, dtype, {0, 0, 2});
+    check(OpCode::layer_norm, dtype, {});
+    check(OpCode::rms_norm, dtype, {});
+    check(OpCode::lp_norm, dtype, {0, 0, 1});
+    check(OpCode::lp_norm, dtype, {0, 0, 2});
   }
 }
 
 TEST(Norm, ZerosStayZeros) {
   StreamCase test;
   const Id x = test.input(DType::float32, {1, 1, 4}), y = test.tensor(DType::float32, {1, 1, 4});
-  test.node(fb::OpCode::lp_norm, {x}, {y}, NormOptions{2, 0, 2});
+  test.node(OpCode::lp_norm, {x}, {y}, NormOptions{2, 0, 2});
   test.graph.outputs = {y};
   EXPECT_EQ(test.whole({Bytes(16)})[0], Bytes(16));
 }
@@ -82,7 +82,7 @@ TEST(Norm, ZerosStayZeros) {
 TEST(Norm, RefusesToNormalizeOverTime) {
   StreamCase test;
   const Id x = test.input(DType::float32, {1, 6, 4}), y = test.tensor(DType::float32, {1, 6, 4});
-  test.node(fb::OpCode::layer_norm, {x, test.random_constant(DType::float32, {6, 4})}, {y},
+  test.node(OpCode::layer_norm, {x, test.random_constant(DType::float32, {6, 4})}, {y},
             NormOptions{1, 1e-5f, 2});
   test.graph.outputs = {y};
   EXPECT_NE(test.refusal().find("normalizes over the whole recording"), std::string::npos) << test.refusal();

@@ -127,7 +127,7 @@ class OneOperator {
     graph.outputs.push_back(id);
     return id;
   }
-  void node(fb::OpCode code, std::vector<compiler::TensorId> inputs, std::vector<compiler::TensorId> outputs,
+  void node(OpCode code, std::vector<compiler::TensorId> inputs, std::vector<compiler::TensorId> outputs,
             compiler::Options options = {}, int version = 1,
             kernels::Rounding rounding = kernels::Rounding::half_up) {
     graph.nodes.push_back(

@@ -38,7 +38,7 @@ const Shapes kShapes[] = {{{1, 9, 6}, {1, 9, 6}, {1, 9, 6}},
                           {{1, 9, 1, 5}, {1, 9, 3, 1}, {1, 9, 3, 5}}};
 
 template <class T>
-void check_arithmetic(fb::OpCode code, int version, int ea, int eb, int ey,
+void check_arithmetic(OpCode code, int version, int ea, int eb, int ey,
                       const std::function<double(double, double)>& value) {
   for (const Shapes& shapes : kShapes) {
     for (const Rounding rounding : kRoundings) {
@@ -52,7 +52,7 @@ void check_arithmetic(fb::OpCode code, int version, int ea, int eb, int ey,
         const T p = a[position(i, shapes.y, shapes.a)], q = b[position(i, shapes.y, shapes.b)];
         const double scaled = value(p, q);
         ASSERT_EQ(y[i], saturated<T>(rounded(scaled, rounding)))
-            << fb::EnumNameOpCode(code) << ' ' << int{p} << ' ' << int{q};
+            << name_of(code) << ' ' << int{p} << ' ' << int{q};
       }
     }
   }
@@ -63,8 +63,8 @@ TEST(PairOperators, DivisionOfIntegers) {
   const auto quotient = [](double p, double q) {
     return p == 0 ? 0 : std::ldexp(static_cast<double>(static_cast<float>(p) / static_cast<float>(q)), 3);
   };
-  check_arithmetic<std::int8_t>(fb::OpCode::div, 1, -3, -2, -4, quotient);
-  check_arithmetic<std::int16_t>(fb::OpCode::div, 1, -3, -2, -4, quotient);
+  check_arithmetic<std::int8_t>(OpCode::div, 1, -3, -2, -4, quotient);
+  check_arithmetic<std::int16_t>(OpCode::div, 1, -3, -2, -4, quotient);
 }
 
 TEST(PairOperators, RemaindersOfIntegers) {
@@ -72,10 +72,10 @@ TEST(PairOperators, RemaindersOfIntegers) {
   const auto floored = [](double p, double q) {
     return q == 0 ? 0 : (p * 0.125 - std::floor(p * 0.125 / (q * 0.25)) * q * 0.25) * 4;
   };
-  check_arithmetic<std::int8_t>(fb::OpCode::mod, 1, -3, -2, -2, fmod);
-  check_arithmetic<std::int16_t>(fb::OpCode::mod, 1, -3, -2, -2, fmod);
-  check_arithmetic<std::int8_t>(fb::OpCode::mod, 2, -3, -2, -2, floored);
-  check_arithmetic<std::int16_t>(fb::OpCode::mod, 2, -3, -2, -2, floored);
+  check_arithmetic<std::int8_t>(OpCode::mod, 1, -3, -2, -2, fmod);
+  check_arithmetic<std::int16_t>(OpCode::mod, 1, -3, -2, -2, fmod);
+  check_arithmetic<std::int8_t>(OpCode::mod, 2, -3, -2, -2, floored);
+  check_arithmetic<std::int16_t>(OpCode::mod, 2, -3, -2, -2, floored);
 }
 
 TEST(PairOperators, PowersOfIntegers) {
@@ -83,7 +83,7 @@ TEST(PairOperators, PowersOfIntegers) {
     const double value = std::pow(p / 32, q / 16);
     return std::isnan(value) ? 0 : static_cast<double>(static_cast<float>(value)) * 16;
   };
-  check_arithmetic<std::int8_t>(fb::OpCode::pow, 1, -5, -4, -4, power);
+  check_arithmetic<std::int8_t>(OpCode::pow, 1, -5, -4, -4, power);
 }
 
 template <class T>
@@ -91,7 +91,7 @@ void check_prelu(const Dims& shape, const Dims& slopes_shape) {
   for (const Rounding rounding : kRoundings) {
     OneOperator op;
     const auto slopes = random_integers<T>(elements_of(slopes_shape), 3);
-    op.node(fb::OpCode::prelu, {op.input<T>(shape, -4), op.constant<T>(slopes, slopes_shape, -6)},
+    op.node(OpCode::prelu, {op.input<T>(shape, -4), op.constant<T>(slopes, slopes_shape, -6)},
             {op.output<T>(shape, -3)}, {}, 1, rounding);
     const auto x = random_integers<T>(elements_of(shape), 4);
     const auto y = values_of<T>(op.run({bytes_of(x)})[0]);
@@ -113,23 +113,22 @@ TEST(PairOperators, PreluRoundsWithEveryFormOfSlopes) {
 
 TEST(PairOperators, Floats) {
   using compiler::BinaryOptions;
-  const std::pair<fb::OpCode, std::function<float(float, float)>> all[] = {
-      {fb::OpCode::add, [](float p, float q) { return p + q; }},
-      {fb::OpCode::sub, [](float p, float q) { return p - q; }},
-      {fb::OpCode::mul, [](float p, float q) { return p * q; }},
-      {fb::OpCode::div, [](float p, float q) { return p / q; }},
-      {fb::OpCode::max, [](float p, float q) { return p > q ? p : q; }},
-      {fb::OpCode::min, [](float p, float q) { return p < q ? p : q; }},
-      {fb::OpCode::mod, [](float p, float q) { return std::fmod(p, q); }},
-      {fb::OpCode::prelu, [](float p, float q) { return p < 0 ? p * q : p; }}};
+  const std::pair<OpCode, std::function<float(float, float)>> all[] = {
+      {OpCode::add, [](float p, float q) { return p + q; }},
+      {OpCode::sub, [](float p, float q) { return p - q; }},
+      {OpCode::mul, [](float p, float q) { return p * q; }},
+      {OpCode::div, [](float p, float q) { return p / q; }},
+      {OpCode::max, [](float p, float q) { return p > q ? p : q; }},
+      {OpCode::min, [](float p, float q) { return p < q ? p : q; }},
+      {OpCode::mod, [](float p, float q) { return std::fmod(p, q); }},
+      {OpCode::prelu, [](float p, float q) { return p < 0 ? p * q : p; }}};
   for (const auto& [code, function] : all) {
     for (const bool relu : {false, true}) {
       for (const Shapes& shapes : kShapes) {
-        if (code == fb::OpCode::prelu && (relu || shapes.a != shapes.y)) continue;
+        if (code == OpCode::prelu && (relu || shapes.a != shapes.y)) continue;
         OneOperator op;
         compiler::Options options;
-        if (code != fb::OpCode::prelu)
-          options = BinaryOptions{relu ? fb::Activation::relu : fb::Activation::none};
+        if (code != OpCode::prelu) options = BinaryOptions{relu ? Activation::relu : Activation::none};
         op.node(code, {op.input<float>(shapes.a), op.input<float>(shapes.b)}, {op.output<float>(shapes.y)},
                 options);
         const auto a = random_values<float>(elements_of(shapes.a), -3, 3, 5),
@@ -138,7 +137,7 @@ TEST(PairOperators, Floats) {
         for (std::size_t i = 0; i < y.size(); ++i) {
           const float value =
               function(a[position(i, shapes.y, shapes.a)], b[position(i, shapes.y, shapes.b)]);
-          ASSERT_EQ(y[i], relu && value < 0 ? 0 : value) << fb::EnumNameOpCode(code);
+          ASSERT_EQ(y[i], relu && value < 0 ? 0 : value) << name_of(code);
         }
       }
     }
@@ -149,7 +148,7 @@ TEST(PairOperators, PowersOfFloats) {
   const std::vector<float> a = {2, 2, -2, -2, 0, 0, 1.5f, 9, -8, 3, 0, 10},
                            b = {3, -2, 3, 2, 0, 2, 2.5f, 0.5f, 1.0f / 3, 1, -1, 38};
   OneOperator op;
-  op.node(fb::OpCode::pow, {op.input<float>({1, 12}), op.input<float>({1, 12})}, {op.output<float>({1, 12})},
+  op.node(OpCode::pow, {op.input<float>({1, 12}), op.input<float>({1, 12})}, {op.output<float>({1, 12})},
           compiler::BinaryOptions{});
   const auto y = values_of<float>(op.run({bytes_of(a), bytes_of(b)})[0]);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -164,12 +163,12 @@ TEST(PairOperators, PowersOfFloats) {
 
 template <class T>
 void check_comparisons(int ea, int eb) {
-  const std::pair<fb::OpCode, std::function<bool(double, double)>> all[] = {
-      {fb::OpCode::equal, std::equal_to<>()},
-      {fb::OpCode::greater, std::greater<>()},
-      {fb::OpCode::greater_or_equal, std::greater_equal<>()},
-      {fb::OpCode::less, std::less<>()},
-      {fb::OpCode::less_or_equal, std::less_equal<>()}};
+  const std::pair<OpCode, std::function<bool(double, double)>> all[] = {
+      {OpCode::equal, std::equal_to<>()},
+      {OpCode::greater, std::greater<>()},
+      {OpCode::greater_or_equal, std::greater_equal<>()},
+      {OpCode::less, std::less<>()},
+      {OpCode::less_or_equal, std::less_equal<>()}};
   for (const auto& [code, function] : all) {
     for (const Shapes& shapes : kShapes) {
       OneOperator op;
@@ -180,7 +179,7 @@ void check_comparisons(int ea, int eb) {
       for (std::size_t i = 0; i < y.size(); ++i) {
         const double p = std::ldexp(static_cast<double>(a[position(i, shapes.y, shapes.a)]), ea),
                      q = std::ldexp(static_cast<double>(b[position(i, shapes.y, shapes.b)]), eb);
-        ASSERT_EQ(y[i], function(p, q)) << fb::EnumNameOpCode(code) << ' ' << p << ' ' << q;
+        ASSERT_EQ(y[i], function(p, q)) << name_of(code) << ' ' << p << ' ' << q;
       }
     }
   }
@@ -194,11 +193,11 @@ TEST(PairOperators, ComparisonsAreExactWhateverTheExponents) {
 }
 
 TEST(PairOperators, Logic) {
-  const std::pair<fb::OpCode, std::function<bool(bool, bool)>> all[] = {
-      {fb::OpCode::logical_and, std::logical_and<>()},
-      {fb::OpCode::logical_or, std::logical_or<>()},
-      {fb::OpCode::logical_xor, std::not_equal_to<>()},
-      {fb::OpCode::equal, std::equal_to<>()}};
+  const std::pair<OpCode, std::function<bool(bool, bool)>> all[] = {
+      {OpCode::logical_and, std::logical_and<>()},
+      {OpCode::logical_or, std::logical_or<>()},
+      {OpCode::logical_xor, std::not_equal_to<>()},
+      {OpCode::equal, std::equal_to<>()}};
   const Bytes a{std::byte{0}, std::byte{0}, std::byte{1}, std::byte{1}, std::byte{2}},
       b{std::byte{0}, std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}};
   for (const auto& [code, function] : all) {
@@ -213,42 +212,40 @@ TEST(PairOperators, Logic) {
 TEST(PairOperators, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::div, {op.input<float>({1, 4, 2}), op.input<float>({1, 4, 3})},
+    op.node(OpCode::div, {op.input<float>({1, 4, 2}), op.input<float>({1, 4, 3})},
             {op.output<float>({1, 4, 3})}, compiler::BinaryOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("dimensions 2 and 3 on axis 2 do not go together"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::pow, {op.input<float>({1, 4}), op.input<std::int8_t>({1, 4})},
-            {op.output<float>({1, 4})}, compiler::BinaryOptions{});
+    op.node(OpCode::pow, {op.input<float>({1, 4}), op.input<std::int8_t>({1, 4})}, {op.output<float>({1, 4})},
+            compiler::BinaryOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("inputs float32 and int8, expected one type"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::mod, {op.input<float>({1, 4}), op.input<float>({1, 4})}, {op.output<float>({1, 4})});
+    op.node(OpCode::mod, {op.input<float>({1, 4}), op.input<float>({1, 4})}, {op.output<float>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("options are missing"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::less, {op.input<float>({1, 4}), op.input<float>({1, 4})}, {op.output<float>({1, 4})});
+    op.node(OpCode::less, {op.input<float>({1, 4}), op.input<float>({1, 4})}, {op.output<float>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("the output is float32, expected bool"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::logical_or, {op.input<bool>({1, 4}), op.input<float>({1, 4})},
-            {op.output<bool>({1, 4})});
+    op.node(OpCode::logical_or, {op.input<bool>({1, 4}), op.input<float>({1, 4})}, {op.output<bool>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("expected bool"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::prelu,
-            {op.input<float>({1, 4}), op.constant<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})},
+    op.node(OpCode::prelu, {op.input<float>({1, 4}), op.constant<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 4})},
             {op.output<float>({1, 4})});
     EXPECT_THAT(op.refusal(), HasSubstr("expected [2,4]"));
   }
   {
     OneOperator op;  // a constant for each frame of a recording of fixed length
-    op.node(fb::OpCode::greater, {op.input<float>({1, 4, 2}), op.constant<float>({1, 2, 3, 4}, {1, 4, 1})},
+    op.node(OpCode::greater, {op.input<float>({1, 4, 2}), op.constant<float>({1, 2, 3, 4}, {1, 4, 1})},
             {op.output<bool>({1, 4, 2})});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("combines the stream with a constant of 4 frames"));
   }

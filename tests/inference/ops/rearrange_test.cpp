@@ -23,7 +23,7 @@ TEST(Rearrange, DepthToSpaceAndBack) {
     StreamCase test;
     const std::size_t H = 3, W = 2, C = 2, b = 3;
     const Id x = test.input(DType::int8, {1, 3, 2, 18}, -5), y = test.tensor(DType::int8, {1, 9, 6, 2}, -5);
-    test.node(fb::OpCode::depth_to_space, {x}, {y}, compiler::BlockOptions{3, channel_major});
+    test.node(OpCode::depth_to_space, {x}, {y}, compiler::BlockOptions{3, channel_major});
     test.graph.outputs = {y};
     const auto data = counted(H * W * C * b * b);
     const auto found = test::from_bytes<std::int8_t>(test.whole({test::to_bytes(data)})[0]);
@@ -39,7 +39,7 @@ TEST(Rearrange, DepthToSpaceAndBack) {
     test.check({0, 1, 2, 3, 10}, "depth to space");
     if (channel_major) continue;
     const Id z = test.tensor(DType::int8, {1, 3, 2, 18}, -5);
-    test.node(fb::OpCode::space_to_depth, {y}, {z}, compiler::BlockOptions{3, false});
+    test.node(OpCode::space_to_depth, {y}, {z}, compiler::BlockOptions{3, false});
     test.graph.outputs = {z};
     EXPECT_EQ(test.whole({test::to_bytes(data)})[0], test::to_bytes(data));
     test.check({0, 1, 2, 3, 10}, "there and back");
@@ -52,9 +52,9 @@ TEST(Rearrange, SpaceToDepthStreamsBehindALookAhead) {
     const int b = test.pick(1, 4);
     const Id x = test.input(DType::int8, {1, 12, 4}, -5), a = test.conv(x, 4, 1, test.pick(0, 3), -5),
              image = test.tensor(DType::int8, {1, 12, 4, 1}, -5);
-    test.node(fb::OpCode::reshape, {a}, {image});
+    test.node(OpCode::reshape, {a}, {image});
     const Id y = test.tensor(DType::int8, {1, 12 / b, 4 / b, b * b}, -4);
-    test.node(fb::OpCode::space_to_depth, {image}, {y}, compiler::BlockOptions{b, false});
+    test.node(OpCode::space_to_depth, {image}, {y}, compiler::BlockOptions{b, false});
     test.graph.outputs = {y};
     test.check({0, 1, 5, 12, 25}, "seed " + std::to_string(seed));
   }
@@ -63,7 +63,7 @@ TEST(Rearrange, SpaceToDepthStreamsBehindALookAhead) {
 TEST(Rearrange, InsertZeros) {
   StreamCase test;
   const Id x = test.input(DType::int8, {1, 3, 2, 2}, -5), y = test.tensor(DType::int8, {1, 6, 3, 2}, -6);
-  test.node(fb::OpCode::insert_zeros, {x}, {y}, compiler::InsertZerosOptions{2, 2, 1, 0});
+  test.node(OpCode::insert_zeros, {x}, {y}, compiler::InsertZerosOptions{2, 2, 1, 0});
   test.graph.outputs = {y};
   const auto data = counted(12);
   const auto found = test::from_bytes<std::int8_t>(test.whole({test::to_bytes(data)})[0]);
@@ -82,7 +82,7 @@ TEST(Rearrange, InsertZeros) {
 TEST(Rearrange, Expand) {
   StreamCase test;
   const Id x = test.input(DType::int8, {1, 4, 1}, -5), y = test.tensor(DType::int8, {2, 4, 3}, -5);
-  test.node(fb::OpCode::expand, {x}, {y});
+  test.node(OpCode::expand, {x}, {y});
   test.graph.outputs = {y};
   EXPECT_EQ(
       test::from_bytes<std::int8_t>(test.whole({test::to_bytes(std::vector<std::int8_t>{1, 2, 3, 4})})[0]),
@@ -98,9 +98,9 @@ TEST(Resize, StreamedEqualsWhole) {
     const Id x = test.input(DType::int8, {1, 9, 3}, -5), a = test.conv(x, 3, 0, ahead, -5),
              y = test.tensor(DType::int8, {1, 9 * factor, 3}, test.pick(-6, -4));
     compiler::ResizeOptions o;
-    o.mode = seed % 3 == 0 ? fb::ResizeMode::nearest : fb::ResizeMode::linear;
-    o.coordinates = seed % 3 == 1 ? fb::ResizeCoordinates::half_pixel : fb::ResizeCoordinates::asymmetric;
-    test.node(fb::OpCode::resize, {a}, {y}, o);
+    o.mode = seed % 3 == 0 ? ResizeMode::nearest : ResizeMode::linear;
+    o.coordinates = seed % 3 == 1 ? ResizeCoordinates::half_pixel : ResizeCoordinates::asymmetric;
+    test.node(OpCode::resize, {a}, {y}, o);
     test.graph.outputs = {test.conv(y, 2, test.pick(0, 2), test.pick(0, 2), -5), y};
     test.check({0, 1, 2, 3, 9, 14}, "seed " + std::to_string(seed));
   }
@@ -111,21 +111,21 @@ TEST(Resize, IsTheFormula) {
     int height, width, to_height, to_width;
   };
   for (const Sizes& s : {Sizes{4, 5, 8, 10}, {4, 5, 7, 3}, {1, 6, 1, 13}, {6, 1, 3, 4}}) {
-    for (const auto coordinates : {fb::ResizeCoordinates::asymmetric, fb::ResizeCoordinates::half_pixel,
-                                   fb::ResizeCoordinates::align_corners}) {
+    for (const auto coordinates :
+         {ResizeCoordinates::asymmetric, ResizeCoordinates::half_pixel, ResizeCoordinates::align_corners}) {
       StreamCase test(3);
       const Id x = test.input(DType::float32, {1, s.height, s.width, 2}),
                y = test.tensor(DType::float32, {1, s.to_height, s.to_width, 2});
-      test.node(fb::OpCode::resize, {x}, {y}, compiler::ResizeOptions{fb::ResizeMode::linear, coordinates});
+      test.node(OpCode::resize, {x}, {y}, compiler::ResizeOptions{ResizeMode::linear, coordinates});
       test.graph.outputs = {y};
       const Bytes data =
           test.random_values(DType::float32, static_cast<std::size_t>(s.height * s.width * 2), 1);
       const auto found = test::from_bytes<float>(test.whole({data})[0]),
                  values = test::from_bytes<float>(data);
       const auto position = [&](int i, int before, int after) {
-        if (coordinates == fb::ResizeCoordinates::asymmetric)
+        if (coordinates == ResizeCoordinates::asymmetric)
           return std::clamp(static_cast<double>(i) * before / after, 0.0, before - 1.0);
-        if (coordinates == fb::ResizeCoordinates::half_pixel)
+        if (coordinates == ResizeCoordinates::half_pixel)
           return std::clamp((i + 0.5) * before / after - 0.5, 0.0, before - 1.0);
         return after == 1 ? 0.0 : static_cast<double>(i) * (before - 1) / (after - 1);
       };
@@ -152,8 +152,8 @@ TEST(Resize, IsTheFormula) {
 TEST(Resize, RefusesWhatDependsOnTheLength) {
   StreamCase test;
   const Id x = test.input(DType::int8, {1, 4, 2}, -5), y = test.tensor(DType::int8, {1, 6, 2}, -5);
-  test.node(fb::OpCode::resize, {x}, {y},
-            compiler::ResizeOptions{fb::ResizeMode::linear, fb::ResizeCoordinates::half_pixel});
+  test.node(OpCode::resize, {x}, {y},
+            compiler::ResizeOptions{ResizeMode::linear, ResizeCoordinates::half_pixel});
   test.graph.outputs = {y};
   EXPECT_NE(test.refusal().find("resizes time from 4 to 6 frames; only whole factors can be streamed"),
             std::string::npos)
@@ -161,7 +161,7 @@ TEST(Resize, RefusesWhatDependsOnTheLength) {
   test.graph.tensors[static_cast<std::size_t>(y)].shape = {1, 8, 2};
   EXPECT_EQ(test.refusal(), "");
   std::get<compiler::ResizeOptions>(test.graph.nodes[0].options).coordinates =
-      fb::ResizeCoordinates::align_corners;
+      ResizeCoordinates::align_corners;
   EXPECT_NE(test.refusal().find("aligns the corners, which depends on the recording's length"),
             std::string::npos)
       << test.refusal();

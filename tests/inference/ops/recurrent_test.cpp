@@ -45,7 +45,7 @@ std::vector<Id> recurrent(StreamCase& test, const Shape& s, Id x, RecurrentOptio
   if ((options.outputs & 4) != 0)
     outputs.push_back(
         test.tensor(s.real() ? DType::float32 : DType::int16, {s.directions, 1, s.hidden}, kGates));
-  test.node(s.lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), outputs, options, rounding);
+  test.node(s.lstm ? OpCode::lstm : OpCode::gru, std::move(inputs), outputs, options, rounding);
   return outputs;
 }
 
@@ -84,7 +84,7 @@ TEST(Recurrent, LastStateFeedsALayer) {
   const auto last = recurrent(test, s, test.time_first(test.conv(x, s.inputs, 0, 2, -5)), options);
   const Id weights = test.random_constant(DType::int8, {3, s.hidden}, -7),
            y = test.tensor(DType::int8, {1, 1, 3}, -5);
-  test.node(fb::OpCode::fully_connected, {last[0], weights, kAbsent}, {y}, compiler::FullyConnectedOptions{});
+  test.node(OpCode::fully_connected, {last[0], weights, kAbsent}, {y}, compiler::FullyConnectedOptions{});
   test.graph.outputs = {y};
   test.check({1, 2, 7, 30}, "last state");
 }
@@ -97,7 +97,7 @@ TEST(Recurrent, LastStateDoesNotMeetFrames) {
   options.outputs = 3;
   const auto outputs = recurrent(test, s, x, options);
   const Id y = test.tensor(DType::int8, {s.frames, 1, 1, s.hidden}, kState);
-  test.node(fb::OpCode::add, outputs, {y}, compiler::BinaryOptions{});
+  test.node(OpCode::add, outputs, {y}, compiler::BinaryOptions{});
   test.graph.outputs = {y};
   EXPECT_NE(test.refusal().find("known only at the end of the recording"), std::string::npos)
       << test.refusal();
@@ -117,9 +117,9 @@ TEST(Recurrent, DirectionsAreTheForwardOneOnTheOtherOrder) {
     two.directions = 2;
     RecurrentOptions options;
     options.outputs = 3;
-    options.direction = fb::Direction::bidirectional;
+    options.direction = Direction::bidirectional;
     both.graph.outputs = recurrent(both, two, both.input(DType::int8, {s.frames, 1, s.inputs}, -5), options);
-    const auto part = [&](StreamCase& test, std::size_t d, fb::Direction direction) {
+    const auto part = [&](StreamCase& test, std::size_t d, Direction direction) {
       options.direction = direction;
       test.graph.outputs = recurrent(test, s, test.input(DType::int8, {s.frames, 1, s.inputs}, -5), options);
       for (const std::size_t position : {1u, 2u, 3u}) {
@@ -131,8 +131,8 @@ TEST(Recurrent, DirectionsAreTheForwardOneOnTheOtherOrder) {
                   all.begin() + static_cast<std::ptrdiff_t>(d + 1) * half);
       }
     };
-    part(first, 0, fb::Direction::forward);
-    part(second, 1, fb::Direction::forward);
+    part(first, 0, Direction::forward);
+    part(second, 1, Direction::forward);
     const auto found = both.whole({data}), forward = first.whole({data}), backward = second.whole({reversed});
     for (int t = 0; t < s.frames; ++t) {
       const auto row = [&](const Bytes& bytes, int index) {
@@ -146,7 +146,7 @@ TEST(Recurrent, DirectionsAreTheForwardOneOnTheOtherOrder) {
     states.insert(states.end(), backward[1].begin(), backward[1].end());
     EXPECT_EQ(found[1], states);
     StreamCase alone(8);
-    part(alone, 1, fb::Direction::reverse);
+    part(alone, 1, Direction::reverse);
     EXPECT_EQ(alone.whole({data})[1], backward[1]);
     EXPECT_NE(alone.refusal().find("runs backwards, from the end of the recording"), std::string::npos)
         << alone.refusal();
@@ -211,7 +211,7 @@ TEST(Recurrent, Saturates) {
            y = test.tensor(DType::int8, {1, 1, 1, 1}, kState);
   RecurrentOptions options;
   options.gate_exponent = kGates;
-  test.node(fb::OpCode::gru, {x, weights, hidden, bias, h}, {y}, options);
+  test.node(OpCode::gru, {x, weights, hidden, bias, h}, {y}, options);
   test.graph.outputs = {y};
   // z is 0.998 (its table ends at 6.3): h keeps most of 50. Wrapped, z would be 1/2 and h 89.
   const auto found =

@@ -9,13 +9,12 @@ namespace {
 using testing::HasSubstr;
 using Rounding = kernels::Rounding;
 
-const fb::OpCode kAll[] = {fb::OpCode::reduce_mean,        fb::OpCode::reduce_sum,
-                           fb::OpCode::reduce_max,         fb::OpCode::reduce_min,
-                           fb::OpCode::reduce_l1,          fb::OpCode::reduce_l2,
-                           fb::OpCode::reduce_prod,        fb::OpCode::reduce_log_sum,
-                           fb::OpCode::reduce_log_sum_exp, fb::OpCode::reduce_sum_square};
+const OpCode kAll[] = {OpCode::reduce_mean,      OpCode::reduce_sum,     OpCode::reduce_max,
+                       OpCode::reduce_min,       OpCode::reduce_l1,      OpCode::reduce_l2,
+                       OpCode::reduce_prod,      OpCode::reduce_log_sum, OpCode::reduce_log_sum_exp,
+                       OpCode::reduce_sum_square};
 
-double reduced(fb::OpCode code, const std::vector<double>& x) {
+double reduced(OpCode code, const std::vector<double>& x) {
   long double sum = 0, squares = 0, sizes = 0, product = 1, powers = 0, low = x[0], high = x[0];
   for (const double v : x) {
     sum += v;
@@ -27,23 +26,23 @@ double reduced(fb::OpCode code, const std::vector<double>& x) {
   }
   for (const double v : x) powers += std::exp(static_cast<long double>(v) - high);
   switch (code) {
-    case fb::OpCode::reduce_mean:
+    case OpCode::reduce_mean:
       return static_cast<double>(sum / static_cast<long double>(x.size()));
-    case fb::OpCode::reduce_sum:
+    case OpCode::reduce_sum:
       return static_cast<double>(sum);
-    case fb::OpCode::reduce_max:
+    case OpCode::reduce_max:
       return static_cast<double>(high);
-    case fb::OpCode::reduce_min:
+    case OpCode::reduce_min:
       return static_cast<double>(low);
-    case fb::OpCode::reduce_l1:
+    case OpCode::reduce_l1:
       return static_cast<double>(sizes);
-    case fb::OpCode::reduce_l2:
+    case OpCode::reduce_l2:
       return static_cast<double>(std::sqrt(squares));
-    case fb::OpCode::reduce_prod:
+    case OpCode::reduce_prod:
       return static_cast<double>(product);
-    case fb::OpCode::reduce_log_sum:
+    case OpCode::reduce_log_sum:
       return static_cast<double>(std::log(sum));
-    case fb::OpCode::reduce_log_sum_exp:
+    case OpCode::reduce_log_sum_exp:
       return static_cast<double>(high + std::log(powers));
     default:
       return static_cast<double>(squares);
@@ -77,7 +76,7 @@ std::vector<std::vector<double>> groups(const std::vector<double>& x, const std:
 template <class T>
 void check(int x_exponent, int y_exponent, double low, double high) {
   const std::vector<std::uint8_t> all_axes[] = {{3}, {2}, {2, 3}, {1}, {0, 1, 2, 3}};
-  for (const fb::OpCode code : kAll) {
+  for (const OpCode code : kAll) {
     for (const auto& axes : all_axes) {
       Dims to = {1, 8, 3, 4};
       bool over_time = false;
@@ -103,15 +102,15 @@ void check(int x_exponent, int y_exponent, double low, double high) {
             if (std::isnan(value)) {
               ASSERT_TRUE(std::isnan(y[i]));
             } else {
-              ASSERT_NEAR(y[i], value, std::abs(value) * 1.2e-7 + 1e-45) << fb::EnumNameOpCode(code);
+              ASSERT_NEAR(y[i], value, std::abs(value) * 1.2e-7 + 1e-45) << name_of(code);
             }
           } else {
-            const bool real_valued = code == fb::OpCode::reduce_mean || code == fb::OpCode::reduce_l2 ||
-                                     code == fb::OpCode::reduce_prod || code == fb::OpCode::reduce_log_sum ||
-                                     code == fb::OpCode::reduce_log_sum_exp;
+            const bool real_valued = code == OpCode::reduce_mean || code == OpCode::reduce_l2 ||
+                                     code == OpCode::reduce_prod || code == OpCode::reduce_log_sum ||
+                                     code == OpCode::reduce_log_sum_exp;
             const double before = real_valued ? static_cast<double>(static_cast<float>(value)) : value;
             ASSERT_EQ(y[i], saturated<T>(rounded(std::ldexp(before, -y_exponent), rounding)))
-                << fb::EnumNameOpCode(code) << ' ' << i;
+                << name_of(code) << ' ' << i;
           }
         }
       }
@@ -125,25 +124,25 @@ TEST(Reductions, Float32) { check<float>(0, 0, -1, 1.2); }
 TEST(Reductions, WrongGraphsAreRefusedInASentence) {
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_l2, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
+    op.node(OpCode::reduce_l2, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
             compiler::ReduceOptions{});
     EXPECT_THAT(op.refusal(), HasSubstr("no axes to reduce over"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_prod, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
+    op.node(OpCode::reduce_prod, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 1})},
             compiler::ReduceOptions{{7}});
     EXPECT_THAT(op.refusal(), HasSubstr("axis 7, expected 0 to 2"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_l1, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 2})},
+    op.node(OpCode::reduce_l1, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 4, 2})},
             compiler::ReduceOptions{{2}});
     EXPECT_THAT(op.refusal(), HasSubstr("the output has 8 elements, expected 4"));
   }
   {
     OneOperator op;
-    op.node(fb::OpCode::reduce_log_sum, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 1, 3})},
+    op.node(OpCode::reduce_log_sum, {op.input<float>({1, 4, 3})}, {op.output<float>({1, 1, 3})},
             compiler::ReduceOptions{{1}});
     EXPECT_THAT(op.streaming_refusal(), HasSubstr("reduces over the whole recording"));
   }

@@ -87,7 +87,7 @@ class StreamCase {
     for (const std::int32_t dim : shape) count *= static_cast<std::size_t>(dim);
     return count;
   }
-  void node(fb::OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options = {},
+  void node(OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options = {},
             kernels::Rounding rounding = kernels::Rounding::half_up) {
     graph.nodes.push_back({"node" + std::to_string(graph.nodes.size()), code, 1, std::move(inputs),
                            std::move(outputs), std::move(options), rounding});
@@ -101,7 +101,7 @@ class StreamCase {
     compiler::ConvOptions options;
     options.pad_left = behind;
     options.pad_right = ahead;
-    node(fb::OpCode::conv, {x, weights, compiler::kAbsent}, {y}, options);
+    node(OpCode::conv, {x, weights, compiler::kAbsent}, {y}, options);
     return y;
   }
   // [1, T, C] as [T, 1, C].
@@ -109,7 +109,7 @@ class StreamCase {
     const compiler::Tensor from = graph.tensors[static_cast<std::size_t>(x)];
     const Id y =
         tensor(from.dtype, {from.shape[1], 1, from.shape[2]}, from.exponents.empty() ? 0 : from.exponents[0]);
-    node(fb::OpCode::transpose, {x}, {y}, compiler::TransposeOptions{{1, 0, 2}});
+    node(OpCode::transpose, {x}, {y}, compiler::TransposeOptions{{1, 0, 2}});
     return y;
   }
 

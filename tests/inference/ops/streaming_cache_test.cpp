@@ -28,7 +28,7 @@ compiler::Graph cached(int frames, int axis, std::vector<std::int32_t> from, std
   add("y", std::move(to), exponent);
   compiler::Node node;
   node.name = "cache";
-  node.code = fb::OpCode::streaming_cache;
+  node.code = OpCode::streaming_cache;
   node.inputs = {0};
   node.outputs = {1};
   node.options = compiler::StreamingCacheOptions{frames, axis};

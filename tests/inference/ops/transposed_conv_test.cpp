@@ -56,7 +56,7 @@ void check_whole(unsigned seed, DType dtype) {
   test.graph.tensors[static_cast<std::size_t>(bias)].data = test::to_bytes(biases);
   const Id y = test.tensor(dtype, {1, out_height, out_width, out}, -12 + shift);
   const auto rounding = seed % 2 == 0 ? kernels::Rounding::half_up : kernels::Rounding::half_even;
-  test.node(fb::OpCode::transposed_conv, {x, w, bias}, {y}, o, rounding);
+  test.node(OpCode::transposed_conv, {x, w, bias}, {y}, o, rounding);
   test.graph.outputs = {y};
   const Bytes data = test.random_values(dtype, static_cast<std::size_t>(height * width * in), 120);
   const auto found = test::from_bytes<T>(test.whole({data})[0]);
@@ -112,7 +112,7 @@ TEST(TransposedConv, StreamedEqualsWhole) {
     const Id w = test.random_constant(DType::int8, {2, 1, kernel, channels}, -7),
              y = test.tensor(DType::int8, {1, length, 2}, -5);
     const Id bias = test.constant<std::int32_t>(DType::int32, {2}, {900, -700});
-    test.node(fb::OpCode::transposed_conv, {x, w, bias}, {y}, o);
+    test.node(OpCode::transposed_conv, {x, w, bias}, {y}, o);
     // What follows sees padding where the result ends: nothing beyond it may be taken for data.
     test.graph.outputs = {test.conv(y, 2, test.pick(0, 3), test.pick(0, 3), -5)};
     if (seed % 3 == 0) test.graph.outputs.push_back(y);
@@ -132,7 +132,7 @@ TEST(TransposedConv, TwoDimensionalStreamsAlongHeight) {
     const Id x = test.input(DType::int8, {1, 9, 4, 2}, -5),
              w = test.random_constant(DType::int8, {3, kh, kw, 2}, -7),
              y = test.tensor(DType::int8, {1, height, width, 3}, -5);
-    test.node(fb::OpCode::transposed_conv, {x, w, kAbsent}, {y}, o);
+    test.node(OpCode::transposed_conv, {x, w, kAbsent}, {y}, o);
     test.graph.outputs = {y};
     test.check({1, 4, 9, 15}, "seed " + std::to_string(seed));
   }
@@ -187,14 +187,13 @@ TEST(TransposedConv, PutsTogetherWhatWasTakenApart) {
     const Id x = test.input(DType::int8, {1, frames, 3}, -5),
              z = test.tensor(DType::int8, {1, spread, 3}, -5),
              y = test.tensor(DType::int8, {1, length, 4}, -5);
-    test.node(fb::OpCode::insert_zeros, {x}, {z}, compiler::InsertZerosOptions{1, stride, 0, after});
-    test.node(fb::OpCode::conv, {z, test.random_constant(DType::int8, {4, 1, kernel, 3}, -7), kAbsent}, {y},
-              o);
+    test.node(OpCode::insert_zeros, {x}, {z}, compiler::InsertZerosOptions{1, stride, 0, after});
+    test.node(OpCode::conv, {z, test.random_constant(DType::int8, {4, 1, kernel, 3}, -7), kAbsent}, {y}, o);
     test.graph.outputs = {y};
     StreamCase folded = test;
     compiler::fold_inserted_zeros(folded.graph);
     ASSERT_EQ(folded.graph.nodes.size(), 1u) << "seed " << seed;
-    EXPECT_EQ(folded.graph.nodes[0].code, fb::OpCode::transposed_conv);
+    EXPECT_EQ(folded.graph.nodes[0].code, OpCode::transposed_conv);
     const Bytes data = test.random_values(DType::int8, frames * 3, 127);
     EXPECT_EQ(folded.whole({data}), test.whole({data})) << "seed " << seed;
     folded.check({0, 1, 2, 9}, "put together, seed " + std::to_string(seed));
@@ -205,7 +204,7 @@ TEST(TransposedConv, PutsTogetherWhatWasTakenApart) {
 TEST(TransposedConv, LeavesZerosThatOthersRead) {
   StreamCase test(1);
   const Id x = test.input(DType::int8, {1, 4, 3}, -5), z = test.tensor(DType::int8, {1, 7, 3}, -5);
-  test.node(fb::OpCode::insert_zeros, {x}, {z}, compiler::InsertZerosOptions{1, 2, 0, 0});
+  test.node(OpCode::insert_zeros, {x}, {z}, compiler::InsertZerosOptions{1, 2, 0, 0});
   test.graph.outputs = {test.conv(z, 2, 1, 1, -5), z};
   compiler::fold_inserted_zeros(test.graph);
   EXPECT_EQ(test.graph.nodes.size(), 2u);
@@ -216,8 +215,8 @@ TEST(TransposedConv, RefusesCropsInFrontOfTheResult) {
   const Id x = test.input(DType::int8, {1, 4, 3}, -5), y = test.tensor(DType::int8, {1, 6, 2}, -5);
   TransposedConvOptions o;
   o.crop_left = -2;
-  test.node(fb::OpCode::transposed_conv, {x, test.random_constant(DType::int8, {2, 1, 1, 3}, -7), kAbsent},
-            {y}, o);
+  test.node(OpCode::transposed_conv, {x, test.random_constant(DType::int8, {2, 1, 1, 3}, -7), kAbsent}, {y},
+            o);
   test.graph.outputs = {y};
   EXPECT_NE(test.refusal().find("a crop of -2 in front, expected 0 to 4096"), std::string::npos)
       << test.refusal();

@@ -7,19 +7,18 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-constexpr std::pair<std::string_view, fb::OpCode> kComparisons[] = {
-    {"Equal", fb::OpCode::equal},
-    {"Greater", fb::OpCode::greater},
-    {"GreaterOrEqual", fb::OpCode::greater_or_equal},
-    {"Less", fb::OpCode::less},
-    {"LessOrEqual", fb::OpCode::less_or_equal},
-    {"And", fb::OpCode::logical_and},
-    {"Or", fb::OpCode::logical_or},
-    {"Xor", fb::OpCode::logical_xor}};
+constexpr std::pair<std::string_view, OpCode> kComparisons[] = {{"Equal", OpCode::equal},
+                                                                {"Greater", OpCode::greater},
+                                                                {"GreaterOrEqual", OpCode::greater_or_equal},
+                                                                {"Less", OpCode::less},
+                                                                {"LessOrEqual", OpCode::less_or_equal},
+                                                                {"And", OpCode::logical_and},
+                                                                {"Or", OpCode::logical_or},
+                                                                {"Xor", OpCode::logical_xor}};
 
 // ESP-DL keeps truth in the type of the operands, as 0 and 1: the tensor that the operator computes is bool,
 // the file's follows by a cast.
-Status emit_bool(Builder& builder, const Node& node, fb::OpCode code, std::vector<TensorId> inputs) {
+Status emit_bool(Builder& builder, const Node& node, OpCode code, std::vector<TensorId> inputs) {
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   if (builder.at(output).dtype == DType::boolean)
     return builder.emit(node, code, std::move(inputs), {output});
@@ -27,7 +26,7 @@ Status emit_bool(Builder& builder, const Node& node, fb::OpCode code, std::vecto
   builder.at(truth).dtype = DType::boolean;
   builder.at(truth).exponents.clear();
   RUNNEL_TRY(builder.emit(node, code, std::move(inputs), {truth}));
-  return builder.emit(node, fb::OpCode::cast, {truth}, {output});
+  return builder.emit(node, OpCode::cast, {truth}, {output});
 }
 
 // A condition as bool.
@@ -37,7 +36,7 @@ Result<TensorId> truth_of(Builder& builder, const Node& node, std::size_t positi
   const TensorId truth = builder.intermediate(given, node.name);
   builder.at(truth).dtype = DType::boolean;
   builder.at(truth).exponents.clear();
-  RUNNEL_TRY(builder.emit(node, fb::OpCode::cast, {given}, {truth}));
+  RUNNEL_TRY(builder.emit(node, OpCode::cast, {given}, {truth}));
   return truth;
 }
 
@@ -48,7 +47,7 @@ Status convert_mod(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId left, builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId right, builder.operand(node, 1));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  RUNNEL_TRY(builder.emit(node, fb::OpCode::mod, {left, right}, {output}, BinaryOptions{}));
+  RUNNEL_TRY(builder.emit(node, OpCode::mod, {left, right}, {output}, BinaryOptions{}));
   // fmod = 0: the sign of the divisor.
   if (fmod == 0) builder.graph.nodes.back().version = 2;
   return {};
@@ -59,8 +58,8 @@ Status convert_comparison(Builder& builder, const Node& node) {
                                          [&](const auto& entry) { return entry.first == node.op; });
   if (found == std::end(kComparisons) || node.inputs.size() != 2)
     return Builder::fail(node) << node.inputs.size() << " inputs, expected 2";
-  const bool logic = found->second == fb::OpCode::logical_and || found->second == fb::OpCode::logical_or ||
-                     found->second == fb::OpCode::logical_xor;
+  const bool logic = found->second == OpCode::logical_and || found->second == OpCode::logical_or ||
+                     found->second == OpCode::logical_xor;
   RUNNEL_ASSIGN(const TensorId left, logic ? truth_of(builder, node, 0) : builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId right, logic ? truth_of(builder, node, 1) : builder.operand(node, 1));
   return emit_bool(builder, node, found->second, {left, right});
@@ -68,7 +67,7 @@ Status convert_comparison(Builder& builder, const Node& node) {
 
 Status convert_not(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, truth_of(builder, node, 0));
-  return emit_bool(builder, node, fb::OpCode::logical_not, {input});
+  return emit_bool(builder, node, OpCode::logical_not, {input});
 }
 
 Status convert_where(Builder& builder, const Node& node) {
@@ -76,7 +75,7 @@ Status convert_where(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId left, builder.operand(node, 1));
   RUNNEL_ASSIGN(const TensorId right, builder.operand(node, 2));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::where, {condition, left, right}, {output});
+  return builder.emit(node, OpCode::where, {condition, left, right}, {output});
 }
 
 // Between quantized and plain numbers a cast is a change of scale.
@@ -88,7 +87,7 @@ Status convert_cast(Builder& builder, const Node& node) {
   if (!value->exponents.empty() && (value->dtype == DType::int8 || value->dtype == DType::int16))
     return convert_quantize(builder, node);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::cast, {input}, {output});
+  return builder.emit(node, OpCode::cast, {input}, {output});
 }
 
 Status convert_arg_max(Builder& builder, const Node& node) {
@@ -100,9 +99,9 @@ Status convert_arg_max(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const std::int64_t last, node.integer("select_last_index", 0));
   if (last != 0) return Builder::fail(node, Code::unsupported) << "select_last_index 1, expected 0";
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  if (keepdims != 0) return builder.emit(node, fb::OpCode::arg_max, {input}, {output}, AxisOptions{axis});
+  if (keepdims != 0) return builder.emit(node, OpCode::arg_max, {input}, {output}, AxisOptions{axis});
   const TensorId kept = builder.intermediate(output, node.name);
-  RUNNEL_TRY(builder.emit(node, fb::OpCode::arg_max, {input}, {kept}, AxisOptions{axis}));
+  RUNNEL_TRY(builder.emit(node, OpCode::arg_max, {input}, {kept}, AxisOptions{axis}));
   std::vector<std::int32_t> rest;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (static_cast<int>(i) != axis) rest.push_back(shape[i]);
@@ -127,7 +126,7 @@ Status convert_top_k(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId values, builder.output(node, 0));
   RUNNEL_ASSIGN(const TensorId indices, builder.output(node, 1));
   builder.at(values).shape = shape;
-  return builder.emit(node, fb::OpCode::top_k, {input}, {values, indices}, options);
+  return builder.emit(node, OpCode::top_k, {input}, {values, indices}, options);
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -63,7 +63,7 @@ Status convert_custom(Builder& builder, const Node& node, const CustomOperator& 
     return Builder::fail(node, Code::invalid_argument)
            << "shapes of " << shapes.size() << " outputs were stated, expected " << outputs.size();
   for (std::size_t i = 0; i < outputs.size(); ++i) builder.at(outputs[i]).shape = std::move(shapes[i]);
-  return builder.emit(node, fb::OpCode::custom, std::move(inputs), std::move(outputs), std::move(options),
+  return builder.emit(node, OpCode::custom, std::move(inputs), std::move(outputs), std::move(options),
                       custom.version);
 }
 

@@ -36,7 +36,7 @@ Status emit_table(Builder& builder, const Node& node, Tensor table) {
   table.exponents = y.exponents;
   const TensorId id = builder.add(std::move(table));
   // ESP-DL looks up the nearest entry.
-  return builder.emit(node, fb::OpCode::lut, {input, id}, {output}, LutOptions{false});
+  return builder.emit(node, OpCode::lut, {input, id}, {output}, LutOptions{false});
 }
 
 // The table that the file brings for this node, if any. Returns true when it was used.
@@ -83,21 +83,21 @@ Result<int> bound_of(Builder& builder, const Node& node, std::size_t position, c
   return static_cast<int>(std::clamp(kernels::round_float(real, builder.rounding()), least, most));
 }
 
-fb::OpCode reduction_of(std::string_view op) {
-  constexpr std::pair<std::string_view, fb::OpCode> kReductions[] = {
-      {"ReduceMean", fb::OpCode::reduce_mean},
-      {"ReduceSum", fb::OpCode::reduce_sum},
-      {"ReduceMax", fb::OpCode::reduce_max},
-      {"ReduceMin", fb::OpCode::reduce_min},
-      {"ReduceL1", fb::OpCode::reduce_l1},
-      {"ReduceL2", fb::OpCode::reduce_l2},
-      {"ReduceProd", fb::OpCode::reduce_prod},
-      {"ReduceLogSum", fb::OpCode::reduce_log_sum},
-      {"ReduceLogSumExp", fb::OpCode::reduce_log_sum_exp},
-      {"ReduceSumSquare", fb::OpCode::reduce_sum_square}};
+OpCode reduction_of(std::string_view op) {
+  constexpr std::pair<std::string_view, OpCode> kReductions[] = {
+      {"ReduceMean", OpCode::reduce_mean},
+      {"ReduceSum", OpCode::reduce_sum},
+      {"ReduceMax", OpCode::reduce_max},
+      {"ReduceMin", OpCode::reduce_min},
+      {"ReduceL1", OpCode::reduce_l1},
+      {"ReduceL2", OpCode::reduce_l2},
+      {"ReduceProd", OpCode::reduce_prod},
+      {"ReduceLogSum", OpCode::reduce_log_sum},
+      {"ReduceLogSumExp", OpCode::reduce_log_sum_exp},
+      {"ReduceSumSquare", OpCode::reduce_sum_square}};
   const auto* found = std::find_if(std::begin(kReductions), std::end(kReductions),
                                    [&](const auto& entry) { return entry.first == op; });
-  return found == std::end(kReductions) ? fb::OpCode::none : found->second;
+  return found == std::end(kReductions) ? OpCode::none : found->second;
 }
 
 }  // namespace
@@ -108,13 +108,13 @@ Status convert_binary(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId left, builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId right, builder.operand(node, 1));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  const fb::OpCode code = node.op == "Add"   ? fb::OpCode::add
-                          : node.op == "Sub" ? fb::OpCode::sub
-                          : node.op == "Mul" ? fb::OpCode::mul
-                          : node.op == "Div" ? fb::OpCode::div
-                          : node.op == "Pow" ? fb::OpCode::pow
-                          : node.op == "Max" ? fb::OpCode::max
-                                             : fb::OpCode::min;
+  const OpCode code = node.op == "Add"   ? OpCode::add
+                      : node.op == "Sub" ? OpCode::sub
+                      : node.op == "Mul" ? OpCode::mul
+                      : node.op == "Div" ? OpCode::div
+                      : node.op == "Pow" ? OpCode::pow
+                      : node.op == "Max" ? OpCode::max
+                                         : OpCode::min;
   return builder.emit(node, code, {left, right}, {output}, BinaryOptions{});
 }
 
@@ -133,7 +133,7 @@ Status convert_relu(Builder& builder, const Node& node) {
   if (done) return {};
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::relu, {input}, {output});
+  return builder.emit(node, OpCode::relu, {input}, {output});
 }
 
 Status convert_clip(Builder& builder, const Node& node) {
@@ -149,14 +149,14 @@ Status convert_clip(Builder& builder, const Node& node) {
                   real_bound_of(builder, node, 2, std::numeric_limits<float>::infinity()));
     if (!(options.low_value <= options.high_value))
       return Builder::fail(node) << "its bounds are the wrong way round";
-    return builder.emit(node, fb::OpCode::clip, {input}, {output}, options);
+    return builder.emit(node, OpCode::clip, {input}, {output}, options);
   }
   RUNNEL_ASSIGN(options.low, bound_of(builder, node, 1, builder.at(output), -1));
   RUNNEL_ASSIGN(options.high, bound_of(builder, node, 2, builder.at(output), 1));
   if (options.low > options.high)
     return Builder::fail(node) << "bounds " << options.low << " and " << options.high
                                << " are the wrong way round";
-  return builder.emit(node, fb::OpCode::clip, {input}, {output}, options);
+  return builder.emit(node, OpCode::clip, {input}, {output}, options);
 }
 
 Status convert_prelu(Builder& builder, const Node& node) {
@@ -180,23 +180,23 @@ Status convert_prelu(Builder& builder, const Node& node) {
       builder.at(alpha).shape[0] = count;
     }
   }
-  return builder.emit(node, fb::OpCode::prelu, {input, alpha}, {output});
+  return builder.emit(node, OpCode::prelu, {input, alpha}, {output});
 }
 
 Status convert_quantize(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   const DType from = builder.at(input).dtype, to = builder.at(output).dtype;
-  fb::OpCode code = fb::OpCode::requantize;
+  OpCode code = OpCode::requantize;
   if (from == DType::float32 && quantized(to))
-    code = fb::OpCode::quantize;
+    code = OpCode::quantize;
   else if (quantized(from) && to == DType::float32)
-    code = fb::OpCode::dequantize;
+    code = OpCode::dequantize;
   else if (from == DType::float32 && to == DType::float32)
-    code = fb::OpCode::reshape;
+    code = OpCode::reshape;
   else if (!quantized(from) || !quantized(to))
     return Builder::fail(node, Code::unsupported) << "from " << name_of(from) << " to " << name_of(to);
-  if (code == fb::OpCode::reshape) builder.at(output).shape = builder.at(input).shape;
+  if (code == OpCode::reshape) builder.at(output).shape = builder.at(input).shape;
   return builder.emit(node, code, {input}, {output});
 }
 
@@ -205,8 +205,8 @@ Status convert_softmax(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const std::int64_t given, node.integer("axis", -1));
   RUNNEL_ASSIGN(const int axis, normalize_axis(node, given, builder.at(input).shape.size()));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, node.op == "Softmax" ? fb::OpCode::softmax : fb::OpCode::log_softmax, {input},
-                      {output}, AxisOptions{axis});
+  return builder.emit(node, node.op == "Softmax" ? OpCode::softmax : OpCode::log_softmax, {input}, {output},
+                      AxisOptions{axis});
 }
 
 Status convert_reduce(Builder& builder, const Node& node) {
@@ -234,7 +234,7 @@ Status convert_reduce(Builder& builder, const Node& node) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (reduced[i]) options.axes.push_back(static_cast<std::uint8_t>(i));
   }
-  const fb::OpCode code = reduction_of(node.op);
+  const OpCode code = reduction_of(node.op);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   if (keepdims != 0) return builder.emit(node, code, {input}, {output}, options);
   const TensorId kept = builder.intermediate(output, node.name);
@@ -245,7 +245,7 @@ Status convert_reduce(Builder& builder, const Node& node) {
   }
   if (rest.empty()) rest.push_back(1);
   builder.at(output).shape = rest;
-  return builder.emit(node, fb::OpCode::reshape, {kept}, {output});
+  return builder.emit(node, OpCode::reshape, {kept}, {output});
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -11,13 +11,13 @@ Status convert_norm(Builder& builder, const Node& node) {
   NormOptions options;
   RUNNEL_ASSIGN(options.axis, normalize_axis(node, given, builder.at(input).shape.size()));
   std::vector<TensorId> inputs = {input};
-  fb::OpCode code = fb::OpCode::lp_norm;
+  OpCode code = OpCode::lp_norm;
   if (node.op == "LpNormalization") {
     RUNNEL_ASSIGN(const std::int64_t p, node.integer("p", 2));
     if (p != 1 && p != 2) return Builder::fail(node, Code::unsupported) << "p = " << p << ", expected 1 or 2";
     options.p = static_cast<int>(p);
   } else {
-    code = node.op == "LayerNormalization" ? fb::OpCode::layer_norm : fb::OpCode::rms_norm;
+    code = node.op == "LayerNormalization" ? OpCode::layer_norm : OpCode::rms_norm;
     RUNNEL_ASSIGN(options.epsilon, node.number("epsilon", 1e-5f));
     for (std::size_t position = 1; position < node.inputs.size(); ++position) {
       if (node.inputs[position].empty()) continue;
@@ -37,10 +37,10 @@ Status convert_gather(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   const Constant* known = builder.source().constant(node.inputs[1]);
   if (known == nullptr || !known->dims.empty())
-    return builder.emit(node, fb::OpCode::gather, {input, indices}, {output}, AxisOptions{axis});
+    return builder.emit(node, OpCode::gather, {input, indices}, {output}, AxisOptions{axis});
   // A single index takes the axis away.
   const TensorId kept = builder.intermediate(output, node.name);
-  RUNNEL_TRY(builder.emit(node, fb::OpCode::gather, {input, indices}, {kept}, AxisOptions{axis}));
+  RUNNEL_TRY(builder.emit(node, OpCode::gather, {input, indices}, {kept}, AxisOptions{axis}));
   std::vector<std::int32_t> shape = builder.at(kept).shape;
   shape.erase(shape.begin() + axis);
   if (shape.empty()) shape.push_back(1);
@@ -53,15 +53,14 @@ Status convert_scatter(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId updates, builder.operand(node, 2));
   RUNNEL_ASSIGN(const std::string reduction, node.text("reduction", "none"));
   ScatterOptions options;
-  const auto* const names = fb::EnumNamesScatterReduction();
-  const int count = static_cast<int>(fb::ScatterReduction::MAX) + 1;
-  const auto* const found = std::find(names, names + count, reduction);
-  if (found == names + count)
+  int found = 0;
+  while (found < kScatterReductions && name_of(static_cast<ScatterReduction>(found)) != reduction) ++found;
+  if (found == kScatterReductions)
     return Builder::fail(node, Code::unsupported)
            << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
-  options.reduction = static_cast<fb::ScatterReduction>(found - names);
+  options.reduction = static_cast<ScatterReduction>(found);
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::scatter_nd, {input, indices, updates}, {output}, options);
+  return builder.emit(node, OpCode::scatter_nd, {input, indices, updates}, {output}, options);
 }
 
 Status convert_reverse(Builder& builder, const Node& node) {
@@ -74,7 +73,7 @@ Status convert_reverse(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(options.time_axis, normalize_axis(node, time, rank));
   RUNNEL_ASSIGN(options.batch_axis, normalize_axis(node, batch, rank));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::reverse_sequence, {input, lengths}, {output}, options);
+  return builder.emit(node, OpCode::reverse_sequence, {input, lengths}, {output}, options);
 }
 
 Status convert_expand(Builder& builder, const Node& node) {
@@ -93,7 +92,7 @@ Status convert_expand(Builder& builder, const Node& node) {
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   builder.at(output).shape = std::move(shape);
-  return builder.emit(node, fb::OpCode::expand, {input}, {output});
+  return builder.emit(node, OpCode::expand, {input}, {output});
 }
 
 }  // namespace runnel::compiler::espdl_source

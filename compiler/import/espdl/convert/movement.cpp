@@ -153,7 +153,7 @@ Status convert_transpose(Builder& builder, const Node& node) {
     options.perm.push_back(static_cast<std::uint8_t>(axis));
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::transpose, {input}, {output}, options);
+  return builder.emit(node, OpCode::transpose, {input}, {output}, options);
 }
 
 Status convert_slice(Builder& builder, const Node& node) {
@@ -199,7 +199,7 @@ Status convert_slice(Builder& builder, const Node& node) {
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   builder.at(output).shape = std::move(to);
-  return builder.emit(node, fb::OpCode::slice, {input}, {output}, options);
+  return builder.emit(node, OpCode::slice, {input}, {output}, options);
 }
 
 Status convert_concat(Builder& builder, const Node& node) {
@@ -212,7 +212,7 @@ Status convert_concat(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const std::int64_t given, node.integer("axis", 0));
   RUNNEL_ASSIGN(const int axis, normalize_axis(node, given, builder.at(inputs[0]).shape.size()));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::concat, std::move(inputs), {output}, AxisOptions{axis});
+  return builder.emit(node, OpCode::concat, std::move(inputs), {output}, AxisOptions{axis});
 }
 
 Status convert_split(Builder& builder, const Node& node) {
@@ -244,7 +244,7 @@ Status convert_split(Builder& builder, const Node& node) {
     builder.at(output).shape = std::move(to);
     outputs.push_back(output);
   }
-  return builder.emit(node, fb::OpCode::split, {input}, std::move(outputs), AxisOptions{axis});
+  return builder.emit(node, OpCode::split, {input}, std::move(outputs), AxisOptions{axis});
 }
 
 Status convert_pad(Builder& builder, const Node& node) {
@@ -277,13 +277,13 @@ Status convert_pad(Builder& builder, const Node& node) {
   if (mode == "constant") {
     RUNNEL_ASSIGN(options.value, pad_value(builder, node, builder.at(output)));
   } else if (mode == "reflect")
-    options.mode = fb::PadMode::reflect;
+    options.mode = PadMode::reflect;
   else if (mode == "edge")
-    options.mode = fb::PadMode::edge;
+    options.mode = PadMode::edge;
   else
     return Builder::fail(node, Code::unsupported)
            << "mode \"" << mode << "\", expected constant, reflect or edge";
-  return builder.emit(node, fb::OpCode::pad, {input}, {output}, options);
+  return builder.emit(node, OpCode::pad, {input}, {output}, options);
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -38,7 +38,7 @@ Status fully_connected(Builder& builder, const Node& node, TensorId input, const
   RUNNEL_ASSIGN(const TensorId bias,
                 convert_bias(builder, node, weights.dtype, outputs, input_exponent, weights.exponents));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::fully_connected, {input, weight, bias}, {output}, options);
+  return builder.emit(node, OpCode::fully_connected, {input, weight, bias}, {output}, options);
 }
 
 // Several constant matrices: a plain [.., C, N] tensor.
@@ -91,7 +91,7 @@ class RightOperand {
     RUNNEL_ASSIGN(const TensorId a, blocks(first, aligned, block));
     RUNNEL_ASSIGN(const TensorId b, rows(last, left));
     const TensorId joined = builder_.intermediate(stored_, node_.name);
-    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::concat, {a, b}, {joined},
+    RUNNEL_TRY(builder_.emit(node_, OpCode::concat, {a, b}, {joined},
                              AxisOptions{static_cast<int>(batch_.size()) + 1}));
     return joined;
   }
@@ -119,7 +119,7 @@ class RightOperand {
     for (const int axis : tail)
       options.perm.push_back(static_cast<std::uint8_t>(batch_.size() + static_cast<std::size_t>(axis)));
     const TensorId to = builder_.intermediate(stored_, node_.name);
-    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::transpose, {from}, {to}, options));
+    RUNNEL_TRY(builder_.emit(node_, OpCode::transpose, {from}, {to}, options));
     return to;
   }
   // Elements [begin, begin + count) of the last axis.
@@ -131,7 +131,7 @@ class RightOperand {
     std::vector<std::int32_t> shape = batch_;
     shape.push_back(count);
     const TensorId to = builder_.intermediate(stored_, node_.name, std::move(shape));
-    RUNNEL_TRY(builder_.emit(node_, fb::OpCode::slice, {from}, {to}, options));
+    RUNNEL_TRY(builder_.emit(node_, OpCode::slice, {from}, {to}, options));
     return to;
   }
 
@@ -187,7 +187,7 @@ Status convert_matmul(Builder& builder, const Node& node) {
   FullyConnectedOptions options;
   RUNNEL_ASSIGN(options.activation, activation_of(node));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::matmul, {left, right}, {output}, options);
+  return builder.emit(node, OpCode::matmul, {left, right}, {output}, options);
 }
 
 }  // namespace runnel::compiler::espdl_source

@@ -6,7 +6,7 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-Status convert_block(Builder& builder, const Node& node, fb::OpCode code) {
+Status convert_block(Builder& builder, const Node& node, OpCode code) {
   RUNNEL_ASSIGN(const TensorId input, builder.operand(node, 0));
   RUNNEL_ASSIGN(const std::int64_t size, node.integer("blocksize", 0));
   RUNNEL_ASSIGN(const std::string mode, node.text("mode", "DCR"));
@@ -14,7 +14,7 @@ Status convert_block(Builder& builder, const Node& node, fb::OpCode code) {
   if (size < 1 || size > 4096) return Builder::fail(node) << "blocksize " << size << ", expected 1 to 4096";
   if (mode != "DCR" && mode != "CRD")
     return Builder::fail(node, Code::unsupported) << "mode \"" << mode << "\", expected DCR or CRD";
-  if (code == fb::OpCode::space_to_depth && x.size() == 4 && (x[1] % size != 0 || x[2] % size != 0)) {
+  if (code == OpCode::space_to_depth && x.size() == 4 && (x[1] % size != 0 || x[2] % size != 0)) {
     return Builder::fail(node) << "blocksize " << size << " for " << x[1] << " x " << x[2];
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
@@ -36,20 +36,20 @@ Result<ResizeOptions> resize_options(const Node& node) {
            << (antialias != 0 ? ", antialias" : "")
            << "; expected nearest (asymmetric, floor) or linear (asymmetric, half_pixel, align_corners)";
   }
-  options.mode = linear ? fb::ResizeMode::linear : fb::ResizeMode::nearest;
-  options.coordinates = coordinates == "asymmetric"   ? fb::ResizeCoordinates::asymmetric
-                        : coordinates == "half_pixel" ? fb::ResizeCoordinates::half_pixel
-                                                      : fb::ResizeCoordinates::align_corners;
+  options.mode = linear ? ResizeMode::linear : ResizeMode::nearest;
+  options.coordinates = coordinates == "asymmetric"   ? ResizeCoordinates::asymmetric
+                        : coordinates == "half_pixel" ? ResizeCoordinates::half_pixel
+                                                      : ResizeCoordinates::align_corners;
   return options;
 }
 
 }  // namespace
 
 Status convert_depth_to_space(Builder& builder, const Node& node) {
-  return convert_block(builder, node, fb::OpCode::depth_to_space);
+  return convert_block(builder, node, OpCode::depth_to_space);
 }
 Status convert_space_to_depth(Builder& builder, const Node& node) {
-  return convert_block(builder, node, fb::OpCode::space_to_depth);
+  return convert_block(builder, node, OpCode::space_to_depth);
 }
 
 // What is left of a transposed convolution; with the convolution behind it becomes one again
@@ -85,7 +85,7 @@ Status convert_insert_zeros(Builder& builder, const Node& node) {
     options.after_height = static_cast<int>(extra[0]);
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::insert_zeros, {input}, {output}, options);
+  return builder.emit(node, OpCode::insert_zeros, {input}, {output}, options);
 }
 
 Status convert_resize(Builder& builder, const Node& node) {
@@ -120,7 +120,7 @@ Status convert_resize(Builder& builder, const Node& node) {
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   builder.at(output).shape = std::move(shape);
-  return builder.emit(node, fb::OpCode::resize, {input}, {output}, options);
+  return builder.emit(node, OpCode::resize, {input}, {output}, options);
 }
 
 }  // namespace runnel::compiler::espdl_source

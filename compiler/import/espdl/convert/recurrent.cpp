@@ -45,9 +45,9 @@ Status convert_recurrent(Builder& builder, const Node& node) {
   RecurrentOptions options;
   RUNNEL_ASSIGN(const std::string direction, node.text("direction", "forward"));
   if (direction == "reverse")
-    options.direction = fb::Direction::reverse;
+    options.direction = Direction::reverse;
   else if (direction == "bidirectional")
-    options.direction = fb::Direction::bidirectional;
+    options.direction = Direction::bidirectional;
   else if (direction != "forward")
     return Builder::fail(node) << "direction \"" << direction
                                << "\", expected forward, reverse or bidirectional";
@@ -84,7 +84,7 @@ Status convert_recurrent(Builder& builder, const Node& node) {
   }
   if ((options.outputs & 3) == 0)
     return Builder::fail(node, Code::unsupported) << "nothing reads its frames or its last state";
-  return builder.emit(node, lstm ? fb::OpCode::lstm : fb::OpCode::gru, std::move(inputs), std::move(outputs),
+  return builder.emit(node, lstm ? OpCode::lstm : OpCode::gru, std::move(inputs), std::move(outputs),
                       options);
 }
 

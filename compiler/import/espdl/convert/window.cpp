@@ -87,10 +87,10 @@ Status absorb_cache(const Node& node, const Cache& cache, std::size_t axes, std:
 
 }  // namespace
 
-Result<fb::Activation> activation_of(const Node& node) {
+Result<Activation> activation_of(const Node& node) {
   RUNNEL_ASSIGN(const std::string name, node.text("activation", "Linear"));
-  if (name == "Linear" || name.empty()) return fb::Activation::none;
-  if (name == "Relu") return fb::Activation::relu;
+  if (name == "Linear" || name.empty()) return Activation::none;
+  if (name == "Relu") return Activation::relu;
   return Builder::fail(node, Code::unsupported) << "activation \"" << name << "\", expected Linear or Relu";
 }
 
@@ -194,7 +194,7 @@ Status convert_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId bias,
                 convert_bias(builder, node, weights->dtype, outputs, input_exponent, weights->exponents));
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, fb::OpCode::conv, {input, weight, bias}, {output}, options);
+  return builder.emit(node, OpCode::conv, {input, weight, bias}, {output}, options);
 }
 
 Status convert_pool(Builder& builder, const Node& node) {
@@ -233,14 +233,13 @@ Status convert_pool(Builder& builder, const Node& node) {
         pad.after.assign(rank, 0);
         pad.before[static_cast<std::size_t>(cache->axis)] = static_cast<std::int32_t>(cache->frames);
         const TensorId padded = builder.intermediate(input, node.name);
-        RUNNEL_TRY(builder.emit(node, fb::OpCode::pad, {input}, {padded}, pad));
+        RUNNEL_TRY(builder.emit(node, OpCode::pad, {input}, {padded}, pad));
         input = padded;
       }
     }
   }
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-  return builder.emit(node, largest ? fb::OpCode::max_pool : fb::OpCode::average_pool, {input}, {output},
-                      options);
+  return builder.emit(node, largest ? OpCode::max_pool : OpCode::average_pool, {input}, {output}, options);
 }
 
 Status convert_cache(Builder& builder, const Node& node) {
@@ -260,7 +259,7 @@ Status convert_cache(Builder& builder, const Node& node) {
   }
   if (builder.cache_form() == CacheForm::explicit_operators) {
     RUNNEL_ASSIGN(const TensorId output, builder.output(node));
-    return builder.emit(node, fb::OpCode::streaming_cache, {input}, {output},
+    return builder.emit(node, OpCode::streaming_cache, {input}, {output},
                         StreamingCacheOptions{static_cast<int>(window - 1), axis});
   }
   builder.add_cache(node.outputs[0], {node.name, node.inputs[0], window - 1, axis});

@@ -9,8 +9,6 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
-
 const std::map<std::string, OpCode, std::less<>>& binary_codes() {
   static const std::map<std::string, OpCode, std::less<>> table = {
       {"Add", OpCode::add},

@@ -28,7 +28,7 @@ Result<Value> boxed(Builder& builder, const Node& node, const Value& x, const Sl
     options.step.push_back(static_cast<std::int32_t>(box.step[static_cast<std::size_t>(axis)]));
   }
   RUNNEL_ASSIGN(const auto shape, shape_of(node, box.count, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::slice, {id}, options, shape));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::slice, {id}, options, shape));
   return builder.computed(y, perm);
 }
 
@@ -64,7 +64,7 @@ Result<Value> joined(Builder& builder, const Node& node, const std::vector<Value
   if (parts.size() == 1) return parts[0];
   RUNNEL_ASSIGN(const Aligned all, aligned(builder, node, parts));
   const int stored = inverse(all.perm)[static_cast<std::size_t>(axis)];
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::concat, all.ids, AxisOptions{stored}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::concat, all.ids, AxisOptions{stored}));
   return builder.computed(y, all.perm);
 }
 
@@ -84,7 +84,7 @@ Status convert_reshape(Builder& builder, const Node& node) {
   } else {
     RUNNEL_ASSIGN(const TensorId id, builder.plain(node, x));
     RUNNEL_ASSIGN(const auto shape, shape_of(node, dims, identity_perm(dims.size())));
-    RUNNEL_ASSIGN(const TensorId shaped, builder.emit(node, fb::OpCode::reshape, {id}, {}, shape));
+    RUNNEL_ASSIGN(const TensorId shaped, builder.emit(node, OpCode::reshape, {id}, {}, shape));
     y = builder.computed(shaped, identity_perm(dims.size()));
   }
   builder.result(node, std::move(y));
@@ -160,7 +160,7 @@ Status convert_split(Builder& builder, const Node& node) {
   const std::vector<DType> types(sizes.size(), DType::none);
   RUNNEL_ASSIGN(
       const auto parts,
-      builder.emit_all(node, fb::OpCode::split, {id},
+      builder.emit_all(node, OpCode::split, {id},
                        AxisOptions{inverse(x.perm)[static_cast<std::size_t>(axis)]}, shapes, types));
   for (std::size_t i = 0; i < parts.size(); ++i) builder.result(node, parts[i], x.perm, i);
   return {};
@@ -185,7 +185,7 @@ Status convert_gather(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(const TensorId from, builder.plain(node, x));
     RUNNEL_ASSIGN(const TensorId which, builder.plain(node, indices));
     RUNNEL_ASSIGN(const TensorId picked,
-                  builder.emit(node, fb::OpCode::gather, {from, which}, AxisOptions{axis}));
+                  builder.emit(node, OpCode::gather, {from, which}, AxisOptions{axis}));
     y = builder.computed(picked, identity_perm(builder.at(picked).shape.size()));
   }
   builder.result(node, std::move(y));
@@ -202,16 +202,16 @@ Status convert_scatter(Builder& builder, const Node& node) {
   ScatterOptions options;
   const std::string reduction = node.text("reduction", "none");
   if (reduction == "add")
-    options.reduction = fb::ScatterReduction::add;
+    options.reduction = ScatterReduction::add;
   else if (reduction == "mul")
-    options.reduction = fb::ScatterReduction::mul;
+    options.reduction = ScatterReduction::mul;
   else if (reduction == "max")
-    options.reduction = fb::ScatterReduction::max;
+    options.reduction = ScatterReduction::max;
   else if (reduction == "min")
-    options.reduction = fb::ScatterReduction::min;
+    options.reduction = ScatterReduction::min;
   else if (reduction != "none")
     return node.fail() << "reduction \"" << reduction << "\", expected none, add, mul, max or min";
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::scatter_nd, inputs, options));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::scatter_nd, inputs, options));
   builder.result(node, y, identity_perm(builder.at(y).shape.size()));
   return {};
 }
@@ -226,7 +226,7 @@ Status convert_expand(Builder& builder, const Node& node) {
     const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
     RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
     RUNNEL_ASSIGN(const auto shape, shape_of(node, *dims, perm));
-    RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::expand, {id}, {}, shape));
+    RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::expand, {id}, {}, shape));
     x = builder.computed(y, perm);
   }
   builder.result(node, std::move(x));

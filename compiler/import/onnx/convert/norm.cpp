@@ -6,8 +6,6 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
-
 // [N, .., L] with mean 0 and deviation 1 along the last axis.
 Result<Value> standardized(Builder& builder, const Node& node, const Value& x) {
   RUNNEL_ASSIGN(const TensorId id, builder.plain(node, x));

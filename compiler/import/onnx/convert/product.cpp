@@ -21,8 +21,8 @@ Result<Value> dense(Builder& builder, const Node& node, const Value& x, const Co
   const TensorId added =
       bias == nullptr ? kAbsent
                       : builder.add_constant({bias->dtype, {bias->count()}, bias->data}, node.name + ".bias");
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::fully_connected, {input, matrix, added},
-                                               FullyConnectedOptions{}));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, OpCode::fully_connected, {input, matrix, added}, FullyConnectedOptions{}));
   return builder.computed(y, perm);
 }
 
@@ -47,7 +47,7 @@ Status convert_matmul(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId left, builder.plain(node, a));
   RUNNEL_ASSIGN(const TensorId right, builder.plain(node, b));
   RUNNEL_ASSIGN(const TensorId product,
-                builder.emit(node, fb::OpCode::matmul, {left, right}, FullyConnectedOptions{}));
+                builder.emit(node, OpCode::matmul, {left, right}, FullyConnectedOptions{}));
   Value y = builder.computed(product, identity_perm(builder.at(product).shape.size()));
   Dims dims = y.dims;
   if (column) dims.pop_back();
@@ -86,18 +86,18 @@ Status convert_gemm(Builder& builder, const Node& node) {
     RUNNEL_ASSIGN(const TensorId left_id, builder.plain(node, a));
     RUNNEL_ASSIGN(const TensorId right_id, builder.plain(node, right));
     RUNNEL_ASSIGN(const TensorId product,
-                  builder.emit(node, fb::OpCode::matmul, {left_id, right_id}, FullyConnectedOptions{}));
+                  builder.emit(node, OpCode::matmul, {left_id, right_id}, FullyConnectedOptions{}));
     y = builder.computed(product, identity_perm(2));
     if (alpha != 1) {
-      RUNNEL_ASSIGN(y, binary(builder, node, fb::OpCode::mul, y, scalar(alpha)));
+      RUNNEL_ASSIGN(y, binary(builder, node, OpCode::mul, y, scalar(alpha)));
     }
   }
   if (node.has_input(2)) {
     RUNNEL_ASSIGN(Value c, builder.value(node, 2));
     if (beta != 1) {
-      RUNNEL_ASSIGN(c, binary(builder, node, fb::OpCode::mul, c, scalar(beta)));
+      RUNNEL_ASSIGN(c, binary(builder, node, OpCode::mul, c, scalar(beta)));
     }
-    RUNNEL_ASSIGN(y, binary(builder, node, fb::OpCode::add, y, c));
+    RUNNEL_ASSIGN(y, binary(builder, node, OpCode::add, y, c));
   }
   builder.result(node, std::move(y));
   return {};
@@ -124,10 +124,10 @@ Status convert_batch_norm(Builder& builder, const Node& node) {
   }
   Dims dims(x.rank() - 1, 1);
   dims[0] = x.dims[1];
-  RUNNEL_ASSIGN(Value y, binary(builder, node, fb::OpCode::mul, x,
+  RUNNEL_ASSIGN(Value y, binary(builder, node, OpCode::mul, x,
                                 constant_value(make_reals(DType::float32, dims, factor))));
-  RUNNEL_ASSIGN(y, binary(builder, node, fb::OpCode::add, y,
-                          constant_value(make_reals(DType::float32, dims, summand))));
+  RUNNEL_ASSIGN(
+      y, binary(builder, node, OpCode::add, y, constant_value(make_reals(DType::float32, dims, summand))));
   builder.result(node, std::move(y));
   return {};
 }

@@ -13,8 +13,6 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
-
 struct Numbers {
   DType dtype = DType::none;
   float scale = 1;

@@ -7,14 +7,12 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
-
 constexpr std::int64_t kMostSteps = 64;  // that are written out
 
 struct Recurrence {
   bool lstm = false, reset_last = true;
   std::int64_t directions = 1, hidden = 0, gates = 3;
-  fb::Direction direction = fb::Direction::forward;
+  Direction direction = Direction::forward;
   Value x, h, c;  // x [T, B, I]; h and c [D, B, H]; without constant and tensor: absent, zero
   ConstantPtr weights, hidden_weights, bias;
 
@@ -63,12 +61,12 @@ Result<Recurrence> read(Builder& builder, const Node& node) {
   r.reset_last = r.lstm || node.integer("linear_before_reset", 0) != 0;
   const std::string direction = node.text("direction", "forward");
   if (direction == "reverse")
-    r.direction = fb::Direction::reverse;
+    r.direction = Direction::reverse;
   else if (direction == "bidirectional")
-    r.direction = fb::Direction::bidirectional;
+    r.direction = Direction::bidirectional;
   else if (direction != "forward")
     return node.fail() << "direction \"" << direction << "\", expected forward, reverse or bidirectional";
-  r.directions = r.direction == fb::Direction::bidirectional ? 2 : 1;
+  r.directions = r.direction == Direction::bidirectional ? 2 : 1;
   RUNNEL_ASSIGN(r.x, builder.value(node, 0));
   if (r.x.rank() != 3)
     return node.fail() << "an input of " << text_of(r.x.dims) << ", expected [time, batch, features]";
@@ -243,7 +241,7 @@ Status write_out(Builder& builder, const Node& node, const Recurrence& r) {
     Written written(builder, node, r, d);
     RUNNEL_ASSIGN(Value h, initial(builder, node, r, r.h, d));
     RUNNEL_ASSIGN(Value c, initial(builder, node, r, r.c, d));
-    const bool backwards = d == 1 || r.direction == fb::Direction::reverse;
+    const bool backwards = d == 1 || r.direction == Direction::reverse;
     for (std::int64_t i = 0; i < steps; ++i) {
       const std::int64_t t = backwards ? steps - 1 - i : i;
       RUNNEL_ASSIGN(const Value frame, part_of(builder, node, r.x, 0, t, 1));

@@ -7,8 +7,6 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
-
 const std::map<std::string, OpCode, std::less<>>& reduction_codes() {
   static const std::map<std::string, OpCode, std::less<>> table = {
       {"ReduceMean", OpCode::reduce_mean},

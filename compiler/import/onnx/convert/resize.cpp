@@ -8,7 +8,6 @@
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using fb::OpCode;
 constexpr double kMostAlongAxis = 1 << 20;
 
 // The sizes that Resize and Upsample ask for: scales or sizes, for all axes or those of `axes`.
@@ -145,12 +144,12 @@ Status convert_resize(Builder& builder, const Node& node) {
       return node.fail(Code::unsupported) << "from " << text_of(x.dims) << " to " << text_of(dims)
                                           << ", expected one or two axes behind batch and channels";
     ResizeOptions options;
-    options.mode = fb::ResizeMode::linear;
+    options.mode = ResizeMode::linear;
     const bool single = std::any_of(dims.begin() + 2, dims.end(), [](std::int64_t dim) { return dim == 1; });
     if (coordinates == "half_pixel" || (coordinates == "pytorch_half_pixel" && !single))
-      options.coordinates = fb::ResizeCoordinates::half_pixel;
+      options.coordinates = ResizeCoordinates::half_pixel;
     else if (coordinates == "align_corners")
-      options.coordinates = fb::ResizeCoordinates::align_corners;
+      options.coordinates = ResizeCoordinates::align_corners;
     else if (coordinates != "asymmetric")
       return node.fail(Code::unsupported)
              << "coordinates \"" << coordinates << "\", expected asymmetric, half_pixel or align_corners";

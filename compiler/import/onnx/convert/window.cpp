@@ -147,7 +147,7 @@ Status convert_conv(Builder& builder, const Node& node) {
   // computed first.
   Padding padding;
   if (!x.padding.empty()) padding = x.padding[0];
-  bool ours = padding.mode == fb::PadMode::zero && padding.value == 0 && x.constant == nullptr;
+  bool ours = padding.mode == PadMode::zero && padding.value == 0 && x.constant == nullptr;
   for (std::size_t i = 0; i < padding.before.size(); ++i) {
     ours = ours && (i >= 2 || (padding.before[i] == 0 && padding.after[i] == 0));
   }
@@ -178,7 +178,7 @@ Status convert_conv(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.stored(node, x, perm));
   const TensorId kernel = add_kernel(builder, node, *weights);
   RUNNEL_ASSIGN(const TensorId bias, bias_of(builder, node, outputs));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::conv, {input, kernel, bias}, options));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::conv, {input, kernel, bias}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -219,7 +219,7 @@ Status convert_transposed_conv(Builder& builder, const Node& node) {
     InsertZerosOptions zeros;
     zeros.stride_width = static_cast<int>(window.stride[axes - 1]);
     if (axes == 2) zeros.stride_height = static_cast<int>(window.stride[0]);
-    RUNNEL_ASSIGN(input, builder.emit(node, fb::OpCode::insert_zeros, {input}, zeros));
+    RUNNEL_ASSIGN(input, builder.emit(node, OpCode::insert_zeros, {input}, zeros));
   }
   window.stride.assign(axes, 1);
   ConvOptions options;
@@ -227,7 +227,7 @@ Status convert_transposed_conv(Builder& builder, const Node& node) {
   set_window(window, options);
   const TensorId kernel = add_kernel(builder, node, turned_round(*weights, groups));
   RUNNEL_ASSIGN(const TensorId bias, bias_of(builder, node, weights->dims[1] * groups));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, fb::OpCode::conv, {input, kernel, bias}, options));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::conv, {input, kernel, bias}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -262,9 +262,9 @@ Status convert_pool(Builder& builder, const Node& node) {
   if (axes == 2) options.kernel_height = static_cast<int>(kernel[0]);
   const Perm perm = channels_last_perm(x.rank());
   RUNNEL_ASSIGN(const TensorId input, builder.stored(node, x, perm));
-  RUNNEL_ASSIGN(const TensorId y,
-                builder.emit(node, node.op == "MaxPool" ? fb::OpCode::max_pool : fb::OpCode::average_pool,
-                             {input}, options));
+  RUNNEL_ASSIGN(
+      const TensorId y,
+      builder.emit(node, node.op == "MaxPool" ? OpCode::max_pool : OpCode::average_pool, {input}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -276,10 +276,9 @@ Status convert_global_pool(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId input, builder.stored(node, x, perm));
   ReduceOptions options;
   for (std::size_t i = 1; i + 1 < x.rank(); ++i) options.axes.push_back(static_cast<std::uint8_t>(i));
-  RUNNEL_ASSIGN(
-      const TensorId y,
-      builder.emit(node, node.op == "GlobalMaxPool" ? fb::OpCode::reduce_max : fb::OpCode::reduce_mean,
-                   {input}, options));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, node.op == "GlobalMaxPool" ? OpCode::reduce_max : OpCode::reduce_mean,
+                             {input}, options));
   builder.result(node, y, perm);
   return {};
 }
@@ -297,9 +296,9 @@ Status convert_pad(Builder& builder, const Node& node) {
   Padding padding{std::vector<std::int64_t>(x.rank(), 0), std::vector<std::int64_t>(x.rank(), 0)};
   const std::string mode = node.text("mode", "constant");
   if (mode == "reflect")
-    padding.mode = fb::PadMode::reflect;
+    padding.mode = PadMode::reflect;
   else if (mode == "edge")
-    padding.mode = fb::PadMode::edge;
+    padding.mode = PadMode::edge;
   else if (mode != "constant")
     return node.fail(Code::unsupported) << "mode \"" << mode << "\", expected constant, reflect or edge";
   if (value != nullptr && value->count() != 1)

@@ -11,7 +11,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
 using kernels::Rounding;
 
 bool is_quantized(const Tensor& tensor) {

@@ -6,8 +6,6 @@
 
 namespace runnel::compiler {
 
-using fb::OpCode;
-
 Uses::Uses(const Graph& graph) : maker(graph.tensors.size(), -1), readers(graph.tensors.size(), 0) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     for (const TensorId id : graph.nodes[i].inputs) {

@@ -10,8 +10,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
-
 std::vector<float> floats_of(const Tensor& tensor) {
   std::vector<float> values(tensor.data->size() / sizeof(float));
   std::memcpy(values.data(), tensor.data->data(), values.size() * sizeof(float));

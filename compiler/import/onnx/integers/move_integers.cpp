@@ -10,8 +10,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
-
 class Movement {
  public:
   explicit Movement(Graph& graph) : graph_(graph) {}

@@ -9,7 +9,6 @@
 namespace runnel::compiler {
 namespace {
 
-using fb::OpCode;
 constexpr std::size_t kMostNodes = 32;
 
 const Tensor& tensor_of(const Graph& graph, TensorId id) {

@@ -49,8 +49,8 @@ struct Positions {
   std::size_t in_offset, out_offset, multipliers, shifts, low, high;
 };
 // Everything behind the weights: appends the operands, emits the node, limits its output.
-Result<TensorId> emit_layer(Builder& builder, const Call& call, fb::OpCode code, const Operand& x,
-                            TensorId input, const Constant& weights, Options options, const Positions& at) {
+Result<TensorId> emit_layer(Builder& builder, const Call& call, OpCode code, const Operand& x, TensorId input,
+                            const Constant& weights, Options options, const Positions& at) {
   RUNNEL_TRY(expect_bytes(call, x));
   if (weights.dtype != DType::int8)
     return call.fail(Code::unsupported) << "weights of " << name_of(weights.dtype) << ", expected int8";
@@ -87,7 +87,7 @@ Result<TensorId> emit_layer(Builder& builder, const Call& call, fb::OpCode code,
     ClipOptions clip;
     clip.low = static_cast<int>(low);
     clip.high = static_cast<int>(high);
-    RUNNEL_ASSIGN(y, builder.emit(call, fb::OpCode::clip, {y}, clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, clip, {}, 3));
   }
   return y;
 }
@@ -100,8 +100,7 @@ Status emit_conv(Builder& builder, const Call& call, const Operand& x, const Con
   options.groups = groups;
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(const TensorId y,
-                emit_layer(builder, call, fb::OpCode::conv, x, input, weights, options, at));
+  RUNNEL_ASSIGN(const TensorId y, emit_layer(builder, call, OpCode::conv, x, input, weights, options, at));
   return builder.result(call, builder.computed(y, perm));
 }
 
@@ -144,14 +143,14 @@ Status convert_quantized_linear(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const ConstantPtr weights, read_weights(builder, call, x, 2));
   RUNNEL_TRY(builder.integer(call, 5, 0, 0).status());
   RUNNEL_ASSIGN(const TensorId input, builder.plain(call, x));
-  RUNNEL_ASSIGN(const TensorId y, emit_layer(builder, call, fb::OpCode::fully_connected, x, input, *weights,
+  RUNNEL_ASSIGN(const TensorId y, emit_layer(builder, call, OpCode::fully_connected, x, input, *weights,
                                              FullyConnectedOptions{}, {4, 6, 7, 8, 10, 9}));
   return builder.result(call, builder.computed(y, identity_perm(x.dims.size())));
 }
 
 namespace {
 
-Status emit_pool(Builder& builder, const Call& call, fb::OpCode code, bool dilated, std::size_t ceiling,
+Status emit_pool(Builder& builder, const Call& call, OpCode code, bool dilated, std::size_t ceiling,
                  std::optional<ClipOptions> clip) {
   RUNNEL_ASSIGN(const Operand x, builder.operand(call, 0));
   RUNNEL_TRY(expect_bytes(call, x));
@@ -165,7 +164,7 @@ Status emit_pool(Builder& builder, const Call& call, fb::OpCode code, bool dilat
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
   RUNNEL_ASSIGN(TensorId y, builder.emit(call, code, {input}, options, {}, 3));
   if (clip) {
-    RUNNEL_ASSIGN(y, builder.emit(call, fb::OpCode::clip, {y}, *clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, 3));
   }
   return builder.result(call, builder.computed(y, perm));
 }
@@ -174,7 +173,7 @@ Status emit_pool(Builder& builder, const Call& call, fb::OpCode code, bool dilat
 
 // Input and output have one scale, so that the kernel does not use zero point, multiplier and shift.
 Status convert_quantized_average_pool(Builder& builder, const Call& call) {
-  return emit_pool(builder, call, fb::OpCode::average_pool, false, 4, std::nullopt);
+  return emit_pool(builder, call, OpCode::average_pool, false, 4, std::nullopt);
 }
 
 Status convert_quantized_max_pool(Builder& builder, const Call& call) {
@@ -191,7 +190,7 @@ Status convert_quantized_max_pool(Builder& builder, const Call& call) {
     clip->low = static_cast<int>(low);
     clip->high = static_cast<int>(high);
   }
-  return emit_pool(builder, call, fb::OpCode::max_pool, true, 5, clip);
+  return emit_pool(builder, call, OpCode::max_pool, true, 5, clip);
 }
 
 // Which axis its numbers belong to is not certain, so that only those of no effect are taken.

@@ -119,8 +119,7 @@ Status convert_delegate(Builder& builder, const Call& call, const Delegate& dele
     if (const Scale* scale = builder.scale_of(call.args[i])) wanted.scale = *scale;
     made.push_back(std::move(wanted));
   }
-  RUNNEL_ASSIGN(const auto outputs,
-                builder.emit_all(call, fb::OpCode::delegate, inputs, segment.options, made));
+  RUNNEL_ASSIGN(const auto outputs, builder.emit_all(call, OpCode::delegate, inputs, segment.options, made));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::size_t position = segment.inputs + i;
     RUNNEL_ASSIGN(const Tensor* const tensor, builder.tensor(call, position));

@@ -20,29 +20,27 @@ Result<Operand> widened(Builder& builder, const Call& call, const Operand& x, st
   return builder.reshaped(call, x, dims);
 }
 
-fb::OpCode code_of(const Call& call) {
-  constexpr std::pair<std::string_view, fb::OpCode> kCodes[] = {
-      {"aten::add.out", fb::OpCode::add},          {"aten::sub.out", fb::OpCode::sub},
-      {"aten::mul.out", fb::OpCode::mul},          {"aten::div.out", fb::OpCode::div},
-      {"aten::maximum.out", fb::OpCode::max},      {"aten::minimum.out", fb::OpCode::min},
-      {"aten::relu.out", fb::OpCode::relu},        {"aten::sigmoid.out", fb::OpCode::sigmoid},
-      {"aten::tanh.out", fb::OpCode::tanh},        {"aten::exp.out", fb::OpCode::exp},
-      {"aten::log.out", fb::OpCode::log},          {"aten::sqrt.out", fb::OpCode::sqrt},
-      {"aten::abs.out", fb::OpCode::abs},          {"aten::neg.out", fb::OpCode::neg},
-      {"aten::_softmax.out", fb::OpCode::softmax}, {"aten::_log_softmax.out", fb::OpCode::log_softmax}};
+OpCode code_of(const Call& call) {
+  constexpr std::pair<std::string_view, OpCode> kCodes[] = {
+      {"aten::add.out", OpCode::add},          {"aten::sub.out", OpCode::sub},
+      {"aten::mul.out", OpCode::mul},          {"aten::div.out", OpCode::div},
+      {"aten::maximum.out", OpCode::max},      {"aten::minimum.out", OpCode::min},
+      {"aten::relu.out", OpCode::relu},        {"aten::sigmoid.out", OpCode::sigmoid},
+      {"aten::tanh.out", OpCode::tanh},        {"aten::exp.out", OpCode::exp},
+      {"aten::log.out", OpCode::log},          {"aten::sqrt.out", OpCode::sqrt},
+      {"aten::abs.out", OpCode::abs},          {"aten::neg.out", OpCode::neg},
+      {"aten::_softmax.out", OpCode::softmax}, {"aten::_log_softmax.out", OpCode::log_softmax}};
   const auto* const found =
-      std::ranges::find(kCodes, std::string_view(call.name), &std::pair<std::string_view, fb::OpCode>::first);
-  return found == std::end(kCodes) ? fb::OpCode::none : found->second;
+      std::ranges::find(kCodes, std::string_view(call.name), &std::pair<std::string_view, OpCode>::first);
+  return found == std::end(kCodes) ? OpCode::none : found->second;
 }
 
 }  // namespace
 
 Operand scalar(float value) { return constant_operand(floats({1}, std::span(&value, 1))); }
 
-Result<Operand> binary(Builder& builder, const Call& call, fb::OpCode code, const Operand& a,
-                       const Operand& b) {
-  if (a.dtype != b.dtype ||
-      (a.dtype != DType::float32 && (a.dtype != DType::int32 || code == fb::OpCode::div))) {
+Result<Operand> binary(Builder& builder, const Call& call, OpCode code, const Operand& a, const Operand& b) {
+  if (a.dtype != b.dtype || (a.dtype != DType::float32 && (a.dtype != DType::int32 || code == OpCode::div))) {
     return call.fail(Code::unsupported) << "of " << name_of(a.dtype) << " and " << name_of(b.dtype)
                                         << ", expected float32 or int32 on both sides";
   }
@@ -65,7 +63,7 @@ Status convert_binary(Builder& builder, const Call& call) {
     RUNNEL_ASSIGN(const double alpha, builder.number(call, 2));
     if (alpha != 1) {
       RUNNEL_TRY(expect_float(call, b));
-      RUNNEL_ASSIGN(b, binary(builder, call, fb::OpCode::mul, b, scalar(static_cast<float>(alpha))));
+      RUNNEL_ASSIGN(b, binary(builder, call, OpCode::mul, b, scalar(static_cast<float>(alpha))));
     }
   }
   RUNNEL_ASSIGN(const Operand y, binary(builder, call, code_of(call), a, b));
@@ -99,7 +97,7 @@ Status convert_clip(Builder& builder, const Call& call) {
   options.low_value = std::min(options.low_value, options.high_value);
   const Perm perm = x.constant == nullptr ? x.perm : identity_perm(x.dims.size());
   RUNNEL_ASSIGN(const TensorId id, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::clip, {id}, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::clip, {id}, options, {}));
   return builder.result(call, builder.computed(y, perm));
 }
 
@@ -137,7 +135,7 @@ Status convert_mean(Builder& builder, const Call& call) {
     if (gone[static_cast<std::size_t>(perm[i])]) options.axes.push_back(static_cast<std::uint8_t>(i));
   }
   RUNNEL_ASSIGN(const TensorId id, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::reduce_mean, {id}, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::reduce_mean, {id}, options, {}));
   Operand mean = builder.computed(y, perm);
   if (keep) return builder.result(call, mean);
   Dims kept;
@@ -188,12 +186,12 @@ Status convert_product(Builder& builder, const Call& call) {
   }
   const bool dense = b.constant != nullptr && rank == 2;
   RUNNEL_ASSIGN(const TensorId product,
-                builder.emit(call, dense ? fb::OpCode::fully_connected : fb::OpCode::matmul, inputs,
+                builder.emit(call, dense ? OpCode::fully_connected : OpCode::matmul, inputs,
                              dense ? Options(FullyConnectedOptions{}) : Options(), {}));
   Operand y = builder.computed(product, perm);
   if (!added) {
     RUNNEL_ASSIGN(const Operand summand, builder.operand(call, 0));
-    RUNNEL_ASSIGN(y, binary(builder, call, fb::OpCode::add, y, summand));
+    RUNNEL_ASSIGN(y, binary(builder, call, OpCode::add, y, summand));
   }
   return builder.result(call, y);
 }

@@ -23,7 +23,7 @@ Result<Operand> part_of(Builder& builder, const Call& call, const Operand& x, in
   options.step[along] = static_cast<std::int32_t>(step);
   shape[along] = static_cast<std::int32_t>(count);
   RUNNEL_ASSIGN(const TensorId y,
-                builder.emit(call, fb::OpCode::slice, {id}, options, {shape, DType::none, std::nullopt}));
+                builder.emit(call, OpCode::slice, {id}, options, {shape, DType::none, std::nullopt}));
   return builder.computed(y, perm);
 }
 
@@ -214,7 +214,7 @@ Status convert_cat(Builder& builder, const Call& call) {
     inputs.push_back(id);
   }
   const AxisOptions options{inverse(perm)[static_cast<std::size_t>(axis)]};
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::concat, inputs, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::concat, inputs, options, {}));
   return builder.result(call, builder.computed(y, perm));
 }
 
@@ -236,7 +236,7 @@ Status convert_split(Builder& builder, const Call& call) {
     shape[static_cast<std::size_t>(along)] = static_cast<std::int32_t>(size);
     made.push_back({shape, DType::none, std::nullopt});
   }
-  RUNNEL_ASSIGN(const auto parts, builder.emit_all(call, fb::OpCode::split, {id}, AxisOptions{along}, made));
+  RUNNEL_ASSIGN(const auto parts, builder.emit_all(call, OpCode::split, {id}, AxisOptions{along}, made));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (outputs[i] < 0) return call.fail() << "output " << i << " is none";
     RUNNEL_TRY(builder.write(call, outputs[i], builder.computed(parts[i], perm)));

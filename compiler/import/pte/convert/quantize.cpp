@@ -116,10 +116,10 @@ Result<Operand> quantized(Builder& builder, const Call& call, const Operand& x, 
   const Perm perm = x.constant == nullptr ? x.perm : identity_perm(x.dims.size());
   RUNNEL_ASSIGN(const TensorId id, builder.stored(call, x, perm));
   RUNNEL_ASSIGN(const auto clip, read_limits(builder, call, limits, dtype));
-  RUNNEL_ASSIGN(TensorId y, builder.emit(call, fb::OpCode::quantize, {id}, {}, {{}, dtype, scale}, 3,
+  RUNNEL_ASSIGN(TensorId y, builder.emit(call, OpCode::quantize, {id}, {}, {{}, dtype, scale}, 3,
                                          kernels::Rounding::half_even));
   if (clip) {
-    RUNNEL_ASSIGN(y, builder.emit(call, fb::OpCode::clip, {y}, *clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, 3));
   }
   return builder.computed(y, perm);
 }
@@ -151,8 +151,8 @@ Status convert_dequantize(Builder& builder, const Call& call) {
   if (tensor.zero_points != std::vector<std::int32_t>{scale.zero_point})
     return call.fail(Code::unsupported)
            << "zero point " << scale.zero_point << " of a tensor that was made with another one";
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::dequantize, {x.id}, {},
-                                               {{}, DType::float32, std::nullopt}, 3));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(call, OpCode::dequantize, {x.id}, {}, {{}, DType::float32, std::nullopt}, 3));
   Operand real = builder.computed(y, x.perm);
   if (tensor.scales[0] != scale.scale) {
     // Nobody has told the scale of these integers so far.
@@ -160,7 +160,7 @@ Status convert_dequantize(Builder& builder, const Call& call) {
       return call.fail(Code::unsupported)
              << "a scale of " << shortest_text(scale.scale).view() << " of a tensor that was made with "
              << shortest_text(tensor.scales[0]).view();
-    RUNNEL_ASSIGN(real, binary(builder, call, fb::OpCode::mul, real, scalar(scale.scale)));
+    RUNNEL_ASSIGN(real, binary(builder, call, OpCode::mul, real, scalar(scale.scale)));
   }
   return builder.result(call, real);
 }
@@ -181,7 +181,7 @@ Status convert_quantize_channels(Builder& builder, const Call& call) {
   std::vector<float> factors;
   for (const double scale : channels.scales) factors.push_back(1.0f / static_cast<float>(scale));
   RUNNEL_ASSIGN(const Operand scaled,
-                binary(builder, call, fb::OpCode::mul, x, constant_operand(floats(channels.shape, factors))));
+                binary(builder, call, OpCode::mul, x, constant_operand(floats(channels.shape, factors))));
   RUNNEL_ASSIGN(const Operand y,
                 quantized(builder, call, scaled, out->dtype, {1, static_cast<std::int32_t>(zero)}, 4));
   return builder.result(call, y);
@@ -202,13 +202,11 @@ Status convert_dequantize_channels(Builder& builder, const Call& call) {
                                           << shortest_text(tensor.scales[0]).view();
     const std::int64_t without = made ? tensor.zero_points[0] : 0;
     for (const std::int64_t zero : channels.zeros) zeros.push_back(static_cast<float>(zero - without));
-    RUNNEL_ASSIGN(const TensorId plain,
-                  builder.emit(call, made ? fb::OpCode::dequantize : fb::OpCode::cast, {x.id}, {},
-                               {{}, DType::float32, std::nullopt}, made ? 3 : 1));
-    RUNNEL_ASSIGN(Operand y, binary(builder, call, fb::OpCode::sub, builder.computed(plain, x.perm),
+    RUNNEL_ASSIGN(const TensorId plain, builder.emit(call, made ? OpCode::dequantize : OpCode::cast, {x.id},
+                                                     {}, {{}, DType::float32, std::nullopt}, made ? 3 : 1));
+    RUNNEL_ASSIGN(Operand y, binary(builder, call, OpCode::sub, builder.computed(plain, x.perm),
                                     constant_operand(floats(channels.shape, zeros))));
-    RUNNEL_ASSIGN(
-        y, binary(builder, call, fb::OpCode::mul, y, constant_operand(floats(channels.shape, scales))));
+    RUNNEL_ASSIGN(y, binary(builder, call, OpCode::mul, y, constant_operand(floats(channels.shape, scales))));
     return builder.result(call, y);
   }
   RUNNEL_ASSIGN(const auto integers, integers_of(*x.constant));

@@ -68,7 +68,7 @@ Status convert_conv(Builder& builder, const Call& call) {
     RUNNEL_ASSIGN(const TensorId id, builder.add_constant(call, *bias, "bias"));
     inputs.push_back(id);
   }
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::conv, inputs, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::conv, inputs, options, {}));
   return builder.result(call, builder.computed(y, perm));
 }
 
@@ -107,7 +107,7 @@ Status convert_max_pool(Builder& builder, const Call& call) {
   options.count_padding = false;
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::max_pool, {input}, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::max_pool, {input}, options, {}));
   return builder.write(call, call.args[6], builder.computed(y, perm));
 }
 
@@ -123,7 +123,7 @@ Status convert_average_pool(Builder& builder, const Call& call) {
   }
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, fb::OpCode::average_pool, {input}, options, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::average_pool, {input}, options, {}));
   return builder.result(call, builder.computed(y, perm));
 }
 
@@ -162,9 +162,8 @@ Status convert_batch_norm(Builder& builder, const Call& call) {
   RUNNEL_ASSIGN(const TensorId factors, builder.add_constant(call, floats(shape, factor), "factors"));
   RUNNEL_ASSIGN(const TensorId summands, builder.add_constant(call, floats(shape, summand), "summands"));
   RUNNEL_ASSIGN(const TensorId scaled,
-                builder.emit(call, fb::OpCode::mul, {input, factors}, BinaryOptions{}, {}));
-  RUNNEL_ASSIGN(const TensorId y,
-                builder.emit(call, fb::OpCode::add, {scaled, summands}, BinaryOptions{}, {}));
+                builder.emit(call, OpCode::mul, {input, factors}, BinaryOptions{}, {}));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::add, {scaled, summands}, BinaryOptions{}, {}));
   return builder.write(call, call.args[7], builder.computed(y, perm));
 }
 

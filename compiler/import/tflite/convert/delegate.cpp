@@ -69,7 +69,7 @@ Status convert_ethos_u(Builder& builder, const Operator& op) {
                         {"output_offsets", out_offsets},
                         {"state_bytes", states},
                         {"state_values", first_values}};
-  return builder.emit(op, fb::OpCode::delegate, inputs, outputs, options);
+  return builder.emit(op, OpCode::delegate, inputs, outputs, options);
 }
 
 }  // namespace runnel::compiler::tflite_source

@@ -31,43 +31,43 @@ std::int8_t fused_of(const Operator& op) {
   return o == nullptr ? std::int8_t{0} : o->fused_activation_function();
 }
 
-fb::OpCode pair_code(Builtin code) {
+OpCode pair_code(Builtin code) {
   switch (code) {
     case Builtin::ADD:
-      return fb::OpCode::add;
+      return OpCode::add;
     case Builtin::SUB:
-      return fb::OpCode::sub;
+      return OpCode::sub;
     case Builtin::MUL:
-      return fb::OpCode::mul;
+      return OpCode::mul;
     case Builtin::DIV:
-      return fb::OpCode::div;
+      return OpCode::div;
     case Builtin::MAXIMUM:
-      return fb::OpCode::max;
+      return OpCode::max;
     default:
-      return fb::OpCode::min;
+      return OpCode::min;
   }
 }
 
-fb::OpCode function_code(Builtin code) {
+OpCode function_code(Builtin code) {
   switch (code) {
     case Builtin::LOGISTIC:
-      return fb::OpCode::sigmoid;
+      return OpCode::sigmoid;
     case Builtin::TANH:
-      return fb::OpCode::tanh;
+      return OpCode::tanh;
     case Builtin::HARD_SWISH:
-      return fb::OpCode::hard_swish;
+      return OpCode::hard_swish;
     case Builtin::LEAKY_RELU:
-      return fb::OpCode::leaky_relu;
+      return OpCode::leaky_relu;
     case Builtin::EXP:
-      return fb::OpCode::exp;
+      return OpCode::exp;
     case Builtin::LOG:
-      return fb::OpCode::log;
+      return OpCode::log;
     case Builtin::SQRT:
-      return fb::OpCode::sqrt;
+      return OpCode::sqrt;
     case Builtin::ABS:
-      return fb::OpCode::abs;
+      return OpCode::abs;
     default:
-      return fb::OpCode::neg;
+      return OpCode::neg;
   }
 }
 
@@ -89,7 +89,7 @@ Status convert_binary(Builder& builder, const Operator& op) {
   const bool choice = op.code == Builtin::MAXIMUM || op.code == Builtin::MINIMUM;
   if (!floats && !affine && !choice)
     return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
-  const BinaryOptions options{how.clipped ? fb::Activation::none : how.activation};
+  const BinaryOptions options{how.clipped ? Activation::none : how.activation};
   RUNNEL_TRY(builder.emit(op, pair_code(op.code), {a, b}, {how.to}, options, floats ? 1 : 3));
   return finish_activated(builder, op, how, y);
 }
@@ -98,11 +98,10 @@ Status convert_squared_difference(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId a, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId b, builder.operand(op, 1));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  if (!builder.is_float(y))
-    return builder.emit(op, fb::OpCode::squared_difference, {a, b}, {y}, BinaryOptions{});
+  if (!builder.is_float(y)) return builder.emit(op, OpCode::squared_difference, {a, b}, {y}, BinaryOptions{});
   const TensorId difference = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
-  return builder.emit(op, fb::OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
+  RUNNEL_TRY(builder.emit(op, OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
+  return builder.emit(op, OpCode::mul, {difference, difference}, {y}, BinaryOptions{});
 }
 
 Status convert_function(Builder& builder, const Operator& op) {
@@ -128,20 +127,20 @@ Status convert_rsqrt(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   if (!builder.is_float(y)) return emit_table(builder, op, x, y);
   const TensorId root = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::sqrt, {x}, {root}));
-  return builder.emit(op, fb::OpCode::div, {float_constant(builder, op, 1), root}, {y}, BinaryOptions{});
+  RUNNEL_TRY(builder.emit(op, OpCode::sqrt, {x}, {root}));
+  return builder.emit(op, OpCode::div, {float_constant(builder, op, 1), root}, {y}, BinaryOptions{});
 }
 
 Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, TensorId x, TensorId y) {
-  fb::Activation activation = fb::Activation::none;
+  Activation activation = Activation::none;
   switch (static_cast<FusedActivation>(fused)) {
     case FusedActivation::relu:
-      return builder.emit(op, fb::OpCode::relu, {x}, {y}, {}, builder.is_float(y) ? 1 : 3);
+      return builder.emit(op, OpCode::relu, {x}, {y}, {}, builder.is_float(y) ? 1 : 3);
     case FusedActivation::relu6:
-      activation = fb::Activation::relu6;
+      activation = Activation::relu6;
       break;
     case FusedActivation::relu_n1_to_1:
-      activation = fb::Activation::relu_n1_to_1;
+      activation = Activation::relu_n1_to_1;
       break;
     default:
       return Builder::fail(op, Code::unsupported) << "fused activation " << static_cast<int>(fused);
@@ -153,10 +152,10 @@ Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, 
   const std::int32_t zero = tensor.zero_points[0];
   ClipOptions limits;
   limits.low = static_cast<int>(
-      kernels::to_integer(activation == fb::Activation::relu6 ? 0.0f : -1.0f, tensor.scales[0], zero));
+      kernels::to_integer(activation == Activation::relu6 ? 0.0f : -1.0f, tensor.scales[0], zero));
   limits.high = static_cast<int>(
-      kernels::to_integer(activation == fb::Activation::relu6 ? 6.0f : 1.0f, tensor.scales[0], zero));
-  return builder.emit(op, fb::OpCode::clip, {x}, {y}, limits, 3);
+      kernels::to_integer(activation == Activation::relu6 ? 6.0f : 1.0f, tensor.scales[0], zero));
+  return builder.emit(op, OpCode::clip, {x}, {y}, limits, 3);
 }
 
 Status convert_relu(Builder& builder, const Operator& op) {
@@ -178,15 +177,15 @@ Status convert_softmax(Builder& builder, const Operator& op) {
   if (!builder.is_float(y)) {
     FunctionOptions factor;
     factor.alpha = o->beta();
-    return builder.emit(op, fb::OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
+    return builder.emit(op, OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
   }
   TensorId scaled = x;
   if (!plain) {
     scaled = builder.intermediate(y, op);
-    RUNNEL_TRY(builder.emit(op, fb::OpCode::mul, {x, float_constant(builder, op, o->beta())}, {scaled},
+    RUNNEL_TRY(builder.emit(op, OpCode::mul, {x, float_constant(builder, op, o->beta())}, {scaled},
                             BinaryOptions{}));
   }
-  return builder.emit(op, fb::OpCode::softmax, {scaled}, {y}, axis);
+  return builder.emit(op, OpCode::softmax, {scaled}, {y}, axis);
 }
 
 Status convert_reduce(Builder& builder, const Operator& op) {
@@ -201,10 +200,10 @@ Status convert_reduce(Builder& builder, const Operator& op) {
       options.axes.push_back(static_cast<std::uint8_t>(axis));
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  const auto code = op.code == Builtin::MEAN         ? fb::OpCode::reduce_mean
-                    : op.code == Builtin::SUM        ? fb::OpCode::reduce_sum
-                    : op.code == Builtin::REDUCE_MAX ? fb::OpCode::reduce_max
-                                                     : fb::OpCode::reduce_min;
+  const auto code = op.code == Builtin::MEAN         ? OpCode::reduce_mean
+                    : op.code == Builtin::SUM        ? OpCode::reduce_sum
+                    : op.code == Builtin::REDUCE_MAX ? OpCode::reduce_max
+                                                     : OpCode::reduce_min;
   const int version = builder.is_float(y) ? 1 : 3;
   if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -219,9 +218,9 @@ Status convert_reduce(Builder& builder, const Operator& op) {
 Status convert_quantize(Builder& builder, const Operator& op) {
   RUNNEL_ASSIGN(const TensorId x, builder.operand(op, 0));
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  const auto code = builder.is_float(x)   ? fb::OpCode::quantize
-                    : builder.is_float(y) ? fb::OpCode::dequantize
-                                          : fb::OpCode::requantize;
+  const auto code = builder.is_float(x)   ? OpCode::quantize
+                    : builder.is_float(y) ? OpCode::dequantize
+                                          : OpCode::requantize;
   return builder.emit(op, code, {x}, {y}, {}, 3);
 }
 

@@ -13,7 +13,7 @@ Result<TensorId> rescaled(Builder& builder, const Operator& op, TensorId x, Tens
   const compiler::Tensor &from = builder.at(x), &to = builder.at(y);
   if (from.scales == to.scales && from.zero_points == to.zero_points) return x;
   const TensorId own = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::requantize, {x}, {own}, {}, 3));
+  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {own}, {}, 3));
   return own;
 }
 
@@ -91,7 +91,7 @@ Status convert_transpose(Builder& builder, const Operator& op) {
     options.perm.push_back(static_cast<std::uint8_t>(axis));
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  return builder.emit(op, fb::OpCode::transpose, {x}, {y}, options);
+  return builder.emit(op, OpCode::transpose, {x}, {y}, options);
 }
 
 Status convert_pad(Builder& builder, const Operator& op) {
@@ -108,7 +108,7 @@ Status convert_pad(Builder& builder, const Operator& op) {
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   if (!builder.at(y).zero_points.empty()) options.value = builder.at(y).zero_points[0];
-  return builder.emit(op, fb::OpCode::pad, {x}, {y}, options);
+  return builder.emit(op, OpCode::pad, {x}, {y}, options);
 }
 
 Status convert_strided_slice(Builder& builder, const Operator& op) {
@@ -123,10 +123,10 @@ Status convert_strided_slice(Builder& builder, const Operator& op) {
   }
   if (kept.size() == from.size()) {
     builder.at(y).shape = plan.length;
-    return builder.emit(op, fb::OpCode::slice, {x}, {y}, options);
+    return builder.emit(op, OpCode::slice, {x}, {y}, options);
   }
   const TensorId piece = builder.intermediate(x, op, plan.length);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::slice, {x}, {piece}, options));
+  RUNNEL_TRY(builder.emit(op, OpCode::slice, {x}, {piece}, options));
   return builder.emit_reshape(op, piece, y, kept.empty() ? std::vector<std::int32_t>{1} : kept);
 }
 
@@ -139,8 +139,7 @@ Status convert_concatenation(Builder& builder, const Operator& op) {
     RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->axis(), builder.at(x).shape.size()));
     RUNNEL_ASSIGN(const TensorId y, builder.result(op));
     builder.stateful = true;
-    return builder.emit(op, fb::OpCode::streaming_cache, {x}, {y},
-                        StreamingCacheOptions{window->second, axis});
+    return builder.emit(op, OpCode::streaming_cache, {x}, {y}, StreamingCacheOptions{window->second, axis});
   }
   std::vector<TensorId> parts;
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
@@ -152,9 +151,9 @@ Status convert_concatenation(Builder& builder, const Operator& op) {
   if (parts.empty()) return Builder::fail(op) << "no inputs";
   RUNNEL_ASSIGN(const int axis, normalize_axis(op, o->axis(), builder.at(parts[0]).shape.size()));
   if (o->fused_activation_function() == 0)
-    return builder.emit(op, fb::OpCode::concat, parts, {y}, AxisOptions{axis});
+    return builder.emit(op, OpCode::concat, parts, {y}, AxisOptions{axis});
   const TensorId joined = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::concat, parts, {joined}, AxisOptions{axis}));
+  RUNNEL_TRY(builder.emit(op, OpCode::concat, parts, {joined}, AxisOptions{axis}));
   return emit_activation(builder, op, o->fused_activation_function(), joined, y);
 }
 
@@ -186,7 +185,7 @@ Status convert_split(Builder& builder, const Operator& op) {
     builder.at(y).shape[static_cast<std::size_t>(axis)] = static_cast<std::int32_t>(sizes[i]);
     parts.push_back(y);
   }
-  return builder.emit(op, fb::OpCode::split, {x}, parts, AxisOptions{axis});
+  return builder.emit(op, OpCode::split, {x}, parts, AxisOptions{axis});
 }
 
 // One more axis of size 1 in every input, then a concatenation along it.
@@ -205,7 +204,7 @@ Status convert_pack(Builder& builder, const Operator& op) {
     RUNNEL_ASSIGN(const TensorId part, builder.reshaped(op, x, shape));
     parts.push_back(part);
   }
-  return builder.emit(op, fb::OpCode::concat, parts, {y}, AxisOptions{axis});
+  return builder.emit(op, OpCode::concat, parts, {y}, AxisOptions{axis});
 }
 
 Status convert_unpack(Builder& builder, const Operator& op) {
@@ -225,7 +224,7 @@ Status convert_unpack(Builder& builder, const Operator& op) {
   std::vector<TensorId> parts;
   for (std::size_t i = 0; i < op.outputs.size() && op.outputs.size() > 1; ++i)
     parts.push_back(builder.intermediate(x, op, one));
-  if (!parts.empty()) RUNNEL_TRY(builder.emit(op, fb::OpCode::split, {x}, parts, AxisOptions{axis}));
+  if (!parts.empty()) RUNNEL_TRY(builder.emit(op, OpCode::split, {x}, parts, AxisOptions{axis}));
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     RUNNEL_ASSIGN(const TensorId y, builder.result(op, i));
     RUNNEL_TRY(builder.emit_reshape(op, parts.empty() ? x : parts[i], y, kept));

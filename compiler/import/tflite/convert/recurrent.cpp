@@ -36,8 +36,8 @@ Status convert_svdf(Builder& builder, const Operator& op) {
     return Builder::fail(op, Code::unsupported)
            << "fused activation " << static_cast<int>(o->fused_activation_function());
   RUNNEL_ASSIGN(const Tensor* const kept, state(builder, op, 4));
-  constexpr fb::Activation activations[] = {fb::Activation::none, fb::Activation::relu,
-                                            fb::Activation::relu_n1_to_1, fb::Activation::relu6};
+  constexpr Activation activations[] = {Activation::none, Activation::relu, Activation::relu_n1_to_1,
+                                        Activation::relu6};
   SvdfOptions options;
   options.rank = o->rank();
   options.activation = activations[o->fused_activation_function()];
@@ -58,7 +58,7 @@ Status convert_svdf(Builder& builder, const Operator& op) {
     inputs.push_back(bias);
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  return builder.emit(op, fb::OpCode::svdf, inputs, {y}, options);
+  return builder.emit(op, OpCode::svdf, inputs, {y}, options);
 }
 
 Status convert_lstm(Builder& builder, const Operator& op) {
@@ -104,7 +104,7 @@ Status convert_lstm(Builder& builder, const Operator& op) {
              << "a hidden state with another type, scale or zero point than the output";
     }
   }
-  return builder.emit(op, fb::OpCode::lstm, inputs, {y}, options, 3);
+  return builder.emit(op, OpCode::lstm, inputs, {y}, options, 3);
 }
 
 }  // namespace runnel::compiler::tflite_source

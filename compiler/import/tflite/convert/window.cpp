@@ -112,7 +112,7 @@ std::vector<TensorId> operands(TensorId x, const Weighted& layer) {
 }
 
 // The layer, from x to y.
-Status emit_layer(Builder& builder, const Operator& op, fb::OpCode code, TensorId x, const Weighted& layer,
+Status emit_layer(Builder& builder, const Operator& op, OpCode code, TensorId x, const Weighted& layer,
                   TensorId y, const Options& options) {
   if (!layer.widened)
     return builder.emit(op, code, operands(x, layer), {y}, options, layer.version, layer.rounding);
@@ -124,9 +124,9 @@ Status emit_layer(Builder& builder, const Operator& op, fb::OpCode code, TensorI
     return id;
   };
   const TensorId from = wide(x), to = wide(y);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::requantize, {x}, {from}, {}, 3));
+  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {from}, {}, 3));
   RUNNEL_TRY(builder.emit(op, code, operands(from, layer), {to}, options, layer.version, layer.rounding));
-  return builder.emit(op, fb::OpCode::requantize, {to}, {y}, {}, 3);
+  return builder.emit(op, OpCode::requantize, {to}, {y}, {}, 3);
 }
 
 template <class Table>
@@ -175,8 +175,8 @@ Status emit_conv(Builder& builder, const Operator& op, const Table& o, bool dept
   options.pad_right = columns.after;
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, o.fused_activation_function(), y));
-  options.activation = how.clipped ? fb::Activation::none : how.activation;
-  RUNNEL_TRY(emit_layer(builder, op, fb::OpCode::conv, x, layer, how.to, options));
+  options.activation = how.clipped ? Activation::none : how.activation;
+  RUNNEL_TRY(emit_layer(builder, op, OpCode::conv, x, layer, how.to, options));
   return finish_activated(builder, op, how, y);
 }
 
@@ -189,7 +189,7 @@ Result<TensorId> turned(Builder& builder, const Operator& op, std::size_t positi
   for (std::size_t i = 0; i < rank; ++i) order.perm.push_back(static_cast<std::uint8_t>(i));
   std::swap(order.perm[rank - 1], order.perm[rank - 2]);
   const TensorId y = builder.intermediate(x, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::transpose, {x}, {y}, order));
+  RUNNEL_TRY(builder.emit(op, OpCode::transpose, {x}, {y}, order));
   return y;
 }
 
@@ -203,8 +203,7 @@ Status convert_batch_matmul(Builder& builder, const Operator& op) {
   if (!builder.is_float(y) && builder.at(y).dtype != DType::int8)
     return Builder::fail(op, Code::unsupported)
            << "of " << runnel::name_of(builder.at(y).dtype) << ", expected float32 or int8";
-  return builder.emit(op, fb::OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{},
-                      builder.is_float(y) ? 1 : 3);
+  return builder.emit(op, OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{}, builder.is_float(y) ? 1 : 3);
 }
 
 Status convert_conv(Builder& builder, const Operator& op) {
@@ -236,8 +235,8 @@ Status convert_fully_connected(Builder& builder, const Operator& op) {
   }
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
   RUNNEL_ASSIGN(const Activated how, activated(builder, op, o->fused_activation_function(), y));
-  const FullyConnectedOptions options{how.clipped ? fb::Activation::none : how.activation};
-  RUNNEL_TRY(emit_layer(builder, op, fb::OpCode::fully_connected, x, layer, how.to, options));
+  const FullyConnectedOptions options{how.clipped ? Activation::none : how.activation};
+  RUNNEL_TRY(emit_layer(builder, op, OpCode::fully_connected, x, layer, how.to, options));
   return finish_activated(builder, op, how, y);
 }
 
@@ -262,7 +261,7 @@ Status convert_pool(Builder& builder, const Operator& op) {
   options.pad_left = columns.before;
   options.pad_right = columns.after;
   RUNNEL_ASSIGN(const TensorId y, builder.result(op));
-  const auto code = op.code == Builtin::MAX_POOL_2D ? fb::OpCode::max_pool : fb::OpCode::average_pool;
+  const auto code = op.code == Builtin::MAX_POOL_2D ? OpCode::max_pool : OpCode::average_pool;
   const bool floats = builder.is_float(y);
   RUNNEL_ASSIGN(const Tensor* const source, builder.input(op, 0));
   // The reference's average of uint8 rounds ties up.

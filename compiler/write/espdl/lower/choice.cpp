@@ -8,32 +8,31 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-constexpr std::pair<fb::OpCode, std::string_view> kReductions[] = {
-    {fb::OpCode::reduce_mean, "ReduceMean"},
-    {fb::OpCode::reduce_sum, "ReduceSum"},
-    {fb::OpCode::reduce_max, "ReduceMax"},
-    {fb::OpCode::reduce_min, "ReduceMin"},
-    {fb::OpCode::reduce_l1, "ReduceL1"},
-    {fb::OpCode::reduce_l2, "ReduceL2"},
-    {fb::OpCode::reduce_prod, "ReduceProd"},
-    {fb::OpCode::reduce_log_sum, "ReduceLogSum"},
-    {fb::OpCode::reduce_log_sum_exp, "ReduceLogSumExp"},
-    {fb::OpCode::reduce_sum_square, "ReduceSumSquare"}};
-constexpr std::pair<fb::OpCode, std::string_view> kComparisons[] = {
-    {fb::OpCode::equal, "Equal"},
-    {fb::OpCode::greater, "Greater"},
-    {fb::OpCode::greater_or_equal, "GreaterOrEqual"},
-    {fb::OpCode::less, "Less"},
-    {fb::OpCode::less_or_equal, "LessOrEqual"},
-    {fb::OpCode::logical_and, "And"},
-    {fb::OpCode::logical_or, "Or"},
-    {fb::OpCode::logical_xor, "Xor"},
-    {fb::OpCode::logical_not, "Not"}};
+constexpr std::pair<OpCode, std::string_view> kReductions[] = {
+    {OpCode::reduce_mean, "ReduceMean"},
+    {OpCode::reduce_sum, "ReduceSum"},
+    {OpCode::reduce_max, "ReduceMax"},
+    {OpCode::reduce_min, "ReduceMin"},
+    {OpCode::reduce_l1, "ReduceL1"},
+    {OpCode::reduce_l2, "ReduceL2"},
+    {OpCode::reduce_prod, "ReduceProd"},
+    {OpCode::reduce_log_sum, "ReduceLogSum"},
+    {OpCode::reduce_log_sum_exp, "ReduceLogSumExp"},
+    {OpCode::reduce_sum_square, "ReduceSumSquare"}};
+constexpr std::pair<OpCode, std::string_view> kComparisons[] = {{OpCode::equal, "Equal"},
+                                                                {OpCode::greater, "Greater"},
+                                                                {OpCode::greater_or_equal, "GreaterOrEqual"},
+                                                                {OpCode::less, "Less"},
+                                                                {OpCode::less_or_equal, "LessOrEqual"},
+                                                                {OpCode::logical_and, "And"},
+                                                                {OpCode::logical_or, "Or"},
+                                                                {OpCode::logical_xor, "Xor"},
+                                                                {OpCode::logical_not, "Not"}};
 
 // The reshape behind `node` that leaves out `axes`, and nothing else; null when there is none.
 const compiler::Node* dropping(const Lowering& to, const compiler::Node& node,
                                const std::vector<std::uint8_t>& axes) {
-  const compiler::Node* const next = to.tail(node, fb::OpCode::reshape);
+  const compiler::Node* const next = to.tail(node, OpCode::reshape);
   if (next == nullptr) return nullptr;
   const auto& x = to.input(node, 0).shape;
   std::vector<std::int32_t> rest;
@@ -55,8 +54,8 @@ std::int64_t type_number(DType type) {
   return found == std::end(kNumbers) ? 0 : found->second;
 }
 
-bool takes_truth(fb::OpCode code) {
-  using enum fb::OpCode;
+bool takes_truth(OpCode code) {
+  using enum OpCode;
   return code == logical_and || code == logical_or || code == logical_xor || code == logical_not ||
          code == where;
 }
@@ -66,7 +65,7 @@ bool takes_truth(fb::OpCode code) {
 void lower_reduce(Lowering& to, const compiler::Node& node) {
   std::string_view op = "ArgMax";
   std::vector<std::uint8_t> axes;
-  if (node.code == fb::OpCode::arg_max) {
+  if (node.code == OpCode::arg_max) {
     axes.push_back(static_cast<std::uint8_t>(std::get<AxisOptions>(node.options).axis));
   } else {
     op = std::find_if(std::begin(kReductions), std::end(kReductions), [&](const auto& entry) {
@@ -86,7 +85,7 @@ void lower_reduce(Lowering& to, const compiler::Node& node) {
 void lower_comparison(Lowering& to, const compiler::Node& node) {
   const auto* const found = std::find_if(std::begin(kComparisons), std::end(kComparisons),
                                          [&](const auto& entry) { return entry.first == node.code; });
-  const compiler::Node* const last = to.tail(node, fb::OpCode::cast);
+  const compiler::Node* const last = to.tail(node, OpCode::cast);
   if (last != nullptr) to.skip(*last);
   std::vector<std::string> inputs = {to.operand(node, 0)};
   if (node.inputs.size() > 1) inputs.push_back(to.operand(node, 1));
@@ -98,7 +97,7 @@ void fold_truth(Lowering& to, const compiler::Node& node, std::size_t index) {
   const compiler::Node* const first = &node - index;
   for (const compiler::Node* before = &node; before != first;) {
     --before;
-    if (before->name != node.name || before->code != fb::OpCode::cast) return;
+    if (before->name != node.name || before->code != OpCode::cast) return;
     if (to.output(*before).dtype != DType::boolean || !to.read_once(before->outputs[0]) ||
         to.input(*before, 0).data)
       continue;

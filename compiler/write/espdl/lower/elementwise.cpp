@@ -10,9 +10,9 @@
 namespace runnel::compiler::espdl_source {
 namespace {
 
-constexpr std::pair<fb::OpCode, std::string_view> kBinary[] = {
-    {fb::OpCode::add, "Add"}, {fb::OpCode::sub, "Sub"}, {fb::OpCode::mul, "Mul"}, {fb::OpCode::div, "Div"},
-    {fb::OpCode::pow, "Pow"}, {fb::OpCode::max, "Max"}, {fb::OpCode::min, "Min"}, {fb::OpCode::mod, "Mod"}};
+constexpr std::pair<OpCode, std::string_view> kBinary[] = {
+    {OpCode::add, "Add"}, {OpCode::sub, "Sub"}, {OpCode::mul, "Mul"}, {OpCode::div, "Div"},
+    {OpCode::pow, "Pow"}, {OpCode::max, "Max"}, {OpCode::min, "Min"}, {OpCode::mod, "Mod"}};
 
 Constant number(std::string name, DType dtype, std::vector<std::byte> data) {
   Constant out;
@@ -32,8 +32,7 @@ std::string aligned_operand(Lowering& to, const compiler::Node& node, std::size_
   const auto& origin = to.model.metadata;
   const bool read = std::find(origin.begin(), origin.end(),
                               std::pair<std::string, std::string>("source.format", "espdl")) != origin.end();
-  const bool aligns =
-      !read && node.version == 1 && (node.code == fb::OpCode::add || node.code == fb::OpCode::sub);
+  const bool aligns = !read && node.version == 1 && (node.code == OpCode::add || node.code == OpCode::sub);
   if (!aligns || x.data || !is_quantized(y.dtype) || x.dtype != y.dtype || x.exponents == y.exponents)
     return to.operand(node, position);
   const std::string suffix = "/rescale" + std::to_string(position), name = node.name + suffix;
@@ -54,14 +53,13 @@ std::string aligned_operand(Lowering& to, const compiler::Node& node, std::size_
 
 void lower_binary(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<BinaryOptions>(node.options);
-  if (o.activation != fb::Activation::none)
-    to.refuse(node,
-              std::string("a fused ") + fb::EnumNameActivation(o.activation) + ", which only products have");
+  if (o.activation != Activation::none)
+    to.refuse(node, std::string("a fused ") + name_of(o.activation) + ", which only products have");
   const auto* const found = std::find_if(std::begin(kBinary), std::end(kBinary),
                                          [&](const auto& entry) { return entry.first == node.code; });
   const std::string first = aligned_operand(to, node, 0), second = aligned_operand(to, node, 1);
   Node& out = to.add(node, found->second, {first, second});
-  if (node.code == fb::OpCode::mod) out.attributes["fmod"] = std::int64_t{node.version == 2 ? 0 : 1};
+  if (node.code == OpCode::mod) out.attributes["fmod"] = std::int64_t{node.version == 2 ? 0 : 1};
 }
 
 // Without a table: computed for each element.
@@ -70,12 +68,10 @@ void lower_function(Lowering& to, const compiler::Node& node) {
   Node& out = to.add(node, op, {to.operand(node, 0)});
   const auto* const o = std::get_if<FunctionOptions>(&node.options);
   if (o == nullptr) return;
-  if (node.code == fb::OpCode::gelu)
-    out.attributes["approximate"] = std::string(o->tanh_form ? "tanh" : "none");
-  if (node.code == fb::OpCode::hard_sigmoid || node.code == fb::OpCode::elu ||
-      node.code == fb::OpCode::leaky_relu)
+  if (node.code == OpCode::gelu) out.attributes["approximate"] = std::string(o->tanh_form ? "tanh" : "none");
+  if (node.code == OpCode::hard_sigmoid || node.code == OpCode::elu || node.code == OpCode::leaky_relu)
     out.attributes["alpha"] = o->alpha;
-  if (node.code == fb::OpCode::hard_sigmoid) out.attributes["beta"] = o->beta;
+  if (node.code == OpCode::hard_sigmoid) out.attributes["beta"] = o->beta;
 }
 
 void lower_table(Lowering& to, const compiler::Node& node) {
@@ -153,8 +149,7 @@ void lower_scale(Lowering& to, const compiler::Node& node) {
 }
 
 void lower_softmax(Lowering& to, const compiler::Node& node) {
-  Node& out =
-      to.add(node, node.code == fb::OpCode::softmax ? "Softmax" : "LogSoftmax", {to.operand(node, 0)});
+  Node& out = to.add(node, node.code == OpCode::softmax ? "Softmax" : "LogSoftmax", {to.operand(node, 0)});
   out.attributes["axis"] = static_cast<std::int64_t>(std::get<AxisOptions>(node.options).axis);
 }
 

@@ -121,14 +121,14 @@ std::string constant_matrices(Lowering& to, const Tensor& right) {
 }  // namespace
 
 void fold_right_operand(Lowering& to, const compiler::Node& node, std::size_t index) {
-  if (node.code != fb::OpCode::matmul || !Lowering::has(node, 1) || to.input(node, 1).data ||
+  if (node.code != OpCode::matmul || !Lowering::has(node, 1) || to.input(node, 1).data ||
       to.input(node, 1).shape.size() < 2)
     return;
   const Tensor& right = to.input(node, 1);
   const std::int32_t outputs = right.shape.back(), block = block_of(to.target(), right),
                      aligned = outputs / block * block;
-  using enum fb::OpCode;
-  const std::vector<fb::OpCode> chain =
+  using enum OpCode;
+  const std::vector<OpCode> chain =
       aligned == outputs ? std::vector{reshape, transpose, reshape}
       : aligned == 0
           ? std::vector{reshape, transpose}
@@ -161,8 +161,8 @@ void lower_matmul(Lowering& to, const compiler::Node& node) {
     return;
   }
   const auto activation = std::get<FullyConnectedOptions>(node.options).activation;
-  if (activation != fb::Activation::none && activation != fb::Activation::relu)
-    to.refuse(node, std::string("activation ") + fb::EnumNameActivation(activation));
+  if (activation != Activation::none && activation != Activation::relu)
+    to.refuse(node, std::string("activation ") + name_of(activation));
   const TensorId id = node.inputs[1];
   std::string stored;
   if (right.data)
@@ -172,7 +172,7 @@ void lower_matmul(Lowering& to, const compiler::Node& node) {
   else
     stored = IntoLayout(to, node).run();
   Node& out = to.add(node, "MatMul", {to.operand(node, 0), stored});
-  out.attributes["activation"] = std::string(activation == fb::Activation::relu ? "Relu" : "Linear");
+  out.attributes["activation"] = std::string(activation == Activation::relu ? "Relu" : "Linear");
 }
 
 }  // namespace runnel::compiler::espdl_source

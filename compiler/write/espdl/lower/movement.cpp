@@ -61,7 +61,7 @@ void lower_pad(Lowering& to, const compiler::Node& node) {
   std::vector<std::int64_t> pads = wide(o.before);
   pads.insert(pads.end(), o.after.begin(), o.after.end());
   std::vector<std::string> inputs = {to.operand(node, 0), to.integers(node, "pads", pads)};
-  const bool constant = o.mode == fb::PadMode::zero;
+  const bool constant = o.mode == PadMode::zero;
   if (constant && is_quantized(y.dtype)) {
     inputs.push_back(to.constant(quantized_value(node.name + "/value", y, o.value)));
   } else if (constant && (o.value != 0 || o.real_value != 0)) {
@@ -69,9 +69,9 @@ void lower_pad(Lowering& to, const compiler::Node& node) {
     return;
   }
   to.add(node, "Pad", std::move(inputs)).attributes["mode"] =
-      std::string(constant                         ? "constant"
-                  : o.mode == fb::PadMode::reflect ? "reflect"
-                                                   : "edge");
+      std::string(constant                     ? "constant"
+                  : o.mode == PadMode::reflect ? "reflect"
+                                               : "edge");
 }
 
 void lower_gather(Lowering& to, const compiler::Node& node) {
@@ -81,7 +81,7 @@ void lower_gather(Lowering& to, const compiler::Node& node) {
   // A single index takes the axis away: the reshape behind it.
   const compiler::Node* last = nullptr;
   if (indices.data && indices.shape == std::vector<std::int32_t>{1}) {
-    const compiler::Node* const next = to.tail(node, fb::OpCode::reshape);
+    const compiler::Node* const next = to.tail(node, OpCode::reshape);
     std::vector<std::int32_t> rest = to.output(node).shape;
     rest.erase(rest.begin() + axis);
     if (rest.empty()) rest.push_back(1);
@@ -101,7 +101,7 @@ void lower_gather(Lowering& to, const compiler::Node& node) {
 void lower_scatter(Lowering& to, const compiler::Node& node) {
   const auto reduction = std::get<ScatterOptions>(node.options).reduction;
   to.add(node, "ScatterND", {to.operand(node, 0), to.operand(node, 1), to.operand(node, 2)})
-      .attributes["reduction"] = std::string(fb::EnumNameScatterReduction(reduction));
+      .attributes["reduction"] = std::string(name_of(reduction));
 }
 
 void lower_reverse(Lowering& to, const compiler::Node& node) {
@@ -118,7 +118,7 @@ void lower_expand(Lowering& to, const compiler::Node& node) {
 // x, W, R, B, lengths of sequences (never), initial h and c.
 void lower_recurrent(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<RecurrentOptions>(node.options);
-  const bool lstm = node.code == fb::OpCode::lstm;
+  const bool lstm = node.code == OpCode::lstm;
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (i == 4) inputs.emplace_back();
@@ -131,7 +131,7 @@ void lower_recurrent(Lowering& to, const compiler::Node& node) {
     outputs.push_back((o.outputs & (1 << i)) != 0 ? *next++ : std::string());
   while (outputs.back().empty()) outputs.pop_back();
   out.outputs = std::move(outputs);
-  out.attributes["direction"] = std::string(fb::EnumNameDirection(o.direction));
+  out.attributes["direction"] = std::string(name_of(o.direction));
   out.attributes["gate_exponent"] = static_cast<std::int64_t>(o.gate_exponent);
   out.attributes["hidden_size"] = static_cast<std::int64_t>(to.input(node, 2).shape.back());
   if (!lstm) out.attributes["linear_before_reset"] = std::int64_t{1};
@@ -139,7 +139,7 @@ void lower_recurrent(Lowering& to, const compiler::Node& node) {
 
 void lower_norm(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<NormOptions>(node.options);
-  if (node.code == fb::OpCode::lp_norm) {
+  if (node.code == OpCode::lp_norm) {
     Node& out = to.add(node, "LpNormalization", {to.operand(node, 0)});
     out.attributes["axis"] = static_cast<std::int64_t>(o.axis);
     out.attributes["p"] = static_cast<std::int64_t>(o.p);
@@ -147,7 +147,7 @@ void lower_norm(Lowering& to, const compiler::Node& node) {
   }
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(to.operand(node, i));
-  Node& out = to.add(node, node.code == fb::OpCode::layer_norm ? "LayerNormalization" : "RMSNormalization",
+  Node& out = to.add(node, node.code == OpCode::layer_norm ? "LayerNormalization" : "RMSNormalization",
                      std::move(inputs));
   out.attributes["axis"] = static_cast<std::int64_t>(o.axis);
   out.attributes["epsilon"] = o.epsilon;

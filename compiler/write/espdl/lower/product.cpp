@@ -84,11 +84,10 @@ std::string bias_of(Lowering& to, const compiler::Node& node) {
   return to.constant(std::move(constant));
 }
 
-std::string text_of(Lowering& to, const compiler::Node& node, fb::Activation activation) {
-  if (activation == fb::Activation::none) return "Linear";
-  if (activation != fb::Activation::relu)
-    to.refuse(node,
-              std::string("activation ") + fb::EnumNameActivation(activation) + ", expected none or relu");
+std::string text_of(Lowering& to, const compiler::Node& node, Activation activation) {
+  if (activation == Activation::none) return "Linear";
+  if (activation != Activation::relu)
+    to.refuse(node, std::string("activation ") + name_of(activation) + ", expected none or relu");
   return "Relu";
 }
 
@@ -111,7 +110,7 @@ struct Window {
 };
 
 void write_conv(Lowering& to, const compiler::Node& node, const std::string& x, const Tensor& weights,
-                const Window& window, int groups, fb::Activation activation) {
+                const Window& window, int groups, Activation activation) {
   const int axes = static_cast<int>(to.output(node).shape.size()) - 2;
   const std::int64_t channels = to.input(node, 0).shape.back();
   if (groups != 1 && (groups != channels || weights.shape[3] != 1)) {
@@ -192,7 +191,7 @@ void lower_fully_connected(Lowering& to, const compiler::Node& node) {
   const Tensor& weights = to.input(node, 1);
   const std::int64_t outputs = weights.shape[0], inputs = weights.shape[1];
   const std::string b = bias_of(to, node);
-  const fb::Activation activation = std::get<FullyConnectedOptions>(node.options).activation;
+  const Activation activation = std::get<FullyConnectedOptions>(node.options).activation;
   const std::string kind = text_of(to, node, activation);
   // MatMul has neither a bias nor exponents per channel.
   const bool gemm = to.input(node, 0).shape.size() == 2 || !b.empty() || weights.exponents.size() > 1;

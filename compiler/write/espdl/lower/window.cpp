@@ -26,7 +26,7 @@ void lower_pool(Lowering& to, const compiler::Node& node) {
   const int axes = axes_of(to, node);
   if (axes == 0) return;
   const auto& o = std::get<PoolOptions>(node.options);
-  const bool largest = node.code == fb::OpCode::max_pool;
+  const bool largest = node.code == OpCode::max_pool;
   if (o.global && !largest) {
     to.add(node, "GlobalAveragePool", {to.operand(node, 0)});
     return;
@@ -75,7 +75,7 @@ void lower_insert_zeros(Lowering& to, const compiler::Node& node) {
 
 void lower_blocks(Lowering& to, const compiler::Node& node) {
   const auto& o = std::get<BlockOptions>(node.options);
-  Node& out = to.add(node, node.code == fb::OpCode::depth_to_space ? "DepthToSpace" : "SpaceToDepth",
+  Node& out = to.add(node, node.code == OpCode::depth_to_space ? "DepthToSpace" : "SpaceToDepth",
                      {to.operand(node, 0)});
   out.attributes["blocksize"] = static_cast<std::int64_t>(o.size);
   out.attributes["mode"] = std::string(o.channel_major ? "CRD" : "DCR");
@@ -116,10 +116,9 @@ void lower_resize(Lowering& to, const compiler::Node& node) {
     inputs.push_back(to.integers(node, "sizes", sizes));
   }
   Node& out = to.add(node, "Resize", std::move(inputs));
-  const bool linear = o.mode == fb::ResizeMode::linear;
+  const bool linear = o.mode == ResizeMode::linear;
   out.attributes["mode"] = std::string(linear ? "linear" : "nearest");
-  out.attributes["coordinate_transformation_mode"] =
-      std::string(fb::EnumNameResizeCoordinates(o.coordinates));
+  out.attributes["coordinate_transformation_mode"] = std::string(name_of(o.coordinates));
   if (!linear) out.attributes["nearest_mode"] = std::string("floor");
 }
 

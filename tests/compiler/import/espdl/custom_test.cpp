@@ -47,7 +47,7 @@ TEST(EspdlCustomOperator, IsPassedOn) {
   const Graph& graph = imported->graph;
   ASSERT_EQ(graph.nodes.size(), 1u);
   const Node& node = graph.nodes[0];
-  EXPECT_EQ(node.code, fb::OpCode::custom);
+  EXPECT_EQ(node.code, OpCode::custom);
   EXPECT_EQ(node.version, 3);
   EXPECT_EQ(node.name, "fold it");
   ASSERT_EQ(node.inputs.size(), 3u);

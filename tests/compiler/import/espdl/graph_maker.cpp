@@ -29,8 +29,8 @@ TensorId GraphMaker::tensor(const std::string& name, std::vector<std::int32_t> s
   return static_cast<TensorId>(graph_.tensors.size() - 1);
 }
 
-TensorId GraphMaker::emit(const std::string& name, fb::OpCode code, std::vector<TensorId> inputs,
-                          TensorId output, compiler::Options options, int version) {
+TensorId GraphMaker::emit(const std::string& name, OpCode code, std::vector<TensorId> inputs, TensorId output,
+                          compiler::Options options, int version) {
   compiler::Node node;
   node.name = name;
   node.code = code;
@@ -102,29 +102,29 @@ TensorId GraphMaker::conv(const std::string& name, TensorId x, int outputs, int 
                  b = bias(name, x, w);
   const TensorId y = tensor(name + "_out", {}, type_,
                             {static_cast<std::int8_t>(at(x).exponents[0] + (type_ == DType::int8 ? 0 : 2))});
-  return emit(name, fb::OpCode::conv, {x, w, b}, y, options);
+  return emit(name, OpCode::conv, {x, w, b}, y, options);
 }
 
 TensorId GraphMaker::fully_connected(const std::string& name, TensorId x, int outputs, bool per_channel) {
   const TensorId w = weights(name, {outputs, at(x).shape.back()}, per_channel), b = bias(name, x, w);
   const TensorId y = tensor(name + "_out", {}, type_,
                             {static_cast<std::int8_t>(at(x).exponents[0] + (type_ == DType::int8 ? 0 : 2))});
-  return emit(name, fb::OpCode::fully_connected, {x, w, b}, y, compiler::FullyConnectedOptions{});
+  return emit(name, OpCode::fully_connected, {x, w, b}, y, compiler::FullyConnectedOptions{});
 }
 
 TensorId GraphMaker::matmul(const std::string& name, TensorId left, TensorId right) {
   const TensorId y =
       tensor(name + "_out", {}, type_,
              {static_cast<std::int8_t>(at(left).exponents[0] + (type_ == DType::int8 ? 0 : 2))});
-  return emit(name, fb::OpCode::matmul, {left, right}, y, compiler::FullyConnectedOptions{});
+  return emit(name, OpCode::matmul, {left, right}, y, compiler::FullyConnectedOptions{});
 }
 
 TensorId GraphMaker::add(const std::string& name, TensorId a, TensorId b) {
   if (at(a).exponents != at(b).exponents) {
     const TensorId scaled = tensor(name + "_scaled", {}, type_, at(a).exponents);
-    b = emit(name + "_requantize", fb::OpCode::requantize, {b}, scaled, {});
+    b = emit(name + "_requantize", OpCode::requantize, {b}, scaled, {});
   }
-  return emit(name, fb::OpCode::add, {a, b}, tensor(name + "_out", {}, type_, at(a).exponents),
+  return emit(name, OpCode::add, {a, b}, tensor(name + "_out", {}, type_, at(a).exponents),
               compiler::BinaryOptions{});
 }
 
@@ -138,7 +138,7 @@ TensorId GraphMaker::lut(const std::string& name, TensorId x, bool linear) {
     for (std::size_t byte = 0; byte < size_of(type_); ++byte)
       at(table).data->push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * byte)));
   }
-  return emit(name, fb::OpCode::lut, {x, table}, y, compiler::LutOptions{linear});
+  return emit(name, OpCode::lut, {x, table}, y, compiler::LutOptions{linear});
 }
 
 TensorId GraphMaker::slice(const std::string& name, TensorId x, int axis, int frames) {
@@ -148,11 +148,11 @@ TensorId GraphMaker::slice(const std::string& name, TensorId x, int axis, int fr
   options.begin[static_cast<std::size_t>(axis)] = frames;
   std::vector<std::int32_t> shape = at(x).shape;
   shape[static_cast<std::size_t>(axis)] -= frames;
-  return emit(name, fb::OpCode::slice, {x}, tensor(name + "_out", std::move(shape), type_, at(x).exponents),
+  return emit(name, OpCode::slice, {x}, tensor(name + "_out", std::move(shape), type_, at(x).exponents),
               options);
 }
 
-TensorId GraphMaker::node(const std::string& name, fb::OpCode code, std::vector<TensorId> inputs,
+TensorId GraphMaker::node(const std::string& name, OpCode code, std::vector<TensorId> inputs,
                           compiler::Options options, int version) {
   const TensorId y = tensor(name + "_out", at(inputs[0]).shape, type_, at(inputs[0]).exponents);
   return emit(name, code, std::move(inputs), y, std::move(options), version);

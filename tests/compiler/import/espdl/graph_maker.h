@@ -31,7 +31,7 @@ class GraphMaker {
   // Leaves out `frames` frames at the start of `axis`.
   compiler::TensorId slice(const std::string& name, compiler::TensorId x, int axis, int frames);
   // An operator of any kind with one output of x's type, shape and exponent.
-  compiler::TensorId node(const std::string& name, fb::OpCode code, std::vector<compiler::TensorId> inputs,
+  compiler::TensorId node(const std::string& name, OpCode code, std::vector<compiler::TensorId> inputs,
                           compiler::Options options = {}, int version = 1);
 
   compiler::Tensor& at(compiler::TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
@@ -41,7 +41,7 @@ class GraphMaker {
  private:
   compiler::TensorId tensor(const std::string& name, std::vector<std::int32_t> shape, DType type,
                             std::vector<std::int8_t> exponents);
-  compiler::TensorId emit(const std::string& name, fb::OpCode code, std::vector<compiler::TensorId> inputs,
+  compiler::TensorId emit(const std::string& name, OpCode code, std::vector<compiler::TensorId> inputs,
                           compiler::TensorId output, compiler::Options options, int version = 1);
   // Constants: weights of the graph's type with N outputs, and biases that fit them.
   compiler::TensorId weights(const std::string& name, std::vector<std::int32_t> shape, bool per_channel);

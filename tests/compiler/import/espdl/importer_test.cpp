@@ -155,8 +155,8 @@ TEST(EspdlImporter, CachesThatCannotBePaddingStayOperators) {
   for (const TinyModel& model : {cached_conv(2, 1), cached_conv(4)}) {
     const Graph graph = import(model);
     ASSERT_EQ(graph.nodes.size(), 2u);
-    EXPECT_EQ(graph.nodes[0].code, fb::OpCode::streaming_cache);
-    EXPECT_EQ(graph.pipeline.usage, fb::Usage::step);
+    EXPECT_EQ(graph.nodes[0].code, OpCode::streaming_cache);
+    EXPECT_EQ(graph.pipeline.usage, UsageKind::step);
   }
   // The cache alone: each call gets the last frame of the one before in front of its own, then turned around.
   TinyModel model = cached_conv(2);
@@ -188,8 +188,8 @@ TEST(EspdlImporter, ACacheInFrontOfOneResultPerCallStaysAnOperator) {
   model.nodes.push_back({"Flatten", {"y"}, {"z"}, {}, {}, {}, "flat"});
   model.outputs = {{"z", {1, 15}, Type::INT8, -3}};
   const Graph graph = import(model);
-  EXPECT_EQ(graph.nodes[0].code, fb::OpCode::streaming_cache);
-  EXPECT_EQ(graph.pipeline.usage, fb::Usage::step);
+  EXPECT_EQ(graph.nodes[0].code, OpCode::streaming_cache);
+  EXPECT_EQ(graph.pipeline.usage, UsageKind::step);
   const auto outputs = called(graph, 2), again = called(graph, 1);
   ASSERT_EQ(outputs.size(), 2u);
   EXPECT_EQ(outputs[0], again[0]) << "a new session starts with zeros";

@@ -95,7 +95,7 @@ Graph network(DType type, EspdlTarget target, int channels) {
   const bool p4 = target == EspdlTarget::esp32p4;
   GraphMaker maker(type, p4 ? kernels::Rounding::half_even : kernels::Rounding::half_up);
   const auto x = maker.input({1, 10, channels}, type == DType::int8 ? -5 : -12);
-  const auto a = maker.conv("conv", x, channels, 3, {.pad_left = 2, .activation = fb::Activation::relu}, p4);
+  const auto a = maker.conv("conv", x, channels, 3, {.pad_left = 2, .activation = Activation::relu}, p4);
   const auto b =
       maker.conv("depthwise", a, channels, 5, {.dilation_width = 2, .pad_left = 8, .groups = channels}, p4);
   return maker.graph({maker.fully_connected("gemm", b, 7, p4)});
@@ -154,7 +154,7 @@ TEST(EspdlWriter, ConstantOperandsOfMatMulHaveTheLayoutOfWeights) {
                  several = maker.matmul("several", x, maker.constant("matrices", {2, kInputs, outputs}, -6));
       Graph graph = maker.graph({one, several});
       graph.nodes[0].inputs.pop_back();  // its bias
-      std::get<compiler::FullyConnectedOptions>(graph.nodes[0].options).activation = fb::Activation::relu;
+      std::get<compiler::FullyConnectedOptions>(graph.nodes[0].options).activation = Activation::relu;
       const std::size_t element = size_of(type);
       for (const EspdlTarget target : {EspdlTarget::c, EspdlTarget::esp32s3}) {
         const int align = target == EspdlTarget::c ? 0 : type == DType::int8 ? 16 : 8;
@@ -377,9 +377,9 @@ TEST(EspdlWriter, RefusesEverythingThatCannotBeSaidByName) {
   GraphMaker maker;
   const auto x = maker.input({1, 8, 4}, -4);
   const auto a = maker.conv("grouped", x, 4, 3, {.groups = 2});
-  const auto b = maker.node("exactly", fb::OpCode::add, {a, a}, compiler::BinaryOptions{}, 2);
+  const auto b = maker.node("exactly", OpCode::add, {a, a}, compiler::BinaryOptions{}, 2);
   const auto c = maker.lut("interpolated", b, true);
-  const auto d = maker.node("free", fb::OpCode::relu, {c});
+  const auto d = maker.node("free", OpCode::relu, {c});
   maker.at(d).exponents.clear();
   maker.at(d).scales = {0.3f};
   maker.at(d).zero_points = {3};

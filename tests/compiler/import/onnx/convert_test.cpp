@@ -58,7 +58,7 @@ TEST(OnnxConvert, ConvWithPaddingInFront) {
   const Floats x = ramp(14, -3);
   EXPECT_EQ(maker.run({x})[0], conv1d(x, 2, ramp(12, -5, 1), 3, 2, {1, 2, 3}, 2, 3, 4, 1));
   const auto imported = maker.import();
-  for (const auto& node : imported->graph.nodes) EXPECT_NE(node.code, fb::OpCode::pad);
+  for (const auto& node : imported->graph.nodes) EXPECT_NE(node.code, OpCode::pad);
 }
 
 TEST(OnnxConvert, PaddingOfChannelsStaysAnOperator) {
@@ -90,9 +90,9 @@ TEST(OnnxConvert, BatchNormalizationAndReluBecomePartOfTheConvolution) {
   std::size_t convs = 0;
   const auto imported = maker.import();
   for (const auto& node : imported->graph.nodes) {
-    convs += node.code == fb::OpCode::conv ? 1 : 0;
-    EXPECT_NE(node.code, fb::OpCode::mul);
-    EXPECT_NE(node.code, fb::OpCode::relu);
+    convs += node.code == OpCode::conv ? 1 : 0;
+    EXPECT_NE(node.code, OpCode::mul);
+    EXPECT_NE(node.code, OpCode::relu);
   }
   EXPECT_EQ(convs, 1u);
 }
@@ -158,7 +158,7 @@ TEST(OnnxConvert, ProductsBecomeDenseLayers) {
   EXPECT_THAT(outputs[0], ElementsAre(16, 28, 13, 24));
   EXPECT_THAT(outputs[1], ElementsAre(17, 26, 11, 18));
   const auto imported = maker.import();
-  EXPECT_EQ(imported->graph.nodes[0].code, fb::OpCode::fully_connected);
+  EXPECT_EQ(imported->graph.nodes[0].code, OpCode::fully_connected);
 }
 
 TEST(OnnxConvert, ProductOfTwoComputedMatrices) {
@@ -193,7 +193,7 @@ TEST(OnnxConvert, TranspositionsCancel) {
   maker.node("Conv", {"d", "w"}, {"y"});
   std::size_t transposes = 0;
   const auto imported = maker.import();
-  for (const auto& node : imported->graph.nodes) transposes += node.code == fb::OpCode::transpose ? 1 : 0;
+  for (const auto& node : imported->graph.nodes) transposes += node.code == OpCode::transpose ? 1 : 0;
   EXPECT_EQ(transposes, 2u) << "one at the input, one at the output";
 }
 

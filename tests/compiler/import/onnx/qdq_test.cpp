@@ -13,7 +13,6 @@
 namespace runnel {
 namespace {
 
-using fb::OpCode;
 using ::onnx::TensorProto;
 using test::Dims;
 using test::Floats;

@@ -14,12 +14,12 @@ namespace {
 constexpr auto kFloat = ProgramMaker::kFloat;
 constexpr auto kInt8 = ProgramMaker::kInt8;
 
-std::unique_ptr<RunnableGraph> load(ProgramMaker& maker, fb::Usage usage = fb::Usage::MAX) {
+std::unique_ptr<RunnableGraph> load(ProgramMaker& maker, std::optional<UsageKind> usage = {}) {
   auto imported = compiler::import_pte(maker.file());
   EXPECT_TRUE(imported.ok()) << imported.status().text();
   if (!imported.ok()) return nullptr;
-  if (usage != fb::Usage::MAX) {
-    EXPECT_EQ(imported->graph.pipeline.usage, usage);
+  if (usage) {
+    EXPECT_EQ(imported->graph.pipeline.usage, *usage);
   }
   auto runnable = RunnableGraph::make(imported->graph);
   EXPECT_TRUE(runnable.ok()) << runnable.status().text();
@@ -114,7 +114,7 @@ TEST(PteConvert, MutableBufferIsTheSessionsState) {
   maker.kernel("aten::copy_", "", {kept, sum, no, kept});
   maker.inputs = {x};
   maker.outputs = {sum};
-  const auto model = load(maker, fb::Usage::step);
+  const auto model = load(maker, UsageKind::step);
   ASSERT_NE(model, nullptr);
   EXPECT_FALSE(model->streams());
   const Bytes step = bytes_of<float>({1, 2});
@@ -140,7 +140,7 @@ TEST(PteConvert, MutableBufferWithoutFirstValueIsZero) {
   maker.kernel("aten::copy_", "", {kept, x, no});
   maker.inputs = {x};
   maker.outputs = {y};
-  const auto model = load(maker, fb::Usage::step);
+  const auto model = load(maker, UsageKind::step);
   ASSERT_NE(model, nullptr);
   const auto steps = model->stepped({{bytes_of<float>({1, 2, 3, 4})}, {bytes_of<float>({10, 20, 30, 40})}});
   ASSERT_TRUE(steps.ok()) << steps.status().text();
@@ -166,7 +166,7 @@ TEST(PteConvert, UnknownDelegateStaysOpaque) {
     maker.delegate("SomeBackend", Bytes(100, std::byte{9}), {sum, x, y}, in_segment);
     maker.inputs = {x};
     maker.outputs = {y};
-    const auto model = load(maker, fb::Usage::whole);
+    const auto model = load(maker, UsageKind::whole);
     ASSERT_NE(model, nullptr);
     const DelegateSegment segment(model->model(), model->model().op(1));
     EXPECT_EQ(segment.kind(), "SomeBackend");

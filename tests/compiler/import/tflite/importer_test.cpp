@@ -196,7 +196,7 @@ TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
   const auto graph = compiler::import_tflite(made.file({x}, {y}));
   ASSERT_TRUE(graph.ok()) << graph.status().text();
   ASSERT_EQ(graph->nodes.size(), 1u);
-  EXPECT_EQ(graph->nodes[0].code, fb::OpCode::delegate);
+  EXPECT_EQ(graph->nodes[0].code, OpCode::delegate);
   const auto& options = std::get<compiler::DelegateOptions>(graph->nodes[0].options);
   EXPECT_EQ(options.kind, "ethos-u");
   EXPECT_EQ(options.parts, std::vector<std::string>{"command_stream"});  // nothing but commands
@@ -211,7 +211,7 @@ TEST(TfliteImporter, NpuOperatorsBecomeSegments) {
   EXPECT_EQ(number("scratch_bytes"), std::vector<std::int64_t>{96});
   EXPECT_EQ(number("fast_scratch_bytes"), std::vector<std::int64_t>{32});
   EXPECT_EQ(number("input_offsets"), std::vector<std::int64_t>{-1});
-  EXPECT_EQ(graph->pipeline.usage, fb::Usage::whole);
+  EXPECT_EQ(graph->pipeline.usage, UsageKind::whole);
   const auto runnable = RunnableGraph::make(*graph);
   ASSERT_TRUE(runnable.ok()) << runnable.status().text();
   EXPECT_NE((*runnable)->whole({Bytes(4)}).status().text().find("delegate \"ethos-u\""), std::string::npos);

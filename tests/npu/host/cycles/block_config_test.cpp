@@ -159,7 +159,7 @@ TEST(RecordedBlocks, AreThoseOfTheSearchAndNoQuickerThanTheBest) {
     ASSERT_TRUE(loaded.ok());
     const Model& model = loaded->model->model();
     for (int i = 0; i < model.operator_count(); ++i) {
-      if (model.op(i).code() != fb::OpCode::delegate) continue;
+      if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
       const auto segment = npu::read_segment(model, model.op(i));
       ASSERT_TRUE(segment.ok());
       const npu::CycleModel cycles = model_of(*segment->accelerator);

@@ -79,7 +79,7 @@ Compiled open(const fs::path& path) {
   out.model = loaded->model;
   const Model& model = out.model->model();
   for (int i = 0; i < model.operator_count(); ++i) {
-    if (model.op(i).code() != fb::OpCode::delegate) continue;
+    if (code_of(model.op(i)) != runnel::OpCode::delegate) continue;
     auto segment = npu::read_segment(model, model.op(i));
     EXPECT_TRUE(segment.ok()) << segment.status().text();
     if (segment.ok()) out.segments.push_back(*std::move(segment));
