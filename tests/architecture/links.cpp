@@ -151,7 +151,7 @@ class Links {
         return file == path || file.ends_with("/" + path);
       };
       if (std::none_of(tree_.files.begin(), tree_.files.end(), ends_so)) {
-        faults_.push_back({page, line, "names " + text + ", but no file of the tree is called so"});
+        faults_.push_back({page, line, "names " + text + ", but the tree has no file of that name"});
       }
     }
   }

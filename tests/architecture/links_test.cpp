@@ -65,8 +65,8 @@ TEST_F(LinksTest, RefusesAPathThatDoesNotExist) {
 
 TEST_F(LinksTest, RefusesASourceThatNoFolderHas) {
   EXPECT_EQ(faults("see `conv_plan.h`\n"),
-            "docs/page.md:1: names conv_plan.h, but no file of the tree is called so\n");
-  EXPECT_EQ(faults("see `onv.h`\n"), "docs/page.md:1: names onv.h, but no file of the tree is called so\n");
+            "docs/page.md:1: names conv_plan.h, but the tree has no file of that name\n");
+  EXPECT_EQ(faults("see `onv.h`\n"), "docs/page.md:1: names onv.h, but the tree has no file of that name\n");
 }
 
 }  // namespace

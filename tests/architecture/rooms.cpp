@@ -40,7 +40,7 @@ bool is_within(std::string_view folder, std::string_view room) {
   return folder == room || (folder.starts_with(room) && folder[room.size()] == '/');
 }
 
-// Written as a program outside of the tree would be.
+// Stands for a program outside of the tree.
 bool is_user(std::string_view file) {
   return top_folder(file) == "examples" || is_within(folder_of(file), kInstalledUser);
 }
@@ -98,7 +98,7 @@ Rooms read_rooms(const fs::path& root) {
     if (header <= before) {
       rooms.faults.push_back(
           {kRoomsFile, number,
-           header + " stands after " + before + "; the lines are ordered by header, one for each"});
+           header + " comes after " + before + "; order the lines by header, one line each"});
     }
     before = header;
     rooms.headers[header] = {number, *who, Readers::nobody};
@@ -157,7 +157,7 @@ class Walls {
     const char* const is =
         found == rooms_.headers.end() ? "private to its room" : "public to its library only";
     const char* const closed =
-        found != rooms_.headers.end() && found->second.readers == Readers::tree ? "no header for users" : is;
+        found != rooms_.headers.end() && found->second.readers == Readers::tree ? "not public to users" : is;
     return "includes \"" + header + "\", which is " + closed + "; use a public header of " + room +
            "/, move what " + std::string(folder_of(file)) + "/ needs, or, if others should depend on it, " +
            advice(rooms_, header, need);

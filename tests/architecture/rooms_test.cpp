@@ -73,7 +73,7 @@ TEST_F(RoomsTest, RefusesAnExampleThatKnowsWhatUsersDoNot) {
   plant("examples/own.cpp", "#include \"inference/session.h\"\n");
   list("inference/session.h tree\n");
   EXPECT_EQ(faults(),
-            "examples/own.cpp:1: includes \"inference/session.h\", which is no header for users; use a "
+            "examples/own.cpp:1: includes \"inference/session.h\", which is not public to users; use a "
             "public header "
             "of inference/, move what examples/ needs, or, if others should depend on it, change line 2 of "
             "tests/architecture/rooms.txt to \"inference/session.h users\"\n");
@@ -121,12 +121,10 @@ TEST_F(RoomsTest, RefusesLinesOutOfOrderAndTwice) {
   plant("base/b.h", "");
   list("base/b.h users\nbase/a.h users\nbase/a.h users\n");
   EXPECT_EQ(faults(),
-            "tests/architecture/rooms.txt:3: base/a.h stands after base/b.h; the lines are ordered by "
-            "header, one for "
-            "each\n"
-            "tests/architecture/rooms.txt:4: base/a.h stands after base/a.h; the lines are ordered by "
-            "header, one for "
-            "each\n");
+            "tests/architecture/rooms.txt:3: base/a.h comes after base/b.h; order the lines by "
+            "header, one line each\n"
+            "tests/architecture/rooms.txt:4: base/a.h comes after base/a.h; order the lines by "
+            "header, one line each\n");
 }
 
 TEST_F(RoomsTest, RefusesARoomWithMoreThanThirtyFiles) {
