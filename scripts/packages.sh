@@ -10,7 +10,7 @@ packages_for() {
                 "libasound2-dev libsndfile1-dev libfftw3-dev libflatbuffers-dev flatbuffers-compiler" \
                 "libfmt-dev nlohmann-json3-dev libcli11-dev libmbedtls-dev libmosquitto-dev libpng-dev libcpp-httplib-dev" \
                 "libonnx-dev libprotobuf-dev protobuf-compiler" ;;
-    test) echo "binutils libgtest-dev libgmock-dev mosquitto openssl" ;;
+    test) echo "binutils clang-format-14 libgtest-dev libgmock-dev mosquitto openssl" ;;
     bench) echo "libbenchmark-dev libxnnpack-dev libpthreadpool-dev" ;;
     demo) echo "sox asterisk-core-sounds-en-wav" ;;
     fuzz) echo "clang-14 libclang-rt-14-dev" ;;

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <optional>
 #include <set>
-#include <stdexcept>
 #include <string_view>
 
 namespace runnel::test {
@@ -54,72 +51,35 @@ bool is_host_part(const fs::path& relative) {
   return std::find(folder.begin(), folder.end(), "host") != folder.end();
 }
 
-bool is_header(const fs::path& path) { return path.extension() == ".h" || path.extension() == ".hpp"; }
-bool is_source(const fs::path& path) {
-  static const std::set<std::string> kExtensions = {".h",   ".hpp", ".c",   ".cc",
-                                                    ".cpp", ".inc", ".ipp", ".tpp"};
-  return kExtensions.contains(path.extension().string());
-}
-
-// What follows a directive of the preprocessor on its line: "# include <x>" for `include` gives "<x>".
-std::optional<std::string_view> after_directive(std::string_view line, std::string_view directive) {
-  const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
-  skip_blanks();
-  if (!line.starts_with('#')) return std::nullopt;
-  line.remove_prefix(1);
-  skip_blanks();
-  if (!line.starts_with(directive)) return std::nullopt;
-  line.remove_prefix(directive.size());
-  skip_blanks();
-  return line;
-}
-
-// The path of an #include line, without its quotes or angle brackets.
-std::optional<std::string> included_path(std::string_view line) {
-  const std::optional<std::string_view> rest = after_directive(line, "include");
-  if (!rest || rest->empty() || ((*rest)[0] != '"' && (*rest)[0] != '<')) return std::nullopt;
-  const std::size_t end = rest->find((*rest)[0] == '<' ? '>' : '"', 1);
-  if (end == std::string_view::npos) return std::nullopt;
-  return std::string(rest->substr(1, end - 1));
-}
-
 class Checker {
  public:
-  explicit Checker(fs::path root) : root_(std::move(root)) {}
-
-  void check(const fs::path& file) {
-    relative_ = file.lexically_relative(root_);
-    ++report_.files;
-    std::ifstream in(file);
-    if (!in) throw std::runtime_error("cannot read " + file.string());
-    bool once = false;
-    std::size_t number = 0;
-    for (std::string line; std::getline(in, line);) {
-      ++number;
-      if (const std::optional<std::string> path = included_path(line)) {
-        ++report_.includes;
-        include(number, *path);
-      } else if (const auto pragma = after_directive(line, "pragma")) {
-        once = once || pragma->starts_with("once");
-      }
-    }
-    if (is_header(file) && !once) add(1, Rule::pragma_once, "a header without #pragma once");
+  explicit Checker(const std::vector<SourceFile>& sources) {
+    for (const SourceFile& source : sources) check(source);
+    std::stable_sort(report_.violations.begin(), report_.violations.end(),
+                     [](const Violation& a, const Violation& b) {
+                       return a.file != b.file ? a.file < b.file : a.line < b.line;
+                     });
   }
-
-  Report finish() && {
-    std::sort(report_.violations.begin(), report_.violations.end(),
-              [](const Violation& a, const Violation& b) {
-                return a.file != b.file ? a.file < b.file : a.line < b.line;
-              });
-    return std::move(report_);
-  }
+  [[nodiscard]] Report report() && { return std::move(report_); }
 
  private:
-  void add(std::size_t line, Rule rule, const std::string& text) {
-    report_.violations.push_back({relative_.generic_string(), line, rule, text});
+  void check(const SourceFile& source) {
+    ++report_.files;
+    report_.includes += source.includes.size();
+    relative_ = source.path;
+    for (const Include& one : source.includes) include(one);
+    if (source.is_header() && !source.pragma_once) {
+      add(1, Rule::pragma_once, "a header without #pragma once");
+    }
   }
 
-  void include(std::size_t line, const std::string& written) {
+  void add(std::size_t line, Rule rule, const std::string& text) {
+    report_.violations.push_back({{relative_.generic_string(), line, text}, rule});
+  }
+
+  void include(const Include& one) {
+    const std::size_t line = one.line;
+    const std::string& written = one.written;
     const fs::path name(written);
     if (std::find(name.begin(), name.end(), "..") != name.end()) {
       add(line, Rule::spelling, "includes \"" + written + "\"; write the path from the project's root");
@@ -127,9 +87,7 @@ class Checker {
     }
     const Layer* own = layer_of(relative_);
     if (own == nullptr) return;
-    // As the compiler does it: beside the file first, then from the root.
-    const fs::path beside = relative_.parent_path() / name;
-    const fs::path target = fs::exists(root_ / beside) ? beside : name;
+    const fs::path target = one.target;
     const Layer* other = layer_of(target);
     const bool device = own->device && !is_host_part(relative_);
 
@@ -156,24 +114,27 @@ class Checker {
     }
   }
 
-  fs::path root_;
   fs::path relative_;
   Report report_;
 };
 
 }  // namespace
 
+std::vector<std::string> product_folders() {
+  std::vector<std::string> folders;
+  for (const Layer& layer : kLayers) folders.emplace_back(layer.folder);
+  return folders;
+}
+
+bool is_device_folder(std::string_view folder) {
+  return std::any_of(kLayers.begin(), kLayers.end(),
+                     [&](const Layer& layer) { return layer.folder == folder && layer.device; });
+}
+
 Report check_includes(const fs::path& root) {
-  Checker checker(root);
-  const auto check_folder = [&](std::string_view folder) {
-    if (!fs::is_directory(root / folder)) return;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
-      if (entry.is_regular_file() && is_source(entry.path())) checker.check(entry.path());
-    }
-  };
-  for (const Layer& layer : kLayers) check_folder(layer.folder);
-  for (const char* folder : kFreeFolders) check_folder(folder);
-  return std::move(checker).finish();
+  std::vector<std::string> folders = product_folders();
+  folders.insert(folders.end(), kFreeFolders.begin(), kFreeFolders.end());
+  return Checker(read_sources(root, folders)).report();
 }
 
 }  // namespace runnel::test

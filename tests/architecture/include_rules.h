@@ -1,17 +1,19 @@
 // The dependency rule of the source tree, read off its #include lines.
 //
-// Folders from top to bottom: apps > services, embed > pipeline, compiler > npu > inference > kernels,
-// streaming, features > base. A file may include its own folder and those below; folders side by side do not
-// know each other. Device folders (all but apps and compiler) keep host code in a folder named host/; outside
-// it they include neither host code nor the parts of the standard library that need a heap, threads,
-// exceptions or a file system.
+// Folders from top to bottom: apps, firmware > services, embed > pipeline, compiler > npu > inference >
+// kernels, streaming, features > base. A file may include its own folder and those below; folders side by
+// side do not know each other. Device folders (all but compiler, services and apps) keep host code in a
+// folder named host/; outside it they include neither host code nor the parts of the standard library that
+// need a heap, threads, exceptions or a file system.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "tests/architecture/source_tree.h"
 
 namespace runnel::test {
 
@@ -24,15 +26,8 @@ enum class Rule {
   spelling,        // an include that leaves its folder with "..": paths are relative to the project's root
 };
 
-struct Violation {
-  std::string file;  // relative to the root, with '/'
-  std::size_t line;  // from 1
+struct Violation : Fault {
   Rule rule;
-  std::string text;  // what is wrong, as one sentence
-
-  // file:line: text, as compilers write it.
-  [[nodiscard]] std::string message() const { return file + ":" + std::to_string(line) + ": " + text; }
-  friend void PrintTo(const Violation& violation, std::ostream* out) { *out << violation.message(); }
 };
 
 struct Report {
@@ -40,6 +35,11 @@ struct Report {
   std::size_t includes = 0;           // how many #include lines they hold
   std::vector<Violation> violations;  // ordered by file and line
 };
+
+// The folders of product code (what is installed, and what runs on devices), lowest first.
+std::vector<std::string> product_folders();
+// Whether what lies in this folder of product code, outside of folders host/, is device code.
+bool is_device_folder(std::string_view folder);
 
 // Reads every source and header under `root` (the project's folder): the layers' folders, firmware, tests,
 // bench, examples.

@@ -2,13 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "tests/support/data.h"
+#include "tests/architecture/planted_tree.h"
 
 namespace runnel::test {
 namespace {
-namespace fs = std::filesystem;
 
 TEST(Architecture, TheProjectKeepsTheDependencyRule) {
   const Report report = check_includes(RUNNEL_SOURCE_FOLDER);
@@ -18,15 +15,9 @@ TEST(Architecture, TheProjectKeepsTheDependencyRule) {
   for (const Violation& violation : report.violations) ADD_FAILURE() << violation.message();
 }
 
-// A small source tree, written for one test.
-class PlantedTree : public ::testing::Test {
+class IncludeRules : public PlantedTree {
  protected:
-  void plant(const std::string& file, const std::string& text) {
-    const fs::path path = folder_.path() / file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
-  [[nodiscard]] Report report() const { return check_includes(folder_.path()); }
+  [[nodiscard]] Report report() const { return check_includes(root()); }
   // The one violation of this tree, as file:line: text.
   [[nodiscard]] std::string only(Rule rule) const {
     const Report found = report();
@@ -39,12 +30,9 @@ class PlantedTree : public ::testing::Test {
         << found.violations[0].message();
     return found.violations[0].message();
   }
-
- private:
-  TemporaryFolder folder_;
 };
 
-TEST_F(PlantedTree, AcceptsWhatGoesDown) {
+TEST_F(IncludeRules, AcceptsWhatGoesDown) {
   plant("base/status.h", "#pragma once\n#include <cstdint>\n");
   plant("base/host/heap.h", "#pragma once\n#include <vector>\n#include \"base/status.h\"\n");
   plant("kernels/conv.cpp",
@@ -63,13 +51,13 @@ TEST_F(PlantedTree, AcceptsWhatGoesDown) {
   EXPECT_TRUE(found.violations.empty()) << ::testing::PrintToString(found.violations);
 }
 
-TEST_F(PlantedTree, RefusesAnIncludeThatGoesUp) {
+TEST_F(IncludeRules, RefusesAnIncludeThatGoesUp) {
   plant("kernels/conv.cpp", "#include <cmath>\n\n  #  include \"features/fft/fft.h\"  // a look upstairs\n");
   EXPECT_EQ(only(Rule::upward),
             "kernels/conv.cpp:3: includes \"features/fft/fft.h\": kernels may not use features");
 }
 
-TEST_F(PlantedTree, RefusesEveryStepUp) {
+TEST_F(IncludeRules, RefusesEveryStepUp) {
   const char* const folders[] = {"base", "kernels", "streaming", "features", "inference", "npu", "pipeline"};
   for (std::size_t low = 0; low < std::size(folders); ++low) {
     for (std::size_t high = 0; high < std::size(folders); ++high) {
@@ -83,50 +71,50 @@ TEST_F(PlantedTree, RefusesEveryStepUp) {
   EXPECT_EQ(found.violations.size(), 18U + 2 * 3U);
 }
 
-TEST_F(PlantedTree, RefusesPipelineAndCompilerInEachOther) {
+TEST_F(IncludeRules, RefusesPipelineAndCompilerInEachOther) {
   plant("pipeline/host/load.cpp", "#include \"compiler/import.h\"\n");
   EXPECT_EQ(only(Rule::upward),
             "pipeline/host/load.cpp:1: includes \"compiler/import.h\": pipeline may not use compiler");
 }
 
-TEST_F(PlantedTree, RefusesTheCompilerThatUsesThePipeline) {
+TEST_F(IncludeRules, RefusesTheCompilerThatUsesThePipeline) {
   plant("compiler/import.cpp", "#include <vector>\n#include <pipeline/graph.h>\n");
   EXPECT_EQ(only(Rule::upward),
             "compiler/import.cpp:2: includes \"pipeline/graph.h\": compiler may not use pipeline");
 }
 
-TEST_F(PlantedTree, RefusesAHostHeaderInDeviceCode) {
+TEST_F(IncludeRules, RefusesAHostHeaderInDeviceCode) {
   plant("inference/session.cpp", "#include \"inference/session.h\"\n#include \"base/host/heap_memory.h\"\n");
   EXPECT_EQ(only(Rule::host_header),
             "inference/session.cpp:2: device code includes \"base/host/heap_memory.h\", which is host code");
 }
 
-TEST_F(PlantedTree, RefusesAHostHeaderNamedFromItsNeighbour) {
+TEST_F(IncludeRules, RefusesAHostHeaderNamedFromItsNeighbour) {
   plant("base/host/heap_memory.h", "#pragma once\n");
   plant("base/memory.cpp", "#include \"host/heap_memory.h\"\n");
   EXPECT_EQ(only(Rule::host_header),
             "base/memory.cpp:1: device code includes \"host/heap_memory.h\", which is host code");
 }
 
-TEST_F(PlantedTree, RefusesAHostFolderInFirmware) {
+TEST_F(IncludeRules, RefusesAHostFolderInFirmware) {
   plant("firmware/node.cpp", "#include \"features/fbank/fbank.h\"\n#include \"compiler/import.h\"\n");
   EXPECT_EQ(only(Rule::host_header),
             "firmware/node.cpp:2: device code includes \"compiler/import.h\", which is host code");
 }
 
-TEST_F(PlantedTree, RefusesTestsInTheCode) {
+TEST_F(IncludeRules, RefusesTestsInTheCode) {
   plant("apps/main.cpp", "#include \"tests/support/data.h\"\n");
   EXPECT_EQ(only(Rule::upward),
             "apps/main.cpp:1: includes \"tests/support/data.h\": nothing in apps may use tests");
 }
 
-TEST_F(PlantedTree, RefusesTheHostedLibraryInDeviceCode) {
+TEST_F(IncludeRules, RefusesTheHostedLibraryInDeviceCode) {
   plant("streaming/ring.h", "#pragma once\n#include <span>\n#include <vector>\n");
   EXPECT_EQ(only(Rule::hosted_library),
             "streaming/ring.h:3: device code includes <vector>; it belongs below a folder host/");
 }
 
-TEST_F(PlantedTree, KnowsTheHostedLibrary) {
+TEST_F(IncludeRules, KnowsTheHostedLibrary) {
   const char* const names[] = {"vector",        "string",   "iostream", "thread", "functional", "map",
                                "unordered_map", "memory",   "fstream",  "mutex",  "sstream",    "stdexcept",
                                "filesystem",    "deque",    "set",      "list",   "atomic",     "cstdio",
@@ -144,23 +132,23 @@ TEST_F(PlantedTree, KnowsTheHostedLibrary) {
   }
 }
 
-TEST_F(PlantedTree, RefusesAHeaderWithoutPragmaOnce) {
+TEST_F(IncludeRules, RefusesAHeaderWithoutPragmaOnce) {
   plant("kernels/pool.h", "// #pragma once\n#include \"base/status.h\"\n");
   EXPECT_EQ(only(Rule::pragma_once), "kernels/pool.h:1: a header without #pragma once");
 }
 
-TEST_F(PlantedTree, WantsPragmaOnceInTestHeadersToo) {
+TEST_F(IncludeRules, WantsPragmaOnceInTestHeadersToo) {
   plant("tests/support/shapes.h", "struct Shape {};\n");
   EXPECT_EQ(only(Rule::pragma_once), "tests/support/shapes.h:1: a header without #pragma once");
 }
 
-TEST_F(PlantedTree, RefusesPathsThatClimb) {
+TEST_F(IncludeRules, RefusesPathsThatClimb) {
   plant("features/mel.cpp", "#include \"../base/status.h\"\n");
   EXPECT_EQ(only(Rule::spelling),
             "features/mel.cpp:1: includes \"../base/status.h\"; write the path from the project's root");
 }
 
-TEST_F(PlantedTree, OrdersByFileAndLine) {
+TEST_F(IncludeRules, OrdersByFileAndLine) {
   plant("base/b.cpp", "#include <string>\n#include \"apps/x.h\"\n");
   plant("base/a.h", "#include <map>\n");
   const Report found = report();
