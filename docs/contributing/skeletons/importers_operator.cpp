@@ -14,8 +14,8 @@ Status convert_distance(Builder& builder, const Operator& op) {
   // Refuse by name what the operators cannot do; the message gets the operator and its place in the file.
   if (!builder.is_float(y)) return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const TensorId difference = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, fb::OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
-  return builder.emit(op, fb::OpCode::abs, {difference}, {y}, {});
+  RUNNEL_TRY(builder.emit(op, OpCode::sub, {a, b}, {difference}, BinaryOptions{}));
+  return builder.emit(op, OpCode::abs, {difference}, {y}, {});
 }
 
 }  // namespace runnel::compiler::tflite_source

@@ -63,6 +63,6 @@ Result<const BoundOperator*> prepare_distance(PrepareContext& context) noexcept 
 
 // The streaming rule of what works frame by frame is shared; `elements`: the output may overwrite an input.
 const OperatorDefinition distance = {
-    fb::OpCode::none, 1, "distance", check_distance, stream_pointwise, prepare_distance, InPlace::elements};
+    OpCode::none, 1, "distance", check_distance, stream_pointwise, prepare_distance, InPlace::elements};
 
 }  // namespace runnel::ops
