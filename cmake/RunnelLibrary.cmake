@@ -52,6 +52,7 @@ function(runnel_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE runnel_flags runnel_test_support GTest::gtest_main ${ARG_DEPENDS})
+  runnel_reuse_precompiled(${name} runnel_test_headers)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
   # gtest_discover_tests() cannot pass properties that are lists, so a file of our own sets them after it.
   set(properties ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)

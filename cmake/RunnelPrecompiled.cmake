@@ -1,0 +1,24 @@
+# runnel_precompile(TARGET HEADER...): precompiled headers for TARGET, where RUNNEL_PCH asks for them. Headers of the standard library and of
+# other projects only, so that an edit of ours compiles what depends on it and no more.
+set(RUNNEL_STANDARD_HEADERS <algorithm> <array> <charconv> <cmath> <cstring> <limits> <map> <memory> <optional> <set> <span> <string>
+    <string_view> <utility> <variant> <vector>)
+# -fpch-preprocess: what ccache needs to look at the headers behind it. GCC 12 forgets that code from a precompiled header is the standard
+# library's, and warns about its bounds; builds without precompiled headers keep these warnings.
+set(RUNNEL_PCH_FLAGS $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+function(runnel_precompile target)
+  if(NOT RUNNEL_PCH)
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  target_compile_options(${target} PRIVATE ${RUNNEL_PCH_FLAGS})
+endfunction()
+
+# runnel_reuse_precompiled(TARGET FROM): the precompiled headers of FROM, a target with the same flags, for TARGET.
+function(runnel_reuse_precompiled target from)
+  get_target_property(sources ${target} SOURCES)
+  if(NOT RUNNEL_PCH OR sources MATCHES "\\.c(;|$)")   # headers of C++ are none for C
+    return()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${from})
+  target_compile_options(${target} PRIVATE ${RUNNEL_PCH_FLAGS})
+endfunction()

@@ -1,0 +1,1 @@
+// Compiled for its precompiled header, which the test programs share (tests/CMakeLists.txt).
