@@ -12,7 +12,7 @@
 
 namespace runnel::apps::test {
 
-bool run_and_kill(std::vector<std::string> arguments, std::chrono::milliseconds after) {
+bool run_and_kill(std::vector<std::string> arguments, std::chrono::microseconds after) {
   arguments.insert(arguments.begin(), runnel::test::program());
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

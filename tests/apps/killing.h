@@ -8,6 +8,6 @@
 namespace runnel::apps::test {
 
 // Starts the program and ends it with SIGKILL after so long; whether it ended by itself before.
-bool run_and_kill(std::vector<std::string> arguments, std::chrono::milliseconds after);
+bool run_and_kill(std::vector<std::string> arguments, std::chrono::microseconds after);
 
 }  // namespace runnel::apps::test
