@@ -42,7 +42,7 @@ bool passes(const Graph& graph, const Node& node) {
         return id >= 0 && !graph.tensors[static_cast<std::size_t>(id)].data &&
                graph.tensors[static_cast<std::size_t>(id)].shape == y;
       };
-      return node.version == 1 && same(node.inputs[0]) && same(node.inputs[1]);
+      return node.arithmetic == Arithmetic::espdl && same(node.inputs[0]) && same(node.inputs[1]);
     }
     default:
       return false;

@@ -188,8 +188,8 @@ Status convert_composed(Builder& builder, const Node& node) {
   // x - (x mod 1), with the sign of 1.
   const auto floor = [&](const Value& from) -> Result<Value> {
     RUNNEL_ASSIGN(const Aligned both, aligned(builder, node, {from, scalar(1)}));
-    RUNNEL_ASSIGN(const TensorId rest,
-                  builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {}, DType::none, 2));
+    RUNNEL_ASSIGN(const TensorId rest, builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {},
+                                                    DType::none, Arithmetic::floored));
     return pair(OpCode::sub, from, builder.computed(rest, both.perm));
   };
   const auto truth = [&](OpCode code) -> Result<Value> {
