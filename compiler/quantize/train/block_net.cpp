@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {

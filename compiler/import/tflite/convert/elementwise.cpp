@@ -5,6 +5,7 @@
 
 #include "compiler/import/tflite/builder.h"
 #include "compiler/import/tflite/integer_table.h"
+#include "compiler/import/tflite/operators.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::tflite_source {
@@ -31,46 +32,6 @@ std::int8_t fused_of(const Operator& op) {
   return o == nullptr ? std::int8_t{0} : o->fused_activation_function();
 }
 
-OpCode pair_code(Builtin code) {
-  switch (code) {
-    case Builtin::ADD:
-      return OpCode::add;
-    case Builtin::SUB:
-      return OpCode::sub;
-    case Builtin::MUL:
-      return OpCode::mul;
-    case Builtin::DIV:
-      return OpCode::div;
-    case Builtin::MAXIMUM:
-      return OpCode::max;
-    default:
-      return OpCode::min;
-  }
-}
-
-OpCode function_code(Builtin code) {
-  switch (code) {
-    case Builtin::LOGISTIC:
-      return OpCode::sigmoid;
-    case Builtin::TANH:
-      return OpCode::tanh;
-    case Builtin::HARD_SWISH:
-      return OpCode::hard_swish;
-    case Builtin::LEAKY_RELU:
-      return OpCode::leaky_relu;
-    case Builtin::EXP:
-      return OpCode::exp;
-    case Builtin::LOG:
-      return OpCode::log;
-    case Builtin::SQRT:
-      return OpCode::sqrt;
-    case Builtin::ABS:
-      return OpCode::abs;
-    default:
-      return OpCode::neg;
-  }
-}
-
 TensorId float_constant(Builder& builder, const Operator& op, float value) {
   std::vector<std::byte> data(sizeof value);
   std::memcpy(data.data(), &value, sizeof value);
@@ -90,7 +51,7 @@ Status convert_binary(Builder& builder, const Operator& op) {
   if (!floats && !affine && !choice)
     return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const BinaryOptions options{how.clipped ? Activation::none : how.activation};
-  RUNNEL_TRY(builder.emit(op, pair_code(op.code), {a, b}, {how.to}, options,
+  RUNNEL_TRY(builder.emit(op, find_operator(op)->code, {a, b}, {how.to}, options,
                           floats ? Arithmetic::espdl : Arithmetic::tflite));
   return finish_activated(builder, op, how, y);
 }
@@ -119,7 +80,7 @@ Status convert_function(Builder& builder, const Operator& op) {
                       op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
   if (!floats && !affine) return emit_table(builder, op, x, y);
   const bool plain = op.code != Builtin::LEAKY_RELU;
-  return builder.emit(op, function_code(op.code), {x}, {y}, plain ? Options() : Options(options),
+  return builder.emit(op, find_operator(op)->code, {x}, {y}, plain ? Options() : Options(options),
                       floats ? Arithmetic::espdl : Arithmetic::tflite);
 }
 

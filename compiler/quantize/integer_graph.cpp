@@ -1,4 +1,4 @@
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "compiler/passes/non_negative.h"
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -193,7 +193,7 @@ class Emission {
     if (!affine() && !plan_.target.esp_dl) return emit_plain(std::move(node), type);
     node.inputs[0] = own(node, node.inputs[0], type);
     RUNNEL_ASSIGN(Tensor table,
-                  table_of(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
+                  make_function_table(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
     Node lut = node_like(node, OpCode::lut, Arithmetic::espdl);
     lut.inputs = {node.inputs[0], add(std::move(table))};
     lut.outputs = node.outputs;
@@ -313,6 +313,6 @@ class Emission {
 
 }  // namespace
 
-Result<Graph> emit(const Graph& graph, const Plan& plan) { return Emission(graph, plan).run(); }
+Result<Graph> emit_integer_graph(const Graph& graph, const Plan& plan) { return Emission(graph, plan).run(); }
 
 }  // namespace runnel::compiler::quantizer
