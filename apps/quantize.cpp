@@ -218,7 +218,7 @@ Status tell(const QuantizeCall& call, const Made& made, const std::optional<quan
       say(fmt::format("methods {}: noise to signal {:.3g} on clips held back",
                       quantizer::names_of(trial.methods), trial.error));
     say("methods used: " + quantizer::names_of(quantized.methods));
-    std::istringstream table(quantizer::table_of(report));
+    std::istringstream table(quantizer::make_function_table(report));
     for (std::string line; std::getline(table, line);) say(line);
   } else {
     say(fmt::format("{}: methods {}, noise to signal {:.3g} when it was calibrated", call.table,

@@ -88,7 +88,7 @@ class Builder {
   TensorId add_relu(const std::string& name, TensorId a, TensorId b, std::vector<std::int32_t> shape) {
     return output({name,
                    OpCode::add,
-                   1,
+                   Arithmetic::espdl,
                    {a, b},
                    {},
                    compiler::BinaryOptions{Activation::relu},
@@ -98,8 +98,9 @@ class Builder {
   TensorId mean(const std::string& name, TensorId x, std::vector<std::int32_t> shape) {
     compiler::PoolOptions options;
     options.global = true;
-    return output({name, OpCode::average_pool, 1, {x}, {}, options, kernels::Rounding::half_up},
-                  std::move(shape));
+    return output(
+        {name, OpCode::average_pool, Arithmetic::espdl, {x}, {}, options, kernels::Rounding::half_up},
+        std::move(shape));
   }
   Graph finish(TensorId y) {
     graph_.outputs = {y};

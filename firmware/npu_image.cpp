@@ -157,11 +157,28 @@ bool PlayedDevice::wait() noexcept {
 }
 
 constexpr const OperatorDefinition* kOperators[] = {
-    &npu::ethos_u_v1,    &ops::quantize_v1,     &ops::quantize_v3, &ops::dequantize_v1, &ops::dequantize_v3,
-    &ops::requantize_v1, &ops::requantize_v3,   &ops::reshape_v1,  &ops::transpose_v1,  &ops::slice_v1,
-    &ops::concat_v1,     &ops::softmax_v1,      &ops::softmax_v3,  &ops::lut_v1,        &ops::conv_v1,
-    &ops::conv_v3,       &ops::average_pool_v1, &ops::relu_v1,     &ops::relu_v3,       &ops::add_v1,
-    &ops::add_v3,        &ops::pad_v1,
+    &npu::ethos_u_v1,
+    &ops::kQuantize,
+    &ops::kQuantizeTflite,
+    &ops::kDequantize,
+    &ops::kDequantizeTflite,
+    &ops::kRequantize,
+    &ops::kRequantizeTflite,
+    &ops::kReshape,
+    &ops::kTranspose,
+    &ops::kSlice,
+    &ops::kConcat,
+    &ops::kSoftmax,
+    &ops::kSoftmaxTflite,
+    &ops::kLut,
+    &ops::kConv,
+    &ops::kConvHybrid,
+    &ops::kAveragePool,
+    &ops::kRelu,
+    &ops::kReluTflite,
+    &ops::kAdd,
+    &ops::kAddTflite,
+    &ops::kPad,
 };
 
 alignas(64) std::byte file[160 * 1024];

@@ -106,10 +106,10 @@ Result<const BoundOperator*> prepare_described(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition delegate_v1{OpCode::delegate, 1,     "delegate", check_delegate,
-                                     stream_delegate,  refuse};
-const OperatorDefinition delegate_described{OpCode::delegate, 1, "delegate", check_delegate, stream_delegate,
-                                            prepare_described};
+const OperatorDefinition kDelegate{OpCode::delegate, Arithmetic{1},   "delegate",
+                                   check_delegate,   stream_delegate, refuse};
+const OperatorDefinition delegate_described{OpCode::delegate, Arithmetic{1},   "delegate",
+                                            check_delegate,   stream_delegate, prepare_described};
 
 }  // namespace ops
 }  // namespace runnel

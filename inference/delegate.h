@@ -53,7 +53,7 @@ Status stream_delegate(const Model& model, const fb::Operator& op, TimeAxes axes
 namespace ops {
 // Stands for every kind that no other definition names: checks, and refuses to prepare. Part of
 // all_operators().
-extern const OperatorDefinition delegate_v1;
+extern const OperatorDefinition kDelegate;
 // The same, but prepares, to be described and never to be run: inspect counts the memory around it.
 extern const OperatorDefinition delegate_described;
 }  // namespace ops

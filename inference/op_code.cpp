@@ -146,6 +146,38 @@ static_assert(kScatterReductions == static_cast<int>(fb::ScatterReduction::MAX) 
 }  // namespace
 
 const char* name_of(OpCode code) noexcept { return fb::EnumNameOpCode(static_cast<fb::OpCode>(code)); }
+namespace {
+
+bool is_reduction(OpCode code) noexcept {
+  return (code >= OpCode::reduce_mean && code <= OpCode::reduce_min) ||
+         (code >= OpCode::reduce_l1 && code <= OpCode::reduce_sum_square);
+}
+
+}  // namespace
+
+const char* name_of(OpCode code, Arithmetic arithmetic) noexcept {
+  const bool product = code == OpCode::conv || code == OpCode::fully_connected;
+  switch (static_cast<int>(arithmetic)) {
+    case 1:
+      return code == OpCode::squared_difference || code == OpCode::svdf ? "tflite" : "espdl";
+    case 2:
+      if (code == OpCode::svdf) return "shifts";
+      if (code == OpCode::mod) return "floored";
+      return is_reduction(code) ? "windows" : "exact";
+    case 3:
+      if (code == OpCode::lstm) return "stateful_tflite";
+      return product ? "hybrid" : "tflite";
+    case 4:
+      if (code == OpCode::lstm) return "stateful_shifts";
+      return product ? "multipliers" : "tflite_windows";
+    case 5:
+      return "pool_windows";
+    case 6:
+      return "tflite_pool_windows";
+    default:
+      return "";
+  }
+}
 const char* name_of(Activation activation) noexcept {
   return fb::EnumNameActivation(static_cast<fb::Activation>(activation));
 }

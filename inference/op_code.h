@@ -116,11 +116,45 @@ enum class ResizeCoordinates : std::uint8_t { asymmetric = 0, half_pixel, align_
 enum class ScatterReduction : std::uint8_t { none = 0, add, mul, max, min };
 inline constexpr int kScatterReductions = 5;
 
+// Which arithmetic an operator computes with. With the code it names one definition; docs/operators.md has
+// all of them.
+//
+// The number is the operator's `version` in a model file, so that one number can have two names: the code
+// decides which of them is meant. Append only.
+enum class Arithmetic : std::uint8_t {
+  // Of most operators. Scales are powers of two and results are shifted, in ESP-DL's order of rounding;
+  // float32 and plain
+  // integers too. ESP-DL: github.com/espressif/esp-dl.
+  espdl = 1,
+  exact = 2,   // add, sub, mul: powers of two, the exact result rounded once
+  tflite = 3,  // any scale and zero point, as TensorFlow Lite's reference kernels compute
+  only = 1,    // of an operator that has one arithmetic, which is not ESP-DL's
+
+  floored = 2,  // mod: the result has the sign of b, not of a
+
+  hybrid =
+      3,  // conv, fully_connected: float32 activations, int8 weights; the input is quantized while running
+  multipliers = 4,  // conv, fully_connected: multiplier and shift of each channel come as inputs (CMSIS-NN's)
+
+  // Reductions over windows of time.
+  windows = 2,              // as espdl
+  tflite_windows = 4,       // as tflite
+  pool_windows = 5,         // reduce_mean rounded as average_pool does, espdl
+  tflite_pool_windows = 6,  // the same, tflite
+
+  // Recurrent operators that keep their state from call to call.
+  stateful_tflite = 3,  // lstm
+  stateful_shifts = 4,  // lstm, scales are powers of two
+  shifts = 2,           // svdf, scales are powers of two; its other arithmetic (`only`) is TensorFlow Lite's
+};
+
 // How a stream of frames becomes runs of a model (inference/model/usage.h).
 enum class UsageKind : std::uint8_t { stream = 0, step, window, whole };
 
 // The name in the schema: "conv". Static text; empty for a number that this build does not know.
 const char* name_of(OpCode code) noexcept;
+// "tflite"; empty for a pair that no operator of this library has.
+const char* name_of(OpCode code, Arithmetic arithmetic) noexcept;
 const char* name_of(Activation activation) noexcept;
 const char* name_of(Direction direction) noexcept;
 const char* name_of(ResizeCoordinates coordinates) noexcept;

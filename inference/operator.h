@@ -171,7 +171,8 @@ struct OperatorDefinition {
   // back end, found by its kind as name (inference/delegate.h); the name "delegate" stands for all kinds that
   // no other definition names.
   OpCode code = OpCode::none;
-  std::uint8_t version = 1;
+  // Of custom operators and delegates: the version that the application gave it, Arithmetic{2} for 2.
+  Arithmetic arithmetic = Arithmetic::espdl;
   std::string_view name;
   // Everything that can be wrong with an operator of a file: number and types of operands, options, and that
   // the shapes of the outputs follow from those of the inputs. Called once per model, before anything else.

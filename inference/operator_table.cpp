@@ -18,7 +18,7 @@ const OperatorDefinition* find_operator(OperatorTable table, const fb::Operator&
   const bool named = code_of(op) == OpCode::custom || code_of(op) == OpCode::delegate;
   const OperatorDefinition* any = nullptr;
   for (const OperatorDefinition* definition : table) {
-    if (definition->code != code_of(op) || definition->version != op.version()) continue;
+    if (definition->code != code_of(op) || definition->arithmetic != arithmetic_of(op)) continue;
     if (!named || definition->name == operator_type(op)) return definition;
     if (code_of(op) == OpCode::delegate && definition->name == "delegate") any = definition;
   }

@@ -250,8 +250,8 @@ Result<const BoundOperator*> prepare_segment(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition ethos_u_v1{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
-                                    prepare_segment};
+const OperatorDefinition ethos_u_v1{runnel::OpCode::delegate, runnel::Arithmetic{1}, "ethos-u", check_segment,
+                                    stream_delegate,          prepare_segment};
 
 const Status& last_run() noexcept { return the_status(); }
 

@@ -170,14 +170,16 @@ Result<CompiledOperator> compile_operator(const Prepared& prepared, int index, c
   switch (code_of(op)) {
     case OpCode::conv:
     case OpCode::fully_connected:
-      if (!integers || (op.version() != 1 && op.version() != 4)) return none;
+      if (!integers ||
+          (arithmetic_of(op) != Arithmetic::espdl && arithmetic_of(op) != Arithmetic::multipliers))
+        return none;
       return compile_conv(prepared, op, static_cast<const ops::BoundConv&>(bound), tensors, pool);
     case OpCode::add:
     case OpCode::sub:
     case OpCode::mul:
     case OpCode::max:
     case OpCode::min:
-      if (!integers || op.version() > 2) return none;
+      if (!integers || arithmetic_of(op) > Arithmetic::exact) return none;
       return compile_binary(static_cast<const ops::BoundBinary&>(bound), tensors);
     case OpCode::transpose:
       if (!bound.keeps_bytes) return Status(Code::unsupported, "elements in another order");

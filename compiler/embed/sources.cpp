@@ -214,6 +214,36 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+namespace {
+
+// Of an application's own operator.
+std::string custom_symbol(std::string_view type, int version) {
+  std::string name = "custom_" + std::string(type);
+  for (char& letter : name) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
+  }
+  return name + "_v" + std::to_string(version);
+}
+
+// As inference/ops/definitions.h names them: kAdd, kAddTflite, kReduceMeanWindows.
+std::string definition_symbol(OpCode code, Arithmetic arithmetic) {
+  std::string name = "k";
+  bool capital = true;
+  const auto append = [&](std::string_view words) {
+    for (const char letter : words) {
+      if (letter != '_')
+        name += capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+      capital = letter == '_';
+    }
+    capital = true;
+  };
+  append(name_of(code));
+  if (arithmetic != Arithmetic::espdl) append(name_of(code, arithmetic));
+  return name;
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> operator_symbols(const Model& model) {
   std::vector<std::string> out;
   for (int i = 0; i < model.operator_count(); ++i) {
@@ -222,12 +252,9 @@ Result<std::vector<std::string>> operator_symbols(const Model& model) {
     if (type.empty())
       return Status(Code::unsupported) << "operator " << i << " of code " << static_cast<int>(code_of(op))
                                        << ", which this version does not know";
-    std::string name = code_of(op) == OpCode::delegate ? std::string("delegate") : std::string(type);
-    if (code_of(op) == OpCode::custom) name = "custom_" + name;
-    for (char& letter : name) {
-      if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
-    }
-    name += "_v" + std::to_string(op.version());
+    const std::string name = code_of(op) == OpCode::custom
+                                 ? custom_symbol(type, op.version())
+                                 : definition_symbol(code_of(op), arithmetic_of(op));
     if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
   }
   return out;

@@ -41,7 +41,7 @@ struct EmbeddedProgram {
   std::string runnel_folder;           // runnel's source tree
   std::vector<std::byte> model;        // the .rnl file that goes to ROM, or the constants of a compiled model
   bool compiled = false;               // the model is compiled into one of the nodes
-  std::vector<std::string> operators;  // conv_v1, ...; those of an application as custom_NAME_v1
+  std::vector<std::string> operators;  // kConv, ...; those of an application as custom_NAME_v1
   std::vector<std::string> labels;
   std::string sample_type = "int16";  // or float32
   std::int64_t sample_rate = 0;

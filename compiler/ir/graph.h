@@ -172,7 +172,7 @@ using Options = std::variant<std::monostate, ConvOptions, FullyConnectedOptions,
 struct Node {
   std::string name;
   OpCode code = OpCode::none;
-  int version = 1;
+  Arithmetic arithmetic = Arithmetic::espdl;
   std::vector<TensorId> inputs, outputs;  // kAbsent: optional input that is not there
   Options options;
   kernels::Rounding rounding = kernels::Rounding::half_up;

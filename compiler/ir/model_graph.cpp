@@ -242,7 +242,7 @@ Graph graph_of(const Model& model) {
     node.name = model.operator_name(i);
     if (node.name.empty()) node.name = name_of(code_of(op)) + std::to_string(i);
     node.code = code_of(op);
-    node.version = op.version();
+    node.arithmetic = arithmetic_of(op);
     node.inputs = list<TensorId>(op.inputs());
     node.outputs = list<TensorId>(op.outputs());
     node.options = options_of(op);

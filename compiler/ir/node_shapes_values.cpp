@@ -114,7 +114,8 @@ Status reduce(const Case& at) {
     RUNNEL_TRY(axis_inside(at, axis, at.input(0)));
     dims[axis] = 1;
   }
-  if (at.node.version == 1 || at.node.version == 3) return at.set(0, dims);
+  if (at.node.arithmetic == Arithmetic::espdl || at.node.arithmetic == Arithmetic::tflite)
+    return at.set(0, dims);
   RUNNEL_TRY(axis_inside(at, options.time_axis, at.input(0)));
   const std::int32_t frames = at.input(0)[static_cast<std::size_t>(options.time_axis)];
   if (options.hop < 1) return at.fail() << "a hop of " << options.hop << ", expected at least 1";

@@ -66,7 +66,7 @@ Status infer_node_shapes(Graph& graph, const Node& node) {
     // ---- recurrence, normalization, rearrangement
     case OpCode::gru:
     case OpCode::lstm:
-      return node.version >= 3 ? sequence_lstm(at) : recurrent(at);
+      return node.arithmetic >= Arithmetic::stateful_tflite ? sequence_lstm(at) : recurrent(at);
     case OpCode::svdf:
       return svdf(at);
     case OpCode::attention:

@@ -58,7 +58,7 @@ Status Lowering::sum(const Node& node, const Operand& a, const Operand& b, const
   if (!y.affine()) {
     const int least = std::min(a.exponent(), b.exponent()), first = a.exponent() - least,
               second = b.exponent() - least;
-    if (node.version == 1 && (first != second || least != y.exponent()))
+    if (node.arithmetic == Arithmetic::espdl && (first != second || least != y.exponent()))
       return refuse() << "operands that are rounded in front of their sum";
     if (first > kMostGap || second > kMostGap)
       return refuse() << "scales " << std::max(first, second) << " powers of two apart, expected at most "
@@ -104,7 +104,7 @@ Status Lowering::scales(const Node& node, const Operand& a, const Operand& b, co
     op.rounding = npu::Rounding::tfl;
     return {};
   }
-  if (node.version == 1 && y.tensor->dtype != DType::int8)
+  if (node.arithmetic == Arithmetic::espdl && y.tensor->dtype != DType::int8)
     return refuse() << "products of int16 through float32";
   RUNNEL_ASSIGN(op.ofm_scale, scale_of(y.exponent() - a.exponent() - b.exponent(), node.rounding));
   op.rounding = npu::Rounding::natural;

@@ -60,8 +60,10 @@ Status Lowering::average(const Node& node, const Operand& x, const Operand& y, c
                          const npu::FeatureMap& in, const npu::FeatureMap& out, bool count_padding) {
   const std::int32_t elements = window.rows.taps * window.columns.taps;
   const bool pads = padded(window.rows, in.height, out.height) || padded(window.columns, in.width, out.width);
-  const bool half_up = node.rounding == kernels::Rounding::half_up, integers = node.version == 3;
-  if (node.version != 1 && !integers) return refuse() << "version " << node.version << " of the operator";
+  const bool half_up = node.rounding == kernels::Rounding::half_up,
+             integers = node.arithmetic == Arithmetic::tflite;
+  if (node.arithmetic != Arithmetic::espdl && !integers)
+    return refuse() << "arithmetic " << name_of(node.code, node.arithmetic);
   const bool counts_all = !pads || (count_padding && !integers);
   double ratio = 1;
   if (!integers) ratio = std::ldexp(1.0, x.exponent() - y.exponent());
@@ -106,7 +108,8 @@ Status Lowering::reduce(const Node& node) {
   const bool mean = node.code == OpCode::reduce_mean;
   if (x.tensor->dtype != DType::int8 || y.tensor->dtype != DType::int8)
     return refuse() << "values of " << name_of(x.tensor->dtype) << ", expected int8";
-  if (node.version != 1 && node.version != 3) return refuse() << "sums over windows of a stream";
+  if (node.arithmetic != Arithmetic::espdl && node.arithmetic != Arithmetic::tflite)
+    return refuse() << "sums over windows of a stream";
   RUNNEL_ASSIGN(npu::FeatureMap in, spatial(x));
   Window window;
   bool channels = false;
@@ -156,7 +159,7 @@ Status Lowering::reduce(const Node& node) {
   set_limits(op, y, Activation::none);
   step.ifm = x.place.buffer;
   step.ofm = y.place.buffer;
-  if (node.version == 3) {
+  if (node.arithmetic == Arithmetic::tflite) {
     // The count of a mean is part of the multiplier, zero points are taken off in front.
     if (node.rounding != kernels::Rounding::tflite_double)
       return refuse() << "another rounding than TensorFlow Lite's";

@@ -122,7 +122,7 @@ Words::Value reciprocal(Words& words, const Words::Value& denominator) {
 Status Lowering::softmax(const Node& node) {
   using Mode = npu::ElementwiseMode;
   const Operand x = input(node, 0), y = output(node);
-  if (node.version != 3 || x.tensor->dtype != DType::int8)
+  if (node.arithmetic != Arithmetic::tflite || x.tensor->dtype != DType::int8)
     return refuse() << "another arithmetic than TensorFlow Lite's of int8";
   const bool wide = y.tensor->dtype == DType::int16;
   std::vector<npu::FeatureMap> maps;

@@ -41,7 +41,7 @@ class ChannelScales {
       return record;
     }
     std::int32_t multiplier = 0;
-    if (node_.version == 4) {
+    if (node_.arithmetic == Arithmetic::multipliers) {
       const Tensor &multipliers = tensor(3), &shifts = tensor(4);
       const std::size_t i = multipliers.data->size() == sizeof multiplier ? 0 : channel;
       multiplier = integer_at(multipliers, i);
@@ -122,8 +122,8 @@ void fold_columns(npu::Step& step, npu::FeatureMap& in, Window& window) {
 Status Lowering::weighted(const Node& node, const Operand& x, const Operand& y, npu::Step& step,
                           std::int32_t channels, std::int32_t each) {
   const Tensor& w = at(node.inputs[1]);
-  if (node.version != 1 && node.version != 4)
-    return refuse() << "version " << node.version << " of the operator";
+  if (node.arithmetic != Arithmetic::espdl && node.arithmetic != Arithmetic::multipliers)
+    return refuse() << "arithmetic " << name_of(node.code, node.arithmetic);
   if (x.tensor->dtype != DType::int8 || w.dtype != DType::int8 || y.tensor->dtype != DType::int8) {
     return refuse() << "weights of " << name_of(w.dtype) << " for " << name_of(x.tensor->dtype)
                     << ", expected int8";

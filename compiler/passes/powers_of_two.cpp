@@ -86,8 +86,9 @@ class Folding {
     const bool any =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) { return scaled(id); }) ||
         std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId id) { return scaled(id); });
-    if (!any || (node.version == 3 && (node.code == OpCode::conv ||
-                                       node.code == OpCode::fully_connected))) {  // dynamic range: floats
+    if (!any ||
+        (node.arithmetic == Arithmetic::hybrid &&
+         (node.code == OpCode::conv || node.code == OpCode::fully_connected))) {  // dynamic range: floats
       made_->push_back(std::move(node));
       return {};
     }
@@ -99,7 +100,7 @@ class Folding {
       case OpCode::add:
       case OpCode::sub:
       case OpCode::mul:
-        node.version = 2;
+        node.arithmetic = Arithmetic::exact;
         return limited(std::move(node));
       case OpCode::clip:
         return fold_clip(std::move(node));
@@ -130,7 +131,7 @@ class Folding {
       default:
         break;
     }
-    if (node.version == 3) node.version = 1;
+    if (node.arithmetic == Arithmetic::tflite) node.arithmetic = Arithmetic::espdl;
     made_->push_back(std::move(node));
     return {};
   }
@@ -189,7 +190,7 @@ class Folding {
                                         static_cast<int>(kernels::highest(before(y).dtype))));
     };
     node.options = limits(y, value(options.low), value(options.high));
-    node.version = 1;
+    node.arithmetic = Arithmetic::espdl;
     made_->push_back(std::move(node));
     return {};
   }
@@ -197,7 +198,7 @@ class Folding {
   // Between an input or output of another integer type and the model: by way of float32, which is exact.
   Status fold_requantize(Node node) {
     const bool in = scaled(node.inputs[0]), out = scaled(node.outputs[0]);
-    node.version = 1;
+    node.arithmetic = Arithmetic::espdl;
     if (in && out) {
       made_->push_back(std::move(node));
       return {};
@@ -205,10 +206,10 @@ class Folding {
     const TensorId id = add_floats(node.inputs[0]);
     Node first = node, second = node;
     first.code = OpCode::dequantize;
-    first.version = in ? 1 : 3;
+    first.arithmetic = in ? Arithmetic::espdl : Arithmetic::tflite;
     first.outputs = {id};
     second.code = OpCode::quantize;
-    second.version = out ? 1 : 3;
+    second.arithmetic = out ? Arithmetic::espdl : Arithmetic::tflite;
     second.inputs = {id};
     made_->push_back(std::move(first));
     made_->push_back(std::move(second));
@@ -230,7 +231,7 @@ class Folding {
     const auto push = [&](OpCode code, std::vector<TensorId> inputs, TensorId y) {
       Node made = node;
       made.code = code;
-      made.version = 1;
+      made.arithmetic = Arithmetic::espdl;
       made.inputs = std::move(inputs);
       made.outputs = {y};
       if (code == OpCode::quantize || code == OpCode::dequantize) made.options = {};
@@ -311,7 +312,7 @@ class Folding {
       for (std::size_t i = channel * row; i < (channel + 1) * row; ++i)
         kernels::store(from.dtype, weights.data->data(), i, to_integer(value(i), power, from.dtype));
     }
-    node.version = 1;
+    node.arithmetic = Arithmetic::espdl;
     node.inputs[1] = static_cast<TensorId>(graph_.tensors.size());
     graph_.tensors.push_back(std::move(weights));
     if (biased) {

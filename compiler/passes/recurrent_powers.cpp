@@ -108,7 +108,7 @@ Status fold_recurrent(Graph& graph, Node& node, const std::function<const Tensor
     layer.fold(2, 3, scale, state);
     options.state_scale = std::ldexp(1.0f, state);
     options.state_zero_point = 0;
-    node.version = 2;
+    node.arithmetic = Arithmetic::shifts;
     return {};
   }
   const TensorId x = node.inputs[0];
@@ -116,7 +116,7 @@ Status fold_recurrent(Graph& graph, Node& node, const std::function<const Tensor
     layer.fold(1 + g, static_cast<int>(9 + g), static_cast<double>(before(x).scales[0]), exponent(x));
     layer.fold(5 + g);
   }
-  node.version = 4;
+  node.arithmetic = Arithmetic::stateful_shifts;
   return {};
 }
 

@@ -102,7 +102,7 @@ class Attention {
       if (!reader) return std::nullopt;
     }
     const Node& softmax = editor_.old()[*reader];
-    if (softmax.code != OpCode::softmax || softmax.version != 1 ||
+    if (softmax.code != OpCode::softmax || softmax.arithmetic != Arithmetic::espdl ||
         std::get<AxisOptions>(softmax.options).axis != rank - 1)
       return std::nullopt;
     pattern.softmax = *reader;
@@ -168,7 +168,7 @@ class Attention {
     const TensorId y = sum.outputs[0];
     Node node = sum;
     node.code = OpCode::attention;
-    node.version = 1;
+    node.arithmetic = Arithmetic::espdl;
     node.inputs = {q, k, v};
     node.options = options;
     const std::vector<std::int32_t> shape = editor_.shape(v), wanted = editor_.shape(y);

@@ -92,13 +92,14 @@ class Statistics {
 
   bool reduce(const Node& node, int time) {
     const auto& old = std::get<ReduceOptions>(node.options);
-    if (node.version != 1 && node.version != 3) return false;
+    if (node.arithmetic != Arithmetic::espdl && node.arithmetic != Arithmetic::tflite) return false;
     if (std::find(old.axes.begin(), old.axes.end(), time) == old.axes.end()) return false;
-    if (node.version == 3 && node.code != OpCode::reduce_mean) return false;
+    if (node.arithmetic == Arithmetic::tflite && node.code != OpCode::reduce_mean) return false;
     const TensorId x = node.inputs[0], y = node.outputs[0];
     const int frames = frames_of(x);
     Node windowed = node;
-    windowed.version = node.version + 1;
+    windowed.arithmetic =
+        node.arithmetic == Arithmetic::espdl ? Arithmetic::windows : Arithmetic::tflite_windows;
     ReduceOptions options = old;
     options.window = frames;
     options.hop = hop_;
@@ -166,7 +167,8 @@ class Statistics {
     const std::vector<std::int32_t>& shape = editor_.shape(node.inputs[0]);
     const std::size_t rank = shape.size();
     const bool max = node.code == OpCode::max_pool;
-    if (editor_.tensor(node.inputs[0]).dtype == DType::float32 || (max && node.version != 1) || time < 1)
+    if (editor_.tensor(node.inputs[0]).dtype == DType::float32 ||
+        (max && node.arithmetic != Arithmetic::espdl) || time < 1)
       return false;
     const bool all = options.kernel_width == shape[rank - 2] && options.pad_left + options.pad_right == 0 &&
                      (options.kernel_width == 1 || options.dilation_width == 1) &&
@@ -176,7 +178,9 @@ class Statistics {
     if (!all || shape[0] != 1 || (rank > 3 && time == 2 && shape[1] != 1)) return false;
     Node reduction = node;
     reduction.code = max ? OpCode::reduce_max : OpCode::reduce_mean;
-    reduction.version = max ? 2 : node.version == 1 ? 5 : 6;
+    reduction.arithmetic = max                                    ? Arithmetic::windows
+                           : node.arithmetic == Arithmetic::espdl ? Arithmetic::pool_windows
+                                                                  : Arithmetic::tflite_pool_windows;
     ReduceOptions over;
     for (std::size_t axis = 1; axis + 1 < rank; ++axis) over.axes.push_back(static_cast<std::uint8_t>(axis));
     over.window = shape[static_cast<std::size_t>(time)];
@@ -198,8 +202,8 @@ class Statistics {
     const auto list = readers(flat);
     if (to.back() != all || list.size() != 1 || is_output(flat)) return false;
     const Node& dense = editor_.old()[list[0]];
-    if (dense.code != OpCode::fully_connected || dense.version != 1 || dense.inputs[0] != flat ||
-        list[0] != index + 1)
+    if (dense.code != OpCode::fully_connected || dense.arithmetic != Arithmetic::espdl ||
+        dense.inputs[0] != flat || list[0] != index + 1)
       return false;
     const Tensor& weights = editor_.tensor(dense.inputs[1]);
     if (!weights.data || editor_.tensor(x).exponents != editor_.tensor(flat).exponents) return false;

@@ -145,7 +145,7 @@ Role role_of(const Graph& graph, const Node& node, Scheme scheme, bool esp_dl) {
   if (role != Role::pair && role != Role::concat && at(graph, node.inputs[0]).data) return Role::real;
   if (role == Role::weighted && (node.inputs.size() < 2 || !at(graph, node.inputs[1]).data))
     return Role::real;
-  if (node.version != 1 && role != Role::passive) return Role::real;
+  if (node.arithmetic != Arithmetic::espdl && role != Role::passive) return Role::real;
   if (role == Role::pair && (node.inputs.size() != 2 || !is_float(node.inputs[1]))) return Role::real;
   if (node.code == OpCode::prelu && !at(graph, node.inputs[1]).data) return Role::real;
   if (node.code == OpCode::matmul && at(graph, node.inputs[0]).data) return Role::real;

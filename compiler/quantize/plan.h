@@ -10,7 +10,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/quantize/options.h"
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 
 namespace runnel::compiler::quantizer {
 

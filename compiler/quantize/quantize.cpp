@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "compiler/quantize/choose/attempt.h"
-#include "compiler/quantize/choose/choose.h"
-#include "compiler/quantize/choose/mixed.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/choose/choose_methods.h"
+#include "compiler/quantize/choose/mixed_precision.h"
+#include "compiler/quantize/choose/quantization_run.h"
+#include "compiler/quantize/integer_graph.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -26,7 +26,7 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
   RUNNEL_TRY(make_plan(graph, options).status());  // weights, names of operators
   RUNNEL_ASSIGN(const std::vector<std::size_t> all, usable_clips(graph, clips));
   const std::vector<std::size_t> which = some_of(all, options.most_clips);
-  const Attempt attempt(graph, clips, options);
+  const QuantizationRun attempt(graph, clips, options);
   std::vector<Trial> trials;
   Methods chosen;
   if (options.methods) {
@@ -41,7 +41,7 @@ Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options
     made.notes.push_back(std::to_string(clips.size() - all.size()) + " of " + std::to_string(clips.size()) +
                          " clips hold one value throughout and were left out");
   if (options.max_error > 0) {
-    RUNNEL_TRY(widen(clips, which, options, made));
+    RUNNEL_TRY(assign_mixed_precision(clips, which, options, made));
   }
   return made;
 }
@@ -52,10 +52,11 @@ Result<double> sensitivity(const Quantized& quantized, std::size_t node, const C
   for (std::size_t n = 0; n < plan.types.size(); ++n) {
     if (n != node) plan.types[n] = DType::float32;
   }
-  RUNNEL_ASSIGN(const Graph form, emit(quantized.real, plan));
-  RUNNEL_ASSIGN(const std::vector<Noise> noises, compare_forms(quantized.real, form, clips, which, threads));
+  RUNNEL_ASSIGN(const Graph form, emit_integer_graph(quantized.real, plan));
+  RUNNEL_ASSIGN(const std::vector<QuantizationNoise> noises,
+                compare_forms(quantized.real, form, clips, which, threads));
   double sum = 0;
-  for (const Noise& noise : noises) sum += noise.ratio();
+  for (const QuantizationNoise& noise : noises) sum += noise.ratio();
   return sum / static_cast<double>(noises.size());
 }
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "compiler/ir/graph.h"
 #include "compiler/quantize/calibrate/clips.h"
-#include "compiler/quantize/choose/measure.h"
+#include "compiler/quantize/choose/quantization_noise.h"
 #include "compiler/quantize/options.h"
 #include "compiler/quantize/plan.h"
 #include "compiler/quantize/round/equalize.h"
@@ -36,11 +36,11 @@ struct Quantized {
 };
 
 // `graph`: float32, with shapes, of the importer. Nothing else is read while it runs than the clips.
-// Deterministic for any number of threads. Errors: those of make_plan, usable_clips, observe and emit;
-// unsupported when the error asked for cannot be reached.
+// Deterministic for any number of threads. Errors: those of make_plan, usable_clips, observe and
+// emit_integer_graph; unsupported when the error asked for cannot be reached.
 Result<Quantized> quantize(const Graph& graph, const Clips& clips, const Options& options);
 
-// Noise at the outputs when only this operator is quantized. Errors: those of the runs.
+// QuantizationNoise at the outputs when only this operator is quantized. Errors: those of the runs.
 Result<double> sensitivity(const Quantized& quantized, std::size_t node, const Clips& clips,
                            std::span<const std::size_t> which, int threads);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "compiler/quantize/calibrate/trace.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -46,18 +46,18 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
     nodes.push_back(n);
     ids.push_back(node.outputs[0]);
   }
-  const Graph real = traced(quantized.real, ids), integer = traced(quantized.graph, ids);
+  const Graph real = extract_subgraph(quantized.real, ids), integer = extract_subgraph(quantized.graph, ids);
   const Graph* const forms[] = {&real, &integer};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
   std::vector<Ends> ends;
   for (const TensorId id : ids)
     ends.push_back(ends_of(quantized.graph.tensors[static_cast<std::size_t>(id)]));
-  std::array<std::vector<Noise>, ClipRunner::kSlices> slices;
-  slices.fill(std::vector<Noise>(ids.size()));
+  std::array<std::vector<QuantizationNoise>, ClipRunner::kSlices> slices;
+  slices.fill(std::vector<QuantizationNoise>(ids.size()));
   RUNNEL_TRY(
       runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
         for (std::size_t i = 0; i < ids.size(); ++i) {
-          Noise noise = noise_of(outputs[0][i], outputs[1][i]);
+          QuantizationNoise noise = quantization_noise(outputs[0][i], outputs[1][i]);
           for (std::size_t k = 0; k < outputs[1][i].size(); ++k) {
             const float value = outputs[1][i][k], expected = outputs[0][i][k];
             // An end that the float value does not lie beyond was reached by rounding.
@@ -69,7 +69,7 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
         }
       }));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    Noise noise;
+    QuantizationNoise noise;
     for (const auto& slice : slices) noise.add(slice[i]);
     const Node& node = quantized.real.nodes[nodes[i]];
     OperatorReport entry;
@@ -87,7 +87,7 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
     }
     report.operators.push_back(std::move(entry));
   }
-  RUNNEL_ASSIGN(const std::vector<Noise> outputs,
+  RUNNEL_ASSIGN(const std::vector<QuantizationNoise> outputs,
                 compare_forms(quantized.real, quantized.graph, clips, which, options.threads));
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     report.outputs.push_back(
@@ -97,7 +97,7 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
   return report;
 }
 
-std::string table_of(const Report& report) {
+std::string make_function_table(const Report& report) {
   std::vector<OperatorReport> sorted = report.operators;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const OperatorReport& a, const OperatorReport& b) { return a.alone > b.alone; });

@@ -35,6 +35,6 @@ Result<Report> report_on(const Quantized& quantized, const Clips& clips, std::sp
                          const Options& options);
 
 // Worst first, for people.
-std::string table_of(const Report& report);
+std::string make_function_table(const Report& report);
 
 }  // namespace runnel::compiler::quantizer

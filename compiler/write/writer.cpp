@@ -269,7 +269,7 @@ void add_graph(const Graph& graph, const Numbering& numbering, SectionList& sect
     const auto outputs = builder.CreateVector(numbering.of(node.outputs));
     const WrittenOptions options = std::visit(OptionsWriter{builder}, node.options);
     operators.push_back(
-        fb::CreateOperator(builder, to_file(node.code), static_cast<std::uint8_t>(node.version), inputs,
+        fb::CreateOperator(builder, to_file(node.code), static_cast<std::uint8_t>(node.arithmetic), inputs,
                            outputs, options.type, options.value, static_cast<std::uint8_t>(node.rounding)));
   }
   const auto tensor_list = builder.CreateVector(tensors);

@@ -122,6 +122,6 @@ Result<const runnel::BoundOperator*> prepare(runnel::PrepareContext& context) no
 }  // namespace
 
 const runnel::OperatorDefinition exponential_average_v1{
-    runnel::OpCode::custom, 1, "ExponentialAverage", check, stream, prepare};
+    runnel::OpCode::custom, runnel::Arithmetic{1}, "ExponentialAverage", check, stream, prepare};
 
 }  // namespace example

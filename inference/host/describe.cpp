@@ -12,7 +12,7 @@ namespace {
 // Delegates without back end are described, not run.
 std::vector<const OperatorDefinition*> describing(OperatorTable table) {
   std::vector<const OperatorDefinition*> all(table.begin(), table.end());
-  std::replace(all.begin(), all.end(), &ops::delegate_v1, &ops::delegate_described);
+  std::replace(all.begin(), all.end(), &ops::kDelegate, &ops::delegate_described);
   return all;
 }
 

@@ -218,7 +218,7 @@ const OperatorFacts* operator_facts(std::string_view name, int version) {
 std::string operators_markdown(OperatorTable table, std::string& missing) {
   std::vector<const OperatorDefinition*> sorted(table.begin(), table.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return a->name != b->name ? a->name < b->name : a->version < b->version;
+    return a->name != b->name ? a->name < b->name : a->arithmetic < b->arithmetic;
   });
   std::string page =
       "# Operators\n\n"
@@ -232,15 +232,17 @@ std::string operators_markdown(OperatorTable table, std::string& missing) {
       "a stream as in the whole clip.\n"
       "Operators that follow time refuse by name what cannot be streamed and say what would help. Shapes and "
       "options: [model-file.md](model-file.md).\n\n"
-      "| operator | version | code | inputs | types | along time | arithmetic "
-      "|\n|---|---|---|---|---|---|---|\n";
+      "| operator | version | arithmetic | code | inputs | types | along time | numbers "
+      "|\n|---|---|---|---|---|---|---|---|\n";
   for (const OperatorDefinition* definition : sorted) {
-    const OperatorFacts* const facts = operator_facts(definition->name, definition->version);
+    const int version = static_cast<int>(definition->arithmetic);
+    const OperatorFacts* const facts = operator_facts(definition->name, version);
     if (facts == nullptr) {
-      missing += std::string(definition->name) + " version " + std::to_string(definition->version) + "\n";
+      missing += std::string(definition->name) + " version " + std::to_string(version) + "\n";
       continue;
     }
-    page += "| " + std::string(definition->name) + " | " + std::to_string(definition->version) + " | " +
+    page += "| " + std::string(definition->name) + " | " + std::to_string(version) + " | " +
+            name_of(definition->code, definition->arithmetic) + " | " +
             std::to_string(static_cast<int>(definition->code));
     for (const std::string_view cell :
          {facts->inputs, facts->types, definition->stream == nullptr ? std::string_view("no") : facts->stream,

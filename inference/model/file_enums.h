@@ -31,6 +31,9 @@ constexpr fb::ScatterReduction to_file(ScatterReduction value) noexcept {
 constexpr UsageKind native(fb::Usage value) noexcept { return static_cast<UsageKind>(value); }
 constexpr fb::Usage to_file(UsageKind value) noexcept { return static_cast<fb::Usage>(value); }
 
+inline Arithmetic arithmetic_of(const fb::Operator& op) noexcept {
+  return static_cast<Arithmetic>(op.version());
+}
 inline OpCode code_of(const fb::Operator& op) noexcept { return native(op.code()); }
 
 }  // namespace runnel

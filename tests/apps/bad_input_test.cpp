@@ -154,9 +154,20 @@ std::string small_model(const std::string& output, const std::string& middle) {
     return out;
   };
   graph.tensors = {tensor("x"), tensor(middle), tensor(output)};
-  graph.nodes = {
-      {"first", OpCode::add, 2, {0, 0}, {1}, compiler::BinaryOptions{}, kernels::Rounding::half_up},
-      {"second", OpCode::add, 2, {1, 0}, {2}, compiler::BinaryOptions{}, kernels::Rounding::half_up}};
+  graph.nodes = {{"first",
+                  OpCode::add,
+                  Arithmetic::exact,
+                  {0, 0},
+                  {1},
+                  compiler::BinaryOptions{},
+                  kernels::Rounding::half_up},
+                 {"second",
+                  OpCode::add,
+                  Arithmetic::exact,
+                  {1, 0},
+                  {2},
+                  compiler::BinaryOptions{},
+                  kernels::Rounding::half_up}};
   graph.inputs = {0};
   graph.outputs = {2};
   graph.pipeline.usage = UsageKind::stream;

@@ -47,9 +47,10 @@ Graph small_graph() {
   ConvOptions conv;
   conv.pad_left = 1;
   conv.activation = Activation::relu;
-  graph.nodes = {{"first", OpCode::add, 1, {4, 3}, {2}, BinaryOptions{}, kernels::Rounding::half_even},
-                 {"second", OpCode::add, 2, {2, 7}, {6}, BinaryOptions{}, kernels::Rounding::half_up},
-                 {"third", OpCode::conv, 1, {6, 5, kAbsent}, {1}, conv, kernels::Rounding::half_even}};
+  graph.nodes = {
+      {"first", OpCode::add, Arithmetic::espdl, {4, 3}, {2}, BinaryOptions{}, kernels::Rounding::half_even},
+      {"second", OpCode::add, Arithmetic::exact, {2, 7}, {6}, BinaryOptions{}, kernels::Rounding::half_up},
+      {"third", OpCode::conv, Arithmetic::espdl, {6, 5, kAbsent}, {1}, conv, kernels::Rounding::half_even}};
   graph.inputs = {4};
   graph.outputs = {1};
   graph.metadata = {{"key", "value"}, {"source.format", "test"}};
@@ -102,7 +103,7 @@ TEST(Writer, WhatIsWrittenIsReadBack) {
     const fb::Operator& found = model.op(i);
     EXPECT_EQ(model.operator_name(i), expected.name);
     EXPECT_EQ(native(found.code()), expected.code);
-    EXPECT_EQ(found.version(), expected.version);
+    EXPECT_EQ(arithmetic_of(found), expected.arithmetic);
     EXPECT_EQ(found.rounding(), static_cast<std::uint8_t>(expected.rounding));
     ASSERT_EQ(found.inputs()->size(), expected.inputs.size());
     for (std::uint32_t k = 0; k < found.inputs()->size(); ++k) {
@@ -231,7 +232,7 @@ TEST(Writer, GraphsThatDoNotHoldTogetherAreRefused) {
   graph.vectors[0].inputs[0].tensor = 0;
   EXPECT_THAT(refusal(graph), HasSubstr("test vector names tensor 0"));
   graph = small_graph();
-  graph.nodes[1].version = 77;
+  graph.nodes[1].arithmetic = Arithmetic{77};
   EXPECT_THAT(refusal(graph), HasSubstr("add version 77"));
   graph = small_graph();
   graph.tensors[1].shape = {1, 5, 2};

@@ -63,7 +63,7 @@ compiler::Graph graph_of(const Case& c) {
     options.activation = relu ? Activation::relu : Activation::none;
     graph.nodes.push_back({name,
                            OpCode::conv,
-                           1,
+                           Arithmetic::espdl,
                            {x, static_cast<compiler::TensorId>(graph.tensors.size() - 1)},
                            {y},
                            options,
@@ -72,8 +72,13 @@ compiler::Graph graph_of(const Case& c) {
   const auto x = activation("x", -4), positive = activation("positive", -4), mixed = activation("mixed", -4),
              addend = activation("addend", -4);
   const auto y = activation("y", c.other_scale ? -3 : -4), z = activation("z", -4);
-  graph.nodes.push_back(
-      {"relu", OpCode::relu, 1, {x}, {positive}, std::monostate{}, kernels::Rounding::half_up});
+  graph.nodes.push_back({"relu",
+                         OpCode::relu,
+                         Arithmetic::espdl,
+                         {x},
+                         {positive},
+                         std::monostate{},
+                         kernels::Rounding::half_up});
   const auto beside = c.in_place ? positive : addend;
   if (!c.in_place) conv("beside", x, addend, 1, 0, false);
   conv("convolution", positive, mixed, c.kernel, c.ahead, c.conv_relu);
@@ -81,7 +86,7 @@ compiler::Graph graph_of(const Case& c) {
       c.addend_first ? std::vector{beside, mixed} : std::vector{mixed, beside};
   graph.nodes.push_back({"sum",
                          OpCode::add,
-                         1,
+                         Arithmetic::espdl,
                          operands,
                          {y},
                          compiler::BinaryOptions{c.relu ? Activation::relu : Activation::none},
@@ -89,8 +94,13 @@ compiler::Graph graph_of(const Case& c) {
   graph.inputs = {x};
   graph.outputs = {y};
   if (c.other_reader) {
-    graph.nodes.push_back(
-        {"again", OpCode::max, 1, {mixed, y}, {z}, compiler::BinaryOptions{}, kernels::Rounding::half_up});
+    graph.nodes.push_back({"again",
+                           OpCode::max,
+                           Arithmetic::espdl,
+                           {mixed, y},
+                           {z},
+                           compiler::BinaryOptions{},
+                           kernels::Rounding::half_up});
     graph.outputs = {y, z};
   }
   compiler::mark_non_negative(graph);

@@ -46,9 +46,12 @@ Result<const BoundOperator*> prepare_negate(PrepareContext& context) noexcept {
   bound->count = static_cast<std::size_t>(context.shape(bound->y).elements());
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kNegate{OpCode::custom, 1, "Negate", check_negate, stream_negate, prepare_negate};
-const OperatorDefinition kNegate2{OpCode::custom, 2, "Negate", check_negate, stream_negate, prepare_negate};
-const OperatorDefinition kOther{OpCode::custom, 1, "Other", check_negate, stream_negate, prepare_negate};
+const OperatorDefinition kNegate{OpCode::custom, Arithmetic{1}, "Negate",
+                                 check_negate,   stream_negate, prepare_negate};
+const OperatorDefinition kNegate2{OpCode::custom, Arithmetic{2}, "Negate",
+                                  check_negate,   stream_negate, prepare_negate};
+const OperatorDefinition kOther{OpCode::custom, Arithmetic{1}, "Other",
+                                check_negate,   stream_negate, prepare_negate};
 
 std::vector<const OperatorDefinition*> with(std::initializer_list<const OperatorDefinition*> mine) {
   std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
@@ -69,7 +72,7 @@ compiler::Graph graph_with(const CustomOptions& options, int version = 1) {
   compiler::Node node;
   node.name = "mine";
   node.code = OpCode::custom;
-  node.version = version;
+  node.arithmetic = Arithmetic{static_cast<std::uint8_t>(version)};
   node.inputs = {x};
   node.outputs = {id};
   node.options = options;

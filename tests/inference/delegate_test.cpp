@@ -41,8 +41,8 @@ Result<const BoundOperator*> prepare_offset(PrepareContext& context) noexcept {
   bound->offset = segment.part("offset")[0];
   return static_cast<const BoundOperator*>(bound);
 }
-const OperatorDefinition kOffset{OpCode::delegate, 1, "offset-unit", check_delegate, stream_delegate,
-                                 prepare_offset};
+const OperatorDefinition kOffset{OpCode::delegate, Arithmetic{1},   "offset-unit",
+                                 check_delegate,   stream_delegate, prepare_offset};
 
 // x [1, 6, 2] -> relu -> segment -> y
 compiler::Graph graph_with(const std::function<void(compiler::Graph&, compiler::Node&)>& change = {}) {
@@ -186,8 +186,9 @@ compiler::Graph variables(const std::function<void(compiler::Graph&)>& change = 
   graph.tensors[3].data = std::vector<std::byte>{std::byte{5}, {}, {}, {}, std::byte{6}, {}, {}, {}};
   graph.inputs = {0};
   graph.outputs = {1, 2};
-  graph.nodes = {{"read", OpCode::read_variable, 1, {3}, {1}, compiler::VariableOptions{4}},
-                 {"assign", OpCode::assign_variable, 1, {0}, {2}, compiler::VariableOptions{4}}};
+  graph.nodes = {
+      {"read", OpCode::read_variable, Arithmetic::espdl, {3}, {1}, compiler::VariableOptions{4}},
+      {"assign", OpCode::assign_variable, Arithmetic::espdl, {0}, {2}, compiler::VariableOptions{4}}};
   if (change) change(graph);
   return graph;
 }

@@ -77,9 +77,9 @@ class GraphBuilder {
     node(max ? OpCode::max_pool : OpCode::average_pool, {x}, {y}, options);
     return y;
   }
-  Id binary(OpCode code, Id a, Id b, int version = 1, bool relu = false) {
+  Id binary(OpCode code, Id a, Id b, Arithmetic arithmetic = Arithmetic::espdl, bool relu = false) {
     const Id y = tensor(graph_.tensors[static_cast<std::size_t>(a)].shape, -4);
-    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? Activation::relu : Activation::none}, version);
+    node(code, {a, b}, {y}, compiler::BinaryOptions{relu ? Activation::relu : Activation::none}, arithmetic);
     return y;
   }
   Id slice(Id x, int axis, int begin, int count, int step = 1) {
@@ -211,11 +211,11 @@ class GraphBuilder {
     return static_cast<Id>(graph_.tensors.size()) - 1;
   }
   void node(OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options,
-            int version = 1) {
+            Arithmetic arithmetic = Arithmetic::espdl) {
     compiler::Node n;
     n.name = std::string(name_of(code)) + std::to_string(graph_.nodes.size());
     n.code = code;
-    n.version = version;
+    n.arithmetic = arithmetic;
     n.inputs = std::move(inputs);
     n.outputs = std::move(outputs);
     n.options = std::move(options);

@@ -96,7 +96,8 @@ class RandomGraph {
         }
         const bool swap = uniform(0, 1) != 0;
         return builder_.binary(uniform(0, 1) != 0 ? OpCode::add : OpCode::mul, swap ? y : x, swap ? x : y,
-                               uniform(1, 2), uniform(0, 1) != 0);
+                               uniform(1, 2) == 1 ? Arithmetic::espdl : Arithmetic::exact,
+                               uniform(0, 1) != 0);
       }
       case 7: {  // two strided branches of equal length, concatenated
         const Window w = window(4, 3, 1);

@@ -145,7 +145,7 @@ TEST(SessionGroup, WideResidualGraphsEqualSingleSessions) {
       auto y = builder.conv(x, channels, {.kernel = 3, .dilation = dilation, .left = 2 * dilation}, channels,
                             true);
       y = builder.conv(y, channels, {});
-      x = builder.binary(OpCode::add, x, y, 1, true);
+      x = builder.binary(OpCode::add, x, y, Arithmetic::espdl, true);
     }
     builder.output(builder.conv(x, 12, {}));
     const auto model = builder.build();

@@ -70,7 +70,7 @@ class StreamStages {
                                       : room / hop + 1,
                            shape[2]},
                           code == OpCode::reduce_sum ? b.exponent(x) + 3 : b.exponent(x));
-    b.node(code, {x}, {y}, options, 2);
+    b.node(code, {x}, {y}, options, Arithmetic::windows);
     return y;
   }
 

@@ -118,7 +118,8 @@ std::size_t read_attributes(const Model& model) {
 }
 
 TEST(DamagedCustomOperator, AttributesOfWhatIsLetIn) {
-  static const OperatorDefinition definition{OpCode::custom, 1, "Mine", check_nothing, nullptr, nullptr};
+  static const OperatorDefinition definition{OpCode::custom, Arithmetic{1}, "Mine",
+                                             check_nothing,  nullptr,       nullptr};
   std::vector<const OperatorDefinition*> table(all_operators().begin(), all_operators().end());
   table.push_back(&definition);
   compiler::Graph graph;

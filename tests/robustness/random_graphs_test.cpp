@@ -145,7 +145,9 @@ class RandomGraph {
       case 7: {
         static constexpr OpCode kCodes[] = {OpCode::add, OpCode::sub, OpCode::mul, OpCode::max, OpCode::min};
         node.code = kCodes[below(5)];
-        node.version = node.code != OpCode::max && node.code != OpCode::min && one_in(3) ? 2 : 1;
+        node.arithmetic = node.code != OpCode::max && node.code != OpCode::min && one_in(3)
+                              ? Arithmetic::exact
+                              : Arithmetic::espdl;
         const int other = below(3);
         if (other == 0)
           node.inputs.push_back(pick());

@@ -167,11 +167,11 @@ Result<TensorId> Builder::constant_tensor(const Constant& constant) {
 }
 
 Status Builder::emit(const Node& from, OpCode code, std::vector<TensorId> inputs,
-                     std::vector<TensorId> outputs, Options options, int version) {
+                     std::vector<TensorId> outputs, Options options, Arithmetic arithmetic) {
   compiler::Node node;
   node.name = from.name;
   node.code = code;
-  node.version = version;
+  node.arithmetic = arithmetic;
   node.inputs = std::move(inputs);
   node.outputs = std::move(outputs);
   node.options = std::move(options);

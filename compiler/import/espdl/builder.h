@@ -74,7 +74,7 @@ class Builder {
   // ---- nodes
   // Appends a node: shapes of its outputs, non_negative and rounding are filled in.
   Status emit(const Node& from, OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
-              Options options = {}, int version = 1);
+              Options options = {}, Arithmetic arithmetic = Arithmetic::espdl);
   Status emit_reshape(const Node& from, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape, between two nodes.
   Result<TensorId> reshaped(const Node& from, TensorId input, std::vector<std::int32_t> shape);

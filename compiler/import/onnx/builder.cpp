@@ -183,20 +183,20 @@ Result<Value> Builder::without_padding(const Node& node, const Value& value) {
 }
 
 Result<TensorId> Builder::emit(const Node& node, OpCode code, std::vector<TensorId> inputs, Options options,
-                               std::vector<std::int32_t> shape, DType dtype, int version) {
+                               std::vector<std::int32_t> shape, DType dtype, Arithmetic arithmetic) {
   RUNNEL_ASSIGN(const auto ids, emit_all(node, code, std::move(inputs), std::move(options),
-                                         {std::move(shape)}, {dtype}, version));
+                                         {std::move(shape)}, {dtype}, arithmetic));
   return ids[0];
 }
 
 Result<std::vector<TensorId>> Builder::emit_all(const Node& node, OpCode code, std::vector<TensorId> inputs,
                                                 Options options,
                                                 const std::vector<std::vector<std::int32_t>>& shapes,
-                                                const std::vector<DType>& dtypes, int version) {
+                                                const std::vector<DType>& dtypes, Arithmetic arithmetic) {
   compiler::Node made;
   made.name = node.name;
   made.code = code;
-  made.version = version;
+  made.arithmetic = arithmetic;
   made.options = std::move(options);
   made.inputs = std::move(inputs);
   for (std::size_t i = 0; i < shapes.size(); ++i) {

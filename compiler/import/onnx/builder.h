@@ -76,11 +76,13 @@ class Builder {
   // ---- nodes
   // One output; `shape` where the operator leaves it open. `dtype` none: that of the first input.
   Result<TensorId> emit(const Node& node, OpCode code, std::vector<TensorId> inputs, Options options = {},
-                        std::vector<std::int32_t> shape = {}, DType dtype = DType::none, int version = 1);
+                        std::vector<std::int32_t> shape = {}, DType dtype = DType::none,
+                        Arithmetic arithmetic = Arithmetic::espdl);
   Result<std::vector<TensorId>> emit_all(const Node& node, OpCode code, std::vector<TensorId> inputs,
                                          Options options,
                                          const std::vector<std::vector<std::int32_t>>& shapes,
-                                         const std::vector<DType>& dtypes, int version = 1);
+                                         const std::vector<DType>& dtypes,
+                                         Arithmetic arithmetic = Arithmetic::espdl);
   // What an operator computed, as a value whose axes are stored in this order.
   [[nodiscard]] Value computed(TensorId id, Perm perm);
   // Makes it output `position` of the node.

@@ -7,120 +7,13 @@
 #include "compiler/import/onnx/fold/fold.h"
 #include "compiler/import/onnx/inputs.h"
 #include "compiler/import/onnx/integers/integer_form.h"
+#include "compiler/import/onnx/operators.h"
 #include "compiler/passes/fuse.h"
 
 namespace runnel::compiler::onnx_source {
 namespace {
 
-using Conversion = Status (*)(Builder&, const Node&);
 constexpr int kMaxBranches = 32;  // of If in If
-
-const std::map<std::string, Conversion, std::less<>>& conversions() {
-  static const std::map<std::string, Conversion, std::less<>> table = [] {
-    std::map<std::string, Conversion, std::less<>> all = {{"Conv", convert_conv},
-                                                          {"ConvTranspose", convert_transposed_conv},
-                                                          {"AveragePool", convert_pool},
-                                                          {"MaxPool", convert_pool},
-                                                          {"GlobalAveragePool", convert_global_pool},
-                                                          {"GlobalMaxPool", convert_global_pool},
-                                                          {"Pad", convert_pad},
-                                                          {"Gemm", convert_gemm},
-                                                          {"MatMul", convert_matmul},
-                                                          {"BatchNormalization", convert_batch_norm},
-                                                          {"Pow", convert_power},
-                                                          {"Reciprocal", convert_reciprocal},
-                                                          {"Clip", convert_clip},
-                                                          {"PRelu", convert_prelu},
-                                                          {"Where", convert_where},
-                                                          {"Cast", convert_cast},
-                                                          {"Softmax", convert_softmax},
-                                                          {"LogSoftmax", convert_softmax},
-                                                          {"LayerNormalization", convert_layer_norm},
-                                                          {"ArgMax", convert_arg_max},
-                                                          {"ArgMin", convert_arg_max},
-                                                          {"TopK", convert_top_k},
-                                                          {"CumSum", convert_cumulative_sum},
-                                                          {"InstanceNormalization", convert_group_norm},
-                                                          {"GroupNormalization", convert_group_norm},
-                                                          {"LpNormalization", convert_lp_norm},
-                                                          {"Resize", convert_resize},
-                                                          {"Upsample", convert_resize},
-                                                          {"DepthToSpace", convert_blocks},
-                                                          {"SpaceToDepth", convert_blocks},
-                                                          {"Identity", convert_identity},
-                                                          {"Dropout", convert_identity},
-                                                          {"Reshape", convert_reshape},
-                                                          {"Flatten", convert_reshape},
-                                                          {"Squeeze", convert_reshape},
-                                                          {"Unsqueeze", convert_reshape},
-                                                          {"Transpose", convert_transpose},
-                                                          {"Slice", convert_slice},
-                                                          {"Concat", convert_concat},
-                                                          {"Split", convert_split},
-                                                          {"Gather", convert_gather},
-                                                          {"ScatterND", convert_scatter},
-                                                          {"Expand", convert_expand},
-                                                          {"GRU", convert_recurrent},
-                                                          {"LSTM", convert_recurrent},
-                                                          {"DynamicQuantizeLinear", convert_dynamic_quantize},
-                                                          {"QuantizeLinear", convert_quantize},
-                                                          {"DequantizeLinear", convert_dequantize}};
-    for (const char* name : {"Selu", "Celu", "Softsign", "ThresholdedRelu", "Sign", "Floor", "Ceil", "Mean"})
-      all.emplace(name, convert_composed);
-    for (const char* name :
-         {"QLinearConv", "QLinearMatMul", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu",
-          "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearConcat", "QGemm",
-          "ConvInteger", "MatMulInteger"}) {
-      all.emplace(name, convert_integer_operator);
-    }
-    for (const char* name : {"Add", "Sum", "Sub", "Mul", "Div", "Max", "Min", "Mod", "Equal", "Less",
-                             "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"}) {
-      all.emplace(name, convert_binary);
-    }
-    for (const char* name : {"Abs", "Neg", "Exp", "Log", "Sqrt", "Relu", "Sigmoid", "Tanh", "Erf", "Mish",
-                             "Softplus", "HardSigmoid", "HardSwish", "Elu", "LeakyRelu", "Gelu", "Not"}) {
-      all.emplace(name, convert_function);
-    }
-    for (const char* name : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
-                             "ReduceProd", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}) {
-      all.emplace(name, convert_reduce);
-    }
-    return all;
-  }();
-  return table;
-}
-
-const std::map<std::string_view, std::string_view>& remarks() {
-  static const std::map<std::string_view, std::string_view> table = {
-      {"Conv", "one or two axes, constant weights"},
-      {"ConvTranspose", "one or two axes, constant weights, padding in numbers"},
-      {"AveragePool", "one or two axes"},
-      {"MaxPool", "one or two axes, no indices"},
-      {"BatchNormalization", "constant parameters"},
-      {"LayerNormalization", "constant parameters, no statistics as outputs"},
-      {"InstanceNormalization", "constant parameters"},
-      {"GroupNormalization", "constant parameters"},
-      {"GRU", "all directions, initial states; own activations"},
-      {"LSTM", "all directions, initial states; own activations, no peepholes"},
-      {"Mod", "fmod"},
-      {"Resize",
-       "constant scales or sizes; nearest in every way, linear by half_pixel, asymmetric or align_corners"},
-      {"Upsample", "constant scales; nearest or linear"},
-      {"TopK", "constant k; of equals the first"},
-      {"ArgMax", "the first of equals"},
-      {"ArgMin", "the first of equals"},
-      {"CumSum", "float32, up to 1024 elements"},
-      {"Pad", "constant, reflect or edge; constant pads"},
-      {"Slice", "constant limits"},
-      {"Reshape", "a constant shape"},
-      {"Expand", "a constant shape"},
-      {"DynamicQuantizeLinear", "the integers stay whole numbers in float32"},
-      {"QuantizeLinear", "one scale; int8, uint8 or int16"},
-      {"DequantizeLinear", "one scale; weights one per channel, too"},
-      {"ConvInteger", "in float32: exact up to 2^24"},
-      {"MatMulInteger", "in float32: exact up to 2^24"}};
-  return table;
-}
 
 void count_readers(const ::onnx::GraphProto& graph, Builder& builder) {
   for (const auto& node : graph.node()) {
@@ -192,7 +85,7 @@ class Walk {
     }
     if (node.op == "If" && !broken) return branch(node, depth);
     if ((node.op == "Shape" || node.op == "Size") && !broken) return shape(node);
-    const auto conversion = conversions().find(node.op);
+    const OperatorRow* const row = find_operator(node.op);
     if (known && !broken) {
       auto folded = fold(node, constants);
       if (!folded.ok()) return refused(node, folded.status());
@@ -202,12 +95,12 @@ class Walk {
         return {};
       }
     }
-    if (conversion == conversions().end() || broken) {
-      if (conversion == conversions().end()) missing_[node.op].push_back(node.name);
+    if (row == nullptr || broken) {
+      if (row == nullptr) missing_[node.op].push_back(node.name);
       define_as_missing(node);
       return {};
     }
-    const Status status = conversion->second(builder_, node);
+    const Status status = row->convert(builder_, node);
     return status.ok() ? status : refused(node, status);
   }
 
@@ -396,16 +289,3 @@ Result<Converted> convert(const ::onnx::ModelProto& model, const OnnxOptions& op
 }
 
 }  // namespace runnel::compiler::onnx_source
-
-namespace runnel::compiler {
-
-std::vector<ListedOperator> onnx_operators() {
-  std::vector<ListedOperator> all;
-  for (const auto& [name, conversion] : onnx_source::conversions()) {
-    const auto found = onnx_source::remarks().find(name);
-    all.push_back({name, found == onnx_source::remarks().end() ? std::string_view() : found->second});
-  }
-  return all;
-}
-
-}  // namespace runnel::compiler

@@ -424,19 +424,19 @@ Result<Operand> Builder::reshaped(const Call& call, const Operand& operand, cons
 // ---- nodes
 
 Result<TensorId> Builder::emit(const Call& call, OpCode code, std::vector<TensorId> inputs, Options options,
-                               Made made, int version, kernels::Rounding rounding) {
+                               Made made, Arithmetic arithmetic, kernels::Rounding rounding) {
   RUNNEL_ASSIGN(const auto ids, emit_all(call, code, std::move(inputs), std::move(options), {std::move(made)},
-                                         version, rounding));
+                                         arithmetic, rounding));
   return ids[0];
 }
 
 Result<std::vector<TensorId>> Builder::emit_all(const Call& call, OpCode code, std::vector<TensorId> inputs,
-                                                Options options, const std::vector<Made>& made, int version,
-                                                kernels::Rounding rounding) {
+                                                Options options, const std::vector<Made>& made,
+                                                Arithmetic arithmetic, kernels::Rounding rounding) {
   Node node;
   node.name = call.name + " " + std::to_string(call.index);
   node.code = code;
-  node.version = version;
+  node.arithmetic = arithmetic;
   node.options = std::move(options);
   node.inputs = std::move(inputs);
   node.rounding = rounding;

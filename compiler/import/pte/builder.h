@@ -116,10 +116,11 @@ class Builder {
     std::optional<Scale> scale;       // none: that of the first input, if the types are the same
   };
   Result<TensorId> emit(const Call& call, OpCode code, std::vector<TensorId> inputs, Options options,
-                        Made made, int version = 1,
+                        Made made, Arithmetic arithmetic = Arithmetic::espdl,
                         kernels::Rounding rounding = kernels::Rounding::tflite_double);
   Result<std::vector<TensorId>> emit_all(const Call& call, OpCode code, std::vector<TensorId> inputs,
-                                         Options options, const std::vector<Made>& made, int version = 1,
+                                         Options options, const std::vector<Made>& made,
+                                         Arithmetic arithmetic = Arithmetic::espdl,
                                          kernels::Rounding rounding = kernels::Rounding::tflite_double);
   // What an operator computed, as a value whose axes are stored in this order.
   [[nodiscard]] Operand computed(TensorId id, Perm perm);

@@ -112,7 +112,7 @@ Status Builder::add_input(std::int32_t tensor) {
   at(twin).name += ".int8";
   as_uint8(id);
   ids_[static_cast<std::size_t>(tensor)] = twin;
-  return emit(shift_of(from), OpCode::requantize, {id}, {twin}, {}, 3);
+  return emit(shift_of(from), OpCode::requantize, {id}, {twin}, {}, Arithmetic::tflite);
 }
 
 Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {
@@ -121,7 +121,7 @@ Result<TensorId> Builder::emit_uint8(std::int32_t tensor) {
   at(id).data.reset();
   at(twin).name += ".int8";
   as_uint8(id);
-  RUNNEL_TRY(emit(shift_of(from), OpCode::requantize, {twin}, {id}, {}, 3));
+  RUNNEL_TRY(emit(shift_of(from), OpCode::requantize, {twin}, {id}, {}, Arithmetic::tflite));
   return id;
 }
 
@@ -169,12 +169,12 @@ TensorId Builder::constant(const Operator& op, DType dtype, std::vector<std::int
 }
 
 Status Builder::emit(const Operator& op, OpCode code, std::vector<TensorId> inputs,
-                     std::vector<TensorId> outputs, Options options, int version,
+                     std::vector<TensorId> outputs, Options options, Arithmetic arithmetic,
                      kernels::Rounding rounding) {
   Node node;
   node.name = name_of(op.code) + " " + op.name;
   node.code = code;
-  node.version = version;
+  node.arithmetic = arithmetic;
   node.inputs = std::move(inputs);
   node.outputs = std::move(outputs);
   node.options = std::move(options);

@@ -60,7 +60,7 @@ class Builder {
   // ---- nodes
   // Appends a node: shapes of its outputs are filled in.
   Status emit(const Operator& op, OpCode code, std::vector<TensorId> inputs, std::vector<TensorId> outputs,
-              Options options = {}, int version = 1,
+              Options options = {}, Arithmetic arithmetic = Arithmetic::espdl,
               kernels::Rounding rounding = kernels::Rounding::tflite_double);
   Status emit_reshape(const Operator& op, TensorId input, TensorId output, std::vector<std::int32_t> shape);
   // The same data in another shape; the tensor itself when it has that shape.

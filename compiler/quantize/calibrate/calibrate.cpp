@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
-#include "compiler/quantize/calibrate/trace.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -31,7 +31,7 @@ std::vector<TensorId> observed(const Graph& graph, const Plan& plan) {
 Result<std::vector<Histogram>> observe(const Graph& graph, const Plan& plan, const Clips& clips,
                                        std::span<const std::size_t> which, const Options& options) {
   const std::vector<TensorId> ids = observed(graph, plan);
-  const Graph form = traced(graph, ids);
+  const Graph form = extract_subgraph(graph, ids);
   const Graph* const forms[] = {&form};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
   constexpr std::size_t kSlices = ClipRunner::kSlices;
@@ -114,16 +114,16 @@ void set_ranges(const Graph& graph, const std::vector<Histogram>& histograms, Ca
                 std::span<const DType> types, Plan& plan) {
   // A float result that is read as int16 has a range for that: one chosen for the grids of int8 would cut it.
   std::vector<bool> wide(plan.groups.size(), false);
-  const auto widen = [&](TensorId id) {
+  const auto assign_mixed_precision = [&](TensorId id) {
     wide[static_cast<std::size_t>(plan.groups[static_cast<std::size_t>(id)])] = true;
   };
   for (std::size_t id = 0; id < types.size(); ++id) {
-    if (types[id] == DType::int16) widen(static_cast<TensorId>(id));
+    if (types[id] == DType::int16) assign_mixed_precision(static_cast<TensorId>(id));
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const TensorId id : graph.nodes[n].inputs) {
       if (id >= 0 && plan.types[n] == DType::int16 && types[static_cast<std::size_t>(id)] == DType::float32)
-        widen(id);
+        assign_mixed_precision(id);
     }
   }
   for (std::size_t id = 0; id < histograms.size(); ++id) {

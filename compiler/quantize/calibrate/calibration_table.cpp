@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/crc32c.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/train/random.h"
 #include "kernels/elementwise/affine.h"
 
@@ -439,7 +439,7 @@ Result<Quantized> CalibrationTable::quantize(const Graph& graph) const {
       RUNNEL_TRY(decide_layer(name, entry.second, Role::recurrent, static_cast<std::size_t>(entry.first),
                               made.real, number, plan));
   }
-  RUNNEL_ASSIGN(made.graph, emit(made.real, plan));
+  RUNNEL_ASSIGN(made.graph, emit_integer_graph(made.real, plan));
   return made;
 }
 

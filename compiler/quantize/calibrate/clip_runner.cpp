@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "compiler/ir/numbering.h"
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 #include "compiler/write/writer.h"
 
 namespace runnel::compiler::quantizer {

@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "compiler/quantize/streamed.h"
+#include "compiler/quantize/streamed_model.h"
 #include "compiler/run_whole.h"
 #include "inference/host/engine.h"
 
@@ -61,18 +61,18 @@ Result<Accuracy> evaluate(const Graph& real, const Graph& quantized, const Clips
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
   struct Decision {
     std::size_t real = 0, quantized = 0;
-    Noise noise;
+    QuantizationNoise noise;
   };
   std::vector<Decision> decisions(clips.size());
   const std::vector<std::size_t> all = all_of(clips.size());
   RUNNEL_TRY(runner.run(clips, all, [&](std::size_t clip, std::size_t, const ClipRunner::Outputs& outputs) {
     decisions[clip] = {classes.decide(outputs[0][0]), classes.decide(outputs[1][0]),
-                       noise_of(outputs[0][0], outputs[1][0])};
+                       quantization_noise(outputs[0][0], outputs[1][0])};
   }));
   Accuracy accuracy;
   accuracy.clips = clips.size();
   accuracy.classes = classes.count;
-  Noise noise;
+  QuantizationNoise noise;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     accuracy.real_correct += decisions[i].real == static_cast<std::size_t>(labels[i]) ? 1 : 0;
     accuracy.correct += decisions[i].quantized == static_cast<std::size_t>(labels[i]) ? 1 : 0;
@@ -80,7 +80,7 @@ Result<Accuracy> evaluate(const Graph& real, const Graph& quantized, const Clips
     noise.add(decisions[i].noise);
   }
   accuracy.noise = noise.ratio();
-  const auto streamed = Streamed::make(quantized);
+  const auto streamed = StreamedModel::make(quantized);
   if (!streamed.ok()) return accuracy;  // for whole clips only
   std::size_t correct = 0;
   for (std::size_t i = 0; i < clips.size(); ++i) {

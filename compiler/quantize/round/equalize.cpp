@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
-#include "compiler/quantize/calibrate/trace.h"
-#include "compiler/quantize/round/gram.h"
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/round/gram_matrix.h"
+#include "compiler/quantize/round/quantization_grid.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -42,7 +42,7 @@ bool passes(const Graph& graph, const Node& node) {
         return id >= 0 && !graph.tensors[static_cast<std::size_t>(id)].data &&
                graph.tensors[static_cast<std::size_t>(id)].shape == y;
       };
-      return node.version == 1 && same(node.inputs[0]) && same(node.inputs[1]);
+      return node.arithmetic == Arithmetic::espdl && same(node.inputs[0]) && same(node.inputs[1]);
     }
     default:
       return false;
@@ -150,7 +150,7 @@ void scale_reader(const std::vector<double>& factors, const Node& node, Graph& g
 using Peaks = std::map<TensorId, std::vector<double>>;
 Result<Peaks> peaks_of(const Graph& graph, const std::vector<TensorId>& ids, const Clips& clips,
                        std::span<const std::size_t> which, int threads) {
-  const Graph form = traced(graph, ids);
+  const Graph form = extract_subgraph(graph, ids);
   const Graph* const forms[] = {&form};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
   std::array<std::vector<std::vector<double>>, ClipRunner::kSlices> seen;

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
-#include "compiler/quantize/calibrate/trace.h"
-#include "compiler/quantize/emit.h"
-#include "compiler/quantize/round/round.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/integer_graph.h"
+#include "compiler/quantize/round/fit_layer.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -19,24 +19,24 @@ void drop_activation(Node& node) {
   if (auto* dense = std::get_if<FullyConnectedOptions>(&node.options)) dense->activation = Activation::none;
 }
 
-Result<Gram> sums_of(const Graph& graph, int number, const Plan& plan, const Clips& clips,
-                     std::span<const std::size_t> which, const Options& options) {
+Result<GramMatrix> sums_of(const Graph& graph, int number, const Plan& plan, const Clips& clips,
+                           std::span<const std::size_t> which, const Options& options) {
   const Node& node = graph.nodes[static_cast<std::size_t>(number)];
   const DType type = plan.types[static_cast<std::size_t>(number)];
   Graph linear = graph;
   drop_activation(linear.nodes[static_cast<std::size_t>(number)]);
   const TensorId results[] = {node.outputs[0]}, inputs[] = {node.inputs[0]};
-  const Graph real = traced(linear, results);
-  RUNNEL_ASSIGN(const Graph whole, emit(graph, plan));
-  const Graph integer = traced(whole, inputs);
+  const Graph real = extract_subgraph(linear, results);
+  RUNNEL_ASSIGN(const Graph whole, emit_integer_graph(graph, plan));
+  const Graph integer = extract_subgraph(whole, inputs);
   const Graph* const forms[] = {&real, &integer};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
   const LayerShape shape = LayerShape::of(graph, node);
   const double work = static_cast<double>(shape.groups * shape.row * shape.row) +
                       static_cast<double>(shape.channels * shape.row);
   const double positions = std::max(4.0, kMostWork / work / static_cast<double>(which.size()));
-  std::array<Gram, ClipRunner::kSlices> slices;
-  slices.fill(Gram(shape));
+  std::array<GramMatrix, ClipRunner::kSlices> slices;
+  slices.fill(GramMatrix(shape));
   const DType has = tensor_types(graph, plan)[static_cast<std::size_t>(node.inputs[0])];
   const Grid grid = plan.grid(node.inputs[0], type);
   RUNNEL_TRY(
@@ -58,7 +58,7 @@ Result<Gram> sums_of(const Graph& graph, int number, const Plan& plan, const Cli
 // Products of one matrix with what is multiplied with it, for the float values and for those of the integer
 // model.
 void add_products(const std::vector<float>& weights, std::span<const float> real,
-                  std::span<const float> integer, Gram& gram) {
+                  std::span<const float> integer, GramMatrix& gram) {
   const std::size_t row = gram.shape().row, channels = gram.shape().channels, count = real.size() / row;
   std::vector<float> results(count * channels);
   for (std::size_t t = 0; t < count; ++t) {
@@ -107,9 +107,9 @@ Status fit_recurrent(const Graph& graph, int number, const Clips& clips, std::sp
   std::vector<TensorId> looked = {node.inputs[0]};
   if (starts) looked.push_back(node.inputs[4]);
   if (frames > 1 && knows_states) looked.push_back(node.outputs[0]);
-  const Graph real = traced(graph, looked);
-  RUNNEL_ASSIGN(const Graph whole, emit(graph, plan));
-  const Graph integer = traced(whole, looked);
+  const Graph real = extract_subgraph(graph, looked);
+  RUNNEL_ASSIGN(const Graph whole, emit_integer_graph(graph, plan));
+  const Graph integer = extract_subgraph(whole, looked);
   const Graph* const forms[] = {&real, &integer};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
   const std::vector<float> input_weights = floats_of(graph.tensors[static_cast<std::size_t>(node.inputs[1])]),
@@ -120,9 +120,9 @@ Status fit_recurrent(const Graph& graph, int number, const Clips& clips, std::sp
   of_inputs.channels = of_states.channels = rows;
   of_inputs.row = inputs;
   of_states.row = hidden;
-  std::array<Gram, ClipRunner::kSlices> input_slices, state_slices;
-  input_slices.fill(Gram(of_inputs));
-  state_slices.fill(Gram(of_states));
+  std::array<GramMatrix, ClipRunner::kSlices> input_slices, state_slices;
+  input_slices.fill(GramMatrix(of_inputs));
+  state_slices.fill(GramMatrix(of_states));
   RUNNEL_TRY(
       runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
         add_products(input_weights, outputs[0][0], outputs[1][0], input_slices[slice]);
@@ -160,7 +160,7 @@ Status fit_layers(const Graph& graph, const Clips& clips, std::span<const std::s
                       node.code != OpCode::transposed_conv;
     if (!fits || LayerShape::of(graph, node).row > kMostRow) continue;
     plan.layers.erase(static_cast<int>(n));
-    RUNNEL_ASSIGN(const Gram gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));
+    RUNNEL_ASSIGN(const GramMatrix gram, sums_of(graph, static_cast<int>(n), plan, clips, which, options));
     plan.layers[static_cast<int>(n)] = fit_layer(graph, node, plan, gram, methods);
   }
   return {};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -33,7 +33,7 @@ bool has_windows(const Graph& graph, const Node& node) {
   if (node.code == OpCode::average_pool || node.code == OpCode::max_pool)
     return x.size() == 3 || x.size() == 4;
   return node.code == OpCode::reshape || node.code == OpCode::transpose ||
-         (node.code == OpCode::reduce_mean && node.version == 1);
+         (node.code == OpCode::reduce_mean && node.arithmetic == Arithmetic::espdl);
 }
 
 }  // namespace

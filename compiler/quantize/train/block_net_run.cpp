@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/quantize/round/gram.h"
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
+#include "compiler/quantize/round/gram_matrix.h"
 #include "compiler/quantize/train/block_net.h"
 #include "kernels/elementwise/affine.h"
 

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "compiler/quantize/calibrate/clip_runner.h"
-#include "compiler/quantize/calibrate/trace.h"
-#include "compiler/quantize/choose/search.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
+#include "compiler/quantize/choose/search_ranges.h"
+#include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/train/block_net.h"
 #include "compiler/quantize/train/random.h"
 
@@ -45,8 +45,8 @@ Result<std::vector<Example>> examples_of(const Graph& graph, const Plan& plan, c
   for (std::size_t i = 0; i < std::min(which.size(), most); ++i)
     taken.push_back(which[i * which.size() / std::min(which.size(), most)]);
   const TensorId inputs[] = {block.input};
-  RUNNEL_ASSIGN(const Graph whole, emit(graph, plan));
-  const Graph real = traced(graph, block.outputs), integer = traced(whole, inputs);
+  RUNNEL_ASSIGN(const Graph whole, emit_integer_graph(graph, plan));
+  const Graph real = extract_subgraph(graph, block.outputs), integer = extract_subgraph(whole, inputs);
   const Graph* const forms[] = {&real, &integer};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, options.threads));
   std::map<std::size_t, std::size_t> place;
@@ -168,10 +168,11 @@ std::vector<float> trained(const BlockNet& net, const std::vector<Example>& exam
 }  // namespace
 
 Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
-                    const Yardstick& yardstick, const Methods& methods, const Options& options, Plan& plan) {
+                    const ReferenceOutputs& reference, const Methods& methods, const Options& options,
+                    Plan& plan) {
   const std::vector<Block> blocks = blocks_of(graph, plan, kLayers);
-  RUNNEL_ASSIGN(const Graph before, emit(graph, plan));
-  RUNNEL_ASSIGN(double best, yardstick.error(before));
+  RUNNEL_ASSIGN(const Graph before, emit_integer_graph(graph, plan));
+  RUNNEL_ASSIGN(double best, reference.error(before));
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const auto told = [&](double share) {
       if (options.progress)
@@ -185,11 +186,11 @@ Status train_blocks(const Graph& graph, const Clips& clips, std::span<const std:
     Plan candidate = plan;
     net.store(trained(net, examples, options, told), candidate);
     avoid_left_shifts(graph, candidate);
-    const auto form = emit(graph, candidate);
+    const auto form = emit_integer_graph(graph, candidate);
     if (!form.ok() && form.status().code() == Code::unsupported)
       continue;  // what cannot be represented is no candidate
     if (!form.ok()) return form.status();
-    RUNNEL_ASSIGN(const double error, yardstick.error(*form));
+    RUNNEL_ASSIGN(const double error, reference.error(*form));
     if (error >= best) continue;
     best = error;
     plan = std::move(candidate);

@@ -108,9 +108,9 @@ const Back* find(OpCode code) {
   return found == kBack.end() ? nullptr : found;
 }
 
-// Versions other than those the importer makes compute something else.
-bool known_version(const compiler::Node& node) {
-  return node.version == 1 || (node.code == mod && node.version == 2);
+// Other arithmetics than those the importer makes compute something else.
+bool known_arithmetic(const compiler::Node& node) {
+  return node.arithmetic == Arithmetic::espdl || (node.code == mod && node.arithmetic == Arithmetic::floored);
 }
 
 // Scales and types of one operand; empty: the format can say them.
@@ -150,9 +150,10 @@ bool rounds(const Graph& graph, const Back& back, const compiler::Node& node) {
 
 bool check(Lowering& to, const Graph& graph, const compiler::Node& node) {
   const Back* const back = find(node.code);
-  if (back == nullptr || !known_version(node)) {
+  if (back == nullptr || !known_arithmetic(node)) {
     to.refuse(node, back == nullptr ? std::string("an operator that .espdl files do not have")
-                                    : "version " + std::to_string(node.version) + " of it, expected 1");
+                                    : std::string("its arithmetic ") + name_of(node.code, node.arithmetic) +
+                                          ", expected espdl");
     return false;
   }
   bool fits = true;

@@ -62,7 +62,7 @@ Result<const BoundOperator*> prepare_distance(PrepareContext& context) noexcept 
 }  // namespace
 
 // The streaming rule of what works frame by frame is shared; `elements`: the output may overwrite an input.
-const OperatorDefinition distance = {
-    OpCode::none, 1, "distance", check_distance, stream_pointwise, prepare_distance, InPlace::elements};
+const OperatorDefinition distance = {OpCode::none,     Arithmetic::only, "distance",       check_distance,
+                                     stream_pointwise, prepare_distance, InPlace::elements};
 
 }  // namespace runnel::ops

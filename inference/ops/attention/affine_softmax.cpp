@@ -82,7 +82,7 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition softmax_v3{OpCode::softmax, 3, "softmax", check_softmax, stream_softmax,
-                                    prepare_softmax};
+const OperatorDefinition kSoftmaxTflite{OpCode::softmax, Arithmetic::tflite, "softmax",
+                                        check_softmax,   stream_softmax,     prepare_softmax};
 
 }  // namespace runnel::ops

@@ -203,7 +203,7 @@ Result<const BoundOperator*> prepare_attention(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition attention_v1{OpCode::attention, 1, "attention", check_attention, stream_attention,
-                                      prepare_attention};
+const OperatorDefinition kAttention{OpCode::attention, Arithmetic::espdl, "attention",
+                                    check_attention,   stream_attention,  prepare_attention};
 
 }  // namespace runnel::ops

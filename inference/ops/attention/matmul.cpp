@@ -53,7 +53,7 @@ Status check_matmul(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 2, 2));
   RUNNEL_TRY(options<fb::FullyConnectedOptions>(op).status());
   const TensorView a = input(model, op, 0), b = input(model, op, 1), y = output(model, op);
-  const bool affine = op.version() == 3, floats = !affine && y.dtype == DType::float32;
+  const bool affine = arithmetic_of(op) == Arithmetic::tflite, floats = !affine && y.dtype == DType::float32;
   if (affine) {
     RUNNEL_TRY(check_affine(a, false, "the first input"));
     RUNNEL_TRY(check_affine(b, false, "the second input"));
@@ -140,7 +140,7 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
   const Activation activation = native(op.options_as_FullyConnectedOptions()->activation());
   activation_range(out.dtype, 0, activation, spec.low, spec.high);
   spec.relu = activation == Activation::relu;
-  if (op.version() == 3) {
+  if (arithmetic_of(op) == Arithmetic::tflite) {
     spec.affine = true;
     spec.a_zero = x.zero_point();
     spec.b_zero = w.zero_point();
@@ -174,8 +174,9 @@ Result<const BoundOperator*> prepare_matmul(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition matmul_v1{OpCode::matmul, 1, "matmul", check_matmul, stream_matmul, prepare_matmul};
-const OperatorDefinition matmul_v3{OpCode::matmul, 3, "matmul", check_matmul, stream_matmul,
-                                   prepare_matmul};  // any scale and zero point
+const OperatorDefinition kMatmul{OpCode::matmul, Arithmetic::espdl, "matmul",
+                                 check_matmul,   stream_matmul,     prepare_matmul};
+const OperatorDefinition kMatmulTflite{OpCode::matmul, Arithmetic::tflite, "matmul", check_matmul,
+                                       stream_matmul,  prepare_matmul};  // any scale and zero point
 
 }  // namespace runnel::ops

@@ -215,18 +215,14 @@ Result<const BoundOperator*> prepare_norm(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition layer_norm_v1{OpCode::layer_norm,
-                                       1,
-                                       "layer_norm",
-                                       check_norm<Norm::layer>,
-                                       stream_norm<Norm::layer>,
-                                       prepare_norm<Norm::layer>,
-                                       InPlace::first};
-const OperatorDefinition rms_norm_v1{
-    OpCode::rms_norm, 1, "rms_norm", check_norm<Norm::rms>, stream_norm<Norm::rms>, prepare_norm<Norm::rms>,
-    InPlace::first};
-const OperatorDefinition lp_norm_v1{
-    OpCode::lp_norm, 1, "lp_norm", check_norm<Norm::lp>, stream_norm<Norm::lp>, prepare_norm<Norm::lp>,
-    InPlace::first};
+const OperatorDefinition kLayerNorm{
+    OpCode::layer_norm,       Arithmetic::espdl,         "layer_norm",  check_norm<Norm::layer>,
+    stream_norm<Norm::layer>, prepare_norm<Norm::layer>, InPlace::first};
+const OperatorDefinition kRmsNorm{OpCode::rms_norm,      Arithmetic::espdl,      "rms_norm",
+                                  check_norm<Norm::rms>, stream_norm<Norm::rms>, prepare_norm<Norm::rms>,
+                                  InPlace::first};
+const OperatorDefinition kLpNorm{OpCode::lp_norm,      Arithmetic::espdl,     "lp_norm",
+                                 check_norm<Norm::lp>, stream_norm<Norm::lp>, prepare_norm<Norm::lp>,
+                                 InPlace::first};
 
 }  // namespace runnel::ops

@@ -64,10 +64,9 @@ Result<const BoundOperator*> prepare_softmax(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition softmax_v1{
-    OpCode::softmax, 1, "softmax", check_softmax, stream_softmax, prepare_softmax<false>, InPlace::first};
-const OperatorDefinition log_softmax_v1{
-    OpCode::log_softmax, 1, "log_softmax", check_softmax, stream_softmax, prepare_softmax<true>,
-    InPlace::first};
+const OperatorDefinition kSoftmax{OpCode::softmax, Arithmetic::espdl,      "softmax",     check_softmax,
+                                  stream_softmax,  prepare_softmax<false>, InPlace::first};
+const OperatorDefinition kLogSoftmax{OpCode::log_softmax, Arithmetic::espdl,     "log_softmax", check_softmax,
+                                     stream_softmax,      prepare_softmax<true>, InPlace::first};
 
 }  // namespace runnel::ops

@@ -73,10 +73,11 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <kernels::AffinePair kOp>
-constexpr OperatorDefinition define(OpCode code, std::string_view name, std::uint8_t version = 3) noexcept {
+constexpr OperatorDefinition define(OpCode code, std::string_view name,
+                                    Arithmetic arithmetic = Arithmetic::tflite) noexcept {
   constexpr bool choice = kOp == kernels::AffinePair::max || kOp == kernels::AffinePair::min;
   return {code,
-          version,
+          arithmetic,
           name,
           choice ? check_choice : check_pair,
           stream_broadcast,
@@ -86,12 +87,12 @@ constexpr OperatorDefinition define(OpCode code, std::string_view name, std::uin
 
 }  // namespace
 
-const OperatorDefinition add_v3 = define<kernels::AffinePair::add>(OpCode::add, "add");
-const OperatorDefinition sub_v3 = define<kernels::AffinePair::sub>(OpCode::sub, "sub");
-const OperatorDefinition mul_v3 = define<kernels::AffinePair::mul>(OpCode::mul, "mul");
-const OperatorDefinition max_v3 = define<kernels::AffinePair::max>(OpCode::max, "max");
-const OperatorDefinition squared_difference_v1 =
-    define<kernels::AffinePair::squared_difference>(OpCode::squared_difference, "squared_difference", 1);
-const OperatorDefinition min_v3 = define<kernels::AffinePair::min>(OpCode::min, "min");
+const OperatorDefinition kAddTflite = define<kernels::AffinePair::add>(OpCode::add, "add");
+const OperatorDefinition kSubTflite = define<kernels::AffinePair::sub>(OpCode::sub, "sub");
+const OperatorDefinition kMulTflite = define<kernels::AffinePair::mul>(OpCode::mul, "mul");
+const OperatorDefinition kMaxTflite = define<kernels::AffinePair::max>(OpCode::max, "max");
+const OperatorDefinition kSquaredDifference = define<kernels::AffinePair::squared_difference>(
+    OpCode::squared_difference, "squared_difference", Arithmetic::only);
+const OperatorDefinition kMinTflite = define<kernels::AffinePair::min>(OpCode::min, "min");
 
 }  // namespace runnel::ops

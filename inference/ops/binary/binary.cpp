@@ -99,20 +99,23 @@ Result<const BoundOperator*> prepare_binary(PrepareContext& context) noexcept {
 }
 
 template <kernels::BinaryOp kOp, bool kExact>
-constexpr OperatorDefinition define(OpCode code, std::uint8_t version, std::string_view name) noexcept {
+constexpr OperatorDefinition define(OpCode code, Arithmetic arithmetic, std::string_view name) noexcept {
   return {
-      code, version, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
+      code, arithmetic, name, check_binary, stream_broadcast, prepare_binary<kOp, kExact>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition add_v1 = define<kernels::BinaryOp::add, false>(OpCode::add, 1, "add");
-const OperatorDefinition add_v2 = define<kernels::BinaryOp::add, true>(OpCode::add, 2, "add");
-const OperatorDefinition sub_v1 = define<kernels::BinaryOp::sub, false>(OpCode::sub, 1, "sub");
-const OperatorDefinition sub_v2 = define<kernels::BinaryOp::sub, true>(OpCode::sub, 2, "sub");
-const OperatorDefinition mul_v1 = define<kernels::BinaryOp::mul, false>(OpCode::mul, 1, "mul");
-const OperatorDefinition mul_v2 = define<kernels::BinaryOp::mul, true>(OpCode::mul, 2, "mul");
-const OperatorDefinition max_v1 = define<kernels::BinaryOp::max, false>(OpCode::max, 1, "max");
-const OperatorDefinition min_v1 = define<kernels::BinaryOp::min, false>(OpCode::min, 1, "min");
+const OperatorDefinition kAdd = define<kernels::BinaryOp::add, false>(OpCode::add, Arithmetic::espdl, "add");
+const OperatorDefinition kAddExact =
+    define<kernels::BinaryOp::add, true>(OpCode::add, Arithmetic::exact, "add");
+const OperatorDefinition kSub = define<kernels::BinaryOp::sub, false>(OpCode::sub, Arithmetic::espdl, "sub");
+const OperatorDefinition kSubExact =
+    define<kernels::BinaryOp::sub, true>(OpCode::sub, Arithmetic::exact, "sub");
+const OperatorDefinition kMul = define<kernels::BinaryOp::mul, false>(OpCode::mul, Arithmetic::espdl, "mul");
+const OperatorDefinition kMulExact =
+    define<kernels::BinaryOp::mul, true>(OpCode::mul, Arithmetic::exact, "mul");
+const OperatorDefinition kMax = define<kernels::BinaryOp::max, false>(OpCode::max, Arithmetic::espdl, "max");
+const OperatorDefinition kMin = define<kernels::BinaryOp::min, false>(OpCode::min, Arithmetic::espdl, "min");
 
 }  // namespace runnel::ops

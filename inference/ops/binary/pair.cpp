@@ -114,35 +114,41 @@ Result<const BoundOperator*> prepare_pair(PrepareContext& context) noexcept {
 }
 
 template <PairOp kOp>
-constexpr OperatorDefinition arithmetic(OpCode code, std::uint8_t version, std::string_view name) noexcept {
-  return {code, version, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+constexpr OperatorDefinition arithmetic(OpCode code, Arithmetic arithmetic, std::string_view name) noexcept {
+  return {code, arithmetic, name, check_arithmetic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 template <PairOp kOp>
 constexpr OperatorDefinition comparison(OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_comparison, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+  return {code,
+          Arithmetic::espdl,
+          name,
+          check_comparison,
+          stream_broadcast,
+          prepare_pair<kOp>,
+          InPlace::elements};
 }
 template <PairOp kOp>
 constexpr OperatorDefinition logic(OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_logic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
+  return {code, Arithmetic::espdl, name, check_logic, stream_broadcast, prepare_pair<kOp>, InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition div_v1 = arithmetic<PairOp::div>(OpCode::div, 1, "div");
-const OperatorDefinition mod_v1 = arithmetic<PairOp::mod>(OpCode::mod, 1, "mod");
-const OperatorDefinition mod_v2 = arithmetic<PairOp::mod_floor>(OpCode::mod, 2, "mod");
-const OperatorDefinition pow_v1 = arithmetic<PairOp::pow>(OpCode::pow, 1, "pow");
-const OperatorDefinition prelu_v1{
-    OpCode::prelu, 1, "prelu", check_prelu, stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
-const OperatorDefinition equal_v1 = comparison<PairOp::equal>(OpCode::equal, "equal");
-const OperatorDefinition greater_v1 = comparison<PairOp::greater>(OpCode::greater, "greater");
-const OperatorDefinition greater_or_equal_v1 =
+const OperatorDefinition kDiv = arithmetic<PairOp::div>(OpCode::div, Arithmetic::espdl, "div");
+const OperatorDefinition kMod = arithmetic<PairOp::mod>(OpCode::mod, Arithmetic::espdl, "mod");
+const OperatorDefinition kModFloored = arithmetic<PairOp::mod_floor>(OpCode::mod, Arithmetic::floored, "mod");
+const OperatorDefinition kPow = arithmetic<PairOp::pow>(OpCode::pow, Arithmetic::espdl, "pow");
+const OperatorDefinition kPrelu{OpCode::prelu,    Arithmetic::espdl,           "prelu",          check_prelu,
+                                stream_broadcast, prepare_pair<PairOp::prelu>, InPlace::elements};
+const OperatorDefinition kEqual = comparison<PairOp::equal>(OpCode::equal, "equal");
+const OperatorDefinition kGreater = comparison<PairOp::greater>(OpCode::greater, "greater");
+const OperatorDefinition kGreaterOrEqual =
     comparison<PairOp::greater_or_equal>(OpCode::greater_or_equal, "greater_or_equal");
-const OperatorDefinition less_v1 = comparison<PairOp::less>(OpCode::less, "less");
-const OperatorDefinition less_or_equal_v1 =
+const OperatorDefinition kLess = comparison<PairOp::less>(OpCode::less, "less");
+const OperatorDefinition kLessOrEqual =
     comparison<PairOp::less_or_equal>(OpCode::less_or_equal, "less_or_equal");
-const OperatorDefinition logical_and_v1 = logic<PairOp::logical_and>(OpCode::logical_and, "logical_and");
-const OperatorDefinition logical_or_v1 = logic<PairOp::logical_or>(OpCode::logical_or, "logical_or");
-const OperatorDefinition logical_xor_v1 = logic<PairOp::logical_xor>(OpCode::logical_xor, "logical_xor");
+const OperatorDefinition kLogicalAnd = logic<PairOp::logical_and>(OpCode::logical_and, "logical_and");
+const OperatorDefinition kLogicalOr = logic<PairOp::logical_or>(OpCode::logical_or, "logical_or");
+const OperatorDefinition kLogicalXor = logic<PairOp::logical_xor>(OpCode::logical_xor, "logical_xor");
 
 }  // namespace runnel::ops

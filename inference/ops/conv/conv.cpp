@@ -115,7 +115,9 @@ std::int32_t from_end(const Shape& shape, int back) noexcept {
 
 // Version 4 says its multipliers and shifts, operands 3 and 4, one for all or one per output channel; scales
 // then mean nothing to it.
-bool says_multipliers(const fb::Operator& op) noexcept { return op.version() == 4; }
+bool says_multipliers(const fb::Operator& op) noexcept {
+  return arithmetic_of(op) == Arithmetic::multipliers;
+}
 
 std::int32_t integer_at(const TensorView& tensor, std::size_t i) noexcept {
   std::int32_t value = 0;
@@ -501,20 +503,16 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v1{OpCode::conv,    1,           "conv", check_conv, stream_conv,
-                                 prepare_conv_op, InPlace::no, true};
-const OperatorDefinition fully_connected_v1{OpCode::fully_connected,
-                                            1,
-                                            "fully_connected",
-                                            check_fully_connected,
-                                            stream_fully_connected,
-                                            prepare_fully_connected,
-                                            InPlace::no,
-                                            true};
+const OperatorDefinition kConv{OpCode::conv, Arithmetic::espdl, "conv",      check_conv,
+                               stream_conv,  prepare_conv_op,   InPlace::no, true};
+const OperatorDefinition kFullyConnected{
+    OpCode::fully_connected, Arithmetic::espdl,       "fully_connected", check_fully_connected,
+    stream_fully_connected,  prepare_fully_connected, InPlace::no,       true};
 // Multipliers and shifts that the model says, as CMSIS-NN takes them.
-const OperatorDefinition conv_v4{OpCode::conv, 4, "conv", check_conv, stream_conv, prepare_conv_op};
-const OperatorDefinition fully_connected_v4{OpCode::fully_connected, 4,
-                                            "fully_connected",       check_fully_connected,
-                                            stream_fully_connected,  prepare_fully_connected};
+const OperatorDefinition kConvMultipliers{OpCode::conv, Arithmetic::multipliers, "conv", check_conv,
+                                          stream_conv,  prepare_conv_op};
+const OperatorDefinition kFullyConnectedMultipliers{OpCode::fully_connected, Arithmetic::multipliers,
+                                                    "fully_connected",       check_fully_connected,
+                                                    stream_fully_connected,  prepare_fully_connected};
 
 }  // namespace runnel::ops

@@ -165,9 +165,10 @@ Result<const BoundOperator*> prepare_fully_connected(PrepareContext& context) no
 
 }  // namespace
 
-const OperatorDefinition conv_v3{OpCode::conv, 3, "conv", check_conv, stream_hybrid, prepare_conv};
-const OperatorDefinition fully_connected_v3{OpCode::fully_connected, 3,
-                                            "fully_connected",       check_fully_connected,
-                                            stream_hybrid,           prepare_fully_connected};
+const OperatorDefinition kConvHybrid{OpCode::conv, Arithmetic::hybrid, "conv",
+                                     check_conv,   stream_hybrid,      prepare_conv};
+const OperatorDefinition kFullyConnectedHybrid{OpCode::fully_connected, Arithmetic::hybrid,
+                                               "fully_connected",       check_fully_connected,
+                                               stream_hybrid,           prepare_fully_connected};
 
 }  // namespace runnel::ops

@@ -196,7 +196,7 @@ Result<const BoundOperator*> prepare_transposed(PrepareContext& context) noexcep
 
 }  // namespace
 
-const OperatorDefinition transposed_conv_v1{
-    OpCode::transposed_conv, 1, "transposed_conv", check_transposed, stream_transposed, prepare_transposed};
+const OperatorDefinition kTransposedConv{OpCode::transposed_conv, Arithmetic::espdl, "transposed_conv",
+                                         check_transposed,        stream_transposed, prepare_transposed};
 
 }  // namespace runnel::ops

@@ -168,7 +168,9 @@ Result<const BoundOperator*> prepare_split(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition concat_v1{OpCode::concat, 1, "concat", check_concat, stream_parts, prepare_concat};
-const OperatorDefinition split_v1{OpCode::split, 1, "split", check_split, stream_parts, prepare_split};
+const OperatorDefinition kConcat{OpCode::concat, Arithmetic::espdl, "concat",
+                                 check_concat,   stream_parts,      prepare_concat};
+const OperatorDefinition kSplit{OpCode::split, Arithmetic::espdl, "split",
+                                check_split,   stream_parts,      prepare_split};
 
 }  // namespace runnel::ops

@@ -301,8 +301,9 @@ Result<const BoundOperator*> prepare_scatter(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition gather_v1{OpCode::gather, 1, "gather", check_gather, stream_gather, prepare_gather};
-const OperatorDefinition scatter_nd_v1{
-    OpCode::scatter_nd, 1, "scatter_nd", check_scatter, stream_scatter, prepare_scatter, InPlace::first};
+const OperatorDefinition kGather{OpCode::gather, Arithmetic::espdl, "gather",
+                                 check_gather,   stream_gather,     prepare_gather};
+const OperatorDefinition kScatterNd{OpCode::scatter_nd, Arithmetic::espdl, "scatter_nd",  check_scatter,
+                                    stream_scatter,     prepare_scatter,   InPlace::first};
 
 }  // namespace runnel::ops

@@ -227,10 +227,11 @@ Result<const BoundOperator*> prepare_slice(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition reshape_v1{
-    OpCode::reshape, 1, "reshape", check_reshape, stream_reshape, prepare_reshape, InPlace::view};
-const OperatorDefinition transpose_v1{OpCode::transpose, 1, "transpose", check_transpose, stream_transpose,
-                                      prepare_transpose};
-const OperatorDefinition slice_v1{OpCode::slice, 1, "slice", check_slice, stream_slice, prepare_slice};
+const OperatorDefinition kReshape{OpCode::reshape, Arithmetic::espdl, "reshape",    check_reshape,
+                                  stream_reshape,  prepare_reshape,   InPlace::view};
+const OperatorDefinition kTranspose{OpCode::transpose, Arithmetic::espdl, "transpose",
+                                    check_transpose,   stream_transpose,  prepare_transpose};
+const OperatorDefinition kSlice{OpCode::slice, Arithmetic::espdl, "slice",
+                                check_slice,   stream_slice,      prepare_slice};
 
 }  // namespace runnel::ops

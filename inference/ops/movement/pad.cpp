@@ -186,6 +186,6 @@ Result<const BoundOperator*> prepare_pad(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition pad_v1{OpCode::pad, 1, "pad", check_pad, stream_pad, prepare_pad};
+const OperatorDefinition kPad{OpCode::pad, Arithmetic::espdl, "pad", check_pad, stream_pad, prepare_pad};
 
 }  // namespace runnel::ops

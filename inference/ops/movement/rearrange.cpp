@@ -379,21 +379,16 @@ Result<const BoundOperator*> prepare_reverse(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition depth_to_space_v1{OpCode::depth_to_space, 1,
-                                           "depth_to_space",       check_depth_to_space,
-                                           stream_depth_to_space,  prepare_depth_to_space};
-const OperatorDefinition space_to_depth_v1{OpCode::space_to_depth, 1,
-                                           "space_to_depth",       check_space_to_depth,
-                                           stream_space_to_depth,  prepare_space_to_depth};
-const OperatorDefinition expand_v1{OpCode::expand, 1, "expand", check_expand, stream_expand, prepare_expand};
-const OperatorDefinition insert_zeros_v1{
-    OpCode::insert_zeros, 1, "insert_zeros", check_insert_zeros, stream_insert_zeros, prepare_insert_zeros};
-const OperatorDefinition reverse_sequence_v1{OpCode::reverse_sequence,
-                                             1,
-                                             "reverse_sequence",
-                                             check_reverse,
-                                             stream_reverse,
-                                             prepare_reverse,
-                                             InPlace::first};
+const OperatorDefinition kDepthToSpace{OpCode::depth_to_space, Arithmetic::espdl,     "depth_to_space",
+                                       check_depth_to_space,   stream_depth_to_space, prepare_depth_to_space};
+const OperatorDefinition kSpaceToDepth{OpCode::space_to_depth, Arithmetic::espdl,     "space_to_depth",
+                                       check_space_to_depth,   stream_space_to_depth, prepare_space_to_depth};
+const OperatorDefinition kExpand{OpCode::expand, Arithmetic::espdl, "expand",
+                                 check_expand,   stream_expand,     prepare_expand};
+const OperatorDefinition kInsertZeros{OpCode::insert_zeros, Arithmetic::espdl,   "insert_zeros",
+                                      check_insert_zeros,   stream_insert_zeros, prepare_insert_zeros};
+const OperatorDefinition kReverseSequence{
+    OpCode::reverse_sequence, Arithmetic::espdl, "reverse_sequence", check_reverse,
+    stream_reverse,           prepare_reverse,   InPlace::first};
 
 }  // namespace runnel::ops

@@ -257,6 +257,7 @@ Result<const BoundOperator*> prepare_resize(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition resize_v1{OpCode::resize, 1, "resize", check_resize, stream_resize, prepare_resize};
+const OperatorDefinition kResize{OpCode::resize, Arithmetic::espdl, "resize",
+                                 check_resize,   stream_resize,     prepare_resize};
 
 }  // namespace runnel::ops

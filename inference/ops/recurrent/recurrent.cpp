@@ -402,8 +402,9 @@ Result<const BoundOperator*> prepare_recurrent(PrepareContext& context) noexcept
 
 }  // namespace
 
-const OperatorDefinition gru_v1{OpCode::gru, 1, "gru", check_recurrent, stream_recurrent, prepare_recurrent};
-const OperatorDefinition lstm_v1{OpCode::lstm,     1, "lstm", check_recurrent, stream_recurrent,
-                                 prepare_recurrent};
+const OperatorDefinition kGru{OpCode::gru,     Arithmetic::espdl, "gru",
+                              check_recurrent, stream_recurrent,  prepare_recurrent};
+const OperatorDefinition kLstm{OpCode::lstm,    Arithmetic::espdl, "lstm",
+                               check_recurrent, stream_recurrent,  prepare_recurrent};
 
 }  // namespace runnel::ops

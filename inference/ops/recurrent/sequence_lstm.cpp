@@ -49,7 +49,8 @@ Status check_lstm(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, kInputs, kInputs));
   RUNNEL_ASSIGN(const fb::SequenceLstmOptions* const o, options<fb::SequenceLstmOptions>(op));
   const TensorView x = input(model, op, kX), y = output(model, op);
-  const bool powers = op.version() == 4, floats = x.dtype == DType::float32 && !powers;
+  const bool powers = arithmetic_of(op) == Arithmetic::stateful_shifts,
+             floats = x.dtype == DType::float32 && !powers;
   if (!floats) {
     RUNNEL_TRY(powers ? check_quantized(x, "the input") : check_affine(x, false, "the input"));
     RUNNEL_TRY(powers ? check_quantized(y, "the output") : check_affine(y, false, "the output"));
@@ -158,7 +159,7 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
     RUNNEL_TRY(bind(kBias + g, spec.bias[g]));
   }
   const std::size_t cell = x.dtype == DType::float32 ? sizeof(float) : sizeof(std::int16_t);
-  if (op.version() == 4)
+  if (arithmetic_of(op) == Arithmetic::stateful_shifts)
     bind_shifts(model, op, spec);
   else if (x.dtype != DType::float32)
     bind_scales(model, op, spec);
@@ -176,8 +177,10 @@ Result<const BoundOperator*> prepare_lstm(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition lstm_v3{OpCode::lstm, 3, "lstm", check_lstm, stream_lstm, prepare_lstm};
-const OperatorDefinition lstm_v4{OpCode::lstm, 4,           "lstm",
-                                 check_lstm,   stream_lstm, prepare_lstm};  // powers of two
+const OperatorDefinition kLstmStatefulTflite{
+    OpCode::lstm, Arithmetic::stateful_tflite, "lstm", check_lstm, stream_lstm, prepare_lstm};
+const OperatorDefinition kLstmStatefulShifts{OpCode::lstm, Arithmetic::stateful_shifts,
+                                             "lstm",       check_lstm,
+                                             stream_lstm,  prepare_lstm};  // powers of two
 
 }  // namespace runnel::ops

@@ -95,7 +95,7 @@ Result<const BoundOperator*> prepare_cache(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition streaming_cache_v1{
-    OpCode::streaming_cache, 1, "streaming_cache", check_cache, stream_cache, prepare_cache};
+const OperatorDefinition kStreamingCache{
+    OpCode::streaming_cache, Arithmetic::espdl, "streaming_cache", check_cache, stream_cache, prepare_cache};
 
 }  // namespace runnel::ops

@@ -46,7 +46,7 @@ Status check_svdf(const Model& model, const fb::Operator& op) noexcept {
                    y = output(model, op);
   const bool floats = x.dtype == DType::float32;
   const auto state = static_cast<DType>(o->state_dtype());
-  if (op.version() == 2) {
+  if (arithmetic_of(op) == Arithmetic::shifts) {
     int exponent = 0;
     for (const auto& [tensor, what] :
          {std::pair{x, "the input"}, std::pair{features, "the weights over features"},
@@ -130,7 +130,7 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
     spec.bias = input(context.model(), op, 3).data.data();
     RUNNEL_TRY(context.read_constant(input_index(op, 3), &spec.bias));
   }
-  if (op.version() == 2) {
+  if (arithmetic_of(op) == Arithmetic::shifts) {
     int state = 0;
     state_exponent(o.state_scale(), state);
     spec.features.rounding = spec.time.rounding = rounding_of(op);
@@ -167,8 +167,9 @@ Result<const BoundOperator*> prepare_svdf(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition svdf_v1{OpCode::svdf, 1, "svdf", check_svdf, stream_svdf, prepare_svdf};
-const OperatorDefinition svdf_v2{OpCode::svdf, 2,           "svdf",
-                                 check_svdf,   stream_svdf, prepare_svdf};  // powers of two
+const OperatorDefinition kSvdf{OpCode::svdf, Arithmetic::espdl, "svdf",
+                               check_svdf,   stream_svdf,       prepare_svdf};
+const OperatorDefinition kSvdfShifts{OpCode::svdf, Arithmetic::shifts, "svdf",
+                                     check_svdf,   stream_svdf,        prepare_svdf};  // powers of two
 
 }  // namespace runnel::ops

@@ -119,9 +119,9 @@ Result<const BoundOperator*> prepare_variable(PrepareContext& context) noexcept 
 
 }  // namespace
 
-const OperatorDefinition read_variable_v1{
-    OpCode::read_variable, 1, "read_variable", check_variable, stream_variable, prepare_variable};
-const OperatorDefinition assign_variable_v1{
-    OpCode::assign_variable, 1, "assign_variable", check_variable, stream_variable, prepare_variable};
+const OperatorDefinition kReadVariable{OpCode::read_variable, Arithmetic::espdl, "read_variable",
+                                       check_variable,        stream_variable,   prepare_variable};
+const OperatorDefinition kAssignVariable{OpCode::assign_variable, Arithmetic::espdl, "assign_variable",
+                                         check_variable,          stream_variable,   prepare_variable};
 
 }  // namespace runnel::ops

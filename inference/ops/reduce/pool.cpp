@@ -64,7 +64,7 @@ Status check_pool(const Model& model, const fb::Operator& op) noexcept {
   RUNNEL_TRY(check_operands(op, 1, 1));
   RUNNEL_ASSIGN(const fb::PoolOptions* const o, options<fb::PoolOptions>(op));
   const TensorView x = input(model, op, 0), y = output(model, op);
-  if (op.version() == 3) {
+  if (arithmetic_of(op) == Arithmetic::tflite) {
     RUNNEL_TRY(check_same_scale(x, y));
   } else {
     RUNNEL_TRY(check_number(x, "the input"));
@@ -154,7 +154,7 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
   spec.y_exponent = out.exponent();
   spec.rounding = rounding_of(op);
   spec.count_padding = o.count_padding();
-  spec.integer_mean = op.version() == 3;
+  spec.integer_mean = arithmetic_of(op) == Arithmetic::tflite;
   const TimeWindow window = context.window(0);
   const int axis = context.time_axis(x_tensor);
   if (axis >= 0) {
@@ -179,14 +179,17 @@ Result<const BoundOperator*> prepare_pool(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition average_pool_v1{
-    OpCode::average_pool, 1, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v1{OpCode::max_pool, 1,           "max_pool",
-                                     check_pool,       stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition kAveragePool{OpCode::average_pool, Arithmetic::espdl,
+                                      "average_pool",       check_pool,
+                                      stream_pool,          prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition kMaxPool{OpCode::max_pool, Arithmetic::espdl, "max_pool",
+                                  check_pool,       stream_pool,       prepare_pool<kernels::PoolOp::max>};
 // Any scale and zero point, padding not counted.
-const OperatorDefinition average_pool_v3{
-    OpCode::average_pool, 3, "average_pool", check_pool, stream_pool, prepare_pool<kernels::PoolOp::average>};
-const OperatorDefinition max_pool_v3{OpCode::max_pool, 3,           "max_pool",
-                                     check_pool,       stream_pool, prepare_pool<kernels::PoolOp::max>};
+const OperatorDefinition kAveragePoolTflite{OpCode::average_pool, Arithmetic::tflite,
+                                            "average_pool",       check_pool,
+                                            stream_pool,          prepare_pool<kernels::PoolOp::average>};
+const OperatorDefinition kMaxPoolTflite{OpCode::max_pool, Arithmetic::tflite,
+                                        "max_pool",       check_pool,
+                                        stream_pool,      prepare_pool<kernels::PoolOp::max>};
 
 }  // namespace runnel::ops

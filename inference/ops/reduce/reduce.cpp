@@ -71,11 +71,12 @@ void run_reduce(const BoundOperator& self, const RunContext& context) noexcept {
 }
 
 Status check_reduce(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_reduction(model, op, op.version() == 3));
+  RUNNEL_TRY(check_reduction(model, op, arithmetic_of(op) == Arithmetic::tflite));
   const fb::ReduceOptions* const o = op.options_as_ReduceOptions();
   const TensorView x = input(model, op, 0), y = output(model, op);
   const bool choice = code_of(op) == OpCode::reduce_max || code_of(op) == OpCode::reduce_min;
-  if (choice && op.version() == 3 && (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point())) {
+  if (choice && arithmetic_of(op) == Arithmetic::tflite &&
+      (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point())) {
     return Status(Code::unsupported) << "the input and the output have different scales or zero points";
   }
   std::int64_t expected = 1;
@@ -109,7 +110,7 @@ Status stream_reduce(const Model& model, const fb::Operator& op, TimeAxes axes,
 template <Reduction kKind>
 Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
   RUNNEL_ASSIGN(BoundReduce* const bound, allocate<BoundReduce>(context, run_reduce));
-  bind_reduction(context, kKind, context.op().version() == 3, *bound);
+  bind_reduction(context, kKind, arithmetic_of(context.op()) == Arithmetic::tflite, *bound);
   if (bound->dtype == DType::float32) join_axes(*bound);
   const bool sums = kKind == Reduction::mean || kKind == Reduction::sum;
   bound->beside = sums && bound->dtype == DType::float32 && bound->kept_rank > 0 &&
@@ -119,56 +120,60 @@ Result<const BoundOperator*> prepare_reduce(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition reduce_mean_v1{
-    OpCode::reduce_mean, 1, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_sum_v1{
-    OpCode::reduce_sum, 1, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_max_v1{
-    OpCode::reduce_max, 1, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_min_v1{
-    OpCode::reduce_min, 1, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_l1_v1{
-    OpCode::reduce_l1, 1, "reduce_l1", check_reduce, stream_reduce, prepare_reduce<Reduction::l1>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_l2_v1{
-    OpCode::reduce_l2, 1, "reduce_l2", check_reduce, stream_reduce, prepare_reduce<Reduction::l2>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_prod_v1{
-    OpCode::reduce_prod, 1, "reduce_prod", check_reduce, stream_reduce, prepare_reduce<Reduction::prod>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_log_sum_v1{OpCode::reduce_log_sum, 1,
-                                           "reduce_log_sum",       check_reduce,
-                                           stream_reduce,          prepare_reduce<Reduction::log_sum>,
+const OperatorDefinition kReduceMean{OpCode::reduce_mean, Arithmetic::espdl, "reduce_mean",
+                                     check_reduce,        stream_reduce,     prepare_reduce<Reduction::mean>,
+                                     InPlace::shrinking};
+const OperatorDefinition kReduceSum{OpCode::reduce_sum, Arithmetic::espdl, "reduce_sum",
+                                    check_reduce,       stream_reduce,     prepare_reduce<Reduction::sum>,
+                                    InPlace::shrinking};
+const OperatorDefinition kReduceMax{OpCode::reduce_max, Arithmetic::espdl, "reduce_max",
+                                    check_reduce,       stream_reduce,     prepare_reduce<Reduction::max>,
+                                    InPlace::shrinking};
+const OperatorDefinition kReduceMin{OpCode::reduce_min, Arithmetic::espdl, "reduce_min",
+                                    check_reduce,       stream_reduce,     prepare_reduce<Reduction::min>,
+                                    InPlace::shrinking};
+const OperatorDefinition kReduceL1{OpCode::reduce_l1, Arithmetic::espdl, "reduce_l1",
+                                   check_reduce,      stream_reduce,     prepare_reduce<Reduction::l1>,
+                                   InPlace::shrinking};
+const OperatorDefinition kReduceL2{OpCode::reduce_l2, Arithmetic::espdl, "reduce_l2",
+                                   check_reduce,      stream_reduce,     prepare_reduce<Reduction::l2>,
+                                   InPlace::shrinking};
+const OperatorDefinition kReduceProd{OpCode::reduce_prod, Arithmetic::espdl, "reduce_prod",
+                                     check_reduce,        stream_reduce,     prepare_reduce<Reduction::prod>,
+                                     InPlace::shrinking};
+const OperatorDefinition kReduceLogSum{OpCode::reduce_log_sum, Arithmetic::espdl,
+                                       "reduce_log_sum",       check_reduce,
+                                       stream_reduce,          prepare_reduce<Reduction::log_sum>,
+                                       InPlace::shrinking};
+const OperatorDefinition kReduceLogSumExp{OpCode::reduce_log_sum_exp,
+                                          Arithmetic::espdl,
+                                          "reduce_log_sum_exp",
+                                          check_reduce,
+                                          stream_reduce,
+                                          prepare_reduce<Reduction::log_sum_exp>,
+                                          InPlace::shrinking};
+const OperatorDefinition kReduceSumSquare{OpCode::reduce_sum_square,
+                                          Arithmetic::espdl,
+                                          "reduce_sum_square",
+                                          check_reduce,
+                                          stream_reduce,
+                                          prepare_reduce<Reduction::sum_square>,
+                                          InPlace::shrinking};
+const OperatorDefinition kReduceMeanTflite{OpCode::reduce_mean, Arithmetic::tflite,
+                                           "reduce_mean",       check_reduce,
+                                           stream_reduce,       prepare_reduce<Reduction::mean>,
                                            InPlace::shrinking};
-const OperatorDefinition reduce_log_sum_exp_v1{OpCode::reduce_log_sum_exp,
-                                               1,
-                                               "reduce_log_sum_exp",
-                                               check_reduce,
-                                               stream_reduce,
-                                               prepare_reduce<Reduction::log_sum_exp>,
-                                               InPlace::shrinking};
-const OperatorDefinition reduce_sum_square_v1{OpCode::reduce_sum_square,
-                                              1,
-                                              "reduce_sum_square",
-                                              check_reduce,
-                                              stream_reduce,
-                                              prepare_reduce<Reduction::sum_square>,
-                                              InPlace::shrinking};
-const OperatorDefinition reduce_mean_v3{
-    OpCode::reduce_mean, 3, "reduce_mean", check_reduce, stream_reduce, prepare_reduce<Reduction::mean>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_sum_v3{
-    OpCode::reduce_sum, 3, "reduce_sum", check_reduce, stream_reduce, prepare_reduce<Reduction::sum>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_max_v3{
-    OpCode::reduce_max, 3, "reduce_max", check_reduce, stream_reduce, prepare_reduce<Reduction::max>,
-    InPlace::shrinking};
-const OperatorDefinition reduce_min_v3{
-    OpCode::reduce_min, 3, "reduce_min", check_reduce, stream_reduce, prepare_reduce<Reduction::min>,
-    InPlace::shrinking};
+const OperatorDefinition kReduceSumTflite{OpCode::reduce_sum, Arithmetic::tflite,
+                                          "reduce_sum",       check_reduce,
+                                          stream_reduce,      prepare_reduce<Reduction::sum>,
+                                          InPlace::shrinking};
+const OperatorDefinition kReduceMaxTflite{OpCode::reduce_max, Arithmetic::tflite,
+                                          "reduce_max",       check_reduce,
+                                          stream_reduce,      prepare_reduce<Reduction::max>,
+                                          InPlace::shrinking};
+const OperatorDefinition kReduceMinTflite{OpCode::reduce_min, Arithmetic::tflite,
+                                          "reduce_min",       check_reduce,
+                                          stream_reduce,      prepare_reduce<Reduction::min>,
+                                          InPlace::shrinking};
 
 }  // namespace runnel::ops

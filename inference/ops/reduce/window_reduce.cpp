@@ -245,12 +245,15 @@ void reset_window(const BoundOperator& self, std::byte* state) noexcept {
 }
 
 Status check_window_reduce(const Model& model, const fb::Operator& op) noexcept {
-  RUNNEL_TRY(check_reduction(model, op, op.version() == 4 || op.version() == 6));
+  RUNNEL_TRY(check_reduction(model, op,
+                             arithmetic_of(op) == Arithmetic::tflite_windows ||
+                                 arithmetic_of(op) == Arithmetic::tflite_pool_windows));
   const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
   const TensorView x = input(model, op, 0), y = output(model, op);
-  if (op.version() >= 5 && x.dtype == DType::float32)
+  if (arithmetic_of(op) >= Arithmetic::pool_windows && x.dtype == DType::float32)
     return Status(Code::unsupported) << "float32, expected integers";
-  if (op.version() == 6 && (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point()))
+  if (arithmetic_of(op) == Arithmetic::tflite_pool_windows &&
+      (x.scales[0] != y.scales[0] || x.zero_point() != y.zero_point()))
     return Status(Code::unsupported) << "input and output of different scales or zero points";
   const int time = o.time_axis();
   constexpr std::int32_t kMost = 1 << 20;
@@ -310,9 +313,9 @@ Result<const BoundOperator*> prepare_window_reduce(PrepareContext& context) noex
   const fb::Operator& op = context.op();
   const fb::ReduceOptions& o = *op.options_as_ReduceOptions();
   RUNNEL_ASSIGN(BoundWindow* const bound, allocate<BoundWindow>(context, run_window));
-  bind_reduction(context, kKind, op.version() == 4, *bound);
-  if (op.version() == 5) bound->order = MeanOrder::pool;
-  if (op.version() == 6) bound->order = MeanOrder::integers;
+  bind_reduction(context, kKind, arithmetic_of(op) == Arithmetic::tflite_windows, *bound);
+  if (arithmetic_of(op) == Arithmetic::pool_windows) bound->order = MeanOrder::pool;
+  if (arithmetic_of(op) == Arithmetic::tflite_pool_windows) bound->order = MeanOrder::integers;
   const Shape x = context.shape(input_index(op, 0)), y = context.shape(bound->y);
   bound->x_tensor = input_index(op, 0);
   bound->window = o.window();
@@ -352,26 +355,26 @@ Result<const BoundOperator*> prepare_window_reduce(PrepareContext& context) noex
 
 }  // namespace
 
-const OperatorDefinition reduce_mean_v2{OpCode::reduce_mean,  2,
-                                        "reduce_mean",        check_window_reduce,
-                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_sum_v2{OpCode::reduce_sum,   2,
-                                       "reduce_sum",         check_window_reduce,
-                                       stream_window_reduce, prepare_window_reduce<Reduction::sum>};
-const OperatorDefinition reduce_max_v2{OpCode::reduce_max,   2,
-                                       "reduce_max",         check_window_reduce,
-                                       stream_window_reduce, prepare_window_reduce<Reduction::max>};
-const OperatorDefinition reduce_min_v2{OpCode::reduce_min,   2,
-                                       "reduce_min",         check_window_reduce,
-                                       stream_window_reduce, prepare_window_reduce<Reduction::min>};
-const OperatorDefinition reduce_mean_v5{OpCode::reduce_mean,  5,
-                                        "reduce_mean",        check_window_reduce,
-                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_mean_v6{OpCode::reduce_mean,  6,
-                                        "reduce_mean",        check_window_reduce,
-                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
-const OperatorDefinition reduce_mean_v4{OpCode::reduce_mean,  4,
-                                        "reduce_mean",        check_window_reduce,
-                                        stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition kReduceMeanWindows{OpCode::reduce_mean,  Arithmetic::windows,
+                                            "reduce_mean",        check_window_reduce,
+                                            stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition kReduceSumWindows{OpCode::reduce_sum,   Arithmetic::windows,
+                                           "reduce_sum",         check_window_reduce,
+                                           stream_window_reduce, prepare_window_reduce<Reduction::sum>};
+const OperatorDefinition kReduceMaxWindows{OpCode::reduce_max,   Arithmetic::windows,
+                                           "reduce_max",         check_window_reduce,
+                                           stream_window_reduce, prepare_window_reduce<Reduction::max>};
+const OperatorDefinition kReduceMinWindows{OpCode::reduce_min,   Arithmetic::windows,
+                                           "reduce_min",         check_window_reduce,
+                                           stream_window_reduce, prepare_window_reduce<Reduction::min>};
+const OperatorDefinition kReduceMeanPoolWindows{OpCode::reduce_mean,  Arithmetic::pool_windows,
+                                                "reduce_mean",        check_window_reduce,
+                                                stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition kReduceMeanTflitePoolWindows{
+    OpCode::reduce_mean,  Arithmetic::tflite_pool_windows,       "reduce_mean", check_window_reduce,
+    stream_window_reduce, prepare_window_reduce<Reduction::mean>};
+const OperatorDefinition kReduceMeanTfliteWindows{
+    OpCode::reduce_mean, Arithmetic::tflite_windows, "reduce_mean",
+    check_window_reduce, stream_window_reduce,       prepare_window_reduce<Reduction::mean>};
 
 }  // namespace runnel::ops

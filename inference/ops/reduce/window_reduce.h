@@ -6,6 +6,6 @@
 namespace runnel::ops {
 
 // As average_pool version 1 and as average_pool version 3, over the windows of reduce_mean version 2.
-extern const OperatorDefinition reduce_mean_v5, reduce_mean_v6;
+extern const OperatorDefinition kReduceMeanPoolWindows, kReduceMeanTflitePoolWindows;
 
 }  // namespace runnel::ops

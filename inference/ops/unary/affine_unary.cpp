@@ -173,25 +173,31 @@ Result<const BoundOperator*> prepare_dequantize(PrepareContext& context) noexcep
 
 template <kernels::AffineUnary kOp>
 constexpr OperatorDefinition define(OpCode code, std::string_view name) noexcept {
-  return {code, 3, name, check_unary<kOp>, stream_pointwise, prepare_unary<kOp>, InPlace::elements};
+  return {code,
+          Arithmetic::tflite,
+          name,
+          check_unary<kOp>,
+          stream_pointwise,
+          prepare_unary<kOp>,
+          InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition relu_v3 = define<kernels::AffineUnary::relu>(OpCode::relu, "relu");
-const OperatorDefinition requantize_v3 =
+const OperatorDefinition kReluTflite = define<kernels::AffineUnary::relu>(OpCode::relu, "relu");
+const OperatorDefinition kRequantizeTflite =
     define<kernels::AffineUnary::requantize>(OpCode::requantize, "requantize");
-const OperatorDefinition sigmoid_v3 = define<kernels::AffineUnary::sigmoid>(OpCode::sigmoid, "sigmoid");
-const OperatorDefinition tanh_v3 = define<kernels::AffineUnary::tanh>(OpCode::tanh, "tanh");
-const OperatorDefinition leaky_relu_v3 =
+const OperatorDefinition kSigmoidTflite = define<kernels::AffineUnary::sigmoid>(OpCode::sigmoid, "sigmoid");
+const OperatorDefinition kTanhTflite = define<kernels::AffineUnary::tanh>(OpCode::tanh, "tanh");
+const OperatorDefinition kLeakyReluTflite =
     define<kernels::AffineUnary::leaky_relu>(OpCode::leaky_relu, "leaky_relu");
-const OperatorDefinition hard_swish_v3 =
+const OperatorDefinition kHardSwishTflite =
     define<kernels::AffineUnary::hard_swish>(OpCode::hard_swish, "hard_swish");
-const OperatorDefinition clip_v3{OpCode::clip,     3, "clip", check_clip, stream_pointwise, prepare_clip,
-                                 InPlace::elements};
-const OperatorDefinition quantize_v3{OpCode::quantize, 3, "quantize", check_quantize, stream_pointwise,
-                                     prepare_quantize};
-const OperatorDefinition dequantize_v3{
-    OpCode::dequantize, 3, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
+const OperatorDefinition kClipTflite{OpCode::clip,     Arithmetic::tflite, "clip",           check_clip,
+                                     stream_pointwise, prepare_clip,       InPlace::elements};
+const OperatorDefinition kQuantizeTflite{OpCode::quantize, Arithmetic::tflite, "quantize",
+                                         check_quantize,   stream_pointwise,   prepare_quantize};
+const OperatorDefinition kDequantizeTflite{OpCode::dequantize, Arithmetic::tflite, "dequantize",
+                                           check_dequantize,   stream_pointwise,   prepare_dequantize};
 
 }  // namespace runnel::ops

@@ -249,13 +249,15 @@ Result<const BoundOperator*> prepare_top_k(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition where_v1{OpCode::where,    1, "where", check_where, stream_broadcast, prepare_where,
-                                  InPlace::elements};
-const OperatorDefinition cast_v1{OpCode::cast, 1, "cast", check_cast, stream_pointwise, prepare_cast};
-const OperatorDefinition logical_not_v1{OpCode::logical_not, 1,           "logical_not",    check_not,
-                                        stream_pointwise,    prepare_not, InPlace::elements};
-const OperatorDefinition arg_max_v1{OpCode::arg_max, 1, "arg_max", check_arg_max, stream_arg_max,
-                                    prepare_arg_max};
-const OperatorDefinition top_k_v1{OpCode::top_k, 1, "top_k", check_top_k, stream_top_k, prepare_top_k};
+const OperatorDefinition kWhere{OpCode::where,    Arithmetic::espdl, "where",          check_where,
+                                stream_broadcast, prepare_where,     InPlace::elements};
+const OperatorDefinition kCast{OpCode::cast, Arithmetic::espdl, "cast",
+                               check_cast,   stream_pointwise,  prepare_cast};
+const OperatorDefinition kLogicalNot{OpCode::logical_not, Arithmetic::espdl, "logical_not",    check_not,
+                                     stream_pointwise,    prepare_not,       InPlace::elements};
+const OperatorDefinition kArgMax{OpCode::arg_max, Arithmetic::espdl, "arg_max",
+                                 check_arg_max,   stream_arg_max,    prepare_arg_max};
+const OperatorDefinition kTopK{OpCode::top_k, Arithmetic::espdl, "top_k",
+                               check_top_k,   stream_top_k,      prepare_top_k};
 
 }  // namespace runnel::ops

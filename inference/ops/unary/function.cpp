@@ -116,27 +116,32 @@ Result<const BoundOperator*> prepare_function(PrepareContext& context) noexcept 
 
 template <Function kFunction>
 constexpr OperatorDefinition define(OpCode code, std::string_view name) noexcept {
-  return {code, 1, name, check_function, stream_pointwise, prepare_function<kFunction>, InPlace::elements};
+  return {code,
+          Arithmetic::espdl,
+          name,
+          check_function,
+          stream_pointwise,
+          prepare_function<kFunction>,
+          InPlace::elements};
 }
 
 }  // namespace
 
-const OperatorDefinition abs_v1 = define<Function::abs>(OpCode::abs, "abs");
-const OperatorDefinition neg_v1 = define<Function::neg>(OpCode::neg, "neg");
-const OperatorDefinition exp_v1 = define<Function::exp>(OpCode::exp, "exp");
-const OperatorDefinition log_v1 = define<Function::log>(OpCode::log, "log");
-const OperatorDefinition sqrt_v1 = define<Function::sqrt>(OpCode::sqrt, "sqrt");
-const OperatorDefinition sigmoid_v1 = define<Function::sigmoid>(OpCode::sigmoid, "sigmoid");
-const OperatorDefinition tanh_v1 = define<Function::tanh>(OpCode::tanh, "tanh");
-const OperatorDefinition swish_v1 = define<Function::swish>(OpCode::swish, "swish");
-const OperatorDefinition hard_sigmoid_v1 =
-    define<Function::hard_sigmoid>(OpCode::hard_sigmoid, "hard_sigmoid");
-const OperatorDefinition hard_swish_v1 = define<Function::hard_swish>(OpCode::hard_swish, "hard_swish");
-const OperatorDefinition gelu_v1 = define<Function::gelu>(OpCode::gelu, "gelu");
-const OperatorDefinition elu_v1 = define<Function::elu>(OpCode::elu, "elu");
-const OperatorDefinition leaky_relu_v1 = define<Function::leaky_relu>(OpCode::leaky_relu, "leaky_relu");
-const OperatorDefinition mish_v1 = define<Function::mish>(OpCode::mish, "mish");
-const OperatorDefinition softplus_v1 = define<Function::softplus>(OpCode::softplus, "softplus");
-const OperatorDefinition erf_v1 = define<Function::erf>(OpCode::erf, "erf");
+const OperatorDefinition kAbs = define<Function::abs>(OpCode::abs, "abs");
+const OperatorDefinition kNeg = define<Function::neg>(OpCode::neg, "neg");
+const OperatorDefinition kExp = define<Function::exp>(OpCode::exp, "exp");
+const OperatorDefinition kLog = define<Function::log>(OpCode::log, "log");
+const OperatorDefinition kSqrt = define<Function::sqrt>(OpCode::sqrt, "sqrt");
+const OperatorDefinition kSigmoid = define<Function::sigmoid>(OpCode::sigmoid, "sigmoid");
+const OperatorDefinition kTanh = define<Function::tanh>(OpCode::tanh, "tanh");
+const OperatorDefinition kSwish = define<Function::swish>(OpCode::swish, "swish");
+const OperatorDefinition kHardSigmoid = define<Function::hard_sigmoid>(OpCode::hard_sigmoid, "hard_sigmoid");
+const OperatorDefinition kHardSwish = define<Function::hard_swish>(OpCode::hard_swish, "hard_swish");
+const OperatorDefinition kGelu = define<Function::gelu>(OpCode::gelu, "gelu");
+const OperatorDefinition kElu = define<Function::elu>(OpCode::elu, "elu");
+const OperatorDefinition kLeakyRelu = define<Function::leaky_relu>(OpCode::leaky_relu, "leaky_relu");
+const OperatorDefinition kMish = define<Function::mish>(OpCode::mish, "mish");
+const OperatorDefinition kSoftplus = define<Function::softplus>(OpCode::softplus, "softplus");
+const OperatorDefinition kErf = define<Function::erf>(OpCode::erf, "erf");
 
 }  // namespace runnel::ops

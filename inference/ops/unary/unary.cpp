@@ -216,18 +216,18 @@ Result<const BoundOperator*> prepare_lut(PrepareContext& context) noexcept {
 
 }  // namespace
 
-const OperatorDefinition relu_v1{OpCode::relu,     1, "relu", check_relu, stream_pointwise, prepare_relu,
-                                 InPlace::elements};
-const OperatorDefinition clip_v1{OpCode::clip,     1, "clip", check_clip, stream_pointwise, prepare_clip,
-                                 InPlace::elements};
-const OperatorDefinition requantize_v1{
-    OpCode::requantize, 1, "requantize", check_requantize, stream_pointwise, prepare_requantize,
-    InPlace::elements};
-const OperatorDefinition quantize_v1{OpCode::quantize, 1, "quantize", check_quantize, stream_pointwise,
-                                     prepare_quantize};
-const OperatorDefinition dequantize_v1{
-    OpCode::dequantize, 1, "dequantize", check_dequantize, stream_pointwise, prepare_dequantize};
-const OperatorDefinition lut_v1{OpCode::lut,      1, "lut", check_lut, stream_pointwise, prepare_lut,
-                                InPlace::elements};
+const OperatorDefinition kRelu{OpCode::relu,     Arithmetic::espdl, "relu",           check_relu,
+                               stream_pointwise, prepare_relu,      InPlace::elements};
+const OperatorDefinition kClip{OpCode::clip,     Arithmetic::espdl, "clip",           check_clip,
+                               stream_pointwise, prepare_clip,      InPlace::elements};
+const OperatorDefinition kRequantize{OpCode::requantize, Arithmetic::espdl, "requantize",
+                                     check_requantize,   stream_pointwise,  prepare_requantize,
+                                     InPlace::elements};
+const OperatorDefinition kQuantize{OpCode::quantize, Arithmetic::espdl, "quantize",
+                                   check_quantize,   stream_pointwise,  prepare_quantize};
+const OperatorDefinition kDequantize{OpCode::dequantize, Arithmetic::espdl, "dequantize",
+                                     check_dequantize,   stream_pointwise,  prepare_dequantize};
+const OperatorDefinition kLut{OpCode::lut, Arithmetic::espdl, "lut", check_lut, stream_pointwise,
+                              prepare_lut, InPlace::elements};
 
 }  // namespace runnel::ops

@@ -310,10 +310,10 @@ Result<const BoundOperator*> prepare_anywhere(PrepareContext& context) noexcept 
   return prepare_whole(context, *npu);
 }
 
-const OperatorDefinition kAnywhere{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
-                                   prepare_anywhere};
-const OperatorDefinition kSimulated{runnel::OpCode::delegate, 1, "ethos-u", check_segment, stream_delegate,
-                                    prepare_simulated};
+const OperatorDefinition kAnywhere{runnel::OpCode::delegate, runnel::Arithmetic{1}, "ethos-u", check_segment,
+                                   stream_delegate,          prepare_anywhere};
+const OperatorDefinition kSimulated{runnel::OpCode::delegate, runnel::Arithmetic{1}, "ethos-u", check_segment,
+                                    stream_delegate,          prepare_simulated};
 
 }  // namespace
 

@@ -65,11 +65,11 @@ class Maker {
     graph_.tensors.push_back(std::move(made));
     return static_cast<TensorId>(graph_.tensors.size()) - 1;
   }
-  Node& node(OpCode code, int version, std::vector<TensorId> inputs, TensorId y) {
+  Node& node(OpCode code, Arithmetic arithmetic, std::vector<TensorId> inputs, TensorId y) {
     Node made;
     made.name = "n" + std::to_string(graph_.nodes.size());
     made.code = code;
-    made.version = version;
+    made.arithmetic = arithmetic;
     made.inputs = std::move(inputs);
     made.outputs = {y};
     made.rounding = choice_.affine ? Rounding::tflite_double : Rounding::half_up;
@@ -170,7 +170,7 @@ class Maker {
     const std::int32_t outs = kind == 0 ? channels : groups * (1 + of(of(3) == 0 ? 40 : 12));
     const Shape out = flat ? Shape{1, columns.out, outs} : Shape{1, rows.out, columns.out, outs};
     const TensorId y = tensor("c", out);
-    Node& made = node(OpCode::conv, 1, {x}, y);
+    Node& made = node(OpCode::conv, Arithmetic::espdl, {x}, y);
     compiler::ConvOptions options;
     options.stride_height = rows.stride;
     options.stride_width = columns.stride;
@@ -193,7 +193,7 @@ class Maker {
     const std::int32_t channels = out.back();
     out.back() = 1 + of(30);
     const TensorId y = tensor("f", out);
-    Node& made = node(OpCode::fully_connected, 1, {x}, y);
+    Node& made = node(OpCode::fully_connected, Arithmetic::espdl, {x}, y);
     made.options = compiler::FullyConnectedOptions{activation()};
     weigh(made, x, y, {out.back(), channels}, channels);
     return y;
@@ -223,7 +223,9 @@ class Maker {
     options.pad_right = columns.after;
     options.count_padding = of(2) == 0;
     if (!max && !choice_.affine) at(y).exponents[0] = static_cast<std::int8_t>(at(y).exponents[0] - of(2));
-    node(max ? OpCode::max_pool : OpCode::average_pool, choice_.affine ? 3 : 1, {x}, y).options = options;
+    node(max ? OpCode::max_pool : OpCode::average_pool,
+         choice_.affine ? Arithmetic::tflite : Arithmetic::espdl, {x}, y)
+        .options = options;
     return y;
   }
 
@@ -244,7 +246,7 @@ class Maker {
     } else if (!choice) {
       const TensorId from = fully_connected(x);
       const TensorId back = tensor("r", in);
-      Node& made = node(OpCode::fully_connected, 1, {from}, back);
+      Node& made = node(OpCode::fully_connected, Arithmetic::espdl, {from}, back);
       made.options = compiler::FullyConnectedOptions{};
       weigh(made, from, back, {in.back(), shape(from).back()}, shape(from).back());
       other = back;
@@ -254,9 +256,9 @@ class Maker {
       at(y).exponents[0] = static_cast<std::int8_t>(at(x).exponents[0] + at(other).exponents[0] + 5 + of(4));
     const bool change = of(2) == 0;
     Node& made = node(code,
-                      choice_.affine ? 3
-                      : choice       ? 1
-                                     : 2,
+                      choice_.affine ? Arithmetic::tflite
+                      : choice       ? Arithmetic::espdl
+                                     : Arithmetic::exact,
                       change ? std::vector<TensorId>{other, x} : std::vector<TensorId>{x, other}, y);
     made.options = compiler::BinaryOptions{activation()};
     return y;
@@ -269,7 +271,7 @@ class Maker {
                                          OpCode::requantize, OpCode::relu};
     const OpCode code = (choice_.affine ? kAffine : kPlain)[of(5)];
     const TensorId y = tensor("t", shape(x));
-    node(code, choice_.affine ? 3 : 1, {x}, y);
+    node(code, choice_.affine ? Arithmetic::tflite : Arithmetic::espdl, {x}, y);
     if (code == OpCode::hard_swish || code == OpCode::gelu)
       graph_.nodes.back().options = compiler::FunctionOptions{};
     return y;
@@ -284,15 +286,15 @@ class Maker {
     left.back() = first;
     right.back() = in.back() - first;
     const TensorId a = like(x, "a", left), b = like(x, "b", right);
-    Node& split = node(OpCode::split, 1, {x}, a);
+    Node& split = node(OpCode::split, Arithmetic::espdl, {x}, a);
     split.outputs.push_back(b);
     split.options = compiler::AxisOptions{static_cast<int>(in.size()) - 1};
     TensorId c = like(x, "d", left);
-    Node& made = node(OpCode::fully_connected, 1, {a}, c);
+    Node& made = node(OpCode::fully_connected, Arithmetic::espdl, {a}, c);
     made.options = compiler::FullyConnectedOptions{};
     weigh(made, a, c, {first, first}, first);
     const TensorId y = like(x, "e", in);
-    Node& joined = node(OpCode::concat, 1, {c, b}, y);
+    Node& joined = node(OpCode::concat, Arithmetic::espdl, {c, b}, y);
     joined.options = compiler::AxisOptions{static_cast<int>(in.size()) - 1};
     return y;
   }
@@ -302,7 +304,7 @@ class Maker {
     const TensorId y = tensor("q", shape(x));
     at(y).scales = {1.0f / 256};
     at(y).zero_points = {-128};
-    node(OpCode::softmax, 3, {x}, y).options =
+    node(OpCode::softmax, Arithmetic::tflite, {x}, y).options =
         compiler::FunctionOptions{of(2) == 0 ? 1.0f : 0.5f + static_cast<float>(of(30)) / 10.0f};
     return y;
   }
@@ -332,7 +334,9 @@ class Maker {
     else
       at(y).exponents[0] = static_cast<std::int8_t>(
           at(x).exponents[0] + std::bit_width(static_cast<std::uint32_t>(count)) - of(2));
-    node(mean ? OpCode::reduce_mean : OpCode::reduce_sum, choice_.affine ? 3 : 1, {x}, y).options = options;
+    node(mean ? OpCode::reduce_mean : OpCode::reduce_sum,
+         choice_.affine ? Arithmetic::tflite : Arithmetic::espdl, {x}, y)
+        .options = options;
     return y;
   }
 
@@ -348,7 +352,7 @@ class Maker {
     Shape out(in.size());
     for (std::size_t i = 0; i < perm.size(); ++i) out[i] = in[perm[i]];
     const TensorId y = like(x, "v", out);
-    node(OpCode::transpose, 1, {x}, y).options = compiler::TransposeOptions{perm};
+    node(OpCode::transpose, Arithmetic::espdl, {x}, y).options = compiler::TransposeOptions{perm};
     return y;
   }
 
@@ -362,7 +366,7 @@ class Maker {
     }
     options.value = of(256) - 128;
     const TensorId y = like(x, "w", out);
-    node(OpCode::pad, 1, {x}, y).options = options;
+    node(OpCode::pad, Arithmetic::espdl, {x}, y).options = options;
     return y;
   }
 

@@ -38,7 +38,7 @@ TEST(PowersOfTwo, EveryScaleOfANodeIsOne) {
   Graph graph = small_graph();
   ASSERT_TRUE(compiler::to_powers_of_two(graph).ok());
   for (const compiler::Node& node : graph.nodes) {
-    EXPECT_NE(node.version, 3) << node.name;
+    EXPECT_NE(node.arithmetic, Arithmetic::tflite) << node.name;
     EXPECT_EQ(node.rounding, kernels::Rounding::half_even) << node.name;
     for (const auto& list : {node.inputs, node.outputs}) {
       for (const compiler::TensorId id : list) {
@@ -152,10 +152,10 @@ TEST(PowersOfTwo, RecurrentLayersStayNear) {
     int recurrent = 0;
     for (const compiler::Node& node : folded.nodes) {
       if (node.code == OpCode::svdf) {
-        EXPECT_EQ(node.version, 2);
+        EXPECT_EQ(node.arithmetic, Arithmetic::shifts);
       }
       if (node.code == OpCode::lstm) {
-        EXPECT_EQ(node.version, 4);
+        EXPECT_EQ(node.arithmetic, Arithmetic::stateful_shifts);
       }
       recurrent += node.code == OpCode::svdf || node.code == OpCode::lstm ? 1 : 0;
     }

@@ -152,7 +152,7 @@ void build_attention(GraphBuilder& builder, bool batch, bool scaled) {
   if (scaled) {
     const Id factor = builder.constant({1}, builder.dtype(), {-7}, -1, 100), y = shaped(20, 20, -4);
     builder.node(OpCode::mul, {scores, factor}, {y}, compiler::BinaryOptions{},
-                 builder.dtype() == DType::float32 ? 1 : 2);
+                 builder.dtype() == DType::float32 ? Arithmetic::espdl : Arithmetic::exact);
     scores = y;
   }
   const Id weights = shaped(20, 20, builder.dtype() == DType::int16 ? -15 : -7), y = shaped(20, 3, -5);

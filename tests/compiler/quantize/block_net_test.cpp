@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/quantize/train/random.h"
 #include "tests/compiler/quantize/small_graph.h"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 #include "tests/compiler/quantize/small_graph.h"
 
 namespace runnel::test {

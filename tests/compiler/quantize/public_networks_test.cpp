@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 
 struct Network {
   std::string name, folder;
-  // Noise to signal on steps that no calibration has seen, in int8 and with some nodes in int16. No goals: a
-  // fifth above what was measured.
+  // QuantizationNoise to signal on steps that no calibration has seen, in int8 and with some nodes in int16.
+  // No goals: a fifth above what was measured.
   double eight = 1, mixed = 1;
   double most = 1e-3;  // error that is asked for; at least half of that in int8
 };
@@ -159,8 +159,8 @@ TEST_P(PublicNetworks, InIntegersStepByStep) {
   ASSERT_TRUE(mixed.ok()) << mixed.status().text();
   EXPECT_LE(mixed->error, options.max_error);
   const std::vector<float> expected = answers(graph_);
-  const double of_eight = noise_of(expected, answers(eight->graph)).ratio(),
-               of_mixed = noise_of(expected, answers(mixed->graph)).ratio();
+  const double of_eight = quantization_noise(expected, answers(eight->graph)).ratio(),
+               of_mixed = quantization_noise(expected, answers(mixed->graph)).ratio();
   EXPECT_LT(of_eight, network.eight);
   EXPECT_LT(of_mixed, network.mixed);
   // What became float is what was asked for, by name.

@@ -8,11 +8,11 @@
 
 #include "compiler/quantize/calibrate/calibrate.h"
 #include "compiler/quantize/choose/evaluate.h"
-#include "compiler/quantize/choose/search.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/choose/search_ranges.h"
+#include "compiler/quantize/choose/unify_sum_ranges.h"
+#include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/report.h"
 #include "compiler/quantize/round/equalize.h"
-#include "compiler/quantize/round/sums.h"
 #include "compiler/run_whole.h"
 #include "tests/compiler/quantize/small_graph.h"
 #include "tests/compiler/run_graph.h"
@@ -139,7 +139,7 @@ TEST(QuantizeEmit, EspDlTargetsHaveTablesAndNoLeftShifts) {
     SmallGraph small;
     Quantized quantized = made(small, options_for(target));
     EXPECT_EQ(named(quantized.graph, "gate").code, OpCode::lut);
-    EXPECT_EQ(named(quantized.graph, "sum").version, 1);
+    EXPECT_EQ(named(quantized.graph, "sum").arithmetic, Arithmetic::espdl);
     for (const Node& node : quantized.graph.nodes) {
       if (node.code != OpCode::conv && node.code != OpCode::fully_connected) continue;
       for (const int exponent : at(quantized.graph, node.inputs[1]).exponents) {
@@ -151,7 +151,7 @@ TEST(QuantizeEmit, EspDlTargetsHaveTablesAndNoLeftShifts) {
     }
   }
   SmallGraph small;
-  EXPECT_EQ(named(made(small, options_for("generic")).graph, "sum").version, 2);
+  EXPECT_EQ(named(made(small, options_for("generic")).graph, "sum").arithmetic, Arithmetic::exact);
 }
 
 TEST(QuantizeEmit, SchemesAndWidthsStayCloseToTheFloatModel) {
@@ -232,8 +232,8 @@ TEST(QuantizeMethods, SumsGetOneScaleWhereItCostsNothing) {
   const auto histograms = observe(small.graph, plan, data, all_of(8), plain);
   ASSERT_TRUE(histograms.ok());
   set_ranges(small.graph, *histograms, Calibration::min_max, tensor_types(small.graph, plan), plan);
-  const auto yardstick = Yardstick::make(small.graph, data, all_of(8), 1);
-  ASSERT_TRUE(yardstick.ok());
+  const auto reference = ReferenceOutputs::make(small.graph, data, all_of(8), 1);
+  ASSERT_TRUE(reference.ok());
   const Node& sum = named(small.graph, "sum");
   const auto grid_of_sum = [&](compiler::TensorId id) { return plan.grid(id, DType::int8).exponent; };
   // An operand at half the scale of the others: next to nothing is lost.
@@ -243,23 +243,23 @@ TEST(QuantizeMethods, SumsGetOneScaleWhereItCostsNothing) {
   plan.range(sum.inputs[0]).high *= 2;
   ASSERT_NE(grid_of_sum(sum.inputs[0]), grid_of_sum(sum.outputs[0])) << "nothing to do";
   const Plan apart = plan;
-  const double before = *yardstick->error(*emit(small.graph, plan));
-  const auto tied = tie_sums(small.graph, *yardstick, 0.02, {}, plan);
+  const double before = *reference->error(*emit_integer_graph(small.graph, plan));
+  const auto tied = unify_sum_ranges(small.graph, *reference, 0.02, {}, plan);
   ASSERT_TRUE(tied.ok()) << tied.status().text();
   EXPECT_EQ(*tied, 1);
   for (const compiler::TensorId id : sum.inputs) EXPECT_EQ(grid_of_sum(id), grid_of_sum(sum.outputs[0]));
-  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * before);
+  EXPECT_LE(*reference->error(*emit_integer_graph(small.graph, plan)), 1.02 * before);
 
   // Whatever the scales are, what costs more than a little is not done.
   plan = apart;
   plan.range(sum.inputs[0]).high /= 2;
   plan.range(sum.inputs[1]) = plan.range(sum.inputs[0]);
   plan.range(sum.outputs[0]) = {-16, 16};
-  const double fine = *yardstick->error(*emit(small.graph, plan));
-  ASSERT_TRUE(tie_sums(small.graph, *yardstick, 0.02, {}, plan).ok());
-  EXPECT_LE(*yardstick->error(*emit(small.graph, plan)), 1.02 * fine);
+  const double fine = *reference->error(*emit_integer_graph(small.graph, plan));
+  ASSERT_TRUE(unify_sum_ranges(small.graph, *reference, 0.02, {}, plan).ok());
+  EXPECT_LE(*reference->error(*emit_integer_graph(small.graph, plan)), 1.02 * fine);
   // All the same if asked.
-  EXPECT_EQ(*tie_sums(small.graph, *yardstick, 1e30, {}, plan), 1);
+  EXPECT_EQ(*unify_sum_ranges(small.graph, *reference, 1e30, {}, plan), 1);
   for (const compiler::TensorId id : sum.inputs) EXPECT_EQ(grid_of_sum(id), grid_of_sum(sum.outputs[0]));
 }
 
@@ -390,7 +390,7 @@ TEST(QuantizeReport, NamesEveryOperatorAndItsNoise) {
   }
   EXPECT_EQ(report->operators[0].products, 24 * 6 * 12);
   EXPECT_NEAR(report->outputs[0].ratio, quantized->error, 1e-12);
-  EXPECT_THAT(table_of(*report), HasSubstr("gate"));
+  EXPECT_THAT(make_function_table(*report), HasSubstr("gate"));
 }
 
 TEST(QuantizeErrors, BadDataIsRefusedByName) {
@@ -445,10 +445,10 @@ TEST(QuantizeErrors, ScalesThatCannotBeAreNamedWithTheirOperator) {
   Plan plan = *make_plan(small.graph, options);
   for (compiler::quantizer::Range& range : plan.ranges) range = {-1, 1};
   plan.range(named(small.graph, "point").outputs[0]) = {0, 1e-4};
-  const auto emitted = emit(small.graph, plan);
+  const auto emitted = emit_integer_graph(small.graph, plan);
   EXPECT_THAT(text_of(emitted.status()), HasSubstr("node \"point\": a shift of -"));
   avoid_left_shifts(small.graph, plan);
-  EXPECT_TRUE(emit(small.graph, plan).ok());
+  EXPECT_TRUE(emit_integer_graph(small.graph, plan).ok());
 }
 
 }  // namespace

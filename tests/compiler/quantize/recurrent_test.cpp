@@ -9,7 +9,7 @@
 
 #include "compiler/espdl/espdl_generated.h"
 #include "compiler/quantize/calibrate/calibration_table.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 #include "compiler/quantize/quantize.h"
 #include "compiler/write/espdl/writer.h"
 #include "tests/compiler/quantize/small_graph.h"

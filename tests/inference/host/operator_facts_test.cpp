@@ -25,7 +25,8 @@ TEST(OperatorFacts, ThePageIsUpToDate) {
 TEST(OperatorFacts, EveryOperatorIsListedOnceAndComplete) {
   std::set<std::pair<int, int>> seen;
   for (const OperatorDefinition* definition : all_operators()) {
-    EXPECT_TRUE(seen.emplace(static_cast<int>(definition->code), definition->version).second)
+    EXPECT_TRUE(
+        seen.emplace(static_cast<int>(definition->code), static_cast<int>(definition->arithmetic)).second)
         << definition->name;
     EXPECT_EQ(definition->name, name_of(definition->code));
     EXPECT_NE(definition->check, nullptr) << definition->name;

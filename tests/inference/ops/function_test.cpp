@@ -114,7 +114,7 @@ void check_integers(int x_exponent, int y_exponent) {
     for (const Case& one : cases()) {
       OneOperator op;
       op.node(one.code, {op.input<T>({1, frames, 64}, x_exponent)},
-              {op.output<T>({1, frames, 64}, y_exponent)}, one.options, 1, rounding);
+              {op.output<T>({1, frames, 64}, y_exponent)}, one.options, Arithmetic::espdl, rounding);
       const auto y = values_of<T>(op.run({bytes_of(x)})[0]);
       ASSERT_EQ(y.size(), x.size());
       for (std::size_t i = 0; i < x.size(); ++i) {

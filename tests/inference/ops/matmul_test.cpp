@@ -73,7 +73,7 @@ void check_integers(int shift, bool per_column) {
           tensor.channel_axis = static_cast<int>(s.b.size()) - 1;
         }
         op.node(OpCode::matmul, {left, right}, {op.output<T>(s.y, shift - 8)},
-                compiler::FullyConnectedOptions{activation}, 1, rounding);
+                compiler::FullyConnectedOptions{activation}, Arithmetic::espdl, rounding);
         std::vector<Bytes> inputs = {bytes_of(a)};
         if (!s.fixed_b) inputs.push_back(bytes_of(b));
         const auto y = values_of<T>(op.run(inputs, s.streams)[0]);

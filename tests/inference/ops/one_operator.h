@@ -128,10 +128,10 @@ class OneOperator {
     return id;
   }
   void node(OpCode code, std::vector<compiler::TensorId> inputs, std::vector<compiler::TensorId> outputs,
-            compiler::Options options = {}, int version = 1,
+            compiler::Options options = {}, Arithmetic arithmetic = Arithmetic::espdl,
             kernels::Rounding rounding = kernels::Rounding::half_up) {
-    graph.nodes.push_back(
-        {"the operator", code, version, std::move(inputs), std::move(outputs), std::move(options), rounding});
+    graph.nodes.push_back({"the operator", code, arithmetic, std::move(inputs), std::move(outputs),
+                           std::move(options), rounding});
   }
 
   // Outputs of the whole clip. Where the graph streams, blocks of several sizes must give the same bytes.

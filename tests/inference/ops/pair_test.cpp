@@ -38,13 +38,13 @@ const Shapes kShapes[] = {{{1, 9, 6}, {1, 9, 6}, {1, 9, 6}},
                           {{1, 9, 1, 5}, {1, 9, 3, 1}, {1, 9, 3, 5}}};
 
 template <class T>
-void check_arithmetic(OpCode code, int version, int ea, int eb, int ey,
+void check_arithmetic(OpCode code, Arithmetic arithmetic, int ea, int eb, int ey,
                       const std::function<double(double, double)>& value) {
   for (const Shapes& shapes : kShapes) {
     for (const Rounding rounding : kRoundings) {
       OneOperator op;
       op.node(code, {op.input<T>(shapes.a, ea), op.input<T>(shapes.b, eb)}, {op.output<T>(shapes.y, ey)},
-              compiler::BinaryOptions{}, version, rounding);
+              compiler::BinaryOptions{}, arithmetic, rounding);
       auto a = random_integers<T>(elements_of(shapes.a), 1), b = random_integers<T>(elements_of(shapes.b), 2);
       b[0] = 0;
       const auto y = values_of<T>(op.run({bytes_of(a), bytes_of(b)})[0]);
@@ -63,8 +63,8 @@ TEST(PairOperators, DivisionOfIntegers) {
   const auto quotient = [](double p, double q) {
     return p == 0 ? 0 : std::ldexp(static_cast<double>(static_cast<float>(p) / static_cast<float>(q)), 3);
   };
-  check_arithmetic<std::int8_t>(OpCode::div, 1, -3, -2, -4, quotient);
-  check_arithmetic<std::int16_t>(OpCode::div, 1, -3, -2, -4, quotient);
+  check_arithmetic<std::int8_t>(OpCode::div, Arithmetic::espdl, -3, -2, -4, quotient);
+  check_arithmetic<std::int16_t>(OpCode::div, Arithmetic::espdl, -3, -2, -4, quotient);
 }
 
 TEST(PairOperators, RemaindersOfIntegers) {
@@ -72,10 +72,10 @@ TEST(PairOperators, RemaindersOfIntegers) {
   const auto floored = [](double p, double q) {
     return q == 0 ? 0 : (p * 0.125 - std::floor(p * 0.125 / (q * 0.25)) * q * 0.25) * 4;
   };
-  check_arithmetic<std::int8_t>(OpCode::mod, 1, -3, -2, -2, fmod);
-  check_arithmetic<std::int16_t>(OpCode::mod, 1, -3, -2, -2, fmod);
-  check_arithmetic<std::int8_t>(OpCode::mod, 2, -3, -2, -2, floored);
-  check_arithmetic<std::int16_t>(OpCode::mod, 2, -3, -2, -2, floored);
+  check_arithmetic<std::int8_t>(OpCode::mod, Arithmetic::espdl, -3, -2, -2, fmod);
+  check_arithmetic<std::int16_t>(OpCode::mod, Arithmetic::espdl, -3, -2, -2, fmod);
+  check_arithmetic<std::int8_t>(OpCode::mod, Arithmetic::floored, -3, -2, -2, floored);
+  check_arithmetic<std::int16_t>(OpCode::mod, Arithmetic::floored, -3, -2, -2, floored);
 }
 
 TEST(PairOperators, PowersOfIntegers) {
@@ -83,7 +83,7 @@ TEST(PairOperators, PowersOfIntegers) {
     const double value = std::pow(p / 32, q / 16);
     return std::isnan(value) ? 0 : static_cast<double>(static_cast<float>(value)) * 16;
   };
-  check_arithmetic<std::int8_t>(OpCode::pow, 1, -5, -4, -4, power);
+  check_arithmetic<std::int8_t>(OpCode::pow, Arithmetic::espdl, -5, -4, -4, power);
 }
 
 template <class T>
@@ -92,7 +92,7 @@ void check_prelu(const Dims& shape, const Dims& slopes_shape) {
     OneOperator op;
     const auto slopes = random_integers<T>(elements_of(slopes_shape), 3);
     op.node(OpCode::prelu, {op.input<T>(shape, -4), op.constant<T>(slopes, slopes_shape, -6)},
-            {op.output<T>(shape, -3)}, {}, 1, rounding);
+            {op.output<T>(shape, -3)}, {}, Arithmetic::espdl, rounding);
     const auto x = random_integers<T>(elements_of(shape), 4);
     const auto y = values_of<T>(op.run({bytes_of(x)})[0]);
     for (std::size_t i = 0; i < y.size(); ++i) {

@@ -87,7 +87,7 @@ void check(int x_exponent, int y_exponent, double low, double high) {
       for (const Rounding rounding : {Rounding::half_up, Rounding::half_even}) {
         OneOperator op;
         op.node(code, {op.input<T>({1, 8, 3, 4}, x_exponent)}, {op.output<T>(to, y_exponent)},
-                compiler::ReduceOptions{axes}, 1, rounding);
+                compiler::ReduceOptions{axes}, Arithmetic::espdl, rounding);
         const auto x = random_values<T>(96, low, high, 3);
         const auto y = values_of<T>(op.run({bytes_of(x)}, !over_time)[0]);
         std::vector<double> real;

@@ -89,8 +89,8 @@ class StreamCase {
   }
   void node(OpCode code, std::vector<Id> inputs, std::vector<Id> outputs, compiler::Options options = {},
             kernels::Rounding rounding = kernels::Rounding::half_up) {
-    graph.nodes.push_back({"node" + std::to_string(graph.nodes.size()), code, 1, std::move(inputs),
-                           std::move(outputs), std::move(options), rounding});
+    graph.nodes.push_back({"node" + std::to_string(graph.nodes.size()), code, Arithmetic::espdl,
+                           std::move(inputs), std::move(outputs), std::move(options), rounding});
   }
   // A convolution over time of an int8 tensor [1, T, C] to [1, T, N] with as many frames: it looks `ahead`
   // frames ahead.

@@ -49,7 +49,7 @@ Status convert_mod(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const TensorId output, builder.output(node));
   RUNNEL_TRY(builder.emit(node, OpCode::mod, {left, right}, {output}, BinaryOptions{}));
   // fmod = 0: the sign of the divisor.
-  if (fmod == 0) builder.graph.nodes.back().version = 2;
+  if (fmod == 0) builder.graph.nodes.back().arithmetic = Arithmetic::floored;
   return {};
 }
 

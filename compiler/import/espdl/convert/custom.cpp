@@ -64,7 +64,7 @@ Status convert_custom(Builder& builder, const Node& node, const CustomOperator& 
            << "shapes of " << shapes.size() << " outputs were stated, expected " << outputs.size();
   for (std::size_t i = 0; i < outputs.size(); ++i) builder.at(outputs[i]).shape = std::move(shapes[i]);
   return builder.emit(node, OpCode::custom, std::move(inputs), std::move(outputs), std::move(options),
-                      custom.version);
+                      Arithmetic{static_cast<std::uint8_t>(custom.version)});
 }
 
 }  // namespace runnel::compiler::espdl_source

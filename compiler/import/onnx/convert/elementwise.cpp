@@ -1,56 +1,15 @@
 // Operators that work element by element.
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "compiler/import/onnx/builder.h"
+#include "compiler/import/onnx/operators.h"
 
 namespace runnel::compiler::onnx_source {
 namespace {
 
-const std::map<std::string, OpCode, std::less<>>& binary_codes() {
-  static const std::map<std::string, OpCode, std::less<>> table = {
-      {"Add", OpCode::add},
-      {"Sum", OpCode::add},
-      {"Sub", OpCode::sub},
-      {"Mul", OpCode::mul},
-      {"Div", OpCode::div},
-      {"Max", OpCode::max},
-      {"Min", OpCode::min},
-      {"Mod", OpCode::mod},
-      {"Equal", OpCode::equal},
-      {"Less", OpCode::less},
-      {"Greater", OpCode::greater},
-      {"LessOrEqual", OpCode::less_or_equal},
-      {"GreaterOrEqual", OpCode::greater_or_equal},
-      {"And", OpCode::logical_and},
-      {"Or", OpCode::logical_or},
-      {"Xor", OpCode::logical_xor}};
-  return table;
-}
 bool is_boolean(OpCode code) { return code >= OpCode::equal && code <= OpCode::logical_xor; }
-
-const std::map<std::string, OpCode, std::less<>>& function_codes() {
-  static const std::map<std::string, OpCode, std::less<>> table = {{"Abs", OpCode::abs},
-                                                                   {"Neg", OpCode::neg},
-                                                                   {"Exp", OpCode::exp},
-                                                                   {"Log", OpCode::log},
-                                                                   {"Sqrt", OpCode::sqrt},
-                                                                   {"Relu", OpCode::relu},
-                                                                   {"Sigmoid", OpCode::sigmoid},
-                                                                   {"Tanh", OpCode::tanh},
-                                                                   {"Erf", OpCode::erf},
-                                                                   {"Mish", OpCode::mish},
-                                                                   {"Softplus", OpCode::softplus},
-                                                                   {"HardSigmoid", OpCode::hard_sigmoid},
-                                                                   {"HardSwish", OpCode::hard_swish},
-                                                                   {"Elu", OpCode::elu},
-                                                                   {"LeakyRelu", OpCode::leaky_relu},
-                                                                   {"Gelu", OpCode::gelu},
-                                                                   {"Not", OpCode::logical_not}};
-  return table;
-}
 
 // A limit of Clip: an input, or the attribute of older opsets; nothing when there is none.
 Result<std::optional<Value>> limit(Builder& builder, const Node& node, std::size_t position,
@@ -112,7 +71,7 @@ Result<Value> unary(Builder& builder, const Node& node, OpCode code, const Value
 }
 
 Status convert_binary(Builder& builder, const Node& node) {
-  const OpCode code = binary_codes().at(node.op);
+  const OpCode code = find_operator(node.op)->code;
   RUNNEL_ASSIGN(Value sum, builder.value(node, 0));
   if (node.op == "Mod" && node.has_input(1) && node.integer("fmod", 0) == 0 && sum.dtype == DType::float32)
     return node.fail() << "fmod 0 for float32";
@@ -126,7 +85,7 @@ Status convert_binary(Builder& builder, const Node& node) {
 }
 
 Status convert_function(Builder& builder, const Node& node) {
-  const OpCode code = function_codes().at(node.op);
+  const OpCode code = find_operator(node.op)->code;
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   FunctionOptions function;
   Options options;
@@ -188,8 +147,8 @@ Status convert_composed(Builder& builder, const Node& node) {
   // x - (x mod 1), with the sign of 1.
   const auto floor = [&](const Value& from) -> Result<Value> {
     RUNNEL_ASSIGN(const Aligned both, aligned(builder, node, {from, scalar(1)}));
-    RUNNEL_ASSIGN(const TensorId rest,
-                  builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {}, DType::none, 2));
+    RUNNEL_ASSIGN(const TensorId rest, builder.emit(node, OpCode::mod, both.ids, BinaryOptions{}, {},
+                                                    DType::none, Arithmetic::floored));
     return pair(OpCode::sub, from, builder.computed(rest, both.perm));
   };
   const auto truth = [&](OpCode code) -> Result<Value> {

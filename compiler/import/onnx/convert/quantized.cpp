@@ -78,7 +78,8 @@ Result<Value> quantized(Builder& builder, const Node& node, const Value& x, cons
     return node.fail(Code::unsupported) << "of " << name_of(x.dtype) << ", expected float32";
   const Perm perm = x.constant != nullptr ? identity_perm(x.rank()) : x.perm;
   RUNNEL_ASSIGN(const TensorId id, builder.stored(node, x, perm));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::quantize, {id}, {}, {}, numbers.dtype, 3));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, OpCode::quantize, {id}, {}, {}, numbers.dtype, Arithmetic::tflite));
   builder.graph.nodes.back().rounding = kernels::Rounding::half_even;
   builder.at(y).scales = {numbers.scale};
   builder.at(y).zero_points = {numbers.zero_point};
@@ -89,7 +90,8 @@ Result<Value> dequantized(Builder& builder, const Node& node, const Value& x, co
   if (x.dtype != numbers.dtype)
     return node.fail() << name_of(x.dtype) << " with a zero point of " << name_of(numbers.dtype);
   RUNNEL_TRY(tag(builder, node, x.id, numbers));
-  RUNNEL_ASSIGN(const TensorId y, builder.emit(node, OpCode::dequantize, {x.id}, {}, {}, DType::float32, 3));
+  RUNNEL_ASSIGN(const TensorId y,
+                builder.emit(node, OpCode::dequantize, {x.id}, {}, {}, DType::float32, Arithmetic::tflite));
   return builder.computed(y, x.perm);
 }
 

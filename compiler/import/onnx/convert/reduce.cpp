@@ -3,27 +3,9 @@
 #include <map>
 
 #include "compiler/import/onnx/builder.h"
+#include "compiler/import/onnx/operators.h"
 
 namespace runnel::compiler::onnx_source {
-namespace {
-
-const std::map<std::string, OpCode, std::less<>>& reduction_codes() {
-  static const std::map<std::string, OpCode, std::less<>> table = {
-      {"ReduceMean", OpCode::reduce_mean},
-      {"ReduceSum", OpCode::reduce_sum},
-      {"ReduceMax", OpCode::reduce_max},
-      {"ReduceMin", OpCode::reduce_min},
-      {"ReduceL1", OpCode::reduce_l1},
-      {"ReduceL2", OpCode::reduce_l2},
-      {"ReduceProd", OpCode::reduce_prod},
-      {"ReduceLogSum", OpCode::reduce_log_sum},
-      {"ReduceLogSumExp", OpCode::reduce_log_sum_exp},
-      {"ReduceSumSquare", OpCode::reduce_sum_square}};
-  return table;
-}
-
-}  // namespace
-
 Status convert_reduce(Builder& builder, const Node& node) {
   RUNNEL_ASSIGN(const Value x, builder.value(node, 0));
   RUNNEL_ASSIGN(std::vector<std::int64_t> axes, builder.integers(node, 1, "axes"));
@@ -48,7 +30,7 @@ Status convert_reduce(Builder& builder, const Node& node) {
   std::sort(options.axes.begin(), options.axes.end());
   Value y = x;
   if (!options.axes.empty()) {
-    RUNNEL_ASSIGN(const TensorId reduced, builder.emit(node, reduction_codes().at(node.op), {id}, options));
+    RUNNEL_ASSIGN(const TensorId reduced, builder.emit(node, find_operator(node.op)->code, {id}, options));
     y = builder.computed(reduced, perm);
   }
   if (node.integer("keepdims", 1) == 0) {

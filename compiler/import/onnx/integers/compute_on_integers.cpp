@@ -123,11 +123,12 @@ class Writer {
   }
   TensorId twin(TensorId like) { return twin(like, tensor(like).dtype, tensor(like).zero_points[0]); }
 
-  Node& add(const Node& from, OpCode code, int version, std::vector<TensorId> inputs, TensorId output) {
+  Node& add(const Node& from, OpCode code, Arithmetic arithmetic, std::vector<TensorId> inputs,
+            TensorId output) {
     Node node;
     node.name = from.name;
     node.code = code;
-    node.version = version;
+    node.arithmetic = arithmetic;
     node.inputs = std::move(inputs);
     node.outputs = {output};
     node.rounding = multipliers_now_ ? Rounding::tflite_double : Rounding::half_even;
@@ -140,13 +141,15 @@ class Writer {
     Node node = from;
     const auto shifts = [&](TensorId id) { return is_quantized(tensor(id)) && !multipliers(id); };
     if (node.code == OpCode::quantize || node.code == OpCode::dequantize) {
-      node.version = shifts(node.code == OpCode::quantize ? node.outputs[0] : node.inputs[0]) ? 1 : 3;
+      node.arithmetic = shifts(node.code == OpCode::quantize ? node.outputs[0] : node.inputs[0])
+                            ? Arithmetic::espdl
+                            : Arithmetic::tflite;
       node.rounding = Rounding::half_even;
     } else if (node.code == OpCode::requantize) {
       const bool in = shifts(node.inputs[0]), out = shifts(node.outputs[0]);
       if (in || out) return through_floats(node, in, out);
     } else if (node.code == OpCode::max_pool && is_quantized(tensor(node.outputs[0]))) {
-      node.version = shifts(node.outputs[0]) ? 1 : 3;
+      node.arithmetic = shifts(node.outputs[0]) ? Arithmetic::espdl : Arithmetic::tflite;
     }
     made_.push_back(std::move(node));
   }
@@ -162,10 +165,10 @@ class Writer {
     graph_.tensors.push_back(std::move(floats));
     Node first = node, second = node;
     first.code = OpCode::dequantize;
-    first.version = in ? 1 : 3;
+    first.arithmetic = in ? Arithmetic::espdl : Arithmetic::tflite;
     first.outputs = {id};
     second.code = OpCode::quantize;
-    second.version = out ? 1 : 3;
+    second.arithmetic = out ? Arithmetic::espdl : Arithmetic::tflite;
     second.rounding = Rounding::half_even;
     second.inputs = {id};
     made_.push_back(std::move(first));
@@ -199,7 +202,8 @@ class Writer {
     return results;
   }
   void rescale(const Node& node, TensorId x, TensorId y) {
-    add(node, OpCode::lut, 1, {x, table(node, change_of_scale(x, y))}, y).options = LutOptions{};
+    add(node, OpCode::lut, Arithmetic::espdl, {x, table(node, change_of_scale(x, y))}, y).options =
+        LutOptions{};
   }
   // The same values with the scale of `like`.
   TensorId rescaled(const Node& node, TensorId x, TensorId like) {
@@ -249,7 +253,8 @@ class Writer {
     ClipOptions options = limits;
     options.low = integer(limits.low_value);
     options.high = std::max(options.low, integer(limits.high_value));
-    add(clip, OpCode::clip, multipliers_now_ ? 3 : 1, {y}, plan.output).options = options;
+    add(clip, OpCode::clip, multipliers_now_ ? Arithmetic::tflite : Arithmetic::espdl, {y}, plan.output)
+        .options = options;
     return {};
   }
 
@@ -257,12 +262,13 @@ class Writer {
     const TensorId x = plan.inputs[0];
     if (plan.piece.nodes.empty() && same_numbers(x, plan.output) &&
         multipliers(x) == multipliers(plan.output)) {
-      add(quantize, OpCode::reshape, 1, {x}, plan.output);
+      add(quantize, OpCode::reshape, Arithmetic::espdl, {x}, plan.output);
       return {};
     }
     RUNNEL_ASSIGN(std::vector<std::byte> values,
                   table_of(graph_, plan.piece, x, plan.output, quantize.inputs[0]));
-    Node& node = add(quantize, OpCode::lut, 1, {x, table(quantize, std::move(values))}, plan.output);
+    Node& node =
+        add(quantize, OpCode::lut, Arithmetic::espdl, {x, table(quantize, std::move(values))}, plan.output);
     node.options = LutOptions{};
     if (!plan.piece.nodes.empty()) node.name = graph_.nodes[plan.piece.nodes.back()].name;
     return {};
@@ -274,10 +280,10 @@ class Writer {
     for (TensorId& id : inputs) {
       if (alike && multipliers_now_) id = rescaled(op, id, y);
     }
-    const int with_shifts = alike ? 1 : 2;
+    const Arithmetic with_shifts = alike ? Arithmetic::espdl : Arithmetic::exact;
     add(op, op.code,
-        op.code == OpCode::concat ? 1
-        : multipliers_now_        ? 3
+        op.code == OpCode::concat ? Arithmetic::espdl
+        : multipliers_now_        ? Arithmetic::tflite
                                   : with_shifts,
         std::move(inputs), y)
         .options = op.options;
@@ -287,7 +293,8 @@ class Writer {
     const bool pool = op.code == OpCode::average_pool && multipliers_now_ && !same_numbers(plan.inputs[0], y);
     const TensorId result = pool ? twin(plan.inputs[0]) : y;
     if (pool) tensor(result).shape = tensor(y).shape;
-    add(op, op.code, multipliers_now_ ? 3 : 1, plan.inputs, result).options = op.options;
+    add(op, op.code, multipliers_now_ ? Arithmetic::tflite : Arithmetic::espdl, plan.inputs, result).options =
+        op.options;
     if (pool) rescale(op, result, y);
   }
 
@@ -313,7 +320,7 @@ class Writer {
       const TensorId narrow = x;
       x = twin(narrow, DType::int16, 0);
       sum = twin(y, DType::int16, 0);
-      add(op, OpCode::requantize, multipliers_now_ ? 3 : 1, {narrow}, x);
+      add(op, OpCode::requantize, multipliers_now_ ? Arithmetic::tflite : Arithmetic::espdl, {narrow}, x);
     }
     const DType dtype = tensor(x).dtype;
     const TensorId weights = add_constant(op, ".weights", dtype, tensor(op.inputs[1]).shape,
@@ -325,8 +332,9 @@ class Writer {
     set_numbers(weights, multipliers_now_);
     std::vector<TensorId> inputs = {x, weights};
     if (op.inputs.size() > 2 && op.inputs[2] >= 0) inputs.push_back(bias(plan, op, dtype, x));
-    add(op, op.code, 1, std::move(inputs), sum).options = op.options;
-    if (widened) add(op, OpCode::requantize, multipliers_now_ ? 3 : 1, {sum}, y);
+    add(op, op.code, Arithmetic::espdl, std::move(inputs), sum).options = op.options;
+    if (widened)
+      add(op, OpCode::requantize, multipliers_now_ ? Arithmetic::tflite : Arithmetic::espdl, {sum}, y);
   }
 
   TensorId bias(const Plan& plan, const Node& op, DType dtype, TensorId x) {

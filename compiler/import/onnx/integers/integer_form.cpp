@@ -81,7 +81,7 @@ void to_signed(Graph& graph) {
     Node node;
     node.name = graph.tensors[static_cast<std::size_t>(std::min(from, to))].name;
     node.code = OpCode::requantize;
-    node.version = 3;
+    node.arithmetic = Arithmetic::tflite;
     node.rounding = kernels::Rounding::tflite_double;
     node.inputs = {from};
     node.outputs = {to};

@@ -120,7 +120,7 @@ class Movement {
         Node dequantize;
         dequantize.name = node.name;
         dequantize.code = OpCode::dequantize;
-        dequantize.version = 3;
+        dequantize.arithmetic = Arithmetic::tflite;
         dequantize.rounding = kernels::Rounding::half_even;
         dequantize.inputs = {y};
         dequantize.outputs = {floats};

@@ -89,7 +89,7 @@ Result<std::vector<std::byte>> table_of(const Graph& graph, const Pointwise& pie
   Node first, last;
   first.code = OpCode::dequantize;
   last.code = OpCode::quantize;
-  first.version = last.version = 3;
+  first.arithmetic = last.arithmetic = Arithmetic::tflite;
   last.rounding = kernels::Rounding::half_even;
   first.inputs = {id_of(from)};
   first.outputs = {id_of(piece.x)};

@@ -81,13 +81,13 @@ Result<TensorId> emit_layer(Builder& builder, const Call& call, OpCode code, con
   if (const Scale* known = builder.scale_of(call.args.back());
       known != nullptr && known->zero_point == out_offset)
     scale = *known;
-  RUNNEL_ASSIGN(TensorId y,
-                builder.emit(call, code, inputs, std::move(options), {{}, DType::int8, scale}, 4));
+  RUNNEL_ASSIGN(TensorId y, builder.emit(call, code, inputs, std::move(options), {{}, DType::int8, scale},
+                                         Arithmetic::multipliers));
   if (low > -128 || high < 127) {
     ClipOptions clip;
     clip.low = static_cast<int>(low);
     clip.high = static_cast<int>(high);
-    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, clip, {}, Arithmetic::tflite));
   }
   return y;
 }
@@ -162,9 +162,9 @@ Status emit_pool(Builder& builder, const Call& call, OpCode code, bool dilated, 
   options.count_padding = false;
   const Perm perm = channels_last_perm(4);
   RUNNEL_ASSIGN(const TensorId input, builder.stored(call, x, perm));
-  RUNNEL_ASSIGN(TensorId y, builder.emit(call, code, {input}, options, {}, 3));
+  RUNNEL_ASSIGN(TensorId y, builder.emit(call, code, {input}, options, {}, Arithmetic::tflite));
   if (clip) {
-    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, Arithmetic::tflite));
   }
   return builder.result(call, builder.computed(y, perm));
 }

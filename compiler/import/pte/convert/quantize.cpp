@@ -116,10 +116,10 @@ Result<Operand> quantized(Builder& builder, const Call& call, const Operand& x, 
   const Perm perm = x.constant == nullptr ? x.perm : identity_perm(x.dims.size());
   RUNNEL_ASSIGN(const TensorId id, builder.stored(call, x, perm));
   RUNNEL_ASSIGN(const auto clip, read_limits(builder, call, limits, dtype));
-  RUNNEL_ASSIGN(TensorId y, builder.emit(call, OpCode::quantize, {id}, {}, {{}, dtype, scale}, 3,
-                                         kernels::Rounding::half_even));
+  RUNNEL_ASSIGN(TensorId y, builder.emit(call, OpCode::quantize, {id}, {}, {{}, dtype, scale},
+                                         Arithmetic::tflite, kernels::Rounding::half_even));
   if (clip) {
-    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, 3));
+    RUNNEL_ASSIGN(y, builder.emit(call, OpCode::clip, {y}, *clip, {}, Arithmetic::tflite));
   }
   return builder.computed(y, perm);
 }
@@ -151,8 +151,8 @@ Status convert_dequantize(Builder& builder, const Call& call) {
   if (tensor.zero_points != std::vector<std::int32_t>{scale.zero_point})
     return call.fail(Code::unsupported)
            << "zero point " << scale.zero_point << " of a tensor that was made with another one";
-  RUNNEL_ASSIGN(const TensorId y,
-                builder.emit(call, OpCode::dequantize, {x.id}, {}, {{}, DType::float32, std::nullopt}, 3));
+  RUNNEL_ASSIGN(const TensorId y, builder.emit(call, OpCode::dequantize, {x.id}, {},
+                                               {{}, DType::float32, std::nullopt}, Arithmetic::tflite));
   Operand real = builder.computed(y, x.perm);
   if (tensor.scales[0] != scale.scale) {
     // Nobody has told the scale of these integers so far.
@@ -203,7 +203,8 @@ Status convert_dequantize_channels(Builder& builder, const Call& call) {
     const std::int64_t without = made ? tensor.zero_points[0] : 0;
     for (const std::int64_t zero : channels.zeros) zeros.push_back(static_cast<float>(zero - without));
     RUNNEL_ASSIGN(const TensorId plain, builder.emit(call, made ? OpCode::dequantize : OpCode::cast, {x.id},
-                                                     {}, {{}, DType::float32, std::nullopt}, made ? 3 : 1));
+                                                     {}, {{}, DType::float32, std::nullopt},
+                                                     made ? Arithmetic::tflite : Arithmetic::espdl));
     RUNNEL_ASSIGN(Operand y, binary(builder, call, OpCode::sub, builder.computed(plain, x.perm),
                                     constant_operand(floats(channels.shape, zeros))));
     RUNNEL_ASSIGN(y, binary(builder, call, OpCode::mul, y, constant_operand(floats(channels.shape, scales))));

@@ -5,6 +5,7 @@
 
 #include "compiler/import/tflite/builder.h"
 #include "compiler/import/tflite/integer_table.h"
+#include "compiler/import/tflite/operators.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::tflite_source {
@@ -31,46 +32,6 @@ std::int8_t fused_of(const Operator& op) {
   return o == nullptr ? std::int8_t{0} : o->fused_activation_function();
 }
 
-OpCode pair_code(Builtin code) {
-  switch (code) {
-    case Builtin::ADD:
-      return OpCode::add;
-    case Builtin::SUB:
-      return OpCode::sub;
-    case Builtin::MUL:
-      return OpCode::mul;
-    case Builtin::DIV:
-      return OpCode::div;
-    case Builtin::MAXIMUM:
-      return OpCode::max;
-    default:
-      return OpCode::min;
-  }
-}
-
-OpCode function_code(Builtin code) {
-  switch (code) {
-    case Builtin::LOGISTIC:
-      return OpCode::sigmoid;
-    case Builtin::TANH:
-      return OpCode::tanh;
-    case Builtin::HARD_SWISH:
-      return OpCode::hard_swish;
-    case Builtin::LEAKY_RELU:
-      return OpCode::leaky_relu;
-    case Builtin::EXP:
-      return OpCode::exp;
-    case Builtin::LOG:
-      return OpCode::log;
-    case Builtin::SQRT:
-      return OpCode::sqrt;
-    case Builtin::ABS:
-      return OpCode::abs;
-    default:
-      return OpCode::neg;
-  }
-}
-
 TensorId float_constant(Builder& builder, const Operator& op, float value) {
   std::vector<std::byte> data(sizeof value);
   std::memcpy(data.data(), &value, sizeof value);
@@ -90,7 +51,8 @@ Status convert_binary(Builder& builder, const Operator& op) {
   if (!floats && !affine && !choice)
     return Builder::fail(op, Code::unsupported) << "of integers, expected float32";
   const BinaryOptions options{how.clipped ? Activation::none : how.activation};
-  RUNNEL_TRY(builder.emit(op, pair_code(op.code), {a, b}, {how.to}, options, floats ? 1 : 3));
+  RUNNEL_TRY(builder.emit(op, find_operator(op)->code, {a, b}, {how.to}, options,
+                          floats ? Arithmetic::espdl : Arithmetic::tflite));
   return finish_activated(builder, op, how, y);
 }
 
@@ -118,8 +80,8 @@ Status convert_function(Builder& builder, const Operator& op) {
                       op.code == Builtin::HARD_SWISH || op.code == Builtin::LEAKY_RELU;
   if (!floats && !affine) return emit_table(builder, op, x, y);
   const bool plain = op.code != Builtin::LEAKY_RELU;
-  return builder.emit(op, function_code(op.code), {x}, {y}, plain ? Options() : Options(options),
-                      floats ? 1 : 3);
+  return builder.emit(op, find_operator(op)->code, {x}, {y}, plain ? Options() : Options(options),
+                      floats ? Arithmetic::espdl : Arithmetic::tflite);
 }
 
 Status convert_rsqrt(Builder& builder, const Operator& op) {
@@ -135,7 +97,8 @@ Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, 
   Activation activation = Activation::none;
   switch (static_cast<FusedActivation>(fused)) {
     case FusedActivation::relu:
-      return builder.emit(op, OpCode::relu, {x}, {y}, {}, builder.is_float(y) ? 1 : 3);
+      return builder.emit(op, OpCode::relu, {x}, {y}, {},
+                          builder.is_float(y) ? Arithmetic::espdl : Arithmetic::tflite);
     case FusedActivation::relu6:
       activation = Activation::relu6;
       break;
@@ -155,7 +118,7 @@ Status emit_activation(Builder& builder, const Operator& op, std::int8_t fused, 
       kernels::to_integer(activation == Activation::relu6 ? 0.0f : -1.0f, tensor.scales[0], zero));
   limits.high = static_cast<int>(
       kernels::to_integer(activation == Activation::relu6 ? 6.0f : 1.0f, tensor.scales[0], zero));
-  return builder.emit(op, OpCode::clip, {x}, {y}, limits, 3);
+  return builder.emit(op, OpCode::clip, {x}, {y}, limits, Arithmetic::tflite);
 }
 
 Status convert_relu(Builder& builder, const Operator& op) {
@@ -177,7 +140,8 @@ Status convert_softmax(Builder& builder, const Operator& op) {
   if (!builder.is_float(y)) {
     FunctionOptions factor;
     factor.alpha = o->beta();
-    return builder.emit(op, OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor), 3);
+    return builder.emit(op, OpCode::softmax, {x}, {y}, plain ? Options(axis) : Options(factor),
+                        Arithmetic::tflite);
   }
   TensorId scaled = x;
   if (!plain) {
@@ -204,14 +168,14 @@ Status convert_reduce(Builder& builder, const Operator& op) {
                     : op.code == Builtin::SUM        ? OpCode::reduce_sum
                     : op.code == Builtin::REDUCE_MAX ? OpCode::reduce_max
                                                      : OpCode::reduce_min;
-  const int version = builder.is_float(y) ? 1 : 3;
-  if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, version);
+  const Arithmetic arithmetic = builder.is_float(y) ? Arithmetic::espdl : Arithmetic::tflite;
+  if (o != nullptr && o->keep_dims()) return builder.emit(op, code, {x}, {y}, options, arithmetic);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (std::ranges::find(options.axes, i) == options.axes.end()) kept.push_back(shape[i]);
   }
   if (kept.empty()) kept = {1};
   const TensorId mean = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, code, {x}, {mean}, options, version));
+  RUNNEL_TRY(builder.emit(op, code, {x}, {mean}, options, arithmetic));
   return builder.emit_reshape(op, mean, y, kept);
 }
 
@@ -221,7 +185,7 @@ Status convert_quantize(Builder& builder, const Operator& op) {
   const auto code = builder.is_float(x)   ? OpCode::quantize
                     : builder.is_float(y) ? OpCode::dequantize
                                           : OpCode::requantize;
-  return builder.emit(op, code, {x}, {y}, {}, 3);
+  return builder.emit(op, code, {x}, {y}, {}, Arithmetic::tflite);
 }
 
 }  // namespace runnel::compiler::tflite_source

@@ -13,7 +13,7 @@ Result<TensorId> rescaled(Builder& builder, const Operator& op, TensorId x, Tens
   const compiler::Tensor &from = builder.at(x), &to = builder.at(y);
   if (from.scales == to.scales && from.zero_points == to.zero_points) return x;
   const TensorId own = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {own}, {}, 3));
+  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {own}, {}, Arithmetic::tflite));
   return own;
 }
 

@@ -104,7 +104,7 @@ Status convert_lstm(Builder& builder, const Operator& op) {
              << "a hidden state with another type, scale or zero point than the output";
     }
   }
-  return builder.emit(op, OpCode::lstm, inputs, {y}, options, 3);
+  return builder.emit(op, OpCode::lstm, inputs, {y}, options, Arithmetic::stateful_tflite);
 }
 
 }  // namespace runnel::compiler::tflite_source

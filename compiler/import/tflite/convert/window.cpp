@@ -47,7 +47,7 @@ std::vector<std::byte> widened(const std::vector<std::byte>& data) {
 struct Weighted {
   TensorId weights = kAbsent, bias = kAbsent;
   kernels::Rounding rounding = kernels::Rounding::tflite_double;
-  int version = 1;
+  Arithmetic arithmetic = Arithmetic::espdl;
   bool widened = false;  // 8-bit weights whose zero point is not 0: 16 bits hold the differences from it
 };
 
@@ -73,7 +73,7 @@ Result<Weighted> weighted(Builder& builder, const Operator& op, TensorId x, std:
   if (copy.scales.size() > 1) copy.channel_axis = 0;
   const DType type = builder.at(x).dtype;
   if (type == DType::float32 && copy.dtype == DType::int8)
-    layer.version = 3;  // dynamic range: activations are quantized while running
+    layer.arithmetic = Arithmetic::hybrid;  // dynamic range: activations are quantized while running
   if (type == DType::int16 && copy.dtype == DType::int8) {
     copy.dtype = DType::int16;
     copy.data = widened<std::int16_t, std::int8_t>(*copy.data);
@@ -115,7 +115,7 @@ std::vector<TensorId> operands(TensorId x, const Weighted& layer) {
 Status emit_layer(Builder& builder, const Operator& op, OpCode code, TensorId x, const Weighted& layer,
                   TensorId y, const Options& options) {
   if (!layer.widened)
-    return builder.emit(op, code, operands(x, layer), {y}, options, layer.version, layer.rounding);
+    return builder.emit(op, code, operands(x, layer), {y}, options, layer.arithmetic, layer.rounding);
   // The same integers in 16 bits and without zero points; the sums and their rounding are those of 8 bits.
   const auto wide = [&](TensorId like) {
     const TensorId id = builder.intermediate(like, op, builder.at(like).shape);
@@ -124,9 +124,9 @@ Status emit_layer(Builder& builder, const Operator& op, OpCode code, TensorId x,
     return id;
   };
   const TensorId from = wide(x), to = wide(y);
-  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {from}, {}, 3));
-  RUNNEL_TRY(builder.emit(op, code, operands(from, layer), {to}, options, layer.version, layer.rounding));
-  return builder.emit(op, OpCode::requantize, {to}, {y}, {}, 3);
+  RUNNEL_TRY(builder.emit(op, OpCode::requantize, {x}, {from}, {}, Arithmetic::tflite));
+  RUNNEL_TRY(builder.emit(op, code, operands(from, layer), {to}, options, layer.arithmetic, layer.rounding));
+  return builder.emit(op, OpCode::requantize, {to}, {y}, {}, Arithmetic::tflite);
 }
 
 template <class Table>
@@ -203,7 +203,8 @@ Status convert_batch_matmul(Builder& builder, const Operator& op) {
   if (!builder.is_float(y) && builder.at(y).dtype != DType::int8)
     return Builder::fail(op, Code::unsupported)
            << "of " << runnel::name_of(builder.at(y).dtype) << ", expected float32 or int8";
-  return builder.emit(op, OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{}, builder.is_float(y) ? 1 : 3);
+  return builder.emit(op, OpCode::matmul, {a, b}, {y}, FullyConnectedOptions{},
+                      builder.is_float(y) ? Arithmetic::espdl : Arithmetic::tflite);
 }
 
 Status convert_conv(Builder& builder, const Operator& op) {
@@ -267,9 +268,11 @@ Status convert_pool(Builder& builder, const Operator& op) {
   // The reference's average of uint8 rounds ties up.
   const auto rounding = is_shifted(*source) ? kernels::Rounding::half_up : kernels::Rounding::tflite_double;
   if (o->fused_activation_function() == 0)
-    return builder.emit(op, code, {x}, {y}, options, floats ? 1 : 3, rounding);
+    return builder.emit(op, code, {x}, {y}, options, floats ? Arithmetic::espdl : Arithmetic::tflite,
+                        rounding);
   const TensorId pooled = builder.intermediate(y, op);
-  RUNNEL_TRY(builder.emit(op, code, {x}, {pooled}, options, floats ? 1 : 3, rounding));
+  RUNNEL_TRY(builder.emit(op, code, {x}, {pooled}, options, floats ? Arithmetic::espdl : Arithmetic::tflite,
+                          rounding));
   return emit_activation(builder, op, o->fused_activation_function(), pooled, y);
 }
 

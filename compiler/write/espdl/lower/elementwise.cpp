@@ -32,7 +32,8 @@ std::string aligned_operand(Lowering& to, const compiler::Node& node, std::size_
   const auto& origin = to.model.metadata;
   const bool read = std::find(origin.begin(), origin.end(),
                               std::pair<std::string, std::string>("source.format", "espdl")) != origin.end();
-  const bool aligns = !read && node.version == 1 && (node.code == OpCode::add || node.code == OpCode::sub);
+  const bool aligns =
+      !read && node.arithmetic == Arithmetic::espdl && (node.code == OpCode::add || node.code == OpCode::sub);
   if (!aligns || x.data || !is_quantized(y.dtype) || x.dtype != y.dtype || x.exponents == y.exponents)
     return to.operand(node, position);
   const std::string suffix = "/rescale" + std::to_string(position), name = node.name + suffix;
@@ -59,7 +60,8 @@ void lower_binary(Lowering& to, const compiler::Node& node) {
                                          [&](const auto& entry) { return entry.first == node.code; });
   const std::string first = aligned_operand(to, node, 0), second = aligned_operand(to, node, 1);
   Node& out = to.add(node, found->second, {first, second});
-  if (node.code == OpCode::mod) out.attributes["fmod"] = std::int64_t{node.version == 2 ? 0 : 1};
+  if (node.code == OpCode::mod)
+    out.attributes["fmod"] = std::int64_t{node.arithmetic == Arithmetic::floored ? 0 : 1};
 }
 
 // Without a table: computed for each element.

@@ -48,7 +48,7 @@ TEST(EspdlCustomOperator, IsPassedOn) {
   ASSERT_EQ(graph.nodes.size(), 1u);
   const Node& node = graph.nodes[0];
   EXPECT_EQ(node.code, OpCode::custom);
-  EXPECT_EQ(node.version, 3);
+  EXPECT_EQ(node.arithmetic, Arithmetic{3});
   EXPECT_EQ(node.name, "fold it");
   ASSERT_EQ(node.inputs.size(), 3u);
   EXPECT_EQ(node.inputs[1], kAbsent);

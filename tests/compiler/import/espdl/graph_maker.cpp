@@ -30,11 +30,11 @@ TensorId GraphMaker::tensor(const std::string& name, std::vector<std::int32_t> s
 }
 
 TensorId GraphMaker::emit(const std::string& name, OpCode code, std::vector<TensorId> inputs, TensorId output,
-                          compiler::Options options, int version) {
+                          compiler::Options options, Arithmetic arithmetic) {
   compiler::Node node;
   node.name = name;
   node.code = code;
-  node.version = version;
+  node.arithmetic = arithmetic;
   node.inputs = std::move(inputs);
   node.outputs = {output};
   node.options = std::move(options);
@@ -153,9 +153,9 @@ TensorId GraphMaker::slice(const std::string& name, TensorId x, int axis, int fr
 }
 
 TensorId GraphMaker::node(const std::string& name, OpCode code, std::vector<TensorId> inputs,
-                          compiler::Options options, int version) {
+                          compiler::Options options, Arithmetic arithmetic) {
   const TensorId y = tensor(name + "_out", at(inputs[0]).shape, type_, at(inputs[0]).exponents);
-  return emit(name, code, std::move(inputs), y, std::move(options), version);
+  return emit(name, code, std::move(inputs), y, std::move(options), arithmetic);
 }
 
 compiler::Graph GraphMaker::graph(std::vector<TensorId> outputs) {

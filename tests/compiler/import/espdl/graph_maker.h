@@ -32,7 +32,7 @@ class GraphMaker {
   compiler::TensorId slice(const std::string& name, compiler::TensorId x, int axis, int frames);
   // An operator of any kind with one output of x's type, shape and exponent.
   compiler::TensorId node(const std::string& name, OpCode code, std::vector<compiler::TensorId> inputs,
-                          compiler::Options options = {}, int version = 1);
+                          compiler::Options options = {}, Arithmetic arithmetic = Arithmetic::espdl);
 
   compiler::Tensor& at(compiler::TensorId id) { return graph_.tensors[static_cast<std::size_t>(id)]; }
   std::vector<compiler::Node>& nodes() { return graph_.nodes; }
@@ -42,7 +42,8 @@ class GraphMaker {
   compiler::TensorId tensor(const std::string& name, std::vector<std::int32_t> shape, DType type,
                             std::vector<std::int8_t> exponents);
   compiler::TensorId emit(const std::string& name, OpCode code, std::vector<compiler::TensorId> inputs,
-                          compiler::TensorId output, compiler::Options options, int version = 1);
+                          compiler::TensorId output, compiler::Options options,
+                          Arithmetic arithmetic = Arithmetic::espdl);
   // Constants: weights of the graph's type with N outputs, and biases that fit them.
   compiler::TensorId weights(const std::string& name, std::vector<std::int32_t> shape, bool per_channel);
   compiler::TensorId bias(const std::string& name, compiler::TensorId x, compiler::TensorId weights);

@@ -377,7 +377,7 @@ TEST(EspdlWriter, RefusesEverythingThatCannotBeSaidByName) {
   GraphMaker maker;
   const auto x = maker.input({1, 8, 4}, -4);
   const auto a = maker.conv("grouped", x, 4, 3, {.groups = 2});
-  const auto b = maker.node("exactly", OpCode::add, {a, a}, compiler::BinaryOptions{}, 2);
+  const auto b = maker.node("exactly", OpCode::add, {a, a}, compiler::BinaryOptions{}, Arithmetic::exact);
   const auto c = maker.lut("interpolated", b, true);
   const auto d = maker.node("free", OpCode::relu, {c});
   maker.at(d).exponents.clear();

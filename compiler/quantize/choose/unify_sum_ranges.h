@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "compiler/quantize/choose/measure.h"
+#include "compiler/quantize/choose/quantization_noise.h"
 #include "compiler/quantize/plan.h"
 
 namespace runnel::compiler::quantizer {
@@ -11,7 +11,7 @@ namespace runnel::compiler::quantizer {
 // makes the error of the outputs worse by at most `slack` of it: with equal scales a sum is computed along by
 // the convolution in front of it, without any rounding. Their tensors then are one group of the plan. Gives
 // how many sums share a range afterwards. Errors: those of the runs.
-Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slack, const Progress& progress,
-                     Plan& plan);
+Result<int> unify_sum_ranges(const Graph& graph, const ReferenceOutputs& reference, double slack,
+                             const Progress& progress, Plan& plan);
 
 }  // namespace runnel::compiler::quantizer

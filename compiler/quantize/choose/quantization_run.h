@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/quantize/calibrate/clips.h"
-#include "compiler/quantize/choose/measure.h"
+#include "compiler/quantize/choose/quantization_noise.h"
 #include "compiler/quantize/options.h"
 #include "compiler/quantize/quantize.h"
 
@@ -18,10 +18,10 @@ namespace runnel::compiler::quantizer {
 // it is.
 inline constexpr float kLouder = 1.15f;
 
-class Attempt {
+class QuantizationRun {
  public:
   // All three must stay.
-  Attempt(const Graph& graph, const Clips& clips, const Options& options)
+  QuantizationRun(const Graph& graph, const Clips& clips, const Options& options)
       : given_(graph), clips_(clips), options_(options) {}
 
   // All steps. `all`: clips for ranges; `which`: those for everything else.
@@ -39,11 +39,11 @@ class Attempt {
                        const Options& options) const;
   Status prepare(const Methods& methods, const std::vector<std::size_t>& all,
                  const std::vector<std::size_t>& searched, Quantized& made) const;
-  Status improve(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which,
-                 Quantized& made) const;
-  Status tie(const Methods& methods, const Yardstick& yardstick, const std::vector<std::size_t>& which,
+  Status improve(const Methods& methods, const ReferenceOutputs& reference,
+                 const std::vector<std::size_t>& which, Quantized& made) const;
+  Status tie(const Methods& methods, const ReferenceOutputs& reference, const std::vector<std::size_t>& which,
              Quantized& made) const;
-  Result<Yardstick> quick(const Quantized& made, const std::vector<std::size_t>& which) const;
+  Result<ReferenceOutputs> quick(const Quantized& made, const std::vector<std::size_t>& which) const;
 
   const Graph& given_;
   const Clips& clips_;

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "compiler/quantize/round/equalize.h"
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 
 namespace runnel::compiler::quantizer {
 namespace {

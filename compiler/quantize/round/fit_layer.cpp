@@ -1,4 +1,4 @@
-#include "compiler/quantize/round/round.h"
+#include "compiler/quantize/round/fit_layer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -96,7 +96,7 @@ class Quadratic {
 
 // What is to be minimized for a group (h) and for one of its channels (c). With a free bias both are about
 // the means.
-std::vector<double> quadratic_of(const Gram& gram, std::size_t group, bool free_bias, double hold) {
+std::vector<double> quadratic_of(const GramMatrix& gram, std::size_t group, bool free_bias, double hold) {
   const std::size_t row = gram.shape().row;
   const auto products = gram.products(group), sums = gram.sums(group);
   std::vector<double> h(row * row);
@@ -109,7 +109,7 @@ std::vector<double> quadratic_of(const Gram& gram, std::size_t group, bool free_
   return h;
 }
 
-double hold_of(const Gram& gram, std::size_t group, double share) {
+double hold_of(const GramMatrix& gram, std::size_t group, double share) {
   const std::size_t row = gram.shape().row;
   double sum = 0;
   for (std::size_t i = 0; i < row; ++i) sum += gram.products(group)[i * row + i];
@@ -118,7 +118,7 @@ double hold_of(const Gram& gram, std::size_t group, double share) {
 
 // Chooses the integers of all rows together, on the grids that `layer` has or finer ones where `fits` (entry,
 // step) allows. `shifts`: results in which the weights have no part, per channel.
-void round_rows(const Gram& gram, const std::vector<float>& weights, const std::vector<double>& shifts,
+void round_rows(const GramMatrix& gram, const std::vector<float>& weights, const std::vector<double>& shifts,
                 bool free_bias, double hold_share, Scheme scheme, DType type,
                 const std::function<bool(std::size_t, double)>& fits, Layer& layer) {
   const std::size_t row = gram.shape().row, channels = gram.shape().channels,
@@ -163,7 +163,7 @@ void round_rows(const Gram& gram, const std::vector<float>& weights, const std::
 
 }  // namespace
 
-Layer fit_matrix(const Tensor& weights, DType type, const Gram& gram, double hold) {
+Layer fit_matrix(const Tensor& weights, DType type, const GramMatrix& gram, double hold) {
   const std::vector<float> values = floats_of(weights);
   double largest = 0;
   for (const float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
@@ -177,7 +177,7 @@ Layer fit_matrix(const Tensor& weights, DType type, const Gram& gram, double hol
   return layer;
 }
 
-Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram,
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const GramMatrix& gram,
                 const Methods& methods) {
   const bool rounds = methods.round, corrects = methods.correct_bias;
   const Grid x = plan.grid(

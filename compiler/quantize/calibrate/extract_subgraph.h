@@ -10,6 +10,6 @@ namespace runnel::compiler::quantizer {
 
 // The graph with these tensors as outputs, in this order, and only the nodes that they need. Inputs of the
 // graph may be among them.
-Graph traced(const Graph& graph, std::span<const TensorId> outputs);
+Graph extract_subgraph(const Graph& graph, std::span<const TensorId> outputs);
 
 }  // namespace runnel::compiler::quantizer

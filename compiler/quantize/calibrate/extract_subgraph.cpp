@@ -1,10 +1,10 @@
-#include "compiler/quantize/calibrate/trace.h"
+#include "compiler/quantize/calibrate/extract_subgraph.h"
 
 #include <algorithm>
 
 namespace runnel::compiler::quantizer {
 
-Graph traced(const Graph& graph, std::span<const TensorId> outputs) {
+Graph extract_subgraph(const Graph& graph, std::span<const TensorId> outputs) {
   Graph out = graph;
   out.vectors.clear();
   out.pipeline.states.clear();

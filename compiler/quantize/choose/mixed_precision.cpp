@@ -1,4 +1,4 @@
-#include "compiler/quantize/choose/mixed.h"
+#include "compiler/quantize/choose/mixed_precision.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,10 +7,10 @@
 #include <set>
 
 #include "compiler/quantize/calibrate/calibrate.h"
-#include "compiler/quantize/choose/measure.h"
-#include "compiler/quantize/choose/search.h"
-#include "compiler/quantize/emit.h"
-#include "compiler/quantize/round/round.h"
+#include "compiler/quantize/choose/quantization_noise.h"
+#include "compiler/quantize/choose/search_ranges.h"
+#include "compiler/quantize/integer_graph.h"
+#include "compiler/quantize/round/fit_layer.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -68,9 +68,9 @@ class Widening {
 
   Result<Quantized> run() {
     RUNNEL_ASSIGN(histograms_, observe(start_.real, start_.plan, clips_, start_.clips, options_));
-    RUNNEL_ASSIGN(seen_, Yardstick::make(start_.real, clips_, fit_, options_.threads));
+    RUNNEL_ASSIGN(seen_, ReferenceOutputs::make(start_.real, clips_, fit_, options_.threads));
     if (!held_.empty()) {
-      RUNNEL_ASSIGN(unseen_, Yardstick::make(start_.real, clips_, held_, options_.threads));
+      RUNNEL_ASSIGN(unseen_, ReferenceOutputs::make(start_.real, clips_, held_, options_.threads));
     }
     RUNNEL_TRY(rank_wide());
     RUNNEL_ASSIGN(std::optional<Enough> enough,
@@ -137,7 +137,7 @@ class Widening {
     made.plan.matrices.clear();
     avoid_left_shifts(made.real, made.plan);
     RUNNEL_TRY(fit_layers(made.real, clips_, fit_, made.methods, options_, made.plan));
-    RUNNEL_ASSIGN(made.graph, emit(made.real, made.plan));
+    RUNNEL_ASSIGN(made.graph, emit_integer_graph(made.real, made.plan));
     RUNNEL_ASSIGN(made.error, error_of(made.graph));
     return made;
   }
@@ -168,7 +168,8 @@ class Widening {
 
   // What becoming float gains, for each operator that may, in this model.
   Result<std::vector<Candidate>> gains_in(const Quantized& now) const {
-    RUNNEL_ASSIGN(const Yardstick quick, Yardstick::make(now.real, clips_, few_, options_.threads));
+    RUNNEL_ASSIGN(const ReferenceOutputs quick,
+                  ReferenceOutputs::make(now.real, clips_, few_, options_.threads));
     RUNNEL_ASSIGN(const double before, quick.error(now.graph));
     std::set<std::size_t> counted;
     double used = 0;
@@ -188,7 +189,7 @@ class Widening {
       Plan plan = now.plan;
       plan.types[n] = DType::float32;
       propagate_types(now.real, plan);
-      const auto form = emit(now.real, plan);
+      const auto form = emit_integer_graph(now.real, plan);
       if (!form.ok() && form.status().code() == Code::unsupported)
         continue;  // what cannot be represented is no candidate
       if (!form.ok()) return form.status();
@@ -263,7 +264,7 @@ class Widening {
   std::vector<std::size_t> few_;
   std::vector<Histogram> histograms_;
   std::vector<std::size_t> fit_, held_;
-  Yardstick seen_, unseen_;
+  ReferenceOutputs seen_, unseen_;
   std::vector<Candidate> wide_;
   std::int64_t all_products_ = 0;
   double room_ = 0;
@@ -271,8 +272,8 @@ class Widening {
 
 }  // namespace
 
-Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Options& options,
-             Quantized& made) {
+Status assign_mixed_precision(const Clips& clips, const std::vector<std::size_t>& which,
+                              const Options& options, Quantized& made) {
   if (made.error <= options.max_error) return {};
   RUNNEL_ASSIGN(made, Widening(clips, which, options, made).run());
   return {};

@@ -1,4 +1,4 @@
-#include "compiler/quantize/choose/measure.h"
+#include "compiler/quantize/choose/quantization_noise.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,10 @@ namespace runnel::compiler::quantizer {
 namespace {
 
 // Per slice, added in their order, so that results do not depend on threads.
-using Slices = std::array<std::vector<Noise>, ClipRunner::kSlices>;
+using Slices = std::array<std::vector<QuantizationNoise>, ClipRunner::kSlices>;
 
-std::vector<Noise> total(const Slices& slices, std::size_t outputs) {
-  std::vector<Noise> sum(outputs);
+std::vector<QuantizationNoise> total(const Slices& slices, std::size_t outputs) {
+  std::vector<QuantizationNoise> sum(outputs);
   for (const auto& slice : slices) {
     for (std::size_t o = 0; o < outputs; ++o) sum[o].add(slice[o]);
   }
@@ -21,8 +21,8 @@ std::vector<Noise> total(const Slices& slices, std::size_t outputs) {
 
 }  // namespace
 
-Noise noise_of(std::span<const float> expected, std::span<const float> found) {
-  Noise noise;
+QuantizationNoise quantization_noise(std::span<const float> expected, std::span<const float> found) {
+  QuantizationNoise noise;
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     const double a = static_cast<double>(expected[i]), b = static_cast<double>(found[i]);
     noise.noise += (a - b) * (a - b);
@@ -33,23 +33,24 @@ Noise noise_of(std::span<const float> expected, std::span<const float> found) {
   return noise;
 }
 
-Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips,
-                                         std::span<const std::size_t> which, int threads) {
+Result<std::vector<QuantizationNoise>> compare_forms(const Graph& graph, const Graph& quantized,
+                                                     const Clips& clips, std::span<const std::size_t> which,
+                                                     int threads) {
   const Graph* const forms[] = {&graph, &quantized};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads));
   Slices slices;
-  slices.fill(std::vector<Noise>(graph.outputs.size()));
+  slices.fill(std::vector<QuantizationNoise>(graph.outputs.size()));
   RUNNEL_TRY(
       runner.run(clips, which, [&](std::size_t, std::size_t slice, const ClipRunner::Outputs& outputs) {
         for (std::size_t o = 0; o < outputs[0].size(); ++o)
-          slices[slice][o].add(noise_of(outputs[0][o], outputs[1][o]));
+          slices[slice][o].add(quantization_noise(outputs[0][o], outputs[1][o]));
       }));
   return total(slices, graph.outputs.size());
 }
 
-Result<Yardstick> Yardstick::make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
-                                  int threads) {
-  Yardstick made;
+Result<ReferenceOutputs> ReferenceOutputs::make(const Graph& graph, const Clips& clips,
+                                                std::span<const std::size_t> which, int threads) {
+  ReferenceOutputs made;
   made.clips_ = &clips;
   made.threads_ = threads;
   std::size_t values = 1;
@@ -75,22 +76,22 @@ Result<Yardstick> Yardstick::make(const Graph& graph, const Clips& clips, std::s
   return made;
 }
 
-Result<double> Yardstick::error(const Graph& quantized) const {
+Result<double> ReferenceOutputs::error(const Graph& quantized) const {
   const Graph* const forms[] = {&quantized};
   RUNNEL_ASSIGN(const ClipRunner runner, ClipRunner::make(forms, threads_));
   std::map<std::size_t, std::size_t> place;
   for (std::size_t i = 0; i < which_.size(); ++i) place[which_[i]] = i;
   Slices slices;
-  slices.fill(std::vector<Noise>(quantized.outputs.size()));
+  slices.fill(std::vector<QuantizationNoise>(quantized.outputs.size()));
   RUNNEL_TRY(runner.run(*clips_, which_,
                         [&](std::size_t clip, std::size_t slice, const ClipRunner::Outputs& outputs) {
                           const auto& expected = expected_[place.at(clip)];
                           for (std::size_t o = 0; o < outputs[0].size(); ++o)
-                            slices[slice][o].add(noise_of(expected[o], outputs[0][o]));
+                            slices[slice][o].add(quantization_noise(expected[o], outputs[0][o]));
                         }));
   double sum = 0;
-  const std::vector<Noise> noises = total(slices, quantized.outputs.size());
-  for (const Noise& noise : noises) sum += noise.ratio();
+  const std::vector<QuantizationNoise> noises = total(slices, quantized.outputs.size());
+  for (const QuantizationNoise& noise : noises) sum += noise.ratio();
   return sum / static_cast<double>(noises.size());
 }
 

@@ -1,12 +1,12 @@
-#include "compiler/quantize/streamed.h"
+#include "compiler/quantize/streamed_model.h"
 
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 #include "compiler/write/writer.h"
 #include "inference/reblocker.h"
 
 namespace runnel::compiler::quantizer {
 
-Result<std::unique_ptr<Streamed>> Streamed::make(const Graph& graph) {
+Result<std::unique_ptr<StreamedModel>> StreamedModel::make(const Graph& graph) {
   if (graph.inputs.size() != 1)
     return Status(Code::unsupported) << graph.inputs.size() << " inputs, expected 1";
   WriteOptions write;
@@ -16,7 +16,7 @@ Result<std::unique_ptr<Streamed>> Streamed::make(const Graph& graph) {
   RUNNEL_ASSIGN(auto model, OwnedModel::from_bytes(written.bytes));
   PrepareOptions options;
   options.mode = RunMode::stream;
-  std::unique_ptr<Streamed> made(new Streamed);
+  std::unique_ptr<StreamedModel> made(new StreamedModel);
   RUNNEL_ASSIGN(made->engine_, Engine::make(std::move(model), options));
   RUNNEL_ASSIGN(made->runner_, Runner::make(made->engine_));
   made->input_ = graph.tensors[static_cast<std::size_t>(graph.inputs[0])];
@@ -25,7 +25,7 @@ Result<std::unique_ptr<Streamed>> Streamed::make(const Graph& graph) {
   return made;
 }
 
-Result<std::vector<float>> Streamed::run(const std::vector<float>& clip) {
+Result<std::vector<float>> StreamedModel::run(const std::vector<float>& clip) {
   Session& session = runner_->session();
   const Prepared& prepared = engine_->prepared();
   const std::int32_t from = engine_->model().inputs()[0], to = engine_->model().outputs()[0];

@@ -1,4 +1,4 @@
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "compiler/quantize/round/sums.h"
+#include "compiler/quantize/choose/unify_sum_ranges.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "compiler/quantize/choose/search.h"
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/choose/search_ranges.h"
+#include "compiler/quantize/integer_graph.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -47,12 +47,12 @@ Plan tied(const Node& node, double factor, Plan plan) {
 
 }  // namespace
 
-Result<int> tie_sums(const Graph& graph, const Yardstick& yardstick, double slack, const Progress& progress,
-                     Plan& plan) {
+Result<int> unify_sum_ranges(const Graph& graph, const ReferenceOutputs& reference, double slack,
+                             const Progress& progress, Plan& plan) {
   if (plan.scheme != Scheme::pow2) return 0;
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, emit(graph, candidate));
-    return yardstick.error(form);
+    RUNNEL_ASSIGN(const Graph form, emit_integer_graph(graph, candidate));
+    return reference.error(form);
   };
   int count = 0;
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/quantize/choose/attempt.h"
+#include "compiler/quantize/choose/quantization_run.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -14,7 +14,7 @@ namespace runnel::compiler::quantizer {
 // others, each kept only where the error does not get worse. So more methods on offer never leave a larger
 // error on those clips. What was tried is added to `trials`. With too few clips to hold any back: the usual
 // ones that are allowed. Errors: those of the runs.
-Result<Methods> choose_methods(const Attempt& attempt, const Clips& clips,
+Result<Methods> choose_methods(const QuantizationRun& attempt, const Clips& clips,
                                const std::vector<std::size_t>& which, const Options& options,
                                std::vector<Trial>& trials);
 

@@ -12,13 +12,13 @@
 namespace runnel::compiler::quantizer {
 
 // Sums of squares of the difference and of the float values.
-struct Noise {
+struct QuantizationNoise {
   double noise = 0, signal = 0, largest = 0;  // largest: of the differences
   std::uint64_t values = 0,
                 saturated = 0;  // saturated: at an end of the integers' range, above what the values need
 
   [[nodiscard]] double ratio() const { return noise / (signal + 1e-12); }
-  void add(const Noise& other) {
+  void add(const QuantizationNoise& other) {
     noise += other.noise;
     signal += other.signal;
     largest = std::max(largest, other.largest);
@@ -26,21 +26,22 @@ struct Noise {
     saturated += other.saturated;
   }
 };
-Noise noise_of(std::span<const float> expected, std::span<const float> found);
+QuantizationNoise quantization_noise(std::span<const float> expected, std::span<const float> found);
 
 // Per output: the noise of `quantized` against `graph`, which have the same outputs, over clips.
-Result<std::vector<Noise>> compare_forms(const Graph& graph, const Graph& quantized, const Clips& clips,
-                                         std::span<const std::size_t> which, int threads);
+Result<std::vector<QuantizationNoise>> compare_forms(const Graph& graph, const Graph& quantized,
+                                                     const Clips& clips, std::span<const std::size_t> which,
+                                                     int threads);
 
 // The float model's outputs on some clips, kept, so that many forms can be compared with them.
-class Yardstick {
+class ReferenceOutputs {
  public:
   // At most this many values are kept; clips beyond them are left out.
   static constexpr std::size_t kMostValues = std::size_t{24} << 20;
 
-  static Result<Yardstick> make(const Graph& graph, const Clips& clips, std::span<const std::size_t> which,
-                                int threads);
-  // Noise-to-signal ratio of the outputs, the mean over outputs.
+  static Result<ReferenceOutputs> make(const Graph& graph, const Clips& clips,
+                                       std::span<const std::size_t> which, int threads);
+  // QuantizationNoise-to-signal ratio of the outputs, the mean over outputs.
   Result<double> error(const Graph& quantized) const;
 
  private:

@@ -14,6 +14,7 @@ std::optional<kernels::FunctionSpec> function_of(const Node& node);
 
 // The table of an `lut` operator for the function that `node` is, between these scales: 256 entries for int8,
 // 257 for int16. Errors: unsupported for what is no function.
-Result<Tensor> table_of(const Node& node, const Tensor& x, const Tensor& y, kernels::Rounding rounding);
+Result<Tensor> make_function_table(const Node& node, const Tensor& x, const Tensor& y,
+                                   kernels::Rounding rounding);
 
 }  // namespace runnel::compiler::quantizer

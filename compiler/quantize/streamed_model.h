@@ -11,15 +11,15 @@
 namespace runnel::compiler::quantizer {
 
 // One input and the first output, block by block in the smallest blocks.
-class Streamed {
+class StreamedModel {
  public:
   // Errors: unsupported for graphs that cannot be streamed or have several inputs; those of the writer.
-  static Result<std::unique_ptr<Streamed>> make(const Graph& graph);
+  static Result<std::unique_ptr<StreamedModel>> make(const Graph& graph);
   // The concatenated frames of the first output for a clip of the first input, in the layout of a whole run.
   Result<std::vector<float>> run(const std::vector<float>& clip);
 
  private:
-  Streamed() = default;
+  StreamedModel() = default;
   std::shared_ptr<const Engine> engine_;
   std::unique_ptr<Runner> runner_;
   Tensor input_, output_;

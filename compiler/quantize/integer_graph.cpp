@@ -1,4 +1,4 @@
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "compiler/passes/non_negative.h"
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
 #include "kernels/elementwise/affine.h"
 
 namespace runnel::compiler::quantizer {
@@ -50,11 +50,11 @@ class Emission {
     return static_cast<TensorId>(graph_.tensors.size()) - 1;
   }
 
-  Node node_like(const Node& node, OpCode code, int version) const {
+  Node node_like(const Node& node, OpCode code, Arithmetic arithmetic) const {
     Node made;
     made.name = node.name;
     made.code = code;
-    made.version = version;
+    made.arithmetic = arithmetic;
     made.rounding = plan_.target.rounding;
     return made;
   }
@@ -78,7 +78,7 @@ class Emission {
     const OpCode code = type == DType::float32  ? OpCode::dequantize
                         : has == DType::float32 ? OpCode::quantize
                                                 : OpCode::requantize;
-    Node change = node_like(node, code, affine() ? 3 : 1);
+    Node change = node_like(node, code, affine() ? Arithmetic::tflite : Arithmetic::espdl);
     change.name = before(id).name + (code == OpCode::dequantize ? "/dequantize"
                                      : code == OpCode::quantize ? "/quantize"
                                                                 : "/requantize");
@@ -150,7 +150,8 @@ class Emission {
     // Operands behind the first one are indices and lengths.
     node.inputs[0] = own(node, node.inputs[0], type);
     node.rounding = plan_.target.rounding;
-    if (affine() && (node.code == OpCode::max_pool || node.code == OpCode::average_pool)) node.version = 3;
+    if (affine() && (node.code == OpCode::max_pool || node.code == OpCode::average_pool))
+      node.arithmetic = Arithmetic::tflite;
     if (auto* pad = std::get_if<PadOptions>(&node.options)) pad->value = grid(node.outputs[0], type).zero;
     graph_.nodes.push_back(std::move(node));
     return {};
@@ -170,9 +171,9 @@ class Emission {
     node.rounding = plan_.target.rounding;
     const bool arithmetic = node.code == OpCode::add || node.code == OpCode::sub || node.code == OpCode::mul;
     if (affine())
-      node.version = 3;
+      node.arithmetic = Arithmetic::tflite;
     else if (arithmetic && !plan_.target.esp_dl)
-      node.version = 2;
+      node.arithmetic = Arithmetic::exact;
     if (auto* clip = std::get_if<ClipOptions>(&node.options)) {
       const Grid y = grid(node.outputs[0], type);
       const auto bound = [&](float value) {
@@ -192,8 +193,8 @@ class Emission {
     if (!affine() && !plan_.target.esp_dl) return emit_plain(std::move(node), type);
     node.inputs[0] = own(node, node.inputs[0], type);
     RUNNEL_ASSIGN(Tensor table,
-                  table_of(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
-    Node lut = node_like(node, OpCode::lut, 1);
+                  make_function_table(node, at(node.inputs[0]), at(node.outputs[0]), plan_.target.rounding));
+    Node lut = node_like(node, OpCode::lut, Arithmetic::espdl);
     lut.inputs = {node.inputs[0], add(std::move(table))};
     lut.outputs = node.outputs;
     lut.options = LutOptions{!plan_.target.esp_dl};
@@ -312,6 +313,6 @@ class Emission {
 
 }  // namespace
 
-Result<Graph> emit(const Graph& graph, const Plan& plan) { return Emission(graph, plan).run(); }
+Result<Graph> emit_integer_graph(const Graph& graph, const Plan& plan) { return Emission(graph, plan).run(); }
 
 }  // namespace runnel::compiler::quantizer

@@ -19,17 +19,17 @@ struct LayerShape {
 
 // Sums over positions: of v v', of v, of y v per output channel, of y, of positions. v is what a result of
 // the group is made of.
-class Gram {
+class GramMatrix {
  public:
-  Gram() = default;
-  explicit Gram(const LayerShape& shape);
+  GramMatrix() = default;
+  explicit GramMatrix(const LayerShape& shape);
   // One clip: the operator's input and the results that it should have, both as the graph stores them.
   // Positions are skipped where a clip has more of them than `most`.
   void add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y,
            std::size_t most);
   // Rows of v and of results, one after the other.
   void add_rows(std::span<const float> v, std::span<const float> y);
-  void add(const Gram& other);
+  void add(const GramMatrix& other);
 
   [[nodiscard]] double count() const { return count_; }
   [[nodiscard]] std::span<const double> products(std::size_t group) const {

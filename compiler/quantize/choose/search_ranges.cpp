@@ -1,10 +1,10 @@
-#include "compiler/quantize/choose/search.h"
+#include "compiler/quantize/choose/search_ranges.h"
 
 #include <algorithm>
 #include <functional>
 #include <set>
 
-#include "compiler/quantize/emit.h"
+#include "compiler/quantize/integer_graph.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -52,11 +52,11 @@ void avoid_left_shifts(const Graph& graph, Plan& plan) {
   }
 }
 
-Result<double> search_ranges(const Graph& graph, const Yardstick& yardstick, int passes,
+Result<double> search_ranges(const Graph& graph, const ReferenceOutputs& reference, int passes,
                              const Progress& progress, Plan& plan) {
   const auto error_of = [&](const Plan& candidate) -> Result<double> {
-    RUNNEL_ASSIGN(const Graph form, emit(graph, candidate));
-    return yardstick.error(form);
+    RUNNEL_ASSIGN(const Graph form, emit_integer_graph(graph, candidate));
+    return reference.error(form);
   };
   RUNNEL_ASSIGN(double best, error_of(plan));
   const auto keep_if_better = [&](Plan candidate) -> Result<bool> {

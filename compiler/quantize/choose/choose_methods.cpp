@@ -1,11 +1,11 @@
-#include "compiler/quantize/choose/choose.h"
+#include "compiler/quantize/choose/choose_methods.h"
 
 #include <limits>
 #include <optional>
 #include <utility>
 
-#include "compiler/quantize/emit.h"
-#include "compiler/quantize/round/round.h"
+#include "compiler/quantize/integer_graph.h"
+#include "compiler/quantize/round/fit_layer.h"
 
 namespace runnel::compiler::quantizer {
 namespace {
@@ -39,7 +39,7 @@ std::vector<Methods> sets_to_try(const Methods& offered, DType type) {
 
 class Choice {
  public:
-  Choice(const Attempt& attempt, const Clips& clips, const std::vector<std::size_t>& which,
+  Choice(const QuantizationRun& attempt, const Clips& clips, const std::vector<std::size_t>& which,
          const Options& options, std::vector<Trial>& trials)
       : attempt_(attempt), clips_(clips), louder_(clips, kLouder), options_(options), trials_(trials) {
     for (std::size_t i = 0; i < which.size(); ++i) (i % 4 == 3 ? held_ : fit_).push_back(which[i]);
@@ -58,8 +58,9 @@ class Choice {
 
  private:
   Result<double> error_of(const Quantized& made) const {
-    RUNNEL_ASSIGN(const Yardstick yardstick, Yardstick::make(made.real, louder_, held_, options_.threads));
-    return yardstick.error(made.graph);
+    RUNNEL_ASSIGN(const ReferenceOutputs reference,
+                  ReferenceOutputs::make(made.real, louder_, held_, options_.threads));
+    return reference.error(made.graph);
   }
   // Takes what is better.
   Status judge(Quantized tried, bool equal_is_enough = false) {
@@ -90,7 +91,7 @@ class Choice {
       Quantized tried = before;
       tried.methods.hold = hold;
       RUNNEL_TRY(fit_layers(tried.real, clips_, fit_, tried.methods, options_, tried.plan));
-      RUNNEL_ASSIGN(tried.graph, emit(tried.real, tried.plan));
+      RUNNEL_ASSIGN(tried.graph, emit_integer_graph(tried.real, tried.plan));
       RUNNEL_ASSIGN(const double error, error_of(tried));
       if (error >= least_) continue;
       least_ = error;
@@ -117,7 +118,7 @@ class Choice {
     return judge(std::move(tried));
   }
 
-  const Attempt& attempt_;
+  const QuantizationRun& attempt_;
   const Clips& clips_;
   const LouderClips louder_;
   const Options& options_;
@@ -129,7 +130,7 @@ class Choice {
 
 }  // namespace
 
-Result<Methods> choose_methods(const Attempt& attempt, const Clips& clips,
+Result<Methods> choose_methods(const QuantizationRun& attempt, const Clips& clips,
                                const std::vector<std::size_t>& which, const Options& options,
                                std::vector<Trial>& trials) {
   if (which.size() < kFewest) return usual_of(options.offered);

@@ -13,7 +13,7 @@ namespace runnel::compiler::quantizer {
 // ESP-DL has no float form of layers, products of matrices and maximum pools: for its targets they stay
 // integers. Weights are fitted anew. The notes name what became float. Errors: unsupported when the error is
 // still larger; those of the runs.
-Status widen(const Clips& clips, const std::vector<std::size_t>& which, const Options& options,
-             Quantized& made);
+Status assign_mixed_precision(const Clips& clips, const std::vector<std::size_t>& which,
+                              const Options& options, Quantized& made);
 
 }  // namespace runnel::compiler::quantizer

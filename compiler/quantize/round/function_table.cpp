@@ -1,11 +1,11 @@
-#include "compiler/quantize/round/tables.h"
+#include "compiler/quantize/round/function_table.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
-#include "compiler/quantize/round/grid.h"
+#include "compiler/quantize/round/quantization_grid.h"
 #include "kernels/elementwise/affine.h"
 #include "kernels/elementwise/functions.h"
 
@@ -46,7 +46,8 @@ std::optional<kernels::FunctionSpec> function_of(const Node& node) {
   return spec;
 }
 
-Result<Tensor> table_of(const Node& node, const Tensor& x, const Tensor& y, kernels::Rounding rounding) {
+Result<Tensor> make_function_table(const Node& node, const Tensor& x, const Tensor& y,
+                                   kernels::Rounding rounding) {
   const std::optional<kernels::FunctionSpec> spec = function_of(node);
   if (!spec) return Status(Code::unsupported) << "node \"" << node.name << "\" is no function of one value";
   const float x_scale = x.scales.empty() ? kernels::power_of_two(x.exponents[0]) : x.scales[0];

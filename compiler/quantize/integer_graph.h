@@ -11,6 +11,6 @@ namespace runnel::compiler::quantizer {
 // (affine). Tensors of the float graph keep their numbers, new ones come behind; changes of scale and type
 // are put in where two operators do not agree. Errors: unsupported naming operators whose scales cannot be
 // represented.
-Result<Graph> emit(const Graph& graph, const Plan& plan);
+Result<Graph> emit_integer_graph(const Graph& graph, const Plan& plan);
 
 }  // namespace runnel::compiler::quantizer

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "compiler/quantize/calibrate/clips.h"
 #include "compiler/quantize/plan.h"
-#include "compiler/quantize/round/gram.h"
+#include "compiler/quantize/round/gram_matrix.h"
 
 namespace runnel::compiler::quantizer {
 
@@ -14,12 +14,12 @@ namespace runnel::compiler::quantizer {
 // methods.round: integers are chosen together (in the order of a Cholesky factor, then one by one until none
 // improves), from the least squares weights; else each is the nearest one of the float weights.
 // methods.correct_bias: the bias is the one of least error; else it is the float one.
-Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const Gram& gram,
+Layer fit_layer(const Graph& graph, const Node& node, const Plan& plan, const GramMatrix& gram,
                 const Methods& methods);
 
 // A matrix of a recurrent operator, [rows of the gram] by [channels], rounded for its products in the same
 // way; powers of two, one for the whole matrix.
-Layer fit_matrix(const Tensor& weights, DType type, const Gram& gram, double hold);
+Layer fit_matrix(const Tensor& weights, DType type, const GramMatrix& gram, double hold);
 
 // Fits every layer, and the matrices of recurrent operators, in the order of execution, each to the inputs
 // that the layers in front of it give as integers. Errors: those of the runs.

@@ -1,4 +1,4 @@
-#include "compiler/quantize/round/gram.h"
+#include "compiler/quantize/round/gram_matrix.h"
 
 #include <algorithm>
 
@@ -53,15 +53,15 @@ LayerShape LayerShape::of(const Graph& graph, const Node& node) {
   return shape;
 }
 
-Gram::Gram(const LayerShape& shape)
+GramMatrix::GramMatrix(const LayerShape& shape)
     : shape_(shape),
       products_(shape.groups * shape.row * shape.row),
       sums_(shape.groups * shape.row),
       cross_(shape.channels * shape.row),
       results_(shape.channels) {}
 
-void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y,
-               std::size_t most) {
+void GramMatrix::add(const Graph& graph, const Node& node, std::span<const float> x, std::span<const float> y,
+                     std::size_t most) {
   const std::size_t row = shape_.row;
   const std::size_t step = std::max<std::size_t>(1, shape_.positions / std::max<std::size_t>(most, 1));
   const auto* conv = std::get_if<ConvOptions>(&node.options);
@@ -85,7 +85,7 @@ void Gram::add(const Graph& graph, const Node& node, std::span<const float> x, s
   }
 }
 
-void Gram::add_rows(std::span<const float> v, std::span<const float> y) {
+void GramMatrix::add_rows(std::span<const float> v, std::span<const float> y) {
   std::vector<double> wide(shape_.row);
   for (std::size_t p = 0; p * shape_.row < v.size(); ++p) {
     for (std::size_t k = 0; k < shape_.row; ++k) wide[k] = static_cast<double>(v[p * shape_.row + k]);
@@ -94,7 +94,7 @@ void Gram::add_rows(std::span<const float> v, std::span<const float> y) {
   }
 }
 
-void Gram::add_position(std::size_t group, std::span<const double> v, const float* y) {
+void GramMatrix::add_position(std::size_t group, std::span<const double> v, const float* y) {
   const std::size_t row = shape_.row, per_group = shape_.channels / shape_.groups;
   double* const products = products_.data() + group * row * row;
   for (std::size_t i = 0; i < row; ++i) {
@@ -110,7 +110,7 @@ void Gram::add_position(std::size_t group, std::span<const double> v, const floa
   }
 }
 
-void Gram::add(const Gram& other) {
+void GramMatrix::add(const GramMatrix& other) {
   count_ += other.count_;
   const auto sum = [](std::vector<double>& to, const std::vector<double>& from) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
