@@ -177,40 +177,39 @@ Status run_batch(BatchCall& call) {
 
 }  // namespace
 
-void add_batch(CLI::App& app, int& exit_code) {
+void add_batch(Verb program, int& exit_code) {
   auto call = std::make_shared<BatchCall>();
-  CLI::App* verb = app.add_subcommand(
-      "batch", "A model over many recordings: events as JSON lines, in the order of the input");
-  verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("INPUT", call->inputs,
-                   "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
-                   "manifest's object per line")
-      ->default_str("");
-  verb->add_option(
-      "-o,--output", call->output,
-      "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
-  verb->add_option("--give", call->give,
-                   "What comes out: events; posteriors, outputs (of the model as they are) or features of "
-                   "every frame, in JSON lines beside the events")
-      ->check(CLI::IsMember({"events", "posteriors", "outputs", "features"}));
-  verb->add_option("--format", call->format,
-                   "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
-                   "recording); default: as OUT is called")
-      ->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
+  Verb verb =
+      program.verb("batch", "A model over many recordings: events as JSON lines, in the order of the input");
+  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  verb.positional("INPUT", call->inputs,
+                  "Recordings, folders (recursive), patterns, manifests (.jsonl), or @FILE with a path or a "
+                  "manifest's object per line")
+      .default_str("");
+  verb.option("-o,--output", call->output,
+              "File to write, with OUT.journal beside it; - is stdout; {shard} and {shards} become numbers");
+  verb.option("--give", call->give,
+              "What comes out: events; posteriors, outputs (of the model as they are) or features of "
+              "every frame, in JSON lines beside the events")
+      .choices({"events", "posteriors", "outputs", "features"});
+  verb.option("--format", call->format,
+              "jsonl, csv, npy (one array), ark (Kaldi), or files (OUT is a folder for an .npy file per "
+              "recording); default: as OUT is called")
+      .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
-  verb->add_flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
-  verb->add_option("--piece", call->piece_seconds,
-                   "With several threads: recordings at least twice as long are worked on in pieces of so "
-                   "many seconds, with the same results")
-      ->check(CLI::Range(1.0, 86400.0));
+  verb.flag("--pipe", call->pipe, "A path or object per line on stdin, an answer per line on stdout");
+  verb.option("--piece", call->piece_seconds,
+              "With several threads: recordings at least twice as long are worked on in pieces of so "
+              "many seconds, with the same results")
+      .range(1.0, 86400.0);
   add_source_flags(verb, *call);
   add_tail_flag(verb, call->sources.tail);
-  verb->add_option("--front-end", call->graph.front_end,
-                   "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision,
-                   "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
+  verb.option("--front-end", call->graph.front_end,
+              "Graph text in front of the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision,
+              "Graph text behind the model, e.g. \"detect mode=clip\" (default: the model's own)");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_batch(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -105,21 +105,20 @@ Status run_bench(const BenchCall& call) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& exit_code) {
+void add_bench(Verb program, int& exit_code) {
   auto call = std::make_shared<BenchCall>();
-  CLI::App* verb = app.add_subcommand("bench", "How fast a model runs on this machine");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      ->required();
-  verb->add_option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
-      ->check(CLI::NonNegativeNumber);
+  Verb verb = program.verb("bench", "How fast a model runs on this machine");
+  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      .required();
+  verb.option("--block", call->block, "Source frames per call (0: the smallest; whole clips: the clip)")
+      .non_negative();
   add_threads_flag(verb, call->threads);
-  verb->add_option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")
-      ->check(CLI::Range(1, 100000));
-  verb->add_option("--seconds", call->seconds, "How long to measure")->check(CLI::PositiveNumber);
-  verb->add_option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors")
-      ->check(CLI::PositiveNumber);
+  verb.option("--sessions", call->sessions, "Streams that are stepped together; times are per stream")
+      .range(1, 100000);
+  verb.option("--seconds", call->seconds, "How long to measure").positive();
+  verb.option("--frame-rate", call->frame_rate, "Source frames per second, for real-time factors").positive();
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_bench(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -122,19 +122,18 @@ Status run_check(const CheckCall& call, bool& exact) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& exit_code) {
+void add_check(Verb program, int& exit_code) {
   auto call = std::make_shared<CheckCall>();
-  CLI::App* verb = app.add_subcommand(
-      "check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      ->required();
-  verb->add_option("WAV", call->wav,
-                   "A recording for the model's own front end (default: seeded random input)");
-  verb->add_option("--frames", call->frames, "Length of the random input in frames (0: 200)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", call->seed, "Seed of the random input");
+  Verb verb =
+      program.verb("check", "Prove a model on this machine: self-test vectors, and streamed equal to whole");
+  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      .required();
+  verb.positional("WAV", call->wav,
+                  "A recording for the model's own front end (default: seeded random input)");
+  verb.option("--frames", call->frames, "Length of the random input in frames (0: 200)").non_negative();
+  verb.option("--seed", call->seed, "Seed of the random input");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     bool exact = false;
     if (const Status status = run_check(*call, exact); !status.ok())
       exit_code = fail(status);

@@ -29,12 +29,11 @@ Status list_devices(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, int& exit_code) {
+void add_devices(Verb program, int& exit_code) {
   auto names = std::make_shared<std::vector<std::string>>();
-  CLI::App* verb =
-      app.add_subcommand("devices", "Sound devices to listen to: names, rates, channels, formats");
-  verb->add_option("NAME", *names, "Devices to look at (default: all that the system names)");
-  verb->callback([names, &exit_code] {
+  Verb verb = program.verb("devices", "Sound devices to listen to: names, rates, channels, formats");
+  verb.positional("NAME", *names, "Devices to look at (default: all that the system names)");
+  verb.callback([names, &exit_code] {
     if (const Status status = list_devices(*names); !status.ok()) exit_code = fail(status);
   });
 }

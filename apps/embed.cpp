@@ -535,49 +535,46 @@ Status run_embed(const EmbedCall& call) {
 
 }  // namespace
 
-void add_embed(CLI::App& app, int& exit_code) {
+void add_embed(Verb program, int& exit_code) {
   auto call = std::make_shared<EmbedCall>();
-  CLI::App* verb = app.add_subcommand("embed", "Write a model and its graph as C++ source for firmware");
-  verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
-  verb->add_option("-o,--output", call->output,
-                   "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
-      ->required();
-  verb->add_option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
-  verb->add_option("--front-end", call->graph.front_end,
-                   "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision,
-                   "Graph text behind the model (default: the model's own)");
-  verb->add_option("--sample-rate", call->sample_rate,
-                   "Of the samples, in Hz (default: the model's, else 16000)")
-      ->check(CLI::PositiveNumber)
-      ->default_str("");
-  verb->add_option("--channels", call->channels, "Channels of the samples")->check(CLI::Range(1, 256));
-  verb->add_option(
+  Verb verb = program.verb("embed", "Write a model and its graph as C++ source for firmware");
+  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
+  verb.option("-o,--output", call->output,
+              "Folder to write: sources, header, CMakeLists.txt, glue for Zephyr and ESP-IDF")
+      .required();
+  verb.option("--name", call->name, "Of the library and of runnel_NAME in C (default: the file's name)");
+  verb.option("--front-end", call->graph.front_end,
+              "Graph text in front of the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb.option("--sample-rate", call->sample_rate, "Of the samples, in Hz (default: the model's, else 16000)")
+      .positive()
+      .default_str("");
+  verb.option("--channels", call->channels, "Channels of the samples").range(1, 256);
+  verb.option(
           "--samples", call->samples,
           "Type of the samples (default: int16 for one channel where the front end takes it, else float32)")
-      ->check(CLI::IsMember({"int16", "float32"}));
-  verb->add_option("--hop", call->hop,
-                   "Samples that are worked on at once (default: the distance of the front end's frames)")
-      ->check(CLI::PositiveNumber)
-      ->default_str("");
-  verb->add_option("--events", call->events, "Decisions that may wait to be fetched")
-      ->check(CLI::Range(1, 1000));
-  verb->add_option("--memory", call->memory,
-                   "Bytes of memory as the board counted them (runnel_counters), instead of the bound")
-      ->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))
-      ->default_str("");
-  verb->add_option(
+      .choices({"int16", "float32"});
+  verb.option("--hop", call->hop,
+              "Samples that are worked on at once (default: the distance of the front end's frames)")
+      .positive()
+      .default_str("");
+  verb.option("--events", call->events, "Decisions that may wait to be fetched").range(1, 1000);
+  verb.option("--memory", call->memory,
+              "Bytes of memory as the board counted them (runnel_counters), instead of the bound")
+      .range(std::size_t{0}, kMostMemory, "BYTES")
+      .default_str("");
+  verb.option(
           "--fast", call->fast,
           "Bytes of a second tier of fast memory for scratch, tensors, state and weights (default: one tier)")
-      ->check(CLI::Range(std::size_t{0}, kMostMemory, "BYTES"))
-      ->default_str("");
-  verb->add_flag("--step", call->step,
-                 "Compile the model into constants and calls of the kernels that it uses: no model file is "
-                 "read on the device; for models that are streams");
-  verb->add_flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
-  verb->add_option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
+      .range(std::size_t{0}, kMostMemory, "BYTES")
+      .default_str("");
+  verb.flag("--step", call->step,
+            "Compile the model into constants and calls of the kernels that it uses: no model file is "
+            "read on the device; for models that are streams");
+  verb.flag("--self-test", call->self_test, "Keep the model's test vectors, for runnel_self_test()");
+  verb.option("--runnel", call->runnel_folder, "Source tree of runnel that the folder builds with");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_embed(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -70,39 +70,36 @@ Status run_export(const ExportCall& call) {
 
 }  // namespace
 
-void add_export(CLI::App& app, int& exit_code) {
+void add_export(Verb program, int& exit_code) {
   auto call = std::make_shared<ExportCall>();
-  CLI::App* verb = app.add_subcommand(
-      "export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
-  verb->add_option(
+  Verb verb =
+      program.verb("export", "Write an integer model with power-of-two scales as an .espdl file for ESP-DL");
+  verb.positional(
           "MODEL", call->inputs,
           "Model files (.rnl, .espdl, or others that import to such operators); several become a package")
-      ->required()
-      ->default_str("");
-  verb->add_option("-o,--output", call->output, "The .espdl file to write")->required();
-  verb->add_option("--target", call->target,
-                   "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
-      ->check(CLI::IsMember({"c", "esp32", "esp32s3", "esp32p4"}));
-  verb->add_option(
-          "--chunk", call->chunk,
-          "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
-      ->check(CLI::PositiveNumber)
-      ->default_str("");
-  verb->add_option("--seed", call->seed, "Of the test inputs, where the model brings none");
-  verb->add_option(
-          "--package", call->package,
-          "Write a package, whose members are named after the files (default for several models: PDL3)")
-      ->check(CLI::IsMember({"PDL1", "PDL2", "PDL3"}))
-      ->default_str("");
-  verb->add_option("--package-version", call->version,
-                   "Version that a PDL3 package carries, at most 15 characters");
-  verb->add_flag(
-      "--encrypt", call->encrypt,
-      "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
-  verb->add_option("--member", call->flags.member, "Model of an .espdl package: its name or index");
-  verb->add_option("--key-file", call->flags.key_file,
-                   "Key of encrypted files: 16 bytes or 32 hexadecimal digits (default: RUNNEL_KEY)");
-  verb->callback([call, &exit_code] {
+      .required()
+      .default_str("");
+  verb.option("-o,--output", call->output, "The .espdl file to write").required();
+  verb.option("--target", call->target,
+              "Chip: rounding, layouts, exponents per channel (default: what the model was made for)")
+      .choices({"c", "esp32", "esp32s3", "esp32p4"});
+  verb.option("--chunk", call->chunk,
+              "Frames per call: writes the streaming form with StreamingCache nodes (default: whole clips)")
+      .positive()
+      .default_str("");
+  verb.option("--seed", call->seed, "Of the test inputs, where the model brings none");
+  verb.option("--package", call->package,
+              "Write a package, whose members are named after the files (default for several models: PDL3)")
+      .choices({"PDL1", "PDL2", "PDL3"})
+      .default_str("");
+  verb.option("--package-version", call->version,
+              "Version that a PDL3 package carries, at most 15 characters");
+  verb.flag("--encrypt", call->encrypt,
+            "Encrypt the file (AES-128-CTR, as ESP-DL reads it) with the key of --key-file or RUNNEL_KEY");
+  verb.option("--member", call->flags.member, "Model of an .espdl package: its name or index");
+  verb.option("--key-file", call->flags.key_file,
+              "Key of encrypted files: 16 bytes or 32 hexadecimal digits (default: RUNNEL_KEY)");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_export(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -213,41 +213,40 @@ std::string preset_list() {
 
 }  // namespace
 
-void add_features(CLI::App& app, int& exit_code) {
+void add_features(Verb program, int& exit_code) {
   auto call = std::make_shared<FeaturesCall>();
-  CLI::App* verb = app.add_subcommand(
-      "features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
-  verb->add_option("INPUT", call->inputs,
-                   "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, "
-                   "manifests (.jsonl) and @FILE as in batch")
-      ->required()
-      ->default_str("");
-  verb->add_option("-o,--output", call->output,
-                   "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark "
-                   "with its .scp")
-      ->required();
-  verb->add_option("--format", call->format,
-                   "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")
-      ->check(CLI::IsMember({"jsonl", "csv", "npy", "ark", "files"}));
+  Verb verb =
+      program.verb("features", "Feature matrices of recordings, [frames, dims] as .npy or archives of Kaldi");
+  verb.positional("INPUT", call->inputs,
+                  "Recordings; tables of sensors as .csv, .tsv or .npy; of many, folders, patterns, "
+                  "manifests (.jsonl) and @FILE as in batch")
+      .required()
+      .default_str("");
+  verb.option("-o,--output", call->output,
+              "The .npy file; for several recordings a folder, an .npy file for all of them, or an .ark "
+              "with its .scp")
+      .required();
+  verb.option("--format", call->format,
+              "Of several recordings: files, npy, ark, csv or jsonl (default: as OUT is called)")
+      .choices({"jsonl", "csv", "npy", "ark", "files"});
   add_run_flags(verb, *call);
-  verb->add_option("--raw", call->sources.raw,
-                   "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
-  verb->add_option("--preset", call->preset, "Complete set of parameters to start from");
-  verb->add_option("--kind", call->kind,
-                   "What to compute instead of the preset's own kind; of sensors: statistics of windows, or "
-                   "the windows themselves")
-      ->check(CLI::IsMember({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"}));
-  verb->add_option("--png", call->png,
-                   "Also a picture of the features of one recording, with axes and a colour bar");
-  verb->add_option(
-          "--set", call->set,
-          "NAME=VALUE of a parameter (names: runnel inspect fbank, microfrontend, statistics or framing)")
-      ->default_str("");
-  verb->add_option("--source", call->source,
-                   "NAME=VALUE of how the input is read (names: runnel inspect csv, npy or wav)")
-      ->default_str("");
-  verb->footer(preset_list());
-  verb->callback([call, &exit_code] {
+  verb.option("--raw", call->sources.raw,
+              "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+  verb.option("--preset", call->preset, "Complete set of parameters to start from");
+  verb.option("--kind", call->kind,
+              "What to compute instead of the preset's own kind; of sensors: statistics of windows, or "
+              "the windows themselves")
+      .choices({"fbank", "mfcc", "spectrogram", "stft", "statistics", "framing"});
+  verb.option("--png", call->png,
+              "Also a picture of the features of one recording, with axes and a colour bar");
+  verb.option("--set", call->set,
+              "NAME=VALUE of a parameter (names: runnel inspect fbank, microfrontend, statistics or framing)")
+      .default_str("");
+  verb.option("--source", call->source,
+              "NAME=VALUE of how the input is read (names: runnel inspect csv, npy or wav)")
+      .default_str("");
+  verb.footer(preset_list());
+  verb.callback([call, &exit_code] {
     if (const Status status = run_features(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -29,9 +29,9 @@ std::string wav_text(std::string_view path, double tail) {
   return "wav path=" + quote_value(path) + (tail > 0 ? " tail=" + std::to_string(tail) : std::string());
 }
 
-void add_tail_flag(CLI::App* verb, double& tail) {
-  verb->add_option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")
-      ->check(CLI::Range(0.0, 3600.0));
+void add_tail_flag(Verb verb, double& tail) {
+  verb.option("--tail", tail, "Seconds of silence behind a recording, for a word that ends with it")
+      .range(0.0, 3600.0);
 }
 
 Result<GraphParts> graph_parts(const ModelGraph& graph, const Model& model, bool frames_only) {

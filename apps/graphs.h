@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
 
@@ -16,7 +17,7 @@ using pipeline::quote_value;
 
 // The source of a recording with `tail` seconds of silence behind it, and the flag that says so.
 std::string wav_text(std::string_view path, double tail);
-void add_tail_flag(CLI::App* verb, double& tail);
+void add_tail_flag(Verb verb, double& tail);
 
 // What stands around a model: taken from its file, or given.
 struct ModelGraph {

@@ -106,52 +106,50 @@ Status run_import(const ImportCall& call) {
 
 }  // namespace
 
-void add_import(CLI::App& app, int& exit_code) {
+void add_import(Verb program, int& exit_code) {
   auto call = std::make_shared<ImportCall>();
-  CLI::App* verb = app.add_subcommand("import",
-                                      "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, "
-                                      ".onnx), or of a microWakeWord manifest");
-  verb->add_option("INPUT", call->input, "Model file")->required();
-  verb->add_option("-o,--output", call->output, "The .rnl file to write")->required();
+  Verb verb = program.verb("import",
+                           "Make a .rnl file of a model of another tool (.espdl, .tflite, .pte, "
+                           ".onnx), or of a microWakeWord manifest");
+  verb.positional("INPUT", call->input, "Model file").required();
+  verb.option("-o,--output", call->output, "The .rnl file to write").required();
   add_model_flags(verb, call->flags);
-  verb->add_flag("--pow2", call->pow2,
-                 "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
-  verb->add_flag("--encrypt", call->encrypt,
-                 "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
-  verb->add_option("--name", call->name,
-                   "Name of the model (default: the one in the file, or the file's name)");
-  verb->add_option("--front-end,--frontend", call->front_end,
-                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
-                   "num_mel_bins=40\"; stored with every parameter");
-  verb->add_option("--sample-rate", call->sample_rate,
-                   "Sample rate in Hz of the sound (default: what the front end wants)");
-  verb->add_option("--decision", call->decision,
-                   "Graph text behind the model, e.g. \"detect threshold=0.6\"");
-  verb->add_option("--labels", call->labels, "File with the names of the output's channels, one per line");
-  verb->add_option(
+  verb.flag("--pow2", call->pow2,
+            "Fold multipliers into power-of-two scales (shifts only) and say how far the results move");
+  verb.flag("--encrypt", call->encrypt,
+            "Encrypt the .rnl file (AES-128-GCM) with the key of --key-file or RUNNEL_KEY");
+  verb.option("--name", call->name, "Name of the model (default: the one in the file, or the file's name)");
+  verb.option("--front-end,--frontend", call->front_end,
+              "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
+              "num_mel_bins=40\"; stored with every parameter");
+  verb.option("--sample-rate", call->sample_rate,
+              "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb.option("--decision", call->decision, "Graph text behind the model, e.g. \"detect threshold=0.6\"");
+  verb.option("--labels", call->labels, "File with the names of the output's channels, one per line");
+  verb.option(
           "--usage", call->usage.usage,
           "How the model takes a stream (default: as the file says; else stream where it can be, or whole)")
-      ->check(CLI::IsMember({"stream", "step", "window", "whole"}));
-  verb->add_option("--window", call->usage.window,
-                   "Frames per clip (usage window, whole; default: as the input has)")
-      ->default_str("");
-  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
-      ->default_str("");
-  verb->add_option("--step", call->usage.step,
-                   "New frames per run (usage step; default: as the input has, without the context)")
-      ->default_str("");
-  verb->add_option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")
-      ->default_str("");
-  verb->add_option("--state", call->states,
-                   "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")
-      ->default_str("");
-  verb->add_option("--block", call->blocks,
-                   "Source frames per block whose exact memory the file records; may be given several times "
-                   "(default: 1)")
-      ->check(CLI::PositiveNumber)
-      ->default_str("");
-  verb->add_flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
-  verb->callback([call, &exit_code] {
+      .choices({"stream", "step", "window", "whole"});
+  verb.option("--window", call->usage.window,
+              "Frames per clip (usage window, whole; default: as the input has)")
+      .default_str("");
+  verb.option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
+      .default_str("");
+  verb.option("--step", call->usage.step,
+              "New frames per run (usage step; default: as the input has, without the context)")
+      .default_str("");
+  verb.option("--context", call->usage.context, "Frames of the past in front of each step (default: 0)")
+      .default_str("");
+  verb.option("--state", call->states,
+              "OUTPUT=INPUT: state that goes from run to run, zeros at the start (usage step)")
+      .default_str("");
+  verb.option("--block", call->blocks,
+              "Source frames per block whose exact memory the file records; may be given several times "
+              "(default: 1)")
+      .positive()
+      .default_str("");
+  verb.flag("--strip-names", call->strip_names, "Leave out the names of tensors and operators");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_import(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -512,32 +512,29 @@ Status inspect(const InspectCall& call) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, int& exit_code) {
+void add_inspect(Verb program, int& exit_code) {
   auto call = std::make_shared<InspectCall>();
-  CLI::App* verb =
-      app.add_subcommand("inspect", "What is known before it runs: of a model file, a graph, or a node");
-  verb->add_option("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
-      ->required();
-  verb->add_option("--block", call->block, "Source frames per block (0: the smallest)")
-      ->check(CLI::NonNegativeNumber);
+  Verb verb = program.verb("inspect", "What is known before it runs: of a model file, a graph, or a node");
+  verb.positional("WHAT", call->what, "Model file, text graph or .rnlg file, or the name of a node")
+      .required();
+  verb.option("--block", call->block, "Source frames per block (0: the smallest)").non_negative();
   add_model_flags(verb, call->flags);
-  verb->add_option("--frame-ms", call->frame_ms,
-                   "Length of a source frame in milliseconds, for latencies in time (default: frame_shift of "
-                   "the model's front end)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option(
+  verb.option("--frame-ms", call->frame_ms,
+              "Length of a source frame in milliseconds, for latencies in time (default: frame_shift of "
+              "the model's front end)")
+      .non_negative();
+  verb.option(
           "--fast-bytes", call->fast_bytes,
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--param-copy", call->param_copy,
-                 "Constants that are read at run time are copied into memory");
-  verb->add_flag("--firmware", call->firmware,
-                 "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes "
-                 "(default: as this machine does)");
-  auto* json = verb->add_flag("--json", call->json, "One JSON object");
-  auto* dot = verb->add_flag("--dot", call->dot, "A Graphviz drawing")->excludes(json);
-  verb->add_flag("--mermaid", call->mermaid, "A Mermaid drawing")->excludes(json)->excludes(dot);
-  verb->callback([call, &exit_code] {
+      .non_negative();
+  verb.flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb.flag("--firmware", call->firmware,
+            "As firmware without vector units prepares it: least memory, tensors aligned to 16 bytes "
+            "(default: as this machine does)");
+  const Option json = verb.flag("--json", call->json, "One JSON object");
+  const Option dot = verb.flag("--dot", call->dot, "A Graphviz drawing").excludes(json);
+  verb.flag("--mermaid", call->mermaid, "A Mermaid drawing").excludes(json).excludes(dot);
+  verb.callback([call, &exit_code] {
     if (const Status status = inspect(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -99,91 +99,82 @@ Status run_listen(const ListenCall& call) {
   return status;
 }
 
-void add_source_flags(CLI::App* verb, ListenCall& call) {
-  CLI::Option* device = verb->add_option("--device", call.device, "ALSA capture device");
-  CLI::Option* wav =
-      verb->add_option("--wav", call.wav,
-                       "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
-          ->excludes(device);
-  CLI::Option* standard =
-      verb->add_flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
-          ->excludes(device)
-          ->excludes(wav);
-  verb->add_option("--tcp", call.tcp,
-                   "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
-                   "to listen at")
-      ->excludes(device)
-      ->excludes(wav)
-      ->excludes(standard);
-  verb->add_option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
-      ->check(CLI::IsMember({"s16", "s32", "s24", "s24_3", "float"}));
-  verb->add_option("--rate", call.rate,
-                   "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
-      ->check(CLI::Range(1000, 768000));
-  verb->add_option("--channels", call.channels,
-                   "Channels of the device or of bare samples; they are mixed to one")
-      ->check(CLI::Range(1, 64));
-  verb->add_option("--period", call.period, "How often the device gives sound, ms")
-      ->check(CLI::Range(1.0, 1000.0));
-  verb->add_option("--buffer", call.buffer, "Sound that the device's buffer holds, ms")
-      ->check(CLI::Range(2.0, 10000.0));
-  verb->add_option("--replug", call.replug,
-                   "Seconds to wait for a device that was unplugged (0: the stream ends)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--overload", call.overload,
-                   "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
-      ->check(CLI::IsMember({"block", "drop-oldest", "drop-newest", "skip-inference"}));
-  verb->add_option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
-      ->check(CLI::NonNegativeNumber);
+void add_source_flags(Verb verb, ListenCall& call) {
+  Option device = verb.option("--device", call.device, "ALSA capture device");
+  Option wav = verb.option("--wav", call.wav,
+                           "A recording instead of a device, as fast as possible (WAV, FLAC, OGG, AIFF)")
+                   .excludes(device);
+  Option standard =
+      verb.flag("--stdin", call.from_stdin, "Bare samples from the standard input instead of a device")
+          .excludes(device)
+          .excludes(wav);
+  verb.option("--tcp", call.tcp,
+              "Bare samples in messages from a socket instead of a device: tcp:HOST:PORT or unix:PATH "
+              "to listen at")
+      .excludes(device)
+      .excludes(wav)
+      .excludes(standard);
+  verb.option("--format", call.stdin_format, "Bare samples: s16, s32, s24, s24_3, float")
+      .choices({"s16", "s32", "s24", "s24_3", "float"});
+  verb.option("--rate", call.rate,
+              "Sample rate of the device or of bare samples, Hz; what the model needs is made from it")
+      .range(1000, 768000);
+  verb.option("--channels", call.channels, "Channels of the device or of bare samples; they are mixed to one")
+      .range(1, 64);
+  verb.option("--period", call.period, "How often the device gives sound, ms").range(1.0, 1000.0);
+  verb.option("--buffer", call.buffer, "Sound that the device's buffer holds, ms").range(2.0, 10000.0);
+  verb.option("--replug", call.replug, "Seconds to wait for a device that was unplugged (0: the stream ends)")
+      .non_negative();
+  verb.option("--overload", call.overload,
+              "When processing does not keep up: block, drop-oldest, drop-newest, skip-inference")
+      .choices({"block", "drop-oldest", "drop-newest", "skip-inference"});
+  verb.option("--duration", call.duration, "Seconds to listen to a device (0: until interrupted)")
+      .non_negative();
   add_tail_flag(verb, call.tail);
 }
 
-void add_action_flags(CLI::App* verb, ListenCall& call) {
-  verb->add_option("--command", call.commands,
-                   "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
-                   "{json} stand for what it says (again for more)")
-      ->take_all()
-      ->default_str("");
-  verb->add_option("--send", call.sends,
-                   "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
-      ->take_all()
-      ->default_str("");
-  verb->add_option(
-          "--mqtt", call.topics,
-          "Publish events under this topic; {label} and the others may be part of it (again for more)")
-      ->take_all()
-      ->default_str("");
-  verb->add_option("--broker", call.broker, "MQTT broker, HOST:PORT");
-  verb->add_option("--record", call.record, "Keep the sound around every event in this folder");
-  verb->add_option("--before", call.before, "Seconds of sound to keep in front of an event")
-      ->check(CLI::Range(0.0, 3600.0));
-  verb->add_option("--after", call.after, "Seconds of sound to keep behind an event")
-      ->check(CLI::Range(0.0, 3600.0));
-  verb->add_flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
+void add_action_flags(Verb verb, ListenCall& call) {
+  verb.option("--command", call.commands,
+              "Run this for every event, without a shell; {label}, {score}, {start}, {end}, {source}, "
+              "{json} stand for what it says (again for more)")
+      .take_all()
+      .default_str("");
+  verb.option("--send", call.sends,
+              "Send events as JSON lines to tcp:HOST:PORT or unix:PATH (again for more)")
+      .take_all()
+      .default_str("");
+  verb.option("--mqtt", call.topics,
+              "Publish events under this topic; {label} and the others may be part of it (again for more)")
+      .take_all()
+      .default_str("");
+  verb.option("--broker", call.broker, "MQTT broker, HOST:PORT");
+  verb.option("--record", call.record, "Keep the sound around every event in this folder");
+  verb.option("--before", call.before, "Seconds of sound to keep in front of an event").range(0.0, 3600.0);
+  verb.option("--after", call.after, "Seconds of sound to keep behind an event").range(0.0, 3600.0);
+  verb.flag("--no-json", call.no_json, "No lines for events on standard output, only the summary");
 }
 
 }  // namespace
 
-void add_listen(CLI::App& app, int& exit_code) {
+void add_listen(Verb program, int& exit_code) {
   auto call = std::make_shared<ListenCall>();
-  CLI::App* verb = app.add_subcommand("listen", "Listen with a model: its decisions as JSON lines");
-  verb->add_option("MODEL", call->graph.model, "Model file with its front end and decision")->required();
+  Verb verb = program.verb("listen", "Listen with a model: its decisions as JSON lines");
+  verb.positional("MODEL", call->graph.model, "Model file with its front end and decision").required();
   add_source_flags(verb, *call);
   add_action_flags(verb, *call);
-  verb->add_option("--front-end", call->graph.front_end,
-                   "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision,
-                   "Graph text behind the model (default: the model's own)");
-  verb->add_option("--threshold", call->threshold,
-                   "Posterior at which there is an event, instead of the decision's own")
-      ->check(CLI::Range(0.0, 1.0))
-      ->default_str("");
+  verb.option("--front-end", call->graph.front_end,
+              "Graph text in front of the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
+  verb.option("--threshold", call->threshold,
+              "Posterior at which there is an event, instead of the decision's own")
+      .range(0.0, 1.0)
+      .default_str("");
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
-  verb->add_option("--on-gap", call->on_gap,
-                   "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
-      ->check(CLI::IsMember({"reset", "zeros"}));
-  verb->callback([call, &exit_code] {
+  verb.option("--on-gap", call->on_gap,
+              "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+      .choices({"reset", "zeros"});
+  verb.callback([call, &exit_code] {
     if (const Status status = run_listen(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "apps/support.h"
 #include "apps/verbs.h"
@@ -13,15 +15,16 @@ namespace runnel::apps {
 namespace {
 
 struct MergeCall {
-  std::vector<std::filesystem::path> shards;
+  std::vector<std::string> shards;
   std::string output;
 };
 
 Status run_merge(const MergeCall& call) {
+  const std::vector<std::filesystem::path> shards(call.shards.begin(), call.shards.end());
   std::optional<OutputFile> file;
   if (call.output != "-") {
     std::error_code error;
-    for (const std::filesystem::path& shard : call.shards) {
+    for (const std::filesystem::path& shard : shards) {
       if (std::filesystem::equivalent(shard, call.output, error))
         return Status(Code::invalid_argument) << call.output << ": is a shard and the output";
     }
@@ -43,27 +46,26 @@ Status run_merge(const MergeCall& call) {
     }
     return index->add(line, at);
   };
-  RUNNEL_ASSIGN(const batch::Merged merged, batch::merge(call.shards, write, write_index));
+  RUNNEL_ASSIGN(const batch::Merged merged, batch::merge(shards, write, write_index));
   const batch::Totals& totals = merged.totals;
   if (index) RUNNEL_TRY(index->commit(totals, merged.timing));
   if (file) RUNNEL_TRY(file->commit());
-  say(std::to_string(totals.recordings) + " recordings of " + std::to_string(call.shards.size()) +
-      " shards, " + std::to_string(totals.failures) + " failed");
+  say(std::to_string(totals.recordings) + " recordings of " + std::to_string(shards.size()) + " shards, " +
+      std::to_string(totals.failures) + " failed");
   return {};
 }
 
 }  // namespace
 
-void add_merge(CLI::App& app, int& exit_code) {
+void add_merge(Verb program, int& exit_code) {
   auto call = std::make_shared<MergeCall>();
-  CLI::App* verb =
-      app.add_subcommand("merge", "The outputs of all shards of a batch as one, checked to be complete");
-  verb->add_option("SHARD", call->shards,
-                   "Outputs of `batch --shard`, in any order; their journals lie beside them")
-      ->required()
-      ->default_str("");
-  verb->add_option("-o,--output", call->output, "File to write; - is stdout")->required();
-  verb->callback([call, &exit_code] {
+  Verb verb = program.verb("merge", "The outputs of all shards of a batch as one, checked to be complete");
+  verb.positional("SHARD", call->shards,
+                  "Outputs of `batch --shard`, in any order; their journals lie beside them")
+      .required()
+      .default_str("");
+  verb.option("-o,--output", call->output, "File to write; - is stdout").required();
+  verb.callback([call, &exit_code] {
     if (const Status status = run_merge(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -29,19 +29,19 @@ Result<std::string> token_of(const std::string& token_file) {
   return token;
 }
 
-void add_page_flags(CLI::App* verb, PageFlags& flags) {
-  verb->add_option("--http", flags.address,
-                   "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, "
-                   "losses; port 0: any that is free. Other addresses than loopback need a token");
-  verb->add_flag(
+void add_page_flags(Verb verb, PageFlags& flags) {
+  verb.option("--http", flags.address,
+              "IP:PORT of a page that shows what happens: sound, posteriors, events, cost of the nodes, "
+              "losses; port 0: any that is free. Other addresses than loopback need a token");
+  verb.flag(
       "--ui", flags.ui,
       "A line of the terminal that shows level, posteriors and losses; nothing, when stderr is no terminal");
-  verb->add_option("--token-file", flags.token_file,
-                   "File with the token that readers of the page must show, 16 to 1000 bytes (default: the "
-                   "variable RUNNEL_TOKEN)");
-  verb->add_option("--speed", flags.speed,
-                   "Recordings at most so many times as fast as they were made (0: as fast as possible)")
-      ->check(CLI::Range(0.0, 1000.0));
+  verb.option("--token-file", flags.token_file,
+              "File with the token that readers of the page must show, 16 to 1000 bytes (default: the "
+              "variable RUNNEL_TOKEN)");
+  verb.option("--speed", flags.speed,
+              "Recordings at most so many times as fast as they were made (0: as fast as possible)")
+      .range(0.0, 1000.0);
 }
 
 Result<std::unique_ptr<Display>> Display::start(const PageFlags& flags, pipeline::GraphOptions& options) {

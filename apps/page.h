@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/command_line.h"
 #include "apps/support.h"
 #include "pipeline/host/graph.h"
 #include "services/page/live_page.h"
@@ -20,7 +21,7 @@ struct PageFlags {
   double speed = 0;
   bool ui = false;
 };
-void add_page_flags(CLI::App* verb, PageFlags& flags);
+void add_page_flags(Verb verb, PageFlags& flags);
 
 // What shows a run; nothing, where no flag asks for it. Outlives the graph.
 class Display {

@@ -124,27 +124,24 @@ Status run_profile(const ProfileCall& call) {
 
 }  // namespace
 
-void add_profile(CLI::App& app, int& exit_code) {
+void add_profile(Verb program, int& exit_code) {
   auto call = std::make_shared<ProfileCall>();
-  CLI::App* verb = app.add_subcommand("profile", "Where the time of a model goes, operator by operator");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      ->required();
-  verb->add_option("--chunk", call->chunk, "Source frames per run (0: the smallest block)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--whole", call->whole, "One clip at once, as long as the model file says");
-  verb->add_option("--runs", call->runs, "Runs that are timed")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
+  Verb verb = program.verb("profile", "Where the time of a model goes, operator by operator");
+  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      .required();
+  verb.option("--chunk", call->chunk, "Source frames per run (0: the smallest block)").non_negative();
+  verb.flag("--whole", call->whole, "One clip at once, as long as the model file says");
+  verb.option("--runs", call->runs, "Runs that are timed").range(std::int64_t{1}, std::int64_t{10'000'000});
   add_threads_flag(verb, call->threads);
-  verb->add_option(
+  verb.option(
           "--fast-bytes", call->fast_bytes,
           "Fast memory that the model may use, in bytes; the rest goes to slow memory (default: no limit)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--param-copy", call->param_copy,
-                 "Constants that are read at run time are copied into memory");
-  verb->add_flag("--sort", call->sort, "Slowest first, instead of in order");
-  verb->add_flag("--json", call->json, "One JSON object");
+      .non_negative();
+  verb.flag("--param-copy", call->param_copy, "Constants that are read at run time are copied into memory");
+  verb.flag("--sort", call->sort, "Slowest first, instead of in order");
+  verb.flag("--json", call->json, "One JSON object");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_profile(*call); !status.ok()) exit_code = fail(status);
   });
 }

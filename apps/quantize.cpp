@@ -341,105 +341,103 @@ Status run_quantize(QuantizeCall call) {
 
 }  // namespace
 
-void add_quantize(CLI::App& app, int& exit_code) {
+void add_quantize(Verb program, int& exit_code) {
   auto call = std::make_shared<QuantizeCall>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = program.verb(
       "quantize",
       "Make an integer model of a float model, with calibration data, and say how accurate it is");
-  verb->add_option("INPUT", call->input, "Float model (.onnx, .pte)")->required();
-  verb->add_option("--calib", call->calib,
-                   "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "
-                   ".f32 (raw float32); NAME=PATH for models with several inputs")
-      ->default_str("");
-  verb->add_option("--table", call->table,
-                   "Calibration table of an earlier run, instead of --calib: the same model again, without "
-                   "the recordings");
-  verb->add_option("--save-table", call->save_table, "Write what was decided as a calibration table");
-  verb->add_option("-o,--output", call->output,
-                   "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")
-      ->required();
-  verb->add_option("--chunk", call->chunk,
-                   "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes "
-                   "(default: whole clips)")
-      ->check(CLI::Range(1, 1 << 20))
-      ->default_str("");
-  verb->add_option("--bits", call->bits, "Width of the integers")->check(CLI::IsMember({8, 16}));
-  verb->add_option("--scheme", call->scheme,
-                   "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")
-      ->check(CLI::IsMember({"pow2", "affine"}));
+  verb.positional("INPUT", call->input, "Float model (.onnx, .pte)").required();
+  verb.option("--calib", call->calib,
+              "Calibration data: files or folders of recordings (with --frontend), .npy, .csv, .bin or "
+              ".f32 (raw float32); NAME=PATH for models with several inputs")
+      .default_str("");
+  verb.option("--table", call->table,
+              "Calibration table of an earlier run, instead of --calib: the same model again, without "
+              "the recordings");
+  verb.option("--save-table", call->save_table, "Write what was decided as a calibration table");
+  verb.option("-o,--output", call->output,
+              "The file to write: .rnl, or .espdl for ESP-DL (targets esp32, esp32s3, esp32p4)")
+      .required();
+  verb.option("--chunk", call->chunk,
+              "Frames per call of an .espdl file: writes the streaming form with StreamingCache nodes "
+              "(default: whole clips)")
+      .range(1, 1 << 20)
+      .default_str("");
+  verb.option("--bits", call->bits, "Width of the integers").choices({8, 16});
+  verb.option("--scheme", call->scheme,
+              "pow2: scales are powers of two, shifts only; affine: any scale, with zero points")
+      .choices({"pow2", "affine"});
   add_model_flags(verb, call->flags);
-  verb->get_option("--target")
-      ->description(
+  verb.find("--target")
+      .description(
           "Whose arithmetic: generic, esp32 (c), esp32s3, esp32p4, ethos-u or an accelerator such as "
           "ethos-u55-128 (default: generic)");
-  verb->remove_option(verb->get_option("--member"));
-  verb->add_option("--frontend", call->front_end.text,
-                   "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
-                   "num_mel_bins=40\": used on recordings and stored in the model with every parameter");
-  verb->add_option("--sample-rate", call->front_end.sample_rate,
-                   "Sample rate in Hz of the sound (default: what the front end wants)");
-  verb->add_option("--state", call->states,
-                   "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then "
-                   "steps that follow one another")
-      ->default_str("");
-  verb->add_option("--window", call->usage.window,
-                   "Frames per run of a model for windows of a stream, which knows nothing of the run "
-                   "before; a clip of the calibration is a window (default: as the file says)")
-      ->default_str("");
-  verb->add_option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
-      ->default_str("");
-  verb->add_option("--layout", call->layout,
-                   "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where "
-                   "the file has [1, C, T], so that a stream moves no data at its ends")
-      ->check(CLI::IsMember({"source", "frames-first"}));
-  verb->add_option("--decision", call->decision,
-                   "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
-  verb->add_option("--classes", call->class_labels,
-                   "File with the names of the output's channels, one per line, stored in the model");
-  verb->add_option("--name", call->name, "Name of the model (default: the one in the file)");
-  verb->add_option("--calibration", call->calibration,
-                   "How ranges follow from the data, before they are searched")
-      ->check(CLI::IsMember({"minmax", "percentile", "kl", "mse"}));
-  auto* with =
-      verb->add_option(
+  verb.remove("--member");
+  verb.option("--frontend", call->front_end.text,
+              "Graph text from samples to the model's input, e.g. \"fbank preset=kaldi "
+              "num_mel_bins=40\": used on recordings and stored in the model with every parameter");
+  verb.option("--sample-rate", call->front_end.sample_rate,
+              "Sample rate in Hz of the sound (default: what the front end wants)");
+  verb.option("--state", call->states,
+              "OUTPUT=INPUT: state that goes from run to run, zeros at the start; the clips are then "
+              "steps that follow one another")
+      .default_str("");
+  verb.option("--window", call->usage.window,
+              "Frames per run of a model for windows of a stream, which knows nothing of the run "
+              "before; a clip of the calibration is a window (default: as the file says)")
+      .default_str("");
+  verb.option("--hop", call->usage.hop, "Frames from one window to the next (default: the window)")
+      .default_str("");
+  verb.option("--layout", call->layout,
+              "Of inputs and outputs: source, as the .onnx file has them; frames-first, [1, T, C] where "
+              "the file has [1, C, T], so that a stream moves no data at its ends")
+      .choices({"source", "frames-first"});
+  verb.option("--decision", call->decision,
+              "Graph text behind the model, stored in it, e.g. \"detect threshold=0.6\"");
+  verb.option("--classes", call->class_labels,
+              "File with the names of the output's channels, one per line, stored in the model");
+  verb.option("--name", call->name, "Name of the model (default: the one in the file)");
+  verb.option("--calibration", call->calibration, "How ranges follow from the data, before they are searched")
+      .choices({"minmax", "percentile", "kl", "mse"});
+  const Option with =
+      verb.option(
               "--with", call->with,
               "Methods to try besides the usual ones (equalize, round, bias, search, sums): split, blocks, "
               "tqt, or all. Each is used where the error on clips held back does not get worse")
-          ->default_str("");
-  auto* without = verb->add_option("--without", call->without, "Methods not to use")->default_str("");
-  verb->add_option("--methods", call->methods,
-                   "Exactly these methods, with commas between them, or none: nothing is chosen")
-      ->delimiter(',')
-      ->excludes(with)
-      ->excludes(without)
-      ->default_str("");
-  verb->add_option("--bits-of", call->types,
-                   "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")
-      ->default_str("");
-  verb->add_option("--max-error", call->max_error,
-                   "Largest noise-to-signal ratio of the outputs: operators become int16, and float where "
-                   "that is not enough, until it is kept (0: none)")
-      ->check(CLI::Range(0.0, 1e9));
-  verb->add_option("--budget", call->budget,
-                   "Largest share of the multiply-adds that may become int16 or float for that (0: all)")
-      ->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")
-      ->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--report", call->report, "Write the measurements of every operator as JSON");
-  auto* eval =
-      verb->add_option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")
-          ->default_str("");
-  auto* labels = verb->add_option(
+          .default_str("");
+  const Option without = verb.option("--without", call->without, "Methods not to use").default_str("");
+  verb.option("--methods", call->methods,
+              "Exactly these methods, with commas between them, or none: nothing is chosen")
+      .delimiter(',')
+      .excludes(with)
+      .excludes(without)
+      .default_str("");
+  verb.option("--bits-of", call->types,
+              "NODE=8, NODE=16 or NODE=float for a single operator; may be given several times")
+      .default_str("");
+  verb.option("--max-error", call->max_error,
+              "Largest noise-to-signal ratio of the outputs: operators become int16, and float where "
+              "that is not enough, until it is kept (0: none)")
+      .range(0.0, 1e9);
+  verb.option("--budget", call->budget,
+              "Largest share of the multiply-adds that may become int16 or float for that (0: all)")
+      .range(0.0, 1.0);
+  verb.option("--clips", call->clips, "Most clips for searching and rounding; ranges are taken from all")
+      .range(1, 1 << 20);
+  verb.option("--report", call->report, "Write the measurements of every operator as JSON");
+  const Option eval =
+      verb.option("--eval", call->eval, "Labelled data, as --calib, to measure the accuracy with")
+          .default_str("");
+  const Option labels = verb.option(
       "--labels", call->labels,
       "Classes of the --eval clips, in order: .csv with a column label_id, .i32, or one number per line");
-  eval->needs(labels);
-  verb->add_option("--seed", call->seed,
-                   "Of the order in which blocks and tqt see the clips, and of the self-test's input where "
-                   "there is no recording (--table)");
-  verb->add_option("--threads", call->threads, "Threads; the result is the same for any number")
-      ->check(CLI::Range(1, 32));
-  verb->add_flag("--quiet", call->quiet, "No progress on stderr");
-  verb->callback([call, &exit_code] {
+  eval.needs(labels);
+  verb.option("--seed", call->seed,
+              "Of the order in which blocks and tqt see the clips, and of the self-test's input where "
+              "there is no recording (--table)");
+  verb.option("--threads", call->threads, "Threads; the result is the same for any number").range(1, 32);
+  verb.flag("--quiet", call->quiet, "No progress on stderr");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_quantize(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -179,15 +179,15 @@ Status run_recordings(RecordingsCall& call, const batch::Shard& shard, const std
   return output == "-" ? run_to_stdout(call, shard, work) : run_to_file(call, shard, output, checksum, work);
 }
 
-void add_source_flags(CLI::App* verb, RecordingsCall& call) {
-  verb->add_option("--raw", call.sources.raw,
-                   "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
-  verb->add_option("--csv", call.sources.csv,
-                   "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
-  verb->add_option("--npy", call.sources.npy,
-                   "Parameters of the node npy, for recordings named .npy, e.g. \"rate=100\"");
-  verb->add_option("--wav", call.sources.wav,
-                   "Parameters of the node wav, for all others, e.g. \"truncated=accept\"");
+void add_source_flags(Verb verb, RecordingsCall& call) {
+  verb.option("--raw", call.sources.raw,
+              "What files named .raw and .pcm hold, e.g. \"raw=s16le rate=16000 channels=1\"");
+  verb.option("--csv", call.sources.csv,
+              "Parameters of the node csv, for recordings named .csv, e.g. \"rate=100\"");
+  verb.option("--npy", call.sources.npy,
+              "Parameters of the node npy, for recordings named .npy, e.g. \"rate=100\"");
+  verb.option("--wav", call.sources.wav,
+              "Parameters of the node wav, for all others, e.g. \"truncated=accept\"");
 }
 
 Result<std::string> index_of_folder(const std::string& folder, const batch::Shard& shard) {
@@ -198,19 +198,19 @@ Result<std::string> index_of_folder(const std::string& folder, const batch::Shar
                                     : fmt::format(".index-{}-of-{}.jsonl", shard.index, shard.count));
 }
 
-void add_run_flags(CLI::App* verb, RecordingsCall& call) {
-  verb->add_option("--jobs", call.run.jobs, "Threads (0: one per processor)");
-  verb->add_flag("--resume", call.resume,
-                 "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
-  verb->add_flag("--strict", call.run.strict, "The first recording that fails ends the run");
-  verb->add_option("--shard", call.shard,
-                   "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid "
-                   "Engine or Kubernetes say)");
-  verb->add_option("--progress", call.progress_seconds,
-                   "Seconds between lines about the progress when stderr is no terminal; 0: none")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--no-timing", call.no_timing,
-                 "No real-time factor in the summary: then equal work gives equal bytes");
+void add_run_flags(Verb verb, RecordingsCall& call) {
+  verb.option("--jobs", call.run.jobs, "Threads (0: one per processor)");
+  verb.flag("--resume", call.resume,
+            "Go on where an earlier run ended, as OUT.journal says; begin where there is none");
+  verb.flag("--strict", call.run.strict, "The first recording that fails ends the run");
+  verb.option("--shard", call.shard,
+              "I/N: only share I (from 0) of N, balanced by size (default: as Slurm, MPI, PMI, Grid "
+              "Engine or Kubernetes say)");
+  verb.option("--progress", call.progress_seconds,
+              "Seconds between lines about the progress when stderr is no terminal; 0: none")
+      .non_negative();
+  verb.flag("--no-timing", call.no_timing,
+            "No real-time factor in the summary: then equal work gives equal bytes");
 }
 
 }  // namespace runnel::apps

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/command_line.h"
 #include "apps/support.h"
 #include "services/batch/graph_worker.h"
 #include "services/batch/recordings/recording_list.h"
@@ -26,10 +27,10 @@ struct RecordingsCall {
   bool resume = false, no_timing = false;
 };
 // --jobs, --resume, --strict, --shard, --progress, --no-timing.
-void add_run_flags(CLI::App* verb, RecordingsCall& call);
+void add_run_flags(Verb verb, RecordingsCall& call);
 
 // --raw, --csv, --npy, --wav: how files become streams.
-void add_source_flags(CLI::App* verb, RecordingsCall& call);
+void add_source_flags(Verb verb, RecordingsCall& call);
 
 // What is done to each recording.
 struct RecordingsWork {

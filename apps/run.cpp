@@ -92,22 +92,22 @@ Status run_graph(const RunCall& call) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(Verb program, int& exit_code) {
   auto call = std::make_shared<RunCall>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = program.verb(
       "run", "Run a text graph, e.g. \"wav path=a.wav ! fbank ! npy path=a.npy\", or a .rnlg file");
-  verb->add_option("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg")->required();
-  verb->add_option("--source", call->source,
-                   "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
-                   "conversions that it needs are put in (default: as the graph says)");
-  verb->add_option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
-  verb->add_option("--tick", call->tick, "Source samples per step")->check(CLI::Range(1, 1 << 20));
-  verb->add_option("--on-gap", call->on_gap,
-                   "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
-      ->check(CLI::IsMember({"reset", "zeros"}));
+  verb.positional("GRAPH", call->graph, "The graph, or a file whose name ends in .rnlg").required();
+  verb.option("--source", call->source,
+              "Instead of the graph's source, e.g. \"wav path=a.wav\" or \"alsa device=default\"; "
+              "conversions that it needs are put in (default: as the graph says)");
+  verb.option("--model", call->model, "Instead of the graph's model file (default: as the graph says)");
+  verb.option("--tick", call->tick, "Source samples per step").range(1, 1 << 20);
+  verb.option("--on-gap", call->on_gap,
+              "Lost samples: start afresh behind them (reset), or put zeros in their place (zeros)")
+      .choices({"reset", "zeros"});
   add_page_flags(verb, call->page);
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_graph(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -36,25 +36,25 @@ Status run_score(const ScoreCall& call) {
 
 }  // namespace
 
-void add_score(CLI::App& app, int& exit_code) {
+void add_score(Verb program, int& exit_code) {
   auto call = std::make_shared<ScoreCall>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = program.verb(
       "score", "How good the decisions of a run were: accuracy, confusion, false accepts per hour");
-  verb->add_option("RECORDS", call->records, "JSON lines written by batch or listen")->required();
-  verb->add_option("--labels", call->labels,
-                   "The truth: CSV with columns file,label (clips) or file,label,start,end (words in "
-                   "streams), or JSON")
-      ->required();
-  verb->add_option("--label-column", call->column, "The column that holds the labels");
-  verb->add_option("--tolerance", call->options.tolerance,
-                   "Words in streams: how long after its end a word may be found, in seconds")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--ignore", call->options.ignore, "Words in streams: labels that are no words")
-      ->delimiter(',')
-      ->default_str("silence,unknown");
-  verb->add_flag("--table", call->table, "Tables for people instead of JSON");
-  verb->add_option("--png", call->png, "Also a picture: the confusions, and misses against false accepts");
-  verb->callback([call, &exit_code] {
+  verb.positional("RECORDS", call->records, "JSON lines written by batch or listen").required();
+  verb.option("--labels", call->labels,
+              "The truth: CSV with columns file,label (clips) or file,label,start,end (words in "
+              "streams), or JSON")
+      .required();
+  verb.option("--label-column", call->column, "The column that holds the labels");
+  verb.option("--tolerance", call->options.tolerance,
+              "Words in streams: how long after its end a word may be found, in seconds")
+      .non_negative();
+  verb.option("--ignore", call->options.ignore, "Words in streams: labels that are no words")
+      .delimiter(',')
+      .default_str("silence,unknown");
+  verb.flag("--table", call->table, "Tables for people instead of JSON");
+  verb.option("--png", call->png, "Also a picture: the confusions, and misses against false accepts");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_score(*call); !status.ok()) exit_code = fail(status);
   });
 }

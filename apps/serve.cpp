@@ -102,50 +102,46 @@ Status run_serve(const ServeCall& call) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, int& exit_code) {
+void add_serve(Verb program, int& exit_code) {
   auto call = std::make_shared<ServeCall>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = program.verb(
       "serve", "Serve many streams over TCP: samples in, decisions out as JSON lines (docs/serve.md)");
-  verb->add_option("MODEL", call->graph.model,
-                   "Model file with its front end and decision; or a graph between samples and events, as "
-                   "text or a .rnlg file")
-      ->required();
-  verb->add_option(
-      "--listen", call->listen,
-      "IP:PORT to listen at; port 0: any that is free. Other addresses than loopback need a token");
-  verb->add_option(
+  verb.positional("MODEL", call->graph.model,
+                  "Model file with its front end and decision; or a graph between samples and events, as "
+                  "text or a .rnlg file")
+      .required();
+  verb.option("--listen", call->listen,
+              "IP:PORT to listen at; port 0: any that is free. Other addresses than loopback need a token");
+  verb.option(
       "--token-file", call->token_file,
       "File with the token that clients must show, 16 to 1000 bytes (default: the variable RUNNEL_TOKEN)");
-  verb->add_option("--metrics", call->metrics,
-                   "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); the token, if "
-                   "there is one, is asked for here too");
-  verb->add_option("--max-streams", call->server.max_streams,
-                   "Streams at a time; more are told to come back later")
-      ->check(CLI::Range(1, 65536));
-  verb->add_option("--threads", call->server.threads,
-                   "Threads that process streams, each those of its clients")
-      ->check(CLI::Range(1, 32));
-  verb->add_option("--gather", call->gather,
-                   "Milliseconds between the starts of two steps at least, so that many streams share one")
-      ->check(CLI::Range(0.0, 1000.0));
-  verb->add_option("--chunk", call->graph.chunk,
-                   "Frames per run of the model; more is cheaper, and frames wait until there are so many "
-                   "(0: the smallest possible)")
-      ->check(CLI::Range(0, 1 << 20));
-  verb->add_option("--idle", call->idle, "Seconds without a byte after which a client is given up")
-      ->check(CLI::Range(0.1, 86400.0));
-  verb->add_option("--greeting", call->greeting, "Seconds that a client has for its first message")
-      ->check(CLI::Range(0.1, 3600.0));
-  verb->add_option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")
-      ->check(CLI::Range(0.1, 3600.0));
-  verb->add_option("--longest-message", call->longest_message, "Bytes of a message at most")
-      ->check(CLI::Range(4096, 1 << 24));
-  verb->add_option("--front-end", call->graph.front_end,
-                   "Graph text in front of the model (default: the model's own)");
-  verb->add_option("--decision", call->graph.decision,
-                   "Graph text behind the model (default: the model's own)");
+  verb.option("--metrics", call->metrics,
+              "IP:PORT of a page with metrics for Prometheus, /metrics (default: none); the token, if "
+              "there is one, is asked for here too");
+  verb.option("--max-streams", call->server.max_streams,
+              "Streams at a time; more are told to come back later")
+      .range(1, 65536);
+  verb.option("--threads", call->server.threads, "Threads that process streams, each those of its clients")
+      .range(1, 32);
+  verb.option("--gather", call->gather,
+              "Milliseconds between the starts of two steps at least, so that many streams share one")
+      .range(0.0, 1000.0);
+  verb.option("--chunk", call->graph.chunk,
+              "Frames per run of the model; more is cheaper, and frames wait until there are so many "
+              "(0: the smallest possible)")
+      .range(0, 1 << 20);
+  verb.option("--idle", call->idle, "Seconds without a byte after which a client is given up")
+      .range(0.1, 86400.0);
+  verb.option("--greeting", call->greeting, "Seconds that a client has for its first message")
+      .range(0.1, 3600.0);
+  verb.option("--drain", call->drain, "Seconds after SIGTERM for streams to be brought out")
+      .range(0.1, 3600.0);
+  verb.option("--longest-message", call->longest_message, "Bytes of a message at most").range(4096, 1 << 24);
+  verb.option("--front-end", call->graph.front_end,
+              "Graph text in front of the model (default: the model's own)");
+  verb.option("--decision", call->graph.decision, "Graph text behind the model (default: the model's own)");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_serve(*call); !status.ok()) exit_code = fail(status);
   });
 }

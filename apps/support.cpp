@@ -23,52 +23,49 @@ void say(std::string_view text) {
   std::fprintf(stderr, "runnel: %s\n", line.c_str());
 }
 
-void add_model_flags(CLI::App* verb, ModelFlags& flags) {
-  verb->add_option("--target", flags.target,
-                   "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
-  verb->add_option("--member", flags.member,
-                   "Name or index of a model in an .espdl package (default: the only one)");
-  verb->add_option("--shape", flags.shapes,
-                   "NAME=1x40x98: size of an input that an .onnx or .tflite file leaves open (default: a "
-                   "batch of 1, 128 frames)")
-      ->default_str("");
-  verb->add_option("--value", flags.values,
-                   "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a "
-                   "run-time input)")
-      ->default_str("");
-  verb->add_option("--key-file", flags.key_file,
-                   "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable "
-                   "RUNNEL_KEY, in digits)");
-  const auto streaming = [](CLI::Option* option) {
-    option->group("Streaming of models that are not .rnl files");
-  };
-  streaming(
-      verb->add_flag("--stream", flags.stream,
-                     "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
-  streaming(verb->add_option("--time-axis", flags.time_axis,
-                             "Axis of the inputs that is time, from 0 (default: found out)")
-                ->check(CLI::Range(0, 5))
-                ->default_str(""));
-  streaming(verb->add_option("--pool-window", flags.pool_window,
-                             "N[:HOP]: statistics over all time become those over clips of N source frames, "
-                             "every HOP frames of theirs (1); clip: N is the clip of the "
-                             "file; running: over all frames so far (default: they are refused)"));
-  streaming(verb->add_option("--attention-window", flags.attention_window,
-                             "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK "
-                             "frames (1) and RIGHT behind it (0) (default: refused)"));
-  streaming(verb->add_option("--context-of", flags.contexts,
-                             "TENSOR=N: keep at least N earlier frames of this tensor; may be given several "
-                             "times (default: what is needed)")
-                ->default_str(""));
-  streaming(verb->add_option("--max-lookahead", flags.max_lookahead,
-                             "Most source frames that an output may look ahead (default: no limit)")
-                ->check(CLI::NonNegativeNumber)
-                ->default_str(""));
+void add_model_flags(Verb verb, ModelFlags& flags) {
+  verb.option("--target", flags.target,
+              "What an .espdl file was quantized for: c, esp32s3, esp32p4 (default: found out)");
+  verb.option("--member", flags.member,
+              "Name or index of a model in an .espdl package (default: the only one)");
+  verb.option("--shape", flags.shapes,
+              "NAME=1x40x98: size of an input that an .onnx or .tflite file leaves open (default: a "
+              "batch of 1, 128 frames)")
+      .default_str("");
+  verb.option("--value", flags.values,
+              "NAME=16000: an input of integers of an .onnx file, fixed while importing (default: as a "
+              "run-time input)")
+      .default_str("");
+  verb.option("--key-file", flags.key_file,
+              "For encrypted models: file of 16 bytes or 32 hexadecimal digits (default: the variable "
+              "RUNNEL_KEY, in digits)");
+  const auto streaming = [](Option option) { option.group("Streaming of models that are not .rnl files"); };
+  streaming(verb.flag("--stream", flags.stream,
+                      "A model that cannot be streamed is an error (default: it is taken for whole clips)"));
+  streaming(verb.option("--time-axis", flags.time_axis,
+                        "Axis of the inputs that is time, from 0 (default: found out)")
+                .range(0, 5)
+                .default_str(""));
+  streaming(verb.option("--pool-window", flags.pool_window,
+                        "N[:HOP]: statistics over all time become those over clips of N source frames, "
+                        "every HOP frames of theirs (1); clip: N is the clip of the "
+                        "file; running: over all frames so far (default: they are refused)"));
+  streaming(verb.option("--attention-window", flags.attention_window,
+                        "LEFT[:RIGHT[:CHUNK]]: attention sees LEFT frames in front of a chunk of CHUNK "
+                        "frames (1) and RIGHT behind it (0) (default: refused)"));
+  streaming(verb.option("--context-of", flags.contexts,
+                        "TENSOR=N: keep at least N earlier frames of this tensor; may be given several "
+                        "times (default: what is needed)")
+                .default_str(""));
+  streaming(verb.option("--max-lookahead", flags.max_lookahead,
+                        "Most source frames that an output may look ahead (default: no limit)")
+                .non_negative()
+                .default_str(""));
 }
 
-void add_threads_flag(CLI::App* verb, int& threads) {
-  verb->add_option("--threads", threads, "Threads that share heavy operators; the results are the same bits")
-      ->check(CLI::Range(1, 32));
+void add_threads_flag(Verb verb, int& threads) {
+  verb.option("--threads", threads, "Threads that share heavy operators; the results are the same bits")
+      .range(1, 32);
 }
 
 namespace {

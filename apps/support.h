@@ -1,13 +1,13 @@
 // What the verbs share: talk on stderr, exit codes, model loading.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/command_line.h"
 #include "base/status.h"
 #include "compiler/import/load.h"
 
@@ -33,9 +33,9 @@ struct ModelFlags {
 };
 // Adds --target, --member, --key-file, --shape, --value and, as a group of their own, what can be said about
 // streaming.
-void add_model_flags(CLI::App* verb, ModelFlags& flags);
+void add_model_flags(Verb verb, ModelFlags& flags);
 // Adds --threads, for verbs that run a model in one stream.
-void add_threads_flag(CLI::App* verb, int& threads);
+void add_threads_flag(Verb verb, int& threads);
 // The flags as options of the loader; the key is that of the file or, without one, of the environment
 // variable RUNNEL_KEY.
 Result<compiler::LoadOptions> load_options(const ModelFlags& flags);

@@ -201,33 +201,33 @@ Status run_infer(const InferCall& call, const std::function<Status(InferCall&, c
   return run_loaded(changed, owned, data);
 }
 
-void add_infer(CLI::App& app, int& exit_code) {
+void add_infer(Verb program, int& exit_code) {
   auto call = std::make_shared<InferCall>();
-  CLI::App* verb = app.add_subcommand("infer",
-                                      "Run a model on raw tensors (.npy, or .bin in the model's type and "
-                                      "shape order) or recordings, which go through the front end it brings");
-  verb->add_option("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
-      ->required();
-  verb->add_option("-i,--input", call->inputs,
-                   "NAME=FILE for each input; float32 is quantized with the tensor's scale")
-      ->default_str("");
-  verb->add_option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each")->required();
-  verb->add_option("--chunk", call->chunk,
-                   "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, "
-                   "in windows)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--sequence", call->sequence,
-                 "Inputs have one more leading axis, the steps; outputs get the same");
-  verb->add_option("--state", call->states,
-                   "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")
-      ->default_str("");
+  Verb verb = program.verb("infer",
+                           "Run a model on raw tensors (.npy, or .bin in the model's type and "
+                           "shape order) or recordings, which go through the front end it brings");
+  verb.positional("MODEL", call->model, "Model file (.rnl, .espdl, .tflite, .pte, .onnx, or a manifest)")
+      .required();
+  verb.option("-i,--input", call->inputs,
+              "NAME=FILE for each input; float32 is quantized with the tensor's scale")
+      .default_str("");
+  verb.option("-o,--output", call->output, "Folder for the outputs, one NAME.npy each").required();
+  verb.option("--chunk", call->chunk,
+              "Run streamed, in blocks of this many frames (0: as the model is used: whole, in steps, "
+              "in windows)")
+      .non_negative();
+  verb.flag("--sequence", call->sequence,
+            "Inputs have one more leading axis, the steps; outputs get the same");
+  verb.option("--state", call->states,
+              "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")
+      .default_str("");
   add_model_flags(verb, call->flags);
-  verb->add_option("--dump", call->dump, "Write these tensors besides the outputs: NAME,..., or all")
-      ->delimiter(',')
-      ->default_str("");
+  verb.option("--dump", call->dump, "Write these tensors besides the outputs: NAME,..., or all")
+      .delimiter(',')
+      .default_str("");
   add_threads_flag(verb, call->threads);
-  verb->add_flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
-  verb->callback([call, &exit_code] {
+  verb.flag("--dequantize", call->dequantize, "Write quantized outputs as float32");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_infer(*call); !status.ok()) exit_code = fail(status);
   });
 }

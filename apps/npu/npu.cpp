@@ -180,64 +180,62 @@ Status run_sim(const SimCall& call) {
 
 }  // namespace
 
-void add_npu(CLI::App& app, int& exit_code) {
-  CLI::App* npu = app.add_subcommand(
-      "npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
-  npu->require_subcommand(1);
+void add_npu(Verb program, int& exit_code) {
+  Verb npu =
+      program.verb("npu", "Arm Ethos-U: compile models; list, validate, estimate and simulate compiled ones");
+  npu.require_verb();
   add_npu_compile(npu, exit_code);
   auto disasm = std::make_shared<NpuFileCall>();
   add_npu_file_verb(npu, "disasm", "List the operations of a command stream, one per line", disasm)
-      ->callback([disasm, &exit_code] {
+      .callback([disasm, &exit_code] {
         if (const Status status = run_disasm(*disasm); !status.ok()) exit_code = fail(status);
       });
   auto validate = std::make_shared<ValidateCall>();
-  CLI::App* judge = add_npu_file_verb(
+  Verb judge = add_npu_file_verb(
       npu, "validate", "Say what the hardware would not take; the exit code is 0 only when there is nothing",
       validate);
   judge
-      ->add_option("--accelerator", validate->accelerator,
-                   "The device: ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-...; the file must be "
-                   "made for it (default: what the file says)")
-      ->default_str("");
-  judge->add_option("--work", validate->work, "Multiply-adds, elements and copied bytes that a run may cost");
-  judge->callback([validate, &exit_code] {
+      .option("--accelerator", validate->accelerator,
+              "The device: ethos-u55-32/64/128/256, ethos-u65-256/512, ethos-u85-...; the file must be "
+              "made for it (default: what the file says)")
+      .default_str("");
+  judge.option("--work", validate->work, "Multiply-adds, elements and copied bytes that a run may cost");
+  judge.callback([validate, &exit_code] {
     if (const Status status = run_validate(*validate); !status.ok()) exit_code = fail(status);
   });
-  add_npu_estimate(*npu, exit_code);
+  add_npu_estimate(npu, exit_code);
   auto sim = std::make_shared<SimCall>();
-  CLI::App* run = npu->add_subcommand(
-      "sim", "Run a model on raw tensors as infer does, its parts for the Ethos-U in a simulator");
-  run->add_option("MODEL", sim->model, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U")
-      ->required();
-  run->add_option("-i,--input", sim->inputs,
-                  "NAME=FILE for each input; float32 is quantized with the tensor's scale")
-      ->default_str("");
-  run->add_option("-o,--output", sim->output, "Folder for the outputs, one NAME.npy each")->required();
-  run->add_flag("--sequence", sim->sequence,
-                "Inputs have one more leading axis, the steps; outputs get the same");
-  run->add_option("--state", sim->states,
-                  "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")
-      ->default_str("");
-  run->add_option("--dump", sim->dump, "Write these tensors besides the outputs: NAME,..., or all")
-      ->delimiter(',')
-      ->default_str("");
-  run->add_option("--dump-ofm", sim->dump_ofm,
-                  "Write what these operations inside the segments computed: INDEX,..., or all; "
-                  "ofm_SEGMENT_INDEX.npy, int32")
-      ->delimiter(',')
-      ->default_str("");
-  run->add_flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
-  run->add_option(
+  Verb run =
+      npu.verb("sim", "Run a model on raw tensors as infer does, its parts for the Ethos-U in a simulator");
+  run.positional("MODEL", sim->model, "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U")
+      .required();
+  run.option("-i,--input", sim->inputs,
+             "NAME=FILE for each input; float32 is quantized with the tensor's scale")
+      .default_str("");
+  run.option("-o,--output", sim->output, "Folder for the outputs, one NAME.npy each").required();
+  run.flag("--sequence", sim->sequence, "Inputs have one more leading axis, the steps; outputs get the same");
+  run.option("--state", sim->states,
+             "OUTPUT=INPUT: copied from step to step; an input without -i starts at zero")
+      .default_str("");
+  run.option("--dump", sim->dump, "Write these tensors besides the outputs: NAME,..., or all")
+      .delimiter(',')
+      .default_str("");
+  run.option("--dump-ofm", sim->dump_ofm,
+             "Write what these operations inside the segments computed: INDEX,..., or all; "
+             "ofm_SEGMENT_INDEX.npy, int32")
+      .delimiter(',')
+      .default_str("");
+  run.flag("--dequantize", sim->dequantize, "Write quantized outputs as float32");
+  run.option(
          "--accelerator", sim->device.accelerator,
          "The device; a model that was compiled for another one is refused (default: what the model says)")
-      ->default_str("");
-  run->add_option("--memory-mode", sim->device.memory_mode, "The same for the memory mode")->default_str("");
-  run->add_option("--system", sim->device.system_config, "The same for the system configuration")
-      ->default_str("");
-  run->add_option("--work", sim->work,
-                  "Multiply-adds, elements and copied bytes that a run of a segment may cost");
+      .default_str("");
+  run.option("--memory-mode", sim->device.memory_mode, "The same for the memory mode").default_str("");
+  run.option("--system", sim->device.system_config, "The same for the system configuration").default_str("");
+  run.option("--work", sim->work,
+             "Multiply-adds, elements and copied bytes that a run of a segment may cost");
   add_model_flags(run, sim->flags);
-  run->callback([sim, &exit_code] {
+  run.callback([sim, &exit_code] {
     if (const Status status = run_sim(*sim); !status.ok()) exit_code = fail(status);
   });
 }

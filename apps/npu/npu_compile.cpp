@@ -88,39 +88,39 @@ Status run_compile(const CompileCall& call) {
 
 }  // namespace
 
-void add_npu_compile(CLI::App* npu, int& exit_code) {
+void add_npu_compile(Verb npu, int& exit_code) {
   auto call = std::make_shared<CompileCall>();
-  CLI::App* verb = npu->add_subcommand(
+  Verb verb = npu.verb(
       "compile",
       "Compile what an Ethos-U55 or U65 can compute of a quantized model; the rest stays on the CPU");
-  verb->add_option("MODEL", call->model, "Model file with int8 operators")->required();
-  verb->add_option("-o,--output", call->output, "The model file to write (.rnl)")->required();
-  verb->add_option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
-  verb->add_option("--memory-mode", call->memory_mode,
-                   "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, "
-                   "Dedicated_Sram on U65)")
-      ->default_str("");
-  verb->add_option("--system", call->system,
-                   "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are "
-                   "chosen for it (default: that of the product)")
-      ->default_str("");
-  verb->add_option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")
-      ->delimiter(',')
-      ->default_str("");
-  verb->add_option("--forbid-name", call->forbid_names,
-                   "Nodes that stay on the CPU, by name or by the name of what they compute")
-      ->default_str("");
-  verb->add_option("--forbid-region", call->forbid_regions,
-                   "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")
-      ->default_str("");
-  verb->add_option("--block", call->block,
-                   "Compile the stream, too: this many source frames in each call, histories in the NPU's "
-                   "memory (0: as few as the model allows; default: whole clips only)")
-      ->default_str("")
-      ->check(CLI::Range(0, 1 << 16));
-  verb->add_flag("--quiet", call->quiet, "No report");
+  verb.positional("MODEL", call->model, "Model file with int8 operators").required();
+  verb.option("-o,--output", call->output, "The model file to write (.rnl)").required();
+  verb.option("--accelerator", call->accelerator, "ethos-u55-32/64/128/256, ethos-u65-256/512");
+  verb.option("--memory-mode", call->memory_mode,
+              "Sram_Only, Shared_Sram, Dedicated_Sram, ...; recorded (default: Shared_Sram on U55, "
+              "Dedicated_Sram on U65)")
+      .default_str("");
+  verb.option("--system", call->system,
+              "Clocks and memories, by name: Ethos_U55_High_End_Embedded, ...; recorded, and blocks are "
+              "chosen for it (default: that of the product)")
+      .default_str("");
+  verb.option("--forbid", call->forbid, "Operators that stay on the CPU: softmax,...")
+      .delimiter(',')
+      .default_str("");
+  verb.option("--forbid-name", call->forbid_names,
+              "Nodes that stay on the CPU, by name or by the name of what they compute")
+      .default_str("");
+  verb.option("--forbid-region", call->forbid_regions,
+              "FROM..TO: nodes from one name to another, in the order of execution, stay on the CPU")
+      .default_str("");
+  verb.option("--block", call->block,
+              "Compile the stream, too: this many source frames in each call, histories in the NPU's "
+              "memory (0: as few as the model allows; default: whole clips only)")
+      .default_str("")
+      .range(0, 1 << 16);
+  verb.flag("--quiet", call->quiet, "No report");
   add_model_flags(verb, call->flags);
-  verb->callback([call, &exit_code] {
+  verb.callback([call, &exit_code] {
     if (const Status status = run_compile(*call); !status.ok()) exit_code = fail(status);
   });
 }

@@ -1,11 +1,11 @@
 // runnel npu compile.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/command_line.h"
 
 namespace runnel::apps {
 
 // Adds the verb below `npu`.
-void add_npu_compile(CLI::App* npu, int& exit_code);
+void add_npu_compile(Verb npu, int& exit_code);
 
 }  // namespace runnel::apps

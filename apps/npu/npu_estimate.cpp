@@ -116,22 +116,22 @@ Status run_estimate(const EstimateCall& call) {
 
 }  // namespace
 
-void add_npu_estimate(CLI::App& npu, int& exit_code) {
+void add_npu_estimate(Verb npu, int& exit_code) {
   auto call = std::make_shared<EstimateCall>();
-  CLI::App* verb = add_npu_file_verb(&npu, "estimate",
-                                     "Say how long the hardware would take, operation by operation, and what "
-                                     "it would move, by the model of Arm's compiler",
-                                     call);
-  verb->add_option("--system", call->system,
-                   "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
-                   "Ethos_U65_Mid_End, Ethos_U65_High_End, "
-                   "Ethos_U65_Client_Server (default: the second for a U55, Ethos_U65_High_End for a U65)")
-      ->default_str("");
-  verb->add_option("--memory-mode", call->memory_mode,
-                   "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_512KB (default: Shared_Sram for a "
-                   "U55, Dedicated_Sram for a U65)")
-      ->default_str("");
-  verb->callback([call, &exit_code] {
+  Verb verb = add_npu_file_verb(npu, "estimate",
+                                "Say how long the hardware would take, operation by operation, and what "
+                                "it would move, by the model of Arm's compiler",
+                                call);
+  verb.option("--system", call->system,
+              "Memories: Ethos_U55_Deep_Embedded, Ethos_U55_High_End_Embedded, Ethos_U65_Embedded, "
+              "Ethos_U65_Mid_End, Ethos_U65_High_End, "
+              "Ethos_U65_Client_Server (default: the second for a U55, Ethos_U65_High_End for a U65)")
+      .default_str("");
+  verb.option("--memory-mode", call->memory_mode,
+              "Sram_Only, Shared_Sram, Dedicated_Sram, Dedicated_Sram_512KB (default: Shared_Sram for a "
+              "U55, Dedicated_Sram for a U65)")
+      .default_str("");
+  verb.callback([call, &exit_code] {
     if (const Status status = run_estimate(*call); !status.ok()) exit_code = fail(status);
   });
 }

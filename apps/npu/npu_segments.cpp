@@ -43,14 +43,14 @@ Result<NpuSegments> load_npu_segments(const std::string& path, const ModelFlags&
   return out;
 }
 
-CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help,
-                            const std::shared_ptr<NpuFileCall>& call) {
-  CLI::App* verb = parent->add_subcommand(name, help);
-  verb->add_option("FILE", call->file,
-                   "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), "
-                   "or a Vela stream")
-      ->required();
-  verb->add_flag("--json", call->json, "One JSON object per line");
+Verb add_npu_file_verb(Verb parent, const char* name, const char* help,
+                       const std::shared_ptr<NpuFileCall>& call) {
+  Verb verb = parent.verb(name, help);
+  verb.positional("FILE", call->file,
+                  "Model file (.rnl, .tflite, .pte) with parts for the Ethos-U, or a driver payload (COP1), "
+                  "or a Vela stream")
+      .required();
+  verb.flag("--json", call->json, "One JSON object per line");
   add_model_flags(verb, call->flags);
   return verb;
 }

@@ -1,12 +1,12 @@
 // What the verbs of runnel npu that read one file have in common.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/command_line.h"
 #include "apps/support.h"
 #include "npu/host/segment.h"
 
@@ -28,9 +28,9 @@ struct NpuFileCall {
   ModelFlags flags;
   bool json = false;
 };
-CLI::App* add_npu_file_verb(CLI::App* parent, const char* name, const char* help,
-                            const std::shared_ptr<NpuFileCall>& call);
+Verb add_npu_file_verb(Verb parent, const char* name, const char* help,
+                       const std::shared_ptr<NpuFileCall>& call);
 
-void add_npu_estimate(CLI::App& npu, int& exit_code);
+void add_npu_estimate(Verb npu, int& exit_code);
 
 }  // namespace runnel::apps
